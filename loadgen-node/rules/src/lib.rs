@@ -6,11 +6,12 @@
 //! - [`policy`]: what a run may not choose, before it starts
 //! - [`statistics`], [`plan`]: how many queries, how long, what bandwidth
 //! - [`user_conf`]: LoadGen's settings file, before LoadGen reads it
-//! - [`official_log`]: LoadGen's own logs, read back; [`result`]: what `result.json` holds. Both are among the facts: one
-//!   reader for each kind of file, one graph of a machine's interfaces
-//! - the judge: one function for what is asked both before a run and afterwards
+//! - [`official_log`]: LoadGen's own logs, read back, and the other facts: one reader for each kind of file, one graph of a
+//!   machine's interfaces
+//! - [`record`]: the schema of `result.json`
+//! - the judge: one function for what is asked both before a run and afterwards; the rules: one file for each of N1 to N38
 //! - [`compliance`]: TEST01, TEST04 and TEST06
-//! - [`check`]: the MUSTs N1 to N38, one by one, over a run or a submission
+//! - [`check`]: all rules over a run or a submission
 //! - [`submission`]: from runs to a submission; [`tree`]: where everything lies in one; [`template`]: settings files to begin with
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
@@ -20,6 +21,7 @@ pub mod check;
 pub mod compliance;
 pub mod plan;
 pub mod policy;
+pub mod record;
 pub mod statistics;
 pub mod submission;
 pub mod template;
@@ -35,10 +37,12 @@ pub(crate) mod fixture;
 mod grouped;
 mod judge;
 mod placeholder;
+mod rules;
 mod sources_digest;
 mod sources_named;
+mod subject;
 
-pub use facts::{official_log, result};
+pub use facts::official_log;
 pub use finding::{Finding, Outcome, Rule};
 pub use grouped::Grouped;
 pub use netdiv_words::{Division, Mode, Scenario};

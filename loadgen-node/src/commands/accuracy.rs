@@ -11,8 +11,8 @@ use crate::{
     RunError,
     evaluation::{Environment, Evaluation, check_options, evaluate, try_out},
     output::{self, say},
+    record::{RunResult, Verdict},
     recording::unchanged,
-    result::{RunResult, Verdict},
     run::accuracy::{self, OfficialScript},
     settings::{TableArgs, usage},
 };

@@ -11,7 +11,7 @@ use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
     compliance::{self, Reference, Verified},
-    result::RunResult,
+    record::RunResult,
 };
 use tracing::info;
 

@@ -7,8 +7,8 @@ use netdiv_rules::{Mode, Scenario};
 
 use super::subject::{Measured, Subject};
 use crate::{
+    record::{RunResult, Verdict},
     recording::run::RecordedRun,
-    result::{RunResult, Verdict},
 };
 
 /// Settings that name a place rather than change a run.

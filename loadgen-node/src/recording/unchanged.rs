@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netdiv_rules::{Mode, official_log, result::RunResult};
+use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use crate::{RunError, output};
 

@@ -19,9 +19,9 @@ use crate::{
     error::EXIT_FAILED,
     official_log::{self, DetailLog},
     output,
+    record::{RunResult, Samples, Verdict},
     recording::histograms,
     report,
-    result::{RunResult, Samples, Verdict},
 };
 
 /// Writes the result and prints the closing table.

@@ -6,7 +6,7 @@ use netdiv_contract::layout::InputLayout;
 use netdiv_qdl::NodeReport;
 use netdiv_rules::Finding;
 
-use crate::result::{Carrier, Digests, Evidence, InterfaceTraffic, Node};
+use crate::record::{Carrier, Digests, Evidence, InterfaceTraffic, Node};
 
 /// What was counted on the way to the SUT.
 #[derive(Debug)]

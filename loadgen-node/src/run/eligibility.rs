@@ -9,7 +9,7 @@ use netdiv_resources::files;
 use netdiv_rules::{
     Finding, Outcome,
     policy::{self, Choice, Engine, Tensor},
-    result::{Division, Evidence},
+    record::{Division, Evidence},
 };
 use tracing::warn;
 

@@ -14,7 +14,7 @@ use netdiv_contract::{
 };
 use netdiv_dataset::Dataset;
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
-use netdiv_rules::result::{Lengths, Prepared};
+use netdiv_rules::record::{Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
 
 use super::{sut, witness::Witness};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use netdiv_evidence::{Machine, System};
 use netdiv_qdl::NodeInfo;
-use netdiv_rules::result::{Evidence, InterfaceTraffic};
+use netdiv_rules::record::{Evidence, InterfaceTraffic};
 use sha2::{Digest as _, Sha256};
 
 use crate::{RunError, settings::RunConfig};

@@ -1,7 +1,7 @@
 //! What a process has used, from Linux's `/proc`.
 
 use netdiv_resources::{kernel, processor};
-use netdiv_rules::result::Process;
+use netdiv_rules::record::Process;
 
 /// What this process has used so far.
 pub fn process() -> Process {

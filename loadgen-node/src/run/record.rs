@@ -1,7 +1,7 @@
 //! What `result.json` says of nodes and versions.
 
 use netdiv_qdl::{NodeReport, TokenReport};
-use netdiv_rules::result::{Distribution, Node, StageTimes, Tokens, Versions};
+use netdiv_rules::record::{Distribution, Node, StageTimes, Tokens, Versions};
 
 use crate::sources;
 

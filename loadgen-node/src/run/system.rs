@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     RunError,
-    result::{Digests, Verdict},
+    record::{Digests, Verdict},
 };
 
 /// A system under test: nodes over the network, or the engines of a tool in its own process.

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_contract::tally::{self, PayloadDigest, Tally};
-use netdiv_rules::result::{Comparison, Digests};
+use netdiv_rules::record::{Comparison, Digests};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 

@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    division::NOT_CLOSED,
-    judged::{JudgedDivision, JudgedRound},
-};
 use crate::{
     Grouped, Outcome,
     Rule::{self, N32},
     grouped::lines,
     judge::switches::{COALESCE, COALESCED},
+    subject::judged::{JudgedDivision, JudgedRound},
     tree::DIVISIONS,
 };
 
@@ -89,8 +86,7 @@ impl Judgement {
     }
 
     fn is_asked(&self, rule: Rule) -> bool {
-        self.division != JudgedDivision::Closed
-            || NOT_CLOSED.iter().all(|(waived, _)| *waived != rule)
+        self.division != JudgedDivision::Closed || rule.entry().in_closed
     }
 
     fn text(&self, subject: &str) -> String {
@@ -174,16 +170,19 @@ fn prefix(report: &Judgement) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{findings::Findings, judged::RoundSource};
+    use crate::subject::{findings::Findings, judged::RoundSource};
 
     #[test]
     fn each_rule_has_its_line_and_what_is_broken_is_listed() {
         let mut found = Findings::default();
         for rule in Rule::all() {
-            found.pass(rule, "here", "seen");
+            found.begin(rule);
+            found.pass("here", "seen");
         }
-        found.fail(Rule::N29, "node-a", "its memory has no ECC: turn it on");
-        found.unknown(Rule::N37, "", "no other submission was named");
+        found.begin(Rule::N29);
+        found.fail("node-a", "its memory has no ECC: turn it on");
+        found.begin(Rule::N37);
+        found.unknown("", "no other submission was named");
         let judgement = Judgement {
             subject: "network/acme".into(),
             division: JudgedDivision::Network,

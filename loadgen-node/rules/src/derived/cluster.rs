@@ -9,7 +9,7 @@ use crate::{
         interfaces::{ByName, Interfaces as _},
         machines::LOADGEN,
     },
-    result::RunResult,
+    record::RunResult,
 };
 
 /// The machines, the LoadGen node first, then the nodes in the order of the run.

@@ -8,7 +8,7 @@ use super::{
     cluster::{Cluster, Named},
     network::{self, joined},
 };
-use crate::{facts::counted::counted, result::RunResult};
+use crate::{facts::counted, record::RunResult};
 
 /// Every field that can be told, by its name. What machines say differently is told with all its values, numbers excepted:
 /// those have to be written.

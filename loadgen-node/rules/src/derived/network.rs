@@ -7,7 +7,7 @@ use netdiv_contract::v1::{Interface, Route};
 use super::cluster::{Cluster, Named};
 use crate::{
     facts::{fabric, rate},
-    result::{Carrier, RunResult, Transport},
+    record::{Carrier, RunResult, Transport},
 };
 
 /// Different values, in order of appearance, with ` / ` between them; none where one of them is not known.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::markdown::{block, known, table};
-use crate::{book::Test, result::RunResult};
+use crate::{book::Test, record::RunResult};
 
 /// What a run with digests is for.
 pub const DIGESTS: &str = "digests of all samples";

@@ -1,6 +1,9 @@
 //! Opens regular files and nothing else: a pipe or a device that somebody put into a submission could block forever.
 
-use std::{io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use netdiv_resources::files;
 pub(crate) use netdiv_resources::files::{open, read_text, sha256};
@@ -27,4 +30,15 @@ pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
 /// The SHA-256 of bytes, in hex.
 pub fn sha256_of(bytes: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(bytes))
+}
+
+/// Names and paths of what is in a folder, in order.
+pub(crate) fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let entries = fs::read_dir(folder)?.map(|entry| {
+        let entry = entry?;
+        Ok((entry.file_name().to_string_lossy().into_owned(), entry.path()))
+    });
+    let mut entries: Vec<_> = entries.collect::<io::Result<_>>()?;
+    entries.sort();
+    Ok(entries)
 }

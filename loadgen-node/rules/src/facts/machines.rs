@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use netdiv_contract::v1::Machine;
 
-use super::result::Evidence;
+use crate::record::Evidence;
 
 /// The LoadGen node's name in topologies, documents and among files.
 pub(crate) const LOADGEN: &str = "loadgen";

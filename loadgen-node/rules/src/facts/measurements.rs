@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::result::RunResult;
+use crate::record::RunResult;
 
 /// The fields, each with its value.
 pub fn recorded(record: &RunResult) -> [(&'static str, Value); 8] {

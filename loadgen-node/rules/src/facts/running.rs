@@ -8,7 +8,7 @@ use toml::Table;
 use super::machines::said;
 use crate::{
     judge::engines::without_model,
-    result::{Node, RunResult},
+    record::{Node, RunResult},
 };
 
 pub(crate) const MODEL: &str = "model";

@@ -5,7 +5,7 @@ use netdiv_contract::v1::Machine;
 use crate::{
     book::{Bandwidth, Benchmark, ElementType},
     facts::interfaces::Interfaces as _,
-    result::{Evidence, RunResult},
+    record::{Evidence, RunResult},
 };
 
 /// What a performance run asks of the network.

@@ -4,7 +4,7 @@
 use netdiv_contract::v1::Machine;
 use netdiv_words::{Found, PrefixCaching};
 
-use crate::{book::Benchmark, result::Node};
+use crate::{book::Benchmark, record::Node};
 
 /// Why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {

@@ -12,7 +12,7 @@ use crate::{
         interfaces::Interfaces as _,
         machines::{ip, said},
     },
-    result::Evidence,
+    record::Evidence,
 };
 
 /// The LoadGen node in a finding about its machine.

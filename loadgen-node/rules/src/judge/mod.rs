@@ -1,10 +1,7 @@
 //! What the rules ask, one function for each: asked before a run, by the check, and where a document says it.
 
 pub(crate) mod alike;
-pub(crate) mod answers;
-pub(crate) mod audit_config;
 pub(crate) mod bandwidth;
-pub(crate) mod data_types;
 mod distinct;
 pub(crate) mod ecc;
 pub(crate) mod engines;
@@ -12,9 +9,26 @@ pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod release;
 pub(crate) mod samples;
-pub(crate) mod settings;
 pub(crate) mod stated;
 pub(crate) mod suite;
-pub(crate) mod sut_name;
 pub(crate) mod switches;
 pub(crate) mod user_conf;
+
+use crate::record::Node;
+
+/// Returns what is wrong with the name of a SUT (N13).
+pub(crate) fn wrong_sut_name(name: &str) -> Option<String> {
+    (!name.contains("Network SUT")).then(|| format!("`{name}` does not contain `Network SUT`"))
+}
+
+/// Returns what is wrong with answers of one token, where LoadGen counts tokens (N33).
+pub(crate) fn one_token(nodes: &[Node]) -> Option<String> {
+    let ones = nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.one_token_answers));
+    let ones = ones.fold(0, u64::saturating_add);
+    (ones > 0).then(|| {
+        format!(
+            "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine give two tokens \
+             at least (min_tokens), and run again"
+        )
+    })
+}

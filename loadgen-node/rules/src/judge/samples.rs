@@ -8,7 +8,7 @@ use netdiv_contract::{
 
 use crate::{
     book::{Benchmark, Compression, ElementType},
-    result::Prepared,
+    record::Prepared,
 };
 
 /// What is wrong with a data set of that many samples.

@@ -132,7 +132,7 @@ fn significant(text: &str) -> Vec<String> {
 }
 
 /// Words in lower case; a unit is one of its own, and a dot in a number is a part of it.
-pub(super) fn pieces(text: &str) -> Vec<String> {
+pub(crate) fn pieces(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
     let mut all = Vec::new();
     for word in text.split(|c: char| !is_part(c)) {

@@ -8,7 +8,7 @@ use netdiv_words::Mode;
 use crate::{
     Scenario,
     facts::running::{Running, Said},
-    result::{Evidence, Prepared},
+    record::{Evidence, Prepared},
 };
 
 /// What a run is about to do.

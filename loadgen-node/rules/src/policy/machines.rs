@@ -8,7 +8,7 @@ use crate::{
         ecc,
         machines::{LOADGEN_NODE, OfMachine, between},
     },
-    result::Evidence,
+    record::Evidence,
 };
 
 pub(super) fn check(choice: &Choice<'_>) -> Vec<Finding> {

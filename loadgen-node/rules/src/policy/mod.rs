@@ -18,15 +18,14 @@ pub use choice::{Choice, Engine, Tensor};
 use crate::{
     Finding,
     Rule::{N1, N2, N3, N10, N13, N32, N33},
-    book::{Suite, Table},
+    book::{Benchmark, Suite, Table},
+    compliance::audit_config,
     judge::{
         alike::unlike,
-        answers::one_token,
-        audit_config::not_of_a_test,
         engines::{other_outputs, reused_prompts, reuses_prompts, without_model},
-        release, suite, sut_name,
+        one_token, release, suite, wrong_sut_name,
     },
-    result::{Division, Node},
+    record::{Division, Node},
 };
 
 /// The rules of the division that the run would break, or of which it cannot be told; empty when it may start.
@@ -45,7 +44,7 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         );
         findings.push(Finding::fail(N32, "mode", text));
     }
-    if let Some(what) = sut_name::wrong(choice.sut_name_part) {
+    if let Some(what) = wrong_sut_name(choice.sut_name_part) {
         findings.push(Finding::fail(N13, "SUT name", format!("{what}; name it so")));
     }
     if let Some(text) = suite::outside(table, choice.benchmark) {
@@ -104,4 +103,12 @@ fn engines(choice: &Choice<'_>) -> Vec<Finding> {
         });
     let differ = unlike(&choice.running());
     missing.chain(differ.into_iter().map(|why| Finding::fail(N2, "nodes", why))).collect()
+}
+
+/// Returns why LoadGen may not read an audit.config: it is not of a compliance test.
+fn not_of_a_test(benchmark: &Benchmark, text: &str) -> Option<&'static str> {
+    let is_its = benchmark.compliance.iter().any(|test| audit_config(*test, benchmark) == text);
+    (!is_its).then_some(
+        "it is not the file of a compliance test of this benchmark; leave it out, and make the tests with loadgen-node audit",
+    )
 }

@@ -8,7 +8,7 @@ use crate::{
     book::{Benchmark, TokenLimits},
     facts::rate::in_words,
     judge::bandwidth::{Demand, End, Way},
-    result::RunResult,
+    record::RunResult,
 };
 
 /// A result, as far as its bandwidth goes.

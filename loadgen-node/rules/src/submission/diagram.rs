@@ -8,7 +8,7 @@ use super::{
     submission_toml::{Switch, Topology},
     svg::{Rect, Svg},
 };
-use crate::facts::{counted::counted, machines::LOADGEN, rate};
+use crate::facts::{counted, machines::LOADGEN, rate};
 
 const STYLE: &str = "text { font: 11px monospace; fill: #1a1a1a; }\n\
     .name { font-weight: bold; }\n\

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     book::Table,
-    result::{Division, RunResult},
+    record::{Division, RunResult},
     sources_digest::Source,
     tree::{Home, Layout},
 };

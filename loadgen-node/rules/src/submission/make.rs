@@ -13,7 +13,7 @@ use super::{
 use crate::{
     book::Table,
     check::{Options, check},
-    result::Division,
+    record::Division,
     sources_digest::Source,
 };
 

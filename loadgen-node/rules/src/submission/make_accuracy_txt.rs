@@ -7,7 +7,7 @@ use crate::{
     book::{Benchmark, Formats},
     compliance,
     facts::files,
-    result::Accuracy,
+    record::Accuracy,
     tree::ACCURACY_TXT,
 };
 
@@ -75,7 +75,7 @@ fn counted(accuracy: &Accuracy) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Metric;
+    use crate::record::Metric;
 
     #[test]
     fn the_line_is_that_of_the_official_script() {

@@ -5,7 +5,7 @@ use super::{
     architecture, cable::Cable, cluster::Cluster, diagram, problems::Problems,
     submission_toml::Topology, topology::cables,
 };
-use crate::{result::RunResult, tree::documents};
+use crate::{record::RunResult, tree::documents};
 
 /// The mark of a document that the runs make, up to the version of the program.
 pub(crate) const MARK: &str = "<!-- Made by loadgen-node ";

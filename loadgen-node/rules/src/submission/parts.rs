@@ -26,7 +26,7 @@ use crate::{
     book::RoundName,
     derived::description,
     facts::files,
-    result::RunResult,
+    record::RunResult,
     tree::{Home, documents as names},
 };
 

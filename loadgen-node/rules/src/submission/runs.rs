@@ -11,7 +11,7 @@ use super::problems::Problems;
 use crate::{
     facts::files,
     official_log::{DetailLog, TruncatedLog},
-    result::RunResult,
+    record::RunResult,
     tree,
 };
 

@@ -12,7 +12,7 @@ use super::{Gap, MakeError, Settings, Strictness, Tree, folder::Beside, make};
 use crate::{
     book::Table,
     fixture::{self, SOURCES},
-    result::RunResult,
+    record::RunResult,
 };
 
 fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {

@@ -1,6 +1,6 @@
 //! Edits that a check must not find fault with.
 
-use netdiv_rules::result::Carrier;
+use netdiv_rules::record::Carrier;
 use netdiv_words::Mode;
 use netdiv_words::{Scenario, Transport};
 use std::fs;

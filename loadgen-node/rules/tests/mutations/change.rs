@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use netdiv_rules::result::RunResult;
+use netdiv_rules::record::RunResult;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ use crate::fixture::{self, RunSpec};
 use netdiv_rules::{
     Scenario,
     book::{Table, Test},
-    result::RunResult,
+    record::RunResult,
     submission::{self, Settings, Strictness},
     testing::readme::{self, DIGESTS, of_test},
     testing::sha256_of,

@@ -15,8 +15,8 @@ use netdiv_rules::Outcome;
 use self::parts::{document, words};
 use super::run::{facts, purpose, verdict};
 use crate::{
+    record::{RunResult, Verdict},
     recording::run::RecordedRun,
-    result::{RunResult, Verdict},
 };
 
 pub(crate) use self::comparison::comparison;

@@ -8,8 +8,8 @@ use super::{
     plot::{self, LINES, Line},
 };
 use crate::{
+    record::RunResult,
     recording::{histograms::Measure, run::RecordedRun, series::Row},
-    result::RunResult,
 };
 use netdiv_rules::{Mode, Scenario};
 

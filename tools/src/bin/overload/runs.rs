@@ -9,7 +9,7 @@ use netdiv_contract::{
     layout::{DataType, Tensor, pack},
     v1::Tokens,
 };
-use netdiv_rules::result::{RunResult, Verdict};
+use netdiv_rules::record::{RunResult, Verdict};
 use serde_json::Value;
 
 use crate::bound::{self, BYTES, MIB, PROMPTS, SAMPLES, TOKENS, WINDOW};

@@ -1,7 +1,7 @@
 //! What has to be true of every run, whatever was done to it.
 
 use e2e::Outcome;
-use netdiv_rules::result::{RunResult, Verdict};
+use netdiv_rules::record::{RunResult, Verdict};
 
 use crate::plan::{Fault, Load, Plan};
 

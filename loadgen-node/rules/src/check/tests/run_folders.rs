@@ -10,7 +10,7 @@ use crate::{
     Scenario,
     book::Table,
     fixture::{self, RunSpec},
-    result::Division,
+    record::Division,
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
 

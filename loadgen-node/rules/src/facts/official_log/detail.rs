@@ -14,7 +14,8 @@ use super::LogError;
 use crate::{
     Scenario,
     book::formats::entry_of,
-    facts::{files, json::Unique, result::Metric},
+    facts::{files, json::Unique},
+    record::Metric,
 };
 
 /// Characters of a line that are shown.

@@ -3,6 +3,10 @@
 use super::{DetailLog, moment::of_mark};
 use crate::Scenario;
 
+/// Maximum by which a clock around a test may exceed the test, beside some seconds: a run loads samples and writes logs, too.
+pub(crate) const AROUND: f64 = 0.05;
+pub(crate) const AROUND_SECONDS: f64 = 60.0;
+
 /// The time by which LoadGen decides whether the least duration is met, in seconds: in Offline the way of the last sample, in
 /// Server the time at which the last query was scheduled. LoadGen logs rates with six digits.
 pub(crate) fn duration(scenario: Scenario, log: &DetailLog) -> Option<f64> {

@@ -2,10 +2,8 @@
 
 mod accuracy;
 mod detail;
-mod digests;
 pub(crate) mod elapsed;
 mod ends;
-mod error;
 pub(crate) mod moment;
 pub(crate) mod readable;
 mod summary;
@@ -15,8 +13,42 @@ pub(crate) use accuracy::for_each_entry;
 pub use accuracy::{Response, read_responses, responses};
 pub(crate) use detail::OF_EACH_SET;
 pub use detail::{DetailLog, latencies, metric, token_metric};
-pub use digests::{digest, digests};
 pub use ends::check_ends;
-pub use error::LogError;
 pub(crate) use summary::{Score, Summary};
 pub(crate) use truncated::{TruncatedLog, is_truncated};
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use super::files;
+
+/// The file, and why it cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {why}")]
+pub struct LogError {
+    path: String,
+    why: String,
+}
+
+impl LogError {
+    fn new(path: &Path, why: impl ToString) -> Self {
+        Self { path: path.display().to_string(), why: why.to_string() }
+    }
+}
+
+/// SHA-256 of LoadGen's log files in a folder, in hex, by their name.
+pub fn digests(folder: &Path) -> Result<BTreeMap<String, String>, LogError> {
+    let mut digests = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(|error| LogError::new(folder, error))? {
+        let path = entry.map_err(|error| LogError::new(folder, error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with("mlperf_log_") {
+            digests.insert(name.to_owned(), digest(&path)?);
+        }
+    }
+    Ok(digests)
+}
+
+/// SHA-256 of a file, in hex.
+pub fn digest(path: &Path) -> Result<String, LogError> {
+    files::sha256(path).map_err(|error| LogError::new(path, error))
+}

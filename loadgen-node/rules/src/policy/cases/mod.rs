@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     Outcome, Rule,
-    result::{Evidence, Prepared},
+    record::{Evidence, Prepared},
 };
 
 /// All that a [`Choice`] borrows.

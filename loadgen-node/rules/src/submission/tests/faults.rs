@@ -7,7 +7,7 @@ use super::{change_result, change_settings, problems_of};
 use crate::{
     book::Table,
     fixture::SOURCES,
-    result::{Division, Verdict},
+    record::{Division, Verdict},
     submission::{Settings, Strictness, make},
     tree,
 };

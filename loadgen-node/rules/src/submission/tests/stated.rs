@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{build_in, change_result, change_settings, problems_of, text};
-use crate::{fixture, result::RunResult};
+use crate::{fixture, record::RunResult};
 
 /// Edits every run of a submission's folder.
 fn every_run(folder: &Path, change: impl Fn(&mut RunResult)) {

@@ -9,7 +9,7 @@ use crate::{
     Scenario,
     book::Table,
     fixture::{self, RunSpec, SEEDS_5_1, SEEDS_6_0, SOURCES},
-    result::{Division, RunResult, Verdict},
+    record::{Division, RunResult, Verdict},
     submission::{Settings, Strictness, Tree, make, sources_sha256},
     tree,
 };

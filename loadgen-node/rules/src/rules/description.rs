@@ -1,0 +1,66 @@
+//! What the description of a system says of its machines, runs and links, held against these (N6, N36).
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Rule,
+    derived::{cluster::Cluster, description::fields},
+    judge::stated::contradicts,
+    record::RunResult,
+    subject::{Subject, System, findings::Findings, topology},
+};
+
+/// Fields that are held against the runs where their rule is judged: N5, N6 and N15.
+const ELSEWHERE: [&str; 4] =
+    ["network_protocol", "network_rate", "network_type", "number_of_nodes"];
+
+type Fields = BTreeMap<&'static str, String>;
+
+/// Finds the fields of a rule that contradict the runs and links.
+pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
+    for system in &subject.systems {
+        let mut told = by_runs(subject, system);
+        told.extend(by_links(system));
+        for (name, ways) in told.into_iter().filter(|(name, _)| of(name) == rule) {
+            let Some(stated) = system.text(name) else { continue };
+            if ways.iter().all(|seen| contradicts(name, &stated, seen)) {
+                let text = format!(
+                    "{name} is `{stated}`, and by the runs and links of the submission it is `{}`: write that; more may stand beside it",
+                    ways[0]
+                );
+                found.fail(&system.place, text);
+            }
+        }
+    }
+}
+
+/// The network's fields are those by which its layers are told.
+fn of(field: &str) -> Rule {
+    let parts = ["network", "nic", "net_software", "connections"];
+    if parts.iter().any(|part| field.contains(part)) { Rule::N6 } else { Rule::N36 }
+}
+
+/// What the runs tell of each field, in as many ways as they tell it: machines may change a little between two runs, and
+/// nodes that share a machine may be counted, or their machine.
+fn by_runs(subject: &Subject, system: &System) -> BTreeMap<&'static str, Vec<String>> {
+    let runs: Vec<&RunResult> = subject.records_of(system).map(|(_, record)| record).collect();
+    let clusters = runs.iter().flat_map(|run| [Cluster::of(run), Cluster::by_machine(run)]);
+    let mut told: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for (name, seen) in clusters.flat_map(|cluster| Fields::into_iter(fields(&cluster, &runs))) {
+        let ways = told.entry(name).or_default();
+        if !ELSEWHERE.contains(&name) && !ways.contains(&seen) {
+            ways.push(seen);
+        }
+    }
+    told.retain(|_, ways| !ways.is_empty());
+    told
+}
+
+/// What the list of links tells.
+fn by_links(system: &System) -> Option<(&'static str, Vec<String>)> {
+    let links = topology::links(&system.text("network_topology")?)?;
+    let mut media: Vec<&str> = links.iter().map(|link| link.media()).collect::<Option<_>>()?;
+    media.sort_unstable();
+    media.dedup();
+    Some(("network_media", vec![media.join(" / ")]))
+}

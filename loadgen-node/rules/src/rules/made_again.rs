@@ -1,0 +1,132 @@
+//! What `submission` would write about the machines of a tree: held against the documents that are there.
+
+use crate::{
+    Scenario,
+    derived::markdown::{Row, on_one_line, rows},
+    facts::rate::bits_per_second,
+    subject::{Entry, Kind, Subject, System, Tree, topology},
+    submission::{
+        Link, Switch, Topology,
+        bandwidth_document::{Measured, bandwidth},
+        papers,
+    },
+    tree::documents,
+};
+
+/// The only system of a submission, whose documents the tree has. Those of several cannot be made again.
+pub(crate) fn only_system<'a>(subject: &'a Subject<'_>) -> Option<&'a System> {
+    let [system] = subject.systems.as_slice() else { return None };
+    Some(system)
+}
+
+/// Returns the documents about the machines with their names, as each performance run saw these: `submission` took one of the
+/// runs. Without [`topology`], only the architecture is among them.
+pub(crate) fn papers(
+    subject: &Subject,
+    tree: &Tree,
+    texts: [&str; 2],
+) -> Vec<(&'static str, String)> {
+    let Some(system) = only_system(subject) else { return Vec::new() };
+    let records = subject.records().filter(|(run, record)| {
+        run.kind == Kind::Performance && record.evidence.is_some() && !record.nodes.is_empty()
+    });
+    let topology = topology(subject, tree, system);
+    let is_known = topology.is_some();
+    let topology = topology.unwrap_or_default();
+    let explained = Topology { text: Some(papers::FREE.into()), ..topology.clone() };
+    let again = |record, topology| papers::again(&system.name, record, topology, texts);
+    let all = records.flat_map(|(_, record)| [again(record, &topology), again(record, &explained)]);
+    let all = all.flatten().filter(|(name, _)| is_known || *name == documents::ARCHITECTURE);
+    all.collect()
+}
+
+/// Returns switches by the diagram's text and links by the system's description, if these have every switch and every port.
+fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology> {
+    let links = topology::links(&system.text("network_topology")?)?;
+    if !topology::unlinked(subject, system, &links).is_empty() {
+        return None;
+    }
+    let rows = rows(&tree.document(documents::DIAGRAM_TEXT).unwrap_or_default());
+    let switches: Vec<_> = rows
+        .iter()
+        .filter(|row| row.head[0] == "switch")
+        .filter_map(|row| {
+            let [name, model, ports, speed] = row.cells.as_slice() else { return None };
+            let [name, model, speed] = [name, model, speed].map(String::clone);
+            Some(Switch { name, model, ports: ports.parse().ok()?, speed })
+        })
+        .collect();
+    let has = |name: &String| switches.iter().any(|switch| switch.name == *name);
+    if !topology::switches(subject, &links).iter().all(has) {
+        return None;
+    }
+    let links = links.iter().map(|link| cable(link, &rows)).collect();
+    Some(Topology { text: None, switches, links })
+}
+
+/// Media, rate and length, which stand in this order with commas between them. They may have commas of their own: then the
+/// row of the diagram's text tells them apart.
+fn cable(link: &topology::Link, rows: &[Row]) -> Link {
+    let [from, to] = link.ends.each_ref().map(|(device, port)| format!("{device}:{port}"));
+    let cable = |parts: [String; 3]| {
+        let [media, rate, length] = parts;
+        let length = Some(length).filter(|length| !["", "not known"].contains(&length.as_str()));
+        Link { from: from.clone(), to: to.clone(), media, rate, length }
+    };
+    let text = |link: &Link| -> String {
+        let parts = [Some(&link.media), Some(&link.rate), link.length.as_ref()];
+        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
+    };
+    let of_ends = rows.iter().filter_map(|row| match row.cells.as_slice() {
+        [one, other, parts @ ..] if *one == from && *other == to => parts.to_vec().try_into().ok(),
+        _ => None,
+    });
+    if let Some(cable) = of_ends.map(cable).find(|cable| text(cable) == on_one_line(&link.text)) {
+        return cable;
+    }
+    let parts: Vec<_> = link.text.split(", ").collect();
+    let is_rate = |part: &&str| bits_per_second(part).is_some();
+    let place = parts.iter().skip(1).position(is_rate).map_or(parts.len(), |place| place + 1);
+    let (media, rest) = parts.split_at(place);
+    let (rate, length) = rest.split_at(rest.len().min(1));
+    cable([media, rate, length].map(|parts| parts.join(", ")))
+}
+
+/// The report on the bandwidth of all results but [`unknown_bandwidths`]; an error says why none can be made.
+pub(crate) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static str> {
+    let system = only_system(subject).ok_or("the results are not of one system")?;
+    let results: Vec<_> = subject.results.iter().filter_map(measured).collect();
+    if results.is_empty() {
+        return Err("no result has a benchmark of the table and a performance run with evidence");
+    }
+    Ok(bandwidth(&system.name, results))
+}
+
+/// The results whose bandwidth cannot be computed again, by their names in the report, and whether a file that was set
+/// aside is the reason, which has a finding of its own.
+pub(crate) fn unknown_bandwidths(subject: &Subject) -> Vec<(String, bool)> {
+    let is_set_aside = |entry: &Entry| {
+        let run = entry.run(Kind::Performance);
+        run.is_none_or(|run| run.result().is_none() || run.detail().is_none())
+    };
+    let unknown = subject.results.iter().filter(|entry| measured(entry).is_none());
+    unknown.map(|entry| (name(entry), is_set_aside(entry))).collect()
+}
+
+fn name(entry: &Entry) -> String {
+    let scenario = entry.scenario.map_or("", Scenario::official_name);
+    format!("{} {scenario}", entry.name)
+}
+
+fn measured<'a>(entry: &'a Entry) -> Option<Measured<'a>> {
+    let run = entry.run(Kind::Performance)?;
+    let (record, scenario) = (run.result()?, entry.scenario?);
+    record.evidence.as_ref().and(entry.benchmark)?;
+    let rate = run.detail()?.throughput(scenario);
+    Some(Measured { name: name(entry), benchmark: entry.benchmark, record, rate })
+}
+
+/// Returns the texts that a document may have.
+pub(super) fn of_name<'p>(papers: &'p [(&str, String)], name: &str) -> Vec<&'p str> {
+    papers.iter().filter(|(paper, _)| *paper == name).map(|(_, text)| &text[..]).collect()
+}

@@ -1,0 +1,129 @@
+//! The MUSTs N1 to N38, one file for each: what the rule asks, who keeps it, and the function that judges it.
+//!
+//! A rule judges what [`crate::subject`] has read, by the facts in `facts/` and the comparisons in `judge/`. Its edits of a valid
+//! submission have its name: `tests/mutations/n21.toml` has those that break N21 first. A rule of many parts has a folder for them.
+//!
+//! - `description`: the description of a system against its runs and links
+//! - `digests`: runs that compared every byte
+//! - `entry`: what is said of each rule
+//! - `made_again`: the documents that `submission` makes, made again of a tree
+//! - `purposes`: runs that serve two purposes
+//! - `regenerated`: a document beside the one that is made again
+//! - `same`: facts that two places state
+//! - `separation`: the machines at both ends
+//! - `settings`: LoadGen's settings in its log, the record and `user.conf`
+
+mod description;
+mod digests;
+mod entry;
+pub(crate) mod made_again;
+mod n01;
+mod n02;
+mod n03;
+mod n04;
+mod n05;
+mod n06;
+mod n07;
+mod n08;
+mod n09;
+mod n10;
+mod n11;
+mod n12;
+mod n13;
+mod n14;
+mod n15;
+mod n16;
+mod n17;
+mod n18;
+mod n19;
+mod n20;
+mod n21;
+mod n22;
+mod n23;
+mod n24;
+mod n25;
+mod n26;
+mod n27;
+mod n28;
+mod n29;
+mod n30;
+mod n31;
+mod n32;
+mod n33;
+mod n34;
+mod n35;
+mod n36;
+mod n37;
+mod n38;
+mod purposes;
+mod regenerated;
+mod same;
+mod separation;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use crate::{
+    Finding, Rule,
+    subject::{Subject, findings::Findings},
+};
+use entry::RuleEntry;
+
+/// All rules, each at its number.
+#[rustfmt::skip]
+pub(crate) static RULES: [RuleEntry; 38] = [
+    n01::RULE, n02::RULE, n03::RULE, n04::RULE, n05::RULE, n06::RULE, n07::RULE, n08::RULE,
+    n09::RULE, n10::RULE, n11::RULE, n12::RULE, n13::RULE, n14::RULE, n15::RULE, n16::RULE,
+    n17::RULE, n18::RULE, n19::RULE, n20::RULE, n21::RULE, n22::RULE, n23::RULE, n24::RULE,
+    n25::RULE, n26::RULE, n27::RULE, n28::RULE, n29::RULE, n30::RULE, n31::RULE, n32::RULE,
+    n33::RULE, n34::RULE, n35::RULE, n36::RULE, n37::RULE, n38::RULE,
+];
+
+/// Rules that others build on: what follows from their findings is not found again.
+const FIRST: [Rule; 3] = [Rule::N2, Rule::N16, Rule::N32];
+
+/// Judges all rules but N38, which is about what the others found.
+pub(crate) fn judge(subject: &Subject, found: &mut Findings) {
+    let is_first = |entry: &&RuleEntry| FIRST.contains(&entry.id);
+    let others = RULES.iter().filter(|entry| !is_first(entry) && entry.id != Rule::N38);
+    for entry in RULES.iter().filter(is_first).chain(others) {
+        entry.judge(subject, found);
+    }
+}
+
+impl Rule {
+    /// Returns the entry of the rule.
+    pub(crate) fn entry(self) -> &'static RuleEntry {
+        &RULES[self as usize]
+    }
+
+    /// Returns the section that asks for it.
+    pub fn section(self) -> &'static str {
+        self.entry().section
+    }
+
+    /// Returns what it asks.
+    pub fn text(self) -> &'static str {
+        self.entry().title
+    }
+
+    /// Returns its row of the table in docs/RULES.md.
+    pub fn row(self) -> String {
+        let RuleEntry { id, section, title, kept_in, looked_at, shown_by, .. } = self.entry();
+        format!("| {id} | {title} | {section} | {kept_in} | {looked_at} | {shown_by} |\n")
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, place, text, .. } = self;
+        let section = rule.section();
+        if place.is_empty() {
+            write!(f, "{rule} (section {section}): {text}")
+        } else {
+            write!(f, "{rule} (section {section}): {place}: {text}")
+        }
+    }
+}

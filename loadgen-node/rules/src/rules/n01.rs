@@ -1,0 +1,72 @@
+//! N1: the datacenter suite only (rules, section 6.2).
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    book::{Benchmark, Round},
+    judge::suite::{outside, outside_round},
+    subject::{Entry, Subject, findings::Findings, judged::JudgedDivision},
+    tree::INTERACTIVE,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N1,
+    section: "6.2",
+    title: "datacenter suite only",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`rules/policy` refuses the run",
+    looked_at: "`system_type`, the benchmark, that its round has it, and where an interactive variant lies",
+    shown_by: "`rules.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for system in subject.systems.iter().filter(|system| system.json.is_ok()) {
+        let mut at = found.at(&system.place);
+        match system.text("system_type").as_deref() {
+            Some("datacenter") => at.or_pass("system_type is datacenter"),
+            Some(other) => {
+                at.fail(format!("system_type is `{other}`: only `datacenter` is allowed"));
+            }
+            None => at.unknown("system_type is missing (N36)"),
+        }
+    }
+    for entry in &subject.results {
+        let mut at = found.at(&entry.place);
+        if entry.name.is_empty() {
+            at.unknown("which benchmark it is only its result.json says");
+        } else {
+            at.fail_each(outside(subject.table, &entry.name));
+        }
+        at.or_pass("the benchmarks are of the datacenter suite");
+        // Of the Closed division N2 asks it.
+        if subject.division != JudgedDivision::Closed {
+            found.at(&entry.place).fail_each(not_of_round(subject, entry));
+        }
+    }
+}
+
+/// Returns what is wrong with a benchmark, or with its folder, by the round.
+pub(super) fn not_of_round(subject: &Subject, entry: &Entry) -> Vec<String> {
+    let (Some(benchmark), Some(round)) = (entry.benchmark, subject.round) else {
+        return Vec::new();
+    };
+    let wrong = outside_round(benchmark, round).into_iter();
+    wrong.chain(misplaced(entry, benchmark, round)).collect()
+}
+
+/// Where an interactive variant does not lie as the round has it.
+fn misplaced(entry: &Entry, benchmark: &Benchmark, round: &Round) -> Option<String> {
+    let of = benchmark.interactive_of.as_ref()?;
+    let is_folder = entry.tree.as_ref()?.scenario.eq_ignore_ascii_case(INTERACTIVE);
+    (is_folder != round.interactive_folder).then(|| {
+        let (name, round_name) = (&benchmark.name, round.name);
+        if round.interactive_folder {
+            format!("in round {round_name} {name} is the folder {INTERACTIVE} of {of}")
+        } else {
+            format!("round {round_name} has no folder {INTERACTIVE}, but the benchmark {name}")
+        }
+    })
+}

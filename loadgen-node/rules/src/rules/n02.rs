@@ -1,0 +1,211 @@
+//! N2: all rules of the Closed division, of which other rules judge most (rules, sections 6.2 and 4.1.1).
+
+use serde_json::Value;
+
+use super::{
+    entry::RuleEntry,
+    n01::not_of_round,
+    same::{self, Same},
+    settings,
+};
+use crate::{
+    Rule, Scenario,
+    book::{Benchmark, TokenLatencies},
+    judge::{
+        engines::{other_outputs, without_model},
+        samples::too_long,
+    },
+    placeholder::is_placeholder,
+    record::{Node, RunResult},
+    subject::{Kind, Subject, findings::Findings, judged::JudgedDivision},
+};
+
+mod data_set;
+mod quality;
+mod same_system;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N2,
+    section: "6.2, 4.1.1",
+    title: "all rules of the Closed division",
+    in_closed: true,
+    in_open: false,
+    kept_in: "the sum of the others; `policy/` refuses latency bounds above the table's (`policy/settings.rs`), data sets \
+         prepared for something else (`policy/samples.rs`), nodes without a model (`judge/engines.rs`), and nodes that \
+         differ in model, engine, framework, program, or in settings that decide the answers (`judge/alike.rs`)",
+    looked_at: "accuracy and latency against the table, calibration; of a language model how tokens are measured, in all runs, \
+         their bounds and how many an answer has ([TOKENS.md](TOKENS.md#rules-about-tokens)); \
+         `accuracy.txt` against what the run counted; data sets that were prepared for another benchmark or subset, or \
+         differ between runs of a result (`n02/data_set.rs`, [DATA.md](DATA.md)); `user.conf` against what was asked for, \
+         line by line; nodes that differ; results of one system by different programs, kernels, or for one benchmark by \
+         different models, engines, frameworks or images (`n02/same_system.rs`)",
+    shown_by: "mutations",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 2] = [
+    Same::Logged {
+        key: "qsl_reported_total_count",
+        log: same::integer,
+        record: |_, record| Some(record.dataset_samples.to_string()),
+    },
+    Same::InEffect {
+        effective: "target_latency_ns",
+        requested: "server_target_latency_ns",
+        scenario: Some(Scenario::Server),
+    },
+];
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    if subject.division == JudgedDivision::Closed {
+        // Of the other divisions N1 asks it.
+        for entry in &subject.results {
+            found.at(&entry.place).fail_each(not_of_round(subject, entry));
+        }
+    }
+    quality::judge(subject, found);
+    for (entry, run) in subject.runs() {
+        let Some(record) = run.result() else { continue };
+        let of_benchmark = entry.benchmark.into_iter().flat_map(|benchmark| {
+            ends_otherwise(benchmark, record).into_iter().chain(of_benchmark(benchmark, record))
+        });
+        for text in of_benchmark.chain(no_model(record)).chain(timed_otherwise(record)) {
+            found.fail(&run.record_place, text);
+        }
+    }
+    same_system::judge(subject, found);
+    data_set::judge(subject, found);
+    settings::requested(subject, true, found);
+    settings::user_conf(subject, |kind| kind == Kind::Performance, found);
+    retraining(subject, found);
+}
+
+/// The nodes that ran no model, each with why.
+fn no_model(record: &RunResult) -> impl Iterator<Item = String> {
+    record.nodes.iter().filter_map(|node| {
+        let Node { name, engine, model_sha256, .. } = node;
+        let why = without_model(engine, model_sha256)?;
+        Some(format!("no model ran at node {name}: {why}"))
+    })
+}
+
+/// The nodes whose model ends its outputs elsewhere than the benchmark's, each with why.
+fn ends_otherwise(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
+    let machines = record.evidence.iter().flat_map(|evidence| &evidence.nodes);
+    let why =
+        |(name, machine)| Some(format!("node {name}: {}", other_outputs(benchmark, machine)?));
+    machines.filter_map(why).collect()
+}
+
+/// What a benchmark asks of the tokens.
+fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (setting, kind) in [
+        ("use_token_latencies", TokenLatencies::Measured),
+        ("infer_token_latencies", TokenLatencies::Inferred),
+    ] {
+        let wanted = benchmark.token_latencies == Some(kind);
+        let said = record.test_settings.get(setting).is_some_and(|said| said == "true");
+        if said != wanted {
+            let name = &benchmark.name;
+            wrong.push(format!(
+                "the run was made with {setting} {said}, and for {name} it is {wanted}: leave it to LoadGen's mlperf.conf"
+            ));
+        }
+    }
+    let most = record.sample_bytes.map(|lengths| lengths.most);
+    wrong.extend(most.and_then(|bytes| too_long(benchmark, &record.input, bytes)));
+    let tokens = record.nodes.iter().filter_map(|node| node.tokens.as_ref());
+    let longest = tokens.map(|tokens| tokens.per_answer.max).max();
+    let most = benchmark.tokens().map(|limits| limits.output_most);
+    if let (Some(most), Some(longest)) = (most, longest)
+        && longest > with_digits(most)
+    {
+        wrong.push(format!(
+            "an answer has {longest} tokens, and max_new_tokens is {most}: let the engine end its outputs there"
+        ));
+    }
+    wrong
+}
+
+/// A histogram with three digits gives the end of the bucket that a value is in.
+fn with_digits(value: u64) -> u64 {
+    value + value / 2048 * 2
+}
+
+/// Returns the nodes with times of first tokens in Offline, and those without in another scenario.
+fn timed_otherwise(record: &RunResult) -> impl Iterator<Item = String> {
+    record.counted_nodes().filter_map(|(node, tokens)| {
+        let is_timed = tokens.first_ns.max > 0;
+        (is_timed != (record.scenario != Scenario::Offline)).then(|| {
+            let what = if is_timed { "has times of first tokens" } else { "has no first tokens" };
+            let name = &node.name;
+            format!("node {name} {what}, which is not so in this scenario: take the record as the run wrote it")
+        })
+    })
+}
+
+/// Finds retrained models: only the Open division takes them.
+fn retraining(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        let Some(Ok((path, json))) = &entry.measurements else { continue };
+        let stated = json.get("retraining").and_then(Value::as_str).unwrap_or_default();
+        // N35 says what is missing.
+        if subject.is_open() || is_placeholder(stated) {
+            continue;
+        }
+        let text = format!("retraining is `{stated}`");
+        match says_yes(stated) {
+            Some(true) => {
+                found.fail(path, format!("{text}: only the Open division takes a retrained model"));
+            }
+            Some(false) => {}
+            None => found.unknown(
+                path,
+                format!(
+                    "{text}, and only the Open division takes a retrained model: write yes or no"
+                ),
+            ),
+        }
+    }
+}
+
+/// The answer to a question, as people write it; `None` where it is neither yes nor no.
+fn says_yes(text: &str) -> Option<bool> {
+    let text = text.trim().trim_end_matches('.').to_lowercase().replace('\u{2019}', "'");
+    let words = || text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let is_no =
+        |word: &str| ["no", "none", "not", "n", "false"].contains(&word) || word.ends_with("n't");
+    match text.as_str() {
+        "yes" | "y" | "true" => Some(true),
+        _ if words().any(is_no) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_and_no_are_read_as_people_write_them() {
+        for text in [
+            "no",
+            "No ",
+            "none",
+            "N",
+            "False",
+            "We don\u{2019}t retrain the model weight.",
+            "not retrained",
+        ] {
+            assert_eq!(says_yes(text), Some(false), "{text}");
+        }
+        for text in ["yes", "Yes.", "TRUE"] {
+            assert_eq!(says_yes(text), Some(true), "{text}");
+        }
+        for text in ["", "fine-tuned on our data", "see README"] {
+            assert_eq!(says_yes(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Log, record, settings and manifest name one data set, which is the benchmark's, and an accuracy run has all of it (rules,
+//! sections 2.2 and 4.1.1).
+
+use std::collections::BTreeSet;
+
+use crate::{
+    book::Benchmark,
+    judge::samples::{not_the_whole_set, prepared_otherwise},
+    official_log::DetailLog,
+    record::RunResult,
+    subject::{
+        Entry, Subject,
+        findings::{At, Findings},
+    },
+};
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        other_libraries(entry, found);
+        let mut first: Option<(&str, BTreeSet<String>)> = None;
+        for run in &entry.runs {
+            let Some(record) = run.result() else { continue };
+            let names = names(&record.dataset);
+            found.at(&run.record_place).fail_each(entry.benchmark.and_then(|benchmark| {
+                prepared_otherwise(benchmark, &record.prepared, run.is_accuracy())
+            }));
+            found.at(&run.record_place).fail_each(
+                differences(record, run.detail())
+                    .map(|text| format!("{text}: take the record as the run wrote it")),
+            );
+            let mut at = found.at(&run.record_place);
+            let (place, known) = first.get_or_insert_with(|| (&run.record_place, names.clone()));
+            if *known != names {
+                at.fail(format!(
+                    "the data set is `{}`, and was another one in {place}: make all runs of a result with one data set",
+                    record.dataset
+                ));
+            }
+        }
+        if let Some(text) = prepared_differently(entry) {
+            found.fail(&entry.place, text);
+        }
+    }
+    for (entry, run, detail) in subject.details().filter(|(_, run, _)| run.is_accuracy()) {
+        if let Some(benchmark) = entry.benchmark {
+            whole_set(benchmark, detail, found.at(&run.place));
+        }
+    }
+}
+
+/// LoadGen's logs of one result name one QSL.
+fn other_libraries(entry: &Entry, found: &mut Findings) {
+    let named = entry.runs.iter().filter_map(|run| Some((run, run.detail()?.text("qsl_name")?)));
+    let mut named = named.filter(|(run, _)| run.result().is_none());
+    let Some((first, known)) = named.next() else { return };
+    for (run, name) in named.filter(|(_, name)| *name != known) {
+        let text = format!(
+            "qsl_name is `{name}`, and `{known}` in {}: make all runs of a result with one data set",
+            first.place
+        );
+        found.fail(&run.place, text);
+    }
+}
+
+/// Names of the files of a data set, without folders and endings: they differ between runs and between record and log.
+fn names(text: &str) -> BTreeSet<String> {
+    let name = |part: &str| {
+        let file = part.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let name = file.strip_suffix(".npy").unwrap_or(file);
+        // LoadGen's log has no quotes and backslashes.
+        name.replace('"', "'").replace('\\', "/").rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    text.split('+').map(name).collect()
+}
+
+fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String> {
+    let recorded = names(&record.dataset);
+    let logged = detail.and_then(|detail| detail.text("qsl_name"));
+    if let Some(logged) = logged.filter(|logged| names(logged) != recorded) {
+        return Some(format!(
+            "LoadGen's log has qsl_name `{logged}`, and the record the data set `{}`",
+            record.dataset
+        ));
+    }
+    let given = record.settings.get("dataset").and_then(|given| given.as_str());
+    if let Some(given) = given.filter(|given| names(given) != recorded) {
+        return Some(format!(
+            "the run was given the data set `{given}`, and the record has `{}`",
+            record.dataset
+        ));
+    }
+    let is_other = |part: &&crate::record::Prepared| !recorded.is_superset(&names(&part.data_set));
+    let other = record.prepared.iter().find(is_other)?;
+    Some(format!(
+        "`{}` was prepared, and the record has the data set `{}`",
+        other.data_set, record.dataset
+    ))
+}
+
+/// Two runs of a result whose samples are not of one preparation.
+fn prepared_differently(entry: &Entry) -> Option<String> {
+    let digests = |record: &RunResult| -> Vec<String> {
+        record.prepared.iter().map(|part| part.manifest_sha256.clone()).collect()
+    };
+    let mut records = entry.records().map(|(place, record)| (place, digests(record)));
+    let (first, known) = records.next()?;
+    let (other, _) = records.find(|(_, digests)| *digests != known)?;
+    Some(format!(
+        "the data sets of {first} and {other} have different manifests, or one has none: make both runs with the same data set"
+    ))
+}
+
+fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: At) {
+    let key = "qsl_reported_total_count";
+    match detail.integer(key) {
+        Some(count) => at.fail_each(
+            not_the_whole_set(benchmark, count).map(|what| format!("the accuracy run had {what}")),
+        ),
+        None => at.fail(format!("the detail log has no {key}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_and_endings_do_not_count() {
+        assert_eq!(names("/data/imagenet.npy"), names("imagenet"));
+        assert_eq!(names("a/ids.npy+b/masks.npy"), names("masks+ids"));
+        assert_eq!(names("data/images/"), names("images"));
+        assert_ne!(names("imagenet"), names("coco"));
+    }
+}

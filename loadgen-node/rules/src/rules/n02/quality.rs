@@ -1,0 +1,237 @@
+//! Accuracy, latency and calibration (rules, sections 4.1.1 and 2.3).
+
+use crate::{
+    Rule,
+    book::Benchmark,
+    compliance::{accuracy_of, printed_accuracy},
+    facts::files,
+    judge::limits::{Limits, Server},
+    official_log::{DetailLog, token_metric},
+    placeholder::is_placeholder,
+    record::{Accuracy, Metric, RunResult},
+    rules::settings,
+    subject::{
+        Entry, NO_BENCHMARK, Subject,
+        findings::{At, Findings},
+    },
+    tree::{ACCURACY_TXT, documents},
+};
+
+/// The official scripts print percentages with three decimals.
+const PRINTED: f64 = 0.001;
+
+/// They round tokens per sample to one.
+const DECIMAL: f64 = 0.0501;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        match entry.benchmark {
+            Some(benchmark) => {
+                accuracy(subject, entry, benchmark, found);
+                latency(subject, entry, benchmark, found);
+            }
+            None => found.unknown(&entry.place, NO_BENCHMARK),
+        }
+    }
+    calibration(subject, found);
+}
+
+fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+    let Some(run) = entry.runs.iter().find(|run| run.is_accuracy()) else {
+        let text =
+            "this run measured no accuracy: check the submission that its accuracy run is in";
+        return found.unknown(&entry.place, text);
+    };
+    if run.is_set_aside() {
+        return;
+    }
+    let record = run.result();
+    if let Some(text) = record.and_then(miscounted) {
+        found.fail(&run.record_place, text);
+    }
+    // The run's own count, where it made one.
+    let counted = record.and_then(|record| record.accuracy.as_ref());
+    let counted = counted.zip(benchmark.quality.first());
+    let counted = counted.map(|(counted, quality)| (quality.metric.clone(), counted.metric.value));
+    let path = run.folder.join(ACCURACY_TXT);
+    if path.exists() || subject.tree.is_some() {
+        let values = match subject.tree {
+            Some(_) => accuracy_of(&path, benchmark, &subject.formats()),
+            // A submission gets it in the form that the checker reads.
+            None => {
+                printed_accuracy(&path, benchmark, &subject.formats()).map(|(values, _)| values)
+            }
+        };
+        match values {
+            Ok(values) => {
+                let mut at = found.at(format!("{}/{ACCURACY_TXT}", run.place));
+                at.fail_each(benchmark.missed(&values));
+                at.fail_each(counted.iter().flat_map(|counted| not_as_counted(&values, counted)));
+                at.fail_each(record.and_then(|record| other_lengths(&values, record)));
+                let text = files::read_to_string(&path).unwrap_or_default();
+                let record = record.and_then(|record| record.accuracy.as_ref());
+                if at.is_kept() {
+                    at.fail_each(record.and_then(|accuracy| other_counts(&text, accuracy)));
+                }
+                at.or_pass(REACHED);
+            }
+            Err(_) if !path.exists() => {
+                found.unknown(format!("{}/{ACCURACY_TXT}", run.place), "is missing (N35)");
+            }
+            Err(error) => {
+                let mut at = found.at(&run.place);
+                let folder = format!("{}/", run.folder.display());
+                at.fail_each(error.problems().iter().map(|one| one.replace(&folder, "")));
+            }
+        }
+    } else if let Some(counted) = counted {
+        let mut at = found.at(&run.record_place);
+        at.fail_each(benchmark.missed(&[counted]));
+        at.or_pass(REACHED);
+    } else {
+        let script = record.and_then(|record| record.official_accuracy.as_deref());
+        let text = format!(
+            "the accuracy is not known: keep what {} prints as {ACCURACY_TXT} beside the log",
+            script.unwrap_or("the official accuracy script")
+        );
+        found.unknown(&run.place, text);
+    }
+}
+
+/// Metrics that a run counts itself.
+const COUNTED: [&str; 2] = ["top-1", "exact match"];
+
+/// The run's own accuracy is that of the right answers among all samples, with the digits that are reported.
+fn miscounted(record: &RunResult) -> Option<String> {
+    let Accuracy { metric, reported, correct, total } = record.accuracy.as_ref()?;
+    let (value, all) = (metric.value, record.dataset_samples);
+    let percent = 100.0 * *correct as f64 / *total as f64;
+    let is_reported = reported.parse().is_ok_and(|said: f64| (said - value).abs() <= value * 1e-4);
+    let is_right = total == &all && (percent - value).abs() <= 1e-6 && is_reported;
+    if metric.unit != "%" || !COUNTED.contains(&metric.name.as_str()) {
+        let Metric { name, unit, .. } = metric;
+        return Some(format!(
+            "the accuracy is `{name}` in `{unit}`, and a run counts {} in %: take the record as the run wrote it",
+            COUNTED.join(" or ")
+        ));
+    }
+    (!is_right).then(|| {
+        format!(
+            "the accuracy is {value} %, reported as {reported}, with {correct} right answers to {total} of {all} samples, which \
+             do not agree: take the record as the run wrote it"
+        )
+    })
+}
+
+const REACHED: &str = "the accuracy reaches its target";
+
+/// Printed values of the metric that a run counted which are not what it counted, but for the digits that are printed.
+fn not_as_counted(
+    values: &[(String, f64)],
+    (metric, counted): &(String, f64),
+) -> impl Iterator<Item = String> {
+    let printed = values.iter().filter(move |(name, _)| name == metric).map(|(_, value)| value);
+    let differ = printed.filter(move |value| (*value - counted).abs() > PRINTED);
+    differ.map(move |value| format!("{metric} is {value}, and the run itself counted {counted}"))
+}
+
+/// Tokens of an answer that the script counted otherwise than the run did, but for the one decimal that is printed.
+fn other_lengths(values: &[(String, f64)], record: &RunResult) -> Option<String> {
+    let tokens = record.nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.total));
+    let total = tokens.reduce(u64::saturating_add)?;
+    let counted = total as f64 / record.samples.completed as f64;
+    let printed = values.iter().filter(|(name, _)| name == "TOKENS_PER_SAMPLE");
+    let (_, other) = printed.into_iter().find(|(_, said)| (said - counted).abs() > DECIMAL)?;
+    Some(format!(
+        "TOKENS_PER_SAMPLE is {other}, and the answers of the run had {counted:.2}: give the script that run's log, with --dtype \
+         int32"
+    ))
+}
+
+/// The right answers and all of them, as the official script prints both behind the accuracy.
+fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Option<String> {
+    let printed = |line: &str, name: &str| {
+        let (_, rest) = line.split_once(name)?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    let is_other = |line: &&str| {
+        [(" good=", correct), (" total=", total)]
+            .into_iter()
+            .any(|(name, counted)| printed(line, name).is_some_and(|said| said != *counted))
+    };
+    let line = text.lines().filter(|line| line.starts_with("accuracy=")).find(is_other)?;
+    Some(format!(
+        "says `{line}`, and the run itself counted {correct} right answers to {total} samples"
+    ))
+}
+
+fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+    let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+    for run in &entry.runs {
+        let Some(detail) = run.detail() else { continue };
+        let mut at = found.at(&run.place);
+        at.fail_each(settings::wrong_switches(Rule::N2, subject, entry, run));
+        // TEST06 has settings of its own.
+        let is_bound = run.measures() && !run.is_token_test();
+        let metric = entry.scenario.and_then(|scenario| token_metric(scenario, detail));
+        if is_bound && benchmark.token_latencies.is_some() && metric.is_none() {
+            at.fail("the detail log has no tokens per second, which are this benchmark's metric");
+        }
+        if let Some(limits) = limits.server.as_ref().filter(|_| is_bound) {
+            bounds(detail, limits, &mut at);
+            at.fail_each(measured(detail, benchmark));
+            at.or_pass("Server's latency bounds are those of the table, and were met");
+        }
+    }
+}
+
+fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
+    let asked = [
+        ("effective_target_latency_ns", limits.latency_ms),
+        ("requested_server_ttft_latency", limits.first_token_ms),
+        ("requested_server_tpot_latency", limits.further_token_ms),
+    ];
+    // The official checker wants less than the bound.
+    let measured = [
+        ("result_first_token_99.00_percentile_latency_ns", limits.first_token_ms),
+        ("result_time_per_output_token_99.00_percentile_ns", limits.further_token_ms),
+    ];
+    let in_ns = |most_ms: Option<f64>| most_ms.map(|ms| ms * 1e6);
+    for (key, most) in asked.map(|(key, most)| (key, in_ns(most))) {
+        let Some(most) = most else { continue };
+        let wanted = format!("and at most {most} is allowed");
+        at.logged(key, detail.number(key), |value| *value <= most, wanted);
+    }
+    for (key, bound) in measured.map(|(key, bound)| (key, in_ns(bound))) {
+        let Some(bound) = bound else { continue };
+        let wanted = format!("and has to be below {bound}");
+        at.logged(key, detail.number(key), |value| *value < bound, wanted);
+    }
+}
+
+/// LoadGen's verdict is about the target; this is what was measured, in one place with it.
+fn measured(detail: &DetailLog, benchmark: &Benchmark) -> Option<String> {
+    let percentile = detail.number("result_99.00_percentile_latency_ns")?;
+    let most_ms = benchmark.server_latency_ms?;
+    (percentile > most_ms * 1e6).then(|| {
+        format!("99 % of the queries took up to {percentile} ns, the bound is {most_ms} ms")
+    })
+}
+
+fn calibration(subject: &Subject, found: &mut Findings) {
+    let text = "how quantization was calibrated";
+    let Some(tree) = found.tree(subject, text) else { return };
+    let places = [
+        tree.home.document(documents::CALIBRATION),
+        format!("{}/{}", tree.home.root(), documents::CALIBRATION),
+    ];
+    let says = |place: &&String| tree.text(place).is_some_and(|text| !is_placeholder(&text));
+    match places.iter().find(says) {
+        Some(place) => found.pass(place, "calibration is documented"),
+        None => {
+            let text = "is missing or empty: say how quantization was calibrated, or that there is \
+                        none";
+            found.fail(&places[0], text);
+        }
+    }
+}

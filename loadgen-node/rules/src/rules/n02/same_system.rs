@@ -1,0 +1,99 @@
+//! A result is of one model, program and framework at all nodes, and the results of a system are of the same one (rules,
+//! sections 2.2 and 4.1.1). N30 judges what differs between the runs of one result, and N20 another machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    facts::running::{ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, PROGRAM, Running, VERSION, brief},
+    judge::alike::unlike,
+    subject::{Entry, Subject, findings::Findings},
+};
+
+/// Of all results of a system.
+const OF_SYSTEM: [&str; 3] = [PROGRAM, VERSION, KERNEL];
+
+/// Of all results of a benchmark on it: another one may need another engine.
+const OF_BENCHMARK: [&str; 4] = [MODEL, ENGINE, FRAMEWORK, IMAGE];
+
+/// What measurements say of a model. Other weights for a scenario are said there.
+const OF_WEIGHTS: [&str; 4] = [
+    "starting_weights_filename",
+    "weight_data_types",
+    "weight_transformations",
+    "input_data_types",
+];
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let of_entries: Vec<_> =
+        subject.results.iter().map(|entry| (entry, undisputed(entry))).collect();
+    for (number, (entry, here)) in of_entries.iter().enumerate() {
+        let mut wrong = unlike(here);
+        let on_it = |(other, _): &&(&Entry, _)| other.system() == entry.system();
+        let before: Vec<_> = of_entries[..number].iter().filter(on_it).collect();
+        let of_benchmark = before.iter().find(|(other, _)| other.name == entry.name);
+        let compared = [(before.first(), &OF_SYSTEM[..]), (of_benchmark, &OF_BENCHMARK)];
+        for (other, whats) in compared {
+            let Some((other, there)) = other else { continue };
+            let whats = whats.iter().filter(|what| **what != MODEL || same_weights(entry, other));
+            let place = other.records().next().map_or(other.place.as_str(), |(place, _)| place);
+            for text in whats.flat_map(|what| changes(what, here, there)) {
+                wrong.push(format!(
+                    "{text} in {place}: one system runs one program, framework and kernel, and a benchmark one model: make \
+                     all results alike"
+                ));
+            }
+        }
+        for (place, text) in
+            entry.records().flat_map(|(place, _)| wrong.iter().map(move |text| (place, text)))
+        {
+            found.fail(place, text);
+        }
+    }
+}
+
+/// What ran at the nodes in all runs of a result alike. What did not is of N30.
+fn undisputed<'a>(entry: &'a Entry) -> BTreeMap<&'a str, Running> {
+    let mut all: BTreeMap<&str, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (node, running) in entry.records().flat_map(|(_, record)| record.running()) {
+        let known = all.entry(node).or_default();
+        for (what, value) in running {
+            known.entry(what).or_default().insert(value);
+        }
+    }
+    let alone = |(what, values): (String, BTreeSet<String>)| {
+        let mut values = values.into_iter();
+        values.next().filter(|_| values.next().is_none()).map(|value| (what, value))
+    };
+    let of_node = |known: BTreeMap<_, _>| known.into_iter().filter_map(alone).collect();
+    all.into_iter().map(|(node, known)| (node, of_node(known))).collect()
+}
+
+/// What is otherwise than in another result, with the nodes of which it is.
+fn changes(
+    what: &str,
+    here: &BTreeMap<&str, Running>,
+    there: &BTreeMap<&str, Running>,
+) -> Vec<String> {
+    let mut nodes: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (node, running) in here {
+        let other = there.get(node).and_then(|other| other.get(what));
+        if let (Some(value), Some(other)) = (running.get(what), other)
+            && value != other
+        {
+            nodes.entry((value, other)).or_default().push(node);
+        }
+    }
+    let text = |((here, there), nodes): ((&str, &str), Vec<&str>)| {
+        format!("the {what} at {} is {}, and was {}", nodes.join(", "), brief(here), brief(there))
+    };
+    nodes.into_iter().map(text).collect()
+}
+
+/// Whether the measurements of both do not say that their weights differ.
+fn same_weights(one: &Entry, other: &Entry) -> bool {
+    let fields = |entry: &Entry| {
+        let (_, fields) = entry.measurements.as_ref()?.as_ref().ok()?;
+        Some(OF_WEIGHTS.map(|name| fields.get(name).cloned()))
+    };
+    fields(one) == fields(other)
+}

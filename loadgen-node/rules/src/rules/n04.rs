@@ -1,0 +1,125 @@
+//! N4: the SUT and the QDL run on physically separate systems (rules, section 6.2.2).
+
+use std::{collections::BTreeSet, net::SocketAddr};
+
+use serde_json::Value;
+
+use super::{entry::RuleEntry, separation::of_run};
+use crate::{
+    Outcome, Rule,
+    facts::machines::ip,
+    record::{Evidence, Node, RunResult},
+    subject::{
+        Subject,
+        findings::Findings,
+        machines::{Seen, seen},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N4,
+    section: "6.2.2",
+    title: "SUT and QDL on physically separate systems",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot be told",
+    looked_at: "machine id, boot id, board serial and MACs of all machines, of adapters under any depth of VLAN, bond or bridge \
+         (`facts/interfaces.rs`): equal ones fail, whoever states them. Different ones pass where boot or board was \
+         measured and both machines are bare metal (`judge/distinct.rs`): no hypervisor was seen where one shows, and the \
+         product was measured. All else, virtual machines and records without `virtual_machine` too: cannot tell; so is a \
+         serving engine on another machine, which describes itself nowhere, while one on the LoadGen node fails",
+    shown_by: "`rules.rs`, mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for seen in seen(subject, found) {
+        let text = "the machines at both ends are bare metal, with different boots, boards and hardware addresses";
+        of_run(&seen, Rule::N4, text, on_the_loadgen_node(&seen), found);
+    }
+    found.records(subject, not_given);
+    found.records(subject, |record| {
+        let evidence = record.network_evidence().into_iter();
+        evidence.flat_map(|evidence| strangers(record, evidence))
+    });
+    for (run, record) in subject.records() {
+        if let Some(text) = record.network_evidence().and_then(translated) {
+            found.unknown(&run.record_place, text);
+        }
+    }
+}
+
+/// Returns where the addresses that the run was given, those of its nodes, and those of its routes differ.
+fn not_given(record: &RunResult) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let Some(settings) = record.given_settings() else { return wrong };
+    let given = settings.get("nodes").and_then(Value::as_array);
+    let given: Option<Vec<_>> =
+        given.map(|given| given.iter().filter_map(Value::as_str).map(str::trim).collect());
+    let addresses: BTreeSet<_> = record.nodes.iter().map(|node| node.address.as_str()).collect();
+    for address in given.iter().flatten().filter(|address| !addresses.contains(*address)) {
+        wrong.push(format!("the run was given the node {address}, and the record has none there"));
+    }
+    let routes = record.evidence.as_ref().map_or(&[][..], |all| &all.loadgen_node.routes);
+    let is_reached = |node: &&Node| {
+        routes.is_empty() || routes.iter().any(|route| is_its(&node.address, &route.peer))
+    };
+    for Node { name, address, .. } in record.nodes.iter().filter(|node| !is_reached(node)) {
+        wrong.push(format!(
+            "node {name} was at {address}, and no route in the LoadGen node's evidence leads there"
+        ));
+    }
+    // Names, ranges and files stand for several addresses.
+    let is_address = |text: &&str| text.parse::<SocketAddr>().is_ok();
+    let given = given.filter(|given| given.iter().all(is_address));
+    let is_stranger =
+        |node: &&Node| given.as_ref().is_some_and(|given| !given.contains(&node.address.as_str()));
+    if let Some(Node { name, address, .. }) = record.nodes.iter().find(is_stranger) {
+        wrong.push(format!("node {name} was at {address}, which the run was not given"));
+    }
+    wrong
+}
+
+/// Returns true if a route leads to an address of a node.
+fn is_its(address: &str, peer: &str) -> bool {
+    address == peer || ip(peer).is_some_and(|peer| ip(address) == Some(peer))
+}
+
+/// Returns the routes of the LoadGen node to what is no node.
+fn strangers(record: &RunResult, evidence: &Evidence) -> impl Iterator<Item = String> {
+    let routes = evidence.loadgen_node.routes.iter();
+    let is_of_node = move |peer: &str| record.nodes.iter().any(|node| is_its(&node.address, peer));
+    routes.filter(move |route| !is_of_node(&route.peer)).map(|route| {
+        format!("the LoadGen node had a route to {}, which is no node of the run", route.peer)
+    })
+}
+
+/// A node that reached the LoadGen node at an address which that does not have.
+fn translated(evidence: &Evidence) -> Option<String> {
+    let routes = &evidence.loadgen_node.routes;
+    let own: BTreeSet<_> =
+        routes.iter().filter_map(|route| ip(route.local_address.as_ref()?)).collect();
+    let is_own = |peer: &str| own.is_empty() || ip(peer).is_some_and(|peer| own.contains(&peer));
+    let mut peers = evidence
+        .nodes
+        .iter()
+        .flat_map(|(name, machine)| machine.routes.iter().map(move |route| (name, &route.peer)));
+    let (name, peer) = peers.find(|(_, peer)| !is_own(peer))?;
+    Some(format!(
+        "node {name} saw the LoadGen node at {peer}, which the LoadGen node does not have: something between them translates addresses; say \
+         in the documentation what it is"
+    ))
+}
+
+/// What the LoadGen node called is not itself, whatever the evidence says.
+fn on_the_loadgen_node(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
+    let is_local =
+        |node: &&Node| ip(&node.address).is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
+    seen.record.nodes.iter().filter(is_local).map(|Node { name, address, .. }| {
+        let text = format!(
+            "node {name} was reached at {address}, on the LoadGen node itself: run it on another machine"
+        );
+        (Outcome::Fail, text)
+    })
+}

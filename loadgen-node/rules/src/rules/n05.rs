@@ -1,0 +1,80 @@
+//! N5: a permitted fabric leads from the QDL to the SUT (rules, section 6.2.2).
+
+use std::collections::BTreeSet;
+
+use super::{entry::RuleEntry, separation::of_run};
+use crate::{
+    Outcome, Rule,
+    facts::{fabric, interfaces::Interfaces as _},
+    subject::{
+        Subject, System,
+        findings::{At, Findings},
+        machines::{Seen, seen},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N5,
+    section: "6.2.2",
+    title: "a permitted fabric",
+    in_closed: false,
+    in_open: false,
+    kept_in: "the same",
+    looked_at: "kind of the interface on each route, both ends; `network_type`",
+    shown_by: "`rules.rs`",
+    same: &[],
+    judge,
+};
+
+/// What they forbid, as words of their own.
+const FORBIDDEN: [&str; 10] =
+    ["pcie", "pci", "cxl", "ccix", "hypertransport", "nvlink", "qpi", "upi", "ici", "thunderbolt"];
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for seen in seen(subject, found) {
+        let text = "every way between them is over an interface of a permitted fabric";
+        of_run(&seen, Rule::N5, text, unrouted(&seen), found);
+    }
+    for system in &subject.systems {
+        if let Some(text) = system.text("network_type") {
+            network_type(&text, &kinds(subject, system), found.at(&system.place));
+        }
+    }
+}
+
+fn unrouted(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
+    let unrouted = seen.evidence.nodes.iter().filter(|(_, machine)| machine.routes.is_empty());
+    unrouted.map(|(name, _)| {
+        let text = format!("node {name} did not say over which interface it is connected");
+        (Outcome::CannotTell, text)
+    })
+}
+
+/// The kinds of the interfaces that the system's runs went over, as far as they are permitted.
+fn kinds(subject: &Subject, system: &System) -> BTreeSet<&'static str> {
+    let records = subject.records_of(system);
+    let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
+    let machines = evidence.flat_map(|all| all.machines());
+    let kinds = machines.flat_map(|(_, machine)| machine.carriers().used);
+    kinds.filter_map(|carrier| Some(fabric::of_kind(&carrier.kind)?.kind)).collect()
+}
+
+fn network_type(text: &str, kinds: &BTreeSet<&str>, mut at: At) {
+    let lower = text.to_lowercase();
+    let words: Vec<_> = lower.split(|c: char| !c.is_alphanumeric()).collect();
+    let named = fabric::named_in(text);
+    if let Some(word) = FORBIDDEN.iter().find(|word| words.contains(*word)) {
+        at.fail(format!(
+            "network_type is `{text}`: {word} is a bus interconnect, which the division forbids"
+        ));
+    } else if named.is_empty() {
+        at.fail(format!(
+            "network_type is `{text}`: name one of Ethernet, IEEE 802.11, InfiniBand and 3GPP"
+        ));
+    } else if let Some(kind) =
+        kinds.iter().find(|kind| !named.iter().any(|fabric| fabric.kind == **kind))
+    {
+        at.fail(format!("network_type is `{text}`, but the runs went over {kind}"));
+    }
+    at.or_pass(format!("network_type is {text}"));
+}

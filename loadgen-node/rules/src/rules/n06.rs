@@ -1,0 +1,303 @@
+//! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use netdiv_contract::v1::{Interface, Machine};
+use serde_json::json;
+
+use super::{description, entry::RuleEntry, same::Same};
+use crate::{
+    Rule,
+    book::system_fields::network_fields,
+    derived::{cluster::Cluster, network},
+    facts::{
+        interfaces::Interfaces as _,
+        machines::ip,
+        rate::{bits_per_second, in_words},
+    },
+    judge::stated::has_other_numbers,
+    placeholder::is_placeholder,
+    record::{Carrier, RunResult, Transport},
+    subject::{
+        Subject, System,
+        findings::{At, Findings},
+        machines::{Seen, seen},
+        topology,
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N6,
+    section: "6.2.2",
+    title: "OSI layers 1 to 4 can be told from the metadata",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`submission` derives the fields from routes and interfaces",
+    looked_at: "the fields of the network against transport, TLS, addresses, rates, adapters, connections and links \
+         (`derived/description.rs`, as for the document)",
+    shown_by: "mutations",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 3] = [
+    Same::Given {
+        key: "transport",
+        default: Some(|| json!(Transport::default())),
+        record: |record| json!(record.transport),
+    },
+    Same::Given {
+        key: "connections",
+        default: Some(|| json!(1)),
+        record: |record| json!(record.connections_per_node),
+    },
+    Same::Given {
+        key: "streams",
+        default: Some(|| json!(1)),
+        record: |record| json!(record.streams_per_connection),
+    },
+];
+
+/// Fields for layers 1 to 4.
+const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "network_protocol"];
+
+/// Counters and clocks of two programs do not agree to the last bit.
+const TOLERANCE: f64 = 1.02;
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let seen = seen(subject, found);
+    // N27 judges the bandwidth of the runs that are submitted.
+    let submitted = subject.runs().filter(|(_, run)| run.kind.is_submitted());
+    let submitted: BTreeSet<_> = submitted.map(|(_, run)| run.record_place.as_str()).collect();
+    let is_submitted = |seen: &&Seen| submitted.contains(seen.place);
+    let known: BTreeSet<_> =
+        seen.iter().filter(is_submitted).flat_map(overloaded).map(|(names, _)| names).collect();
+    for seen in &seen {
+        let mut at = found.at(seen.place);
+        speeds(seen, &mut at);
+        let over = overloaded(seen).into_iter().filter(|(names, _)| !known.contains(names));
+        at.fail_each(over.map(|(_, text)| text));
+        at.or_pass("no interface carried more than it can");
+    }
+    let text = "the fields of the network in systems/*.json";
+    found.tree(subject, text);
+    for system in &subject.systems {
+        let mut at = found.at(&system.place);
+        filled(system, &mut at);
+        for seen in seen.iter().filter(|seen| seen.system == Some(system.name.as_str())) {
+            at.fail_each(protocol(system, seen));
+            rate(system, seen, &mut at);
+        }
+        at.or_pass("the fields of the network are filled in and agree with the runs");
+    }
+    for system in &subject.systems {
+        if let Some(text) = topologies(system) {
+            found.fail(&system.place, text);
+        }
+    }
+    description::compare(subject, Rule::N6, found);
+    found.records(subject, other_tls);
+}
+
+/// Returns the finding about a run over gRPC that was given a certificate and has no TLS, or the other way round.
+fn other_tls(record: &RunResult) -> Option<String> {
+    let is_grpc = record.transport == Carrier::Network(Transport::Grpc);
+    let given = record.given_settings().filter(|_| is_grpc)?;
+    (given.contains_key("tls_ca") != record.tls)
+        .then(|| "the run's tls_ca and the record's tls do not say the same".into())
+}
+
+/// The host's topology is the network's, where it is a list of links, too.
+fn topologies(system: &System) -> Option<String> {
+    let (network, host) = ("network_topology", "host_networking_topology");
+    let links = |field: &str| topology::links(&system.text(field)?);
+    let (here, there) = (links(network)?, links(host)?);
+    let is_same = here.len() == there.len() && here.iter().all(|link| there.contains(link));
+    (!is_same)
+        .then(|| format!("{host} has other links than {network}: write the same, or a sentence"))
+}
+
+fn filled(system: &System, at: &mut At) {
+    for field in network_fields() {
+        let says_nothing =
+            |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
+        if let Some(text) = system.text(field).filter(says_nothing) {
+            at.fail(format!("{field} is `{text}`: say what it is"));
+        }
+    }
+    let missing: Vec<_> = LAYERS.into_iter().filter(|name| system.text(name).is_none()).collect();
+    if system.json.is_ok() && !missing.is_empty() {
+        at.fail(format!("nothing says what the layers are: {} missing", missing.join(", ")));
+    }
+}
+
+/// Layers 3 and 4: the protocol is that of the runs, of which some may use another: those have ` / ` between them.
+fn protocol(system: &System, seen: &Seen) -> Vec<String> {
+    let Some(text) = system.text("network_protocol") else { return Vec::new() };
+    let mut parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
+    if parts.iter().any(Vec::is_empty) {
+        return Vec::new();
+    }
+    let wrong = parts.swap_remove(0).into_iter();
+    wrong.map(|what| format!("network_protocol is `{text}`, but {what}")).collect()
+}
+
+/// What a protocol says otherwise than the run.
+fn differences(text: &str, seen: &Seen) -> Vec<String> {
+    let layers = layers(text, seen);
+    if !layers.is_empty() {
+        return layers.into_iter().map(Into::into).collect();
+    }
+    let ran = network::protocol(seen.record, &Cluster::of(seen.record));
+    let other = ran.filter(|ran| has_other_numbers(&text.replace("TCPv", "IPv"), ran));
+    other.map(|ran| format!("the runs used {ran}")).into_iter().collect()
+}
+
+fn layers(text: &str, seen: &Seen) -> Vec<&'static str> {
+    let lower = text.to_lowercase();
+    let says = |word: &str| lower.contains(word);
+    let mut all = Vec::new();
+    match seen.record.transport {
+        Carrier::Network(Transport::Grpc) => {
+            let says_tls = says("tls") && !says("no tls");
+            match (seen.record.tls, says_tls) {
+                (true, false) => all.push("the runs used TLS"),
+                (false, true) => all.push("the runs did not use TLS"),
+                _ => {}
+            }
+            if !says("tcp") {
+                all.push("the runs used gRPC, which is on TCP");
+            } else if says("quic") {
+                all.push("the runs used gRPC");
+            }
+        }
+        Carrier::Network(Transport::Quic) if !says("quic") && !says("udp") => {
+            all.push("the runs used QUIC, which is on UDP");
+        }
+        _ => {}
+    }
+    let routes = seen.evidence.loadgen_node.routes.iter();
+    let addresses = routes.filter_map(|route| ip(route.local_address.as_ref()?));
+    let addresses: Vec<IpAddr> = addresses.collect();
+    let (v4, v6) = (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6));
+    let (says_v4, says_v6) = (says("ipv4") || says("tcpv4"), says("ipv6") || says("tcpv6"));
+    if v6 && (!says_v6 || says_v4 && !v4) {
+        all.push("the addresses in use are of IPv6");
+    } else if v4 && !v6 && says_v6 {
+        all.push("the addresses in use are of IPv4");
+    } else if !says("ip") && !says("infiniband") {
+        all.push("it does not name layer 3: say which version of IP");
+    }
+    all
+}
+
+/// Layer 1: the rates are ones that the interfaces have, and the runs did not exceed. Machines of different rates have
+/// ` / ` between them.
+fn rate(system: &System, seen: &Seen, at: &mut At) {
+    let Some(text) = system.text("network_rate") else { return };
+    let rates: Option<Vec<f64>> = text.split(" / ").map(bits_per_second).collect();
+    let Some(rates) = rates else {
+        return at.fail(format!("network_rate is `{text}`: say it as `100 Gb/s`"));
+    };
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let loadgen = &seen.evidence.loadgen_node;
+    for (name, bits) in traffic(seen) {
+        // A rate may be that of each adapter of a bond.
+        let most = most * loadgen.adapters(&name).len() as f64;
+        if bits > most * TOLERANCE {
+            let most = in_words(most);
+            at.fail(format!("network_rate is `{text}`, but {name} carried more than {most}"));
+        }
+    }
+    let mut best = 0.0_f64;
+    for (who, machine) in seen.machines() {
+        for carrier in machine.carriers().used {
+            let Some(speed) = fastest(machine, carrier) else { continue };
+            best = best.max(speed);
+            if least > speed * TOLERANCE {
+                at.fail(format!(
+                    "network_rate is `{text}`, but {} of {who} has {}",
+                    carrier.name,
+                    in_words(speed)
+                ));
+            }
+        }
+    }
+    let links = system.text("network_topology").and_then(|text| topology::links(&text));
+    let links: Option<Vec<f64>> =
+        links.into_iter().flatten().map(|link| bits_per_second(&link.text)).collect();
+    let fastest = links.into_iter().flatten().reduce(f64::max);
+    let what = match fastest {
+        _ if !at.is_kept() => return,
+        _ if best > 0.0 && most > best * TOLERANCE => "no interface of the runs has such a rate",
+        Some(link) if least > link * TOLERANCE => "no link of network_topology has that rate",
+        _ => return,
+    };
+    at.fail(format!("network_rate is `{text}`, but {what}: write what the links carry"));
+}
+
+/// What an interface can carry by its own word or that of its adapters, in bits per second.
+fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
+    let bits =
+        |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64 * 1e6);
+    let below = machine.adapters(&carrier.name).into_values();
+    let sum: Option<f64> = below.map(|adapter| bits(adapter?)).sum();
+    [bits(carrier), sum].into_iter().flatten().reduce(f64::max)
+}
+
+/// What the LoadGen node's interfaces carried against what they can.
+fn speeds(seen: &Seen, at: &mut At) {
+    let traffic = traffic(seen);
+    if traffic.is_empty() {
+        at.unknown("the run did not count what its interfaces carried");
+    }
+    let loadgen = &seen.evidence.loadgen_node;
+    for (name, bits) in traffic {
+        match loadgen.interface(&name).and_then(|one| fastest(loadgen, one)) {
+            None => at.unknown(format!(
+                "the speed of {name} is not known: state it in the evidence file"
+            )),
+            Some(speed) if bits > speed * TOLERANCE => at.fail(format!(
+                "{name} carried more than the {} that it has: the record or the interface is not what it says",
+                in_words(speed)
+            )),
+            Some(_) => {}
+        }
+    }
+}
+
+/// The machines of nodes, with the bits per second that samples and answers need of their interfaces, and that these have.
+fn overloaded(seen: &Seen) -> Vec<(String, String)> {
+    let seconds = seen.record.test_seconds;
+    let machines = seen.evidence.nodes_by_machine();
+    let over = machines.iter().filter(|_| seconds > 0.0).filter_map(|(names, machine)| {
+        let nodes = || seen.record.nodes.iter().filter(|node| names.contains(&node.name.as_str()));
+        let [received, sent] = [
+            nodes().map(|node| node.bytes_sent as f64).sum::<f64>(),
+            nodes().map(|node| node.bytes_received as f64).sum::<f64>(),
+        ];
+        let asked = received.max(sent) * 8.0 / seconds;
+        let speed = machine.bits_per_second().filter(|speed| asked > speed * TOLERANCE)?;
+        let names = names.join(" and ");
+        let text = format!(
+            "samples and answers of {names} need {}, and their interfaces have {}: the record or the interface is not what it says",
+            in_words(asked),
+            in_words(speed)
+        );
+        Some((names, text))
+    });
+    over.collect()
+}
+
+/// Bits per second of each interface in the direction that had more, over the whole test.
+fn traffic(seen: &Seen) -> Vec<(String, f64)> {
+    let seconds = seen.record.test_seconds;
+    let carried = seen.record.interfaces.iter().filter(|_| seconds > 0.0);
+    carried
+        .map(|traffic| {
+            let bytes = traffic.bytes_sent.max(traffic.bytes_received);
+            (traffic.name.clone(), bytes as f64 * 8.0 / seconds)
+        })
+        .collect()
+}

@@ -1,0 +1,39 @@
+//! N7: no pre-processing, conversion or padding in the QDL, by digests (rules, section 6.2.1).
+
+use super::{digests, entry::RuleEntry};
+use crate::{
+    Rule,
+    record::{Comparison, Digests},
+    subject::{Subject, findings::Findings},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N7,
+    section: "6.2.1",
+    title: "no pre-processing, conversion or padding in the QDL",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`qdl/src/outgoing.rs`: a message is an id and the QSL's bytes; `proto/transport/` sees bytes only",
+    looked_at: "digests: each sample as the QSL holds it and as the nodes received it",
+    shown_by: "`wire.rs`; `rules.rs`: a node that saw something else",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (place, record, Digests { samples, bytes_issued, .. }) in digests::proven(subject, found) {
+        let mut at = found.at(place);
+        at.fail_each(digests::differences("samples", samples));
+        let sent = record.total(|node| node.bytes_sent);
+        if *bytes_issued != sent {
+            at.fail(format!(
+                "the samples that LoadGen issued have {bytes_issued} bytes as the QSL holds them, and {sent} payload bytes \
+                 were sent"
+            ));
+        }
+        let Comparison { sent, distinct, .. } = samples;
+        at.or_pass(format!(
+            "{sent} samples, {distinct} of them different, have the same digests at both ends"
+        ));
+    }
+}

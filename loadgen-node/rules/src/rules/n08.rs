@@ -1,0 +1,29 @@
+//! N8: no post-processing of responses in the QDL, by digests (rules, section 6.2.1).
+
+use super::{digests, entry::RuleEntry};
+use crate::{
+    Rule,
+    subject::{Subject, findings::Findings},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N8,
+    section: "6.2.1",
+    title: "no post-processing of responses in the QDL",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`qdl/src/replies.rs`",
+    looked_at: "digests: each response as the engine gave it and as LoadGen got it",
+    shown_by: "`accuracy.rs`; `rules.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (place, _, digests) in digests::proven(subject, found) {
+        let responses = &digests.responses;
+        let mut at = found.at(place);
+        at.fail_each(digests::differences("responses", responses));
+        at.or_pass(format!("{} responses have the same digests at both ends", responses.sent));
+    }
+}

@@ -1,0 +1,69 @@
+//! N9: no batching in the QDL: each sample is a message (rules, section 6.2.1).
+
+use netdiv_words::Mode;
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    record::{Node, RunResult},
+    subject::{
+        Kind, Run, Subject,
+        findings::{At, Findings},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N9,
+    section: "6.2.1",
+    title: "no batching in the QDL",
+    in_closed: false,
+    in_open: false,
+    kept_in: "one message for each sample; an Offline or MultiStream query is split by sample",
+    looked_at: "messages that the nodes have acknowledged, against LoadGen's count",
+    shown_by: "`wire.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (run, record) in subject.records() {
+        let mut at = found.at(&run.record_place);
+        one_by_one(run, record, &mut at);
+        at.or_pass(
+            "each sample that LoadGen issued was sent in a message of its own, and counted at the nodes",
+        );
+    }
+}
+
+fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
+    let sent = record.total(|node| node.sent);
+    let issued = record.samples.issued;
+    if sent != issued {
+        at.fail(format!("LoadGen issued {issued} samples, and {sent} messages were sent"));
+    }
+    for node in record.nodes.iter().filter(|node| node.acknowledged != node.sent) {
+        let Node { name, sent, acknowledged, .. } = node;
+        at.fail(format!("{sent} messages were sent to node {name}, which counted {acknowledged}"));
+    }
+    if let Some(logged) = logged_samples(run).filter(|logged| *logged != issued) {
+        at.fail(format!(
+            "LoadGen's log has {logged} samples, the record says that {issued} were issued"
+        ));
+    }
+}
+
+/// How many samples LoadGen issued, by its log.
+fn logged_samples(run: &Run) -> Option<u64> {
+    let detail = run.detail()?;
+    if detail.mode() == Some(Mode::Submission) {
+        return None;
+    }
+    match run.kind {
+        Kind::Accuracy => detail.integer("qsl_reported_total_count"),
+        Kind::Performance | Kind::Test(_) => {
+            let queries = detail.integer("result_query_count")?;
+            Some(queries.saturating_mul(detail.samples_per_query()?))
+        }
+        Kind::Submission | Kind::Digests => None,
+    }
+}

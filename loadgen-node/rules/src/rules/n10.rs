@@ -1,0 +1,61 @@
+//! N10: no caching of queries or responses, in the QDL or at the nodes (rules, sections 6.2.1 and 6.2.3).
+
+use super::{digests, entry::RuleEntry};
+use crate::{
+    Rule,
+    judge::engines::{reused_prompts, reuses_prompts},
+    record::{Comparison, Digests, Node, RunResult},
+    subject::{Subject, findings::Findings},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N10,
+    section: "6.2.1, 6.2.3",
+    title: "no caching of queries or responses",
+    in_closed: true,
+    in_open: false,
+    kept_in: "no table of contents in `qdl/` or `sut-node/`; the contract has no field for the index",
+    looked_at: "digests: as often received as issued; bytes sent; TEST04. Before a run and afterwards, of a node in front of a \
+         serving engine: `prefix_caching` in its settings is `off`, which tensors behind Triton need not say \
+         ([ENGINES.md](ENGINES.md)). Afterwards: no prompt had tokens that the serving engine did not compute",
+    shown_by: "`performance.rs`; `rules.rs`; `language.rs`; `mutations/n10.toml`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (run, record) in subject.records() {
+        for text in reused(record) {
+            found.fail(&run.record_place, text);
+        }
+    }
+    for (place, record, Digests { samples, responses, .. }) in digests::proven(subject, found) {
+        let mut at = found.at(place);
+        at.fail_each(miscounted("samples", samples, record.samples.issued));
+        let responses_of_loadgen = record.samples.completed.saturating_add(record.first_tokens());
+        at.fail_each(miscounted("responses", responses, responses_of_loadgen));
+        at.or_pass(format!(
+            "each of {} samples was received by a node, and each response came from one",
+            samples.sent
+        ));
+    }
+}
+
+/// The nodes that have reused, or may have, what they computed for other prompts, each with why.
+fn reused(record: &RunResult) -> impl Iterator<Item = String> {
+    let machines = record.evidence.as_ref().map(|evidence| &evidence.nodes);
+    record.nodes.iter().flat_map(move |node| {
+        let Node { name, engine, .. } = node;
+        let machine = machines.and_then(|machines| machines.get(name));
+        let by_settings = machine.and_then(|machine| reuses_prompts(engine, machine));
+        let whys = by_settings.into_iter().chain(reused_prompts(node));
+        whys.map(move |why| format!("node {name}: {why}"))
+    })
+}
+
+/// Both ends must have counted as many as LoadGen.
+fn miscounted(what: &str, tally: &Comparison, count: u64) -> Option<String> {
+    let Comparison { sent, received, .. } = tally;
+    ([sent, received] != [&count; 2])
+        .then(|| format!("{sent} {what} were sent and {received} received; LoadGen has {count}"))
+}

@@ -1,0 +1,25 @@
+//! N11: responses are decompressed inside the timed region (rules, section 6.2.1).
+
+use super::{entry::RuleEntry, n16::by_construction};
+use crate::{
+    Rule,
+    subject::{Subject, findings::Findings},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N11,
+    section: "6.2.1",
+    title: "responses are decompressed inside the timed region",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`replies.rs`: decoded before `QuerySamplesComplete`",
+    looked_at: "by construction: the sources in the tree are those that ran (N16)",
+    shown_by: "`accuracy.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let claim = "a response is decoded before LoadGen is told of it (qdl/src/incoming.rs)";
+    by_construction(claim, subject, found);
+}

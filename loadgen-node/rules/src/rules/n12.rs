@@ -1,0 +1,45 @@
+//! N12: LoadGen sees a single SUT (rules, section 6.2.1).
+
+use super::{entry::RuleEntry, n16::by_construction};
+use crate::{
+    Rule,
+    subject::{Subject, findings::Findings, judged::JudgedDivision},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N12,
+    section: "6.2.1",
+    title: "a single SUT to LoadGen",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`loadgen-sys`: one test at a time, one QDL",
+    looked_at: "one test and one name in each log",
+    shown_by: "`complete.rs`, `abort.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let claim = "LoadGen has one QDL and one test at a time (loadgen-sys)";
+    by_construction(claim, subject, found);
+    if subject.division == JudgedDivision::Network {
+        single_tests(subject, found);
+    }
+}
+
+/// Finds logs of several tests. Each has figures, and readers differ in which they take: where a division does not ask for this
+/// rule, N33 does.
+pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        let mut at = found.at(&run.place);
+        match detail.tests() {
+            0 => at.fail("the detail log has no test_datetime"),
+            1 => {}
+            tests => {
+                let text = "give each run its own folder";
+                at.fail(format!("the detail log is of {tests} tests: {text}"));
+            }
+        }
+        at.or_pass("one test in each log");
+    }
+}

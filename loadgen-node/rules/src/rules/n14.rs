@@ -1,0 +1,73 @@
+//! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
+
+use super::{
+    entry::RuleEntry,
+    same::{self, Same},
+};
+use crate::{
+    Rule,
+    subject::{
+        Run, Subject,
+        findings::{At, Findings},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N14,
+    section: "6.2.1",
+    title: "Name() makes a round trip over the network",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`Qdl::name` asks every node, every time",
+    looked_at: "`get_sut_name_duration_ns`: more than 10 µs, and at least half of the least round trip that was measured before",
+    shown_by: "`wire.rs`: a node that takes 100 ms",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 1] = [Same::Logged {
+    key: "get_sut_name_duration_ns",
+    log: same::integer,
+    record: |_, record| {
+        let nanoseconds = record.get_sut_name_duration_ns;
+        Some(nanoseconds.map_or_else(|| "nothing".into(), |ns| ns.to_string()))
+    },
+}];
+
+/// Every implementation without a round trip needed less, every one with a round trip more.
+const LEAST_NS: u64 = 10_000;
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    // N13 says where there is no name.
+    let named = subject.details().filter(|(_, _, detail)| detail.text("sut_name").is_some());
+    for (_, run, detail) in named {
+        round_trip(run, detail.integer("get_sut_name_duration_ns"), found.at(&run.place));
+    }
+}
+
+fn round_trip(run: &Run, duration: Option<u64>, mut at: At) {
+    let Some(duration) = duration else {
+        return at.fail(
+            "the detail log has no get_sut_name_duration_ns: a LoadGen of v3.0 or later writes it",
+        );
+    };
+    if duration <= LEAST_NS {
+        return at.fail(format!(
+            "Name() took {duration} ns, in which nothing crosses a network: ask the nodes each time"
+        ));
+    }
+    let Some(record) = run.result() else { return };
+    let round_trips = || record.nodes.iter().map(|node| node.round_trip_ns);
+    if round_trips().any(|ns| ns == 0) {
+        let text = "the record does not say how long a round trip to every node takes";
+        return at.unknown_there(&run.record_place, text);
+    }
+    // The least of some round trips to the farthest node; half of it, since a route has good and bad moments.
+    let farthest = round_trips().max().unwrap_or(0);
+    if duration < farthest / 2 {
+        at.fail(format!(
+            "Name() took {duration} ns, and a round trip to the farthest node takes {farthest} ns"
+        ));
+    }
+    at.or_pass("Name() took as long as a round trip to the farthest node, or longer");
+}

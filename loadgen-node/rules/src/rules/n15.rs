@@ -1,0 +1,127 @@
+//! N15: `Name()` asks each node, and each has a name of its own (rules, section 6.2.1).
+
+use std::collections::BTreeSet;
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    record::{Node, RunResult},
+    subject::{
+        Entry, Run, Subject, System,
+        findings::{At, Findings},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N15,
+    section: "6.2.1",
+    title: "Name() asks each node; each has a name of its own",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`qdl/src/node.rs`, `Qdl::name`",
+    looked_at: "the names in the log, the record and the system description",
+    shown_by: "`bad_input.rs`, `faults.rs`",
+    same: &[],
+    judge,
+};
+
+/// Default name of a cluster.
+const UNNAMED: &str = "netdiv";
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    found.records(subject, other_name);
+    for (entry, run, detail) in subject.details() {
+        match detail.text("sut_name") {
+            Some(name) => nodes(subject, entry, run, name, found.at(&run.place)),
+            None => found.fail(&run.place, "the detail log has no sut_name"),
+        }
+    }
+    for (place, nodes) in subject.shared_machines() {
+        let text = format!("{nodes} are on one machine, each with a name of its own");
+        found.pass(place, text);
+    }
+}
+
+/// `Name()` puts the cluster's name and those of its nodes together.
+fn other_name(record: &RunResult) -> Option<String> {
+    let said = record.sut_name.as_deref()?;
+    record.given_settings()?;
+    let cluster = record.settings.get("cluster_name").and_then(|name| name.as_str());
+    let start = format!("{} Network SUT [", cluster.unwrap_or(UNNAMED));
+    (!said.starts_with(&start)).then(|| {
+        format!("sut_name is `{said}`, and by the settings of the run it begins with `{start}`")
+    })
+}
+
+fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
+    let Some(listed) = bracketed(name) else {
+        let text = format!("sut_name is `{name}`, without the nodes' names in brackets");
+        return match subject.is_foreign() {
+            true => {
+                at.unknown(format!("{text}, as netdiv writes them: read how it was put together"))
+            }
+            false => at.fail(format!("{text}: take the log as LoadGen wrote it")),
+        };
+    };
+    let names: BTreeSet<_> = listed.iter().copied().collect();
+    if names.len() < listed.len() {
+        at.fail(format!("sut_name is `{name}`: two nodes have the same name; rename one"));
+    }
+    if let Some(record) = run.result() {
+        let recorded: Vec<_> = record.nodes.iter().map(|node| node.name.as_str()).collect();
+        let known: BTreeSet<_> = recorded.iter().copied().collect();
+        if known != names || known.len() < recorded.len() {
+            let recorded = recorded.join(", ");
+            at.fail(format!("sut_name is `{name}`, the run's nodes are {recorded}"));
+        }
+        for node in record.nodes.iter().filter(|node| node.lost.is_some()) {
+            at.fail(format!(
+                "node {} was lost in mid-run: the SUT that was named did not run to the end",
+                node.name
+            ));
+        }
+        let is_handed_on = |node: &&Node| node.lost.is_none() && node.redispatched > 0;
+        for Node { name, redispatched, .. } in record.nodes.iter().filter(is_handed_on) {
+            at.fail(format!(
+                "{redispatched} samples of node {name} went to other nodes, and it is not said to be lost: run again"
+            ));
+        }
+        if record.sut_name.as_deref() != Some(name) {
+            at.fail("result.json has another sut_name than LoadGen's log, or none");
+        }
+    }
+    let is_its = |system: &&System| entry.system() == Some(&system.name);
+    // Nodes may share a machine.
+    let evidence = run.result().and_then(|record| record.evidence.as_ref());
+    let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());
+    if let Some(system) = subject.systems.iter().find(is_its)
+        && let Some(count) = system.text("number_of_nodes")
+        && ![listed.len(), machines].map(|number| number.to_string()).contains(&count)
+    {
+        let text = format!("number_of_nodes is {count}, and sut_name lists {}", listed.len());
+        at.fail_there(&system.place, text);
+    }
+    at.or_pass("sut_name lists every node, each once");
+}
+
+/// The names in the last brackets.
+fn bracketed(name: &str) -> Option<Vec<&str>> {
+    let (_, rest) = name.rsplit_once('[')?;
+    let (list, _) = rest.split_once(']')?;
+    let names: Vec<_> = list.split(',').map(str::trim).collect();
+    names.iter().all(|name| !name.is_empty()).then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_in_the_last_brackets() {
+        let names = bracketed("acme [x] Network SUT [node-a, node-b]");
+        assert_eq!(names, Some(vec!["node-a", "node-b"]));
+        for name in ["Network SUT", "Network SUT []", "Network SUT [a, ]", "Network SUT [a"] {
+            assert_eq!(bracketed(name), None, "{name}");
+        }
+    }
+}

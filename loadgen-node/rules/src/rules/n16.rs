@@ -1,0 +1,104 @@
+//! N16: the QDL's source is in the submission, and is that of the program that ran (rules, section 6.2.1).
+
+use std::{io, path::Path};
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    facts::files,
+    grouped::NEEDS_SUBMISSION,
+    sources_digest::sources_sha256,
+    sources_named::missing_sources,
+    subject::{Subject, Tree, findings::Findings},
+    tree,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N16,
+    section: "6.2.1",
+    title: "the QDL's source is in the submission",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`loadgen-node/build.rs` puts the sources into the program",
+    looked_at: "SHA-256 of the tree's sources, names and bytes, against `REVISION` and what each run recorded; that every file is \
+         there that a manifest or a source names (`sources_named.rs`, as in a test of the program's own list)",
+    shown_by: "`rules.rs`, mutations; `rehearse.sh` builds them",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let text = "the sources of the Query Dispatch Library";
+    let Some(tree) = found.tree(subject, text) else { return };
+    if !subject.is_foreign() {
+        sources(subject, tree, found);
+    }
+}
+
+/// Finds where the sources in the tree are not those of every program that ran.
+fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) {
+    let place = tree.home.sources();
+    let mut at = found.at(&place);
+    let files = match read_sources(&tree.path(&place)) {
+        Ok(files) if files.is_empty() => {
+            return at.fail(
+                "the sources of the Query Dispatch Library are missing: add those that the program brings along",
+            );
+        }
+        Ok(files) => files,
+        Err(error) => return at.fail(format!("cannot be read: {error}")),
+    };
+    let files: Vec<_> = files.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect();
+    let here = sources_sha256(&files);
+    if !files.iter().any(|(path, _)| path.starts_with("qdl/")) {
+        at.fail("no file of the Query Dispatch Library (qdl/) is among the sources");
+    }
+    at.fail_each(missing_sources(&files));
+    let revision = tree.home.revision();
+    if tree.text(&revision).is_none_or(|text| text.trim() != here) {
+        let text = format!("is not the SHA-256 of the sources beside it: write {here}");
+        at.fail_there(revision, text);
+    }
+    for (run, record) in subject.records() {
+        let mut at = found.at(&run.record_place);
+        let ran = &record.versions.sources_sha256;
+        if *ran != here {
+            at.fail(format!(
+                "the program that ran was made of sources with SHA-256 {ran}, those in {place} have {here}: submit the \
+                 sources of the program that ran"
+            ));
+        }
+        at.or_pass("the sources in the tree are those of the program that ran");
+    }
+}
+
+/// All sources by their path; the file with the hash is none of them.
+fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let files = tree::list_files(folder)?.into_iter().map(|path| {
+        let bytes = files::read(&folder.join(&path))?;
+        let parts: Option<Vec<_>> = path.iter().map(|part| part.to_str()).collect();
+        let no_text = || io::Error::new(io::ErrorKind::InvalidData, "a name is no UTF-8");
+        Ok((parts.ok_or_else(no_text)?.join("/"), bytes))
+    });
+    let files: io::Result<Vec<_>> = files.collect();
+    Ok(files?.into_iter().filter(|(path, _)| path != "REVISION").collect())
+}
+
+/// Adds what the sources keep, as far as N16 has shown that they ran.
+pub(super) fn by_construction(claim: &str, subject: &Subject, found: &mut Findings) {
+    if subject.is_foreign() {
+        return;
+    }
+    if subject.tree.is_none() {
+        let text = "that the sources which keep it are those that ran";
+        found.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
+    } else if found.is_broken(Rule::N16, None) {
+        let text = "the sources keep it, but that these are the sources of the program that ran is not shown (N16)";
+        found.unknown("", text);
+    } else {
+        found.pass("", format!("{claim}, and the sources are those that ran"));
+    }
+}

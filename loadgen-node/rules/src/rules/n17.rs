@@ -1,0 +1,73 @@
+//! N17: the session layer is documented, field by field (rules, section 6.2.1).
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    facts::markdown_links::led_elsewhere,
+    subject::{
+        Subject, Tree,
+        findings::{Findings, listed},
+    },
+    submission::sources::PROTOCOL,
+    tree::documents,
+};
+use wire_contract::{Field, contract, described};
+
+mod wire_contract;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N17,
+    section: "6.2.1",
+    title: "the session layer is documented",
+    in_closed: false,
+    in_open: false,
+    kept_in: "[PROTOCOL.md](PROTOCOL.md)",
+    looked_at: "the document: each field's number, name and type against the contract, all else against the sources in the tree",
+    shown_by: "`wire.rs`: golden bytes",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let text = "the description of the wire";
+    let Some(tree) = found.tree(subject, text) else { return };
+    if subject.is_foreign() {
+        return;
+    }
+    let mut at = found.at(tree.home.document(documents::PROTOCOL));
+    let Some(text) = tree.document(documents::PROTOCOL) else {
+        return at.fail("is missing or empty: say field by field what is sent for a query");
+    };
+    let described = described(&text);
+    let (mut missing, mut surplus) = (Vec::new(), Vec::new());
+    for (message, fields) in contract() {
+        let named = |(number, name, kind): &Field| format!("{message} {number} `{name}` {kind}");
+        let shown = described.get(&message).cloned().unwrap_or_default();
+        missing.extend(fields.difference(&shown).map(named));
+        surplus.extend(shown.difference(&fields).map(named));
+    }
+    if !missing.is_empty() {
+        at.fail(format!("has no row of {}", listed(&missing)));
+    }
+    if !surplus.is_empty() {
+        at.fail(format!("has rows of fields that no message has: {}", listed(&surplus)));
+    }
+    // The rows say what differs; what else does is in the text around them.
+    if at.is_kept() {
+        at.fail_each(unlike_sources(tree, &text));
+    }
+    at.or_pass("describes every field of every message, as the sources do");
+}
+
+/// Where it is not what the sources beside it say. Links lead elsewhere from there.
+fn unlike_sources(tree: &Tree, text: &str) -> Option<String> {
+    let path = format!("{}/{PROTOCOL}", tree.home.sources());
+    let source = tree.text(&path)?;
+    let without_links = |text: &str| led_elsewhere(text, |_| Some(String::new()));
+    let (source, text) = (without_links(&source), without_links(text));
+    if source == text {
+        return None;
+    }
+    let alike = source.lines().zip(text.lines()).take_while(|(one, other)| one == other).count();
+    Some(format!("is not {path}, from line {} on: take that", alike + 1))
+}

@@ -1,0 +1,25 @@
+//! N19: batching, pre- and post-processing at the SUT (rules, section 6.2.3).
+
+use super::{entry::RuleEntry, n16::by_construction};
+use crate::{
+    Rule,
+    subject::{Subject, findings::Findings},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N19,
+    section: "6.2.3",
+    title: "batching, pre- and post-processing at the SUT",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`sut-node/`: batcher and `model/workloads/` ([MODELS.md](MODELS.md))",
+    looked_at: "by construction; TEST04",
+    shown_by: "`accuracy.rs`, `torch.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let claim = "the QDL forms no batch and knows no tensor; the nodes do (sut-node/)";
+    by_construction(claim, subject, found);
+}

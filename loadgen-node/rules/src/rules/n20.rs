@@ -1,0 +1,152 @@
+//! N20: the SUT's configuration is named: the settings of every machine (rules, section 6.2.3).
+
+use std::collections::BTreeMap;
+
+use netdiv_contract::v1::Machine;
+use serde_json::{Value, json};
+
+use super::{entry::RuleEntry, same::Same};
+use crate::{
+    Rule,
+    facts::{files::sha256_of, machines::said},
+    record::{Evidence, Node, RunResult},
+    subject::{
+        Subject,
+        findings::Findings,
+        machines::{Seen, seen},
+    },
+};
+
+mod same_machines;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N20,
+    section: "6.2.3",
+    title: "the SUT's configuration is named",
+    in_closed: false,
+    in_open: false,
+    kept_in: "evidence: settings and their SHA-256",
+    looked_at: "of every machine the SHA-256 is computed again from the published text; a node announced the \
+         same one; a name stands for the same machine in all runs, set up alike, and one boot has one kernel and one \
+         hardware (`n20/same_machines.rs`); what the LoadGen node was given against what the record has \
+         (the rows `SAME`; a difference is of the rule that the setting is about)",
+    shown_by: "mutations",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 1] = [Same::Given {
+    key: "checksums",
+    default: Some(|| json!(false)),
+    record: |record| json!(record.checksums),
+}];
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (place, nodes) in subject.shared_machines() {
+        found.pass(place, format!("{nodes} are on one machine, and share its interfaces"));
+    }
+    for seen in seen(subject, found) {
+        let mut at = found.at(seen.place);
+        at.fail_each(wrong(&seen));
+        at.or_pass("the settings of every node are recorded, with their hashes");
+    }
+    same_machines::judge(subject, found);
+    found.records(subject, unlike_the_run);
+}
+
+/// Returns what a record says otherwise than the settings of its machines, or than those that the run was given.
+fn unlike_the_run(record: &RunResult) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let given = record.given_settings().map(|given| given.get("digests") == Some(&json!(true)));
+    if record.digests.is_some() && given == Some(false) {
+        wrong.push("the record has digests, and the run was not given digests".into());
+    }
+    if let Some(evidence) = &record.evidence {
+        wrong.extend(record.nodes.iter().filter_map(|node| too_large_batch(node, evidence)));
+    }
+    let Some(evidence) = record.network_evidence() else { return wrong };
+    let is_node = |name: &String| record.nodes.iter().any(|node| node.name == *name);
+    for name in evidence.nodes.keys().filter(|name| !is_node(name)) {
+        wrong.push(format!("there is evidence of {name}, which is no node of the run"));
+    }
+    wrong.extend(evidence.machines().flat_map(|(name, machine)| supplied(name, machine)));
+    wrong
+}
+
+fn too_large_batch(node: &Node, evidence: &Evidence) -> Option<String> {
+    let settings = evidence.published_settings(node)?;
+    let most = settings.get("max_batch").and_then(toml::Value::as_integer)?;
+    let sizes = node.batches.iter().filter(|(_, count)| **count > 0).map(|(size, _)| *size);
+    let largest = sizes.max().filter(|largest| i64::from(*largest) > most)?;
+    let name = &node.name;
+    Some(format!("node {name} had batches of {largest}, and its max_batch is {most}"))
+}
+
+fn wrong(seen: &Seen) -> Vec<String> {
+    let loadgen = &seen.evidence.loadgen_node;
+    let settings = wrong_settings(loadgen, None);
+    let mut wrong: Vec<_> =
+        settings.into_iter().map(|what| format!("the LoadGen node {what}")).collect();
+    let published = loadgen.settings.as_deref().map(serde_json::from_str);
+    let published: Option<BTreeMap<String, Value>> = published.and_then(Result::ok);
+    if seen.record.settings.is_empty() {
+        wrong.push("the LoadGen node's own settings are not recorded".into());
+    } else if published.is_none_or(|published| published != seen.record.settings) {
+        let text = "the settings that the LoadGen node recorded are not those in its evidence";
+        wrong.push(text.into());
+    }
+    for node in &seen.record.nodes {
+        let name = &node.name;
+        if let Some(machine) = seen.evidence.nodes.get(name) {
+            let settings = wrong_settings(machine, Some(&node.config_sha256));
+            wrong.extend(settings.into_iter().map(|what| format!("node {name} {what}")));
+        }
+    }
+    wrong
+}
+
+/// Fields that a file stated, and that no machine has.
+fn supplied(who: &str, machine: &Machine) -> Vec<String> {
+    let fields = serde_json::to_value(machine).unwrap_or_default();
+    let has = |path: &str| match path.split_once('.') {
+        None => fields.get(path).is_some(),
+        Some((list, rest)) => {
+            let items = fields.get(list).and_then(|list| list.as_array()).into_iter().flatten();
+            let mut names = items.filter_map(|item| item.get("name")?.as_str());
+            names.any(|name| rest.strip_prefix(name).is_some_and(|field| field.starts_with('.')))
+        }
+    };
+    let strangers = machine.supplied.iter().filter(|path| !has(path));
+    let text =
+        |path| format!("{who} was stated to have a `{path}`, and a machine has no such field");
+    strangers.map(text).collect()
+}
+
+/// What is wrong with the settings in a machine's evidence. `announced` is the digest by which a node said, before the
+/// run, what settings it answers with.
+fn wrong_settings(machine: &Machine, announced: Option<&str>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let text = machine.settings.as_deref().filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        wrong.push("did not say what its settings are".to_owned());
+    }
+    let stated = said(&machine.settings_sha256);
+    match (text, stated) {
+        (_, None) => wrong.push("gave no SHA-256 of its settings".into()),
+        (Some(text), Some(stated)) if sha256_of(text) != stated => wrong.push(
+            "published settings whose SHA-256 is not the one that it gave: take the evidence as the run recorded it".into(),
+        ),
+        _ => {}
+    }
+    match announced {
+        Some("") => wrong.push("did not give the SHA-256 of the settings that it ran with".into()),
+        Some(announced) if stated.is_some_and(|stated| stated != announced) => {
+            wrong.push(format!(
+                "ran with settings of SHA-256 {announced}, and the recorded ones have {}",
+                stated.unwrap_or_default()
+            ));
+        }
+        _ => {}
+    }
+    wrong
+}

@@ -1,0 +1,130 @@
+//! A name stands for the same machine in all runs of a system, set up alike.
+
+use std::collections::BTreeMap;
+
+use netdiv_contract::v1::Machine;
+use serde_json::Value;
+
+use crate::{
+    facts::{counted, machines::said},
+    subject::{Subject, findings::Findings},
+};
+
+/// Fields that each run has of its own, that other rules judge, or that a container's start changes.
+const OF_RUN: [&str; 10] = [
+    "host_name",
+    "boot_id",
+    "routes",
+    "interfaces",
+    "container_image",
+    "program",
+    "framework",
+    "settings",
+    "settings_sha256",
+    "supplied",
+];
+
+/// Fields that only a boot changes.
+const OF_BOOT: [&str; 8] = [
+    "bios_version",
+    "kernel",
+    "cpu_model",
+    "cpu_sockets",
+    "cpu_cores_per_socket",
+    "cpu_caches",
+    "memory_ecc",
+    "virtual_machine",
+];
+
+/// A field's first value, by the machine that has it, and where it was said.
+type Known<'s> = BTreeMap<(String, String), (String, &'s str)>;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let [mut lasting_ones, mut of_boots, mut set_up] = [Known::new(), Known::new(), Known::new()];
+    for (entry, run) in subject.runs() {
+        let (Some(system), Some(record)) = (entry.system(), run.result()) else { continue };
+        let place = run.record_place.as_str();
+        for (name, machine) in record.evidence.iter().flat_map(|evidence| evidence.machines()) {
+            let who = format!("{system} {name}");
+            let mut is_other = false;
+            for (first, by) in differences(&mut lasting_ones, &who, lasting(machine), place) {
+                let text = format!(
+                    "{name} is another machine than in {first}, by its {by}: make all runs of a system on the same machines"
+                );
+                found.fail(place, text);
+                is_other = true;
+            }
+            // Another machine differs in everything.
+            if is_other {
+                continue;
+            }
+            let fields = fields(machine);
+            let (of_boot, others): (Vec<_>, Vec<_>) =
+                fields.into_iter().partition(|(what, _)| OF_BOOT.contains(&what.as_str()));
+            if let Some(boot) = said(&machine.boot_id) {
+                let key = format!("{boot} {who}");
+                for (first, by) in differences(&mut of_boots, &key, of_boot, place) {
+                    let text = format!(
+                        "{name} has another {by} than in {first}, and was not booted in between: take the record as the run wrote it"
+                    );
+                    found.fail(place, text);
+                }
+            }
+            for (first, by) in differences(&mut set_up, &who, others, place) {
+                let text = format!(
+                    "{name} was set up otherwise than in {first}, by its {by}: make all runs with one setup of the machines, or say \
+                     in the documentation what changed"
+                );
+                found.unknown(place, text);
+            }
+        }
+    }
+}
+
+/// Returns which fields are not as they were first, by where that was.
+fn differences<'s>(
+    known: &mut Known<'s>,
+    who: &str,
+    fields: Vec<(String, String)>,
+    place: &'s str,
+) -> BTreeMap<&'s str, String> {
+    let mut differ: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (what, value) in fields {
+        let first = known.entry((who.into(), what.clone())).or_insert((value.clone(), place));
+        if first.0 != value {
+            differ.entry(first.1).or_default().push(what);
+        }
+    }
+    differ.into_iter().map(|(first, by)| (first, by.join(", "))).collect()
+}
+
+/// Facts that no boot changes.
+fn lasting(machine: &Machine) -> Vec<(String, String)> {
+    let text = |text: &Option<String>| said(text).map(str::to_owned);
+    let models = || counted(machine.accelerators.iter().map(|one| &one.name)).join(", ");
+    let facts = [
+        ("machine id", text(&machine.machine_id)),
+        ("board serial number", text(&machine.board_serial)),
+        ("product", text(&machine.product)),
+        ("processors", text(&machine.cpu_model)),
+        ("accelerators", machine.accelerator_count.map(|count| format!("{count}: {}", models()))),
+    ];
+    facts.into_iter().filter_map(|(what, value)| Some((what.to_owned(), value?))).collect()
+}
+
+/// All other fields that are said, and the interfaces of devices, each under its name.
+fn fields(machine: &Machine) -> Vec<(String, String)> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(machine) else { return Vec::new() };
+    let is_said = |(name, value): &(String, Value)| {
+        !OF_RUN.contains(&name.as_str()) && !value.is_null() && *value != serde_json::json!([])
+    };
+    let fields = fields.into_iter().filter(is_said).map(|(name, value)| (name, value.to_string()));
+    let devices = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
+    let devices = devices.filter_map(|interface| {
+        let mut fields = serde_json::to_value(interface).ok()?;
+        // A cable that was pulled in the meantime.
+        fields.as_object_mut()?.remove("up");
+        Some((format!("interface {}", interface.name), fields.to_string()))
+    });
+    fields.chain(devices).collect()
+}

@@ -1,0 +1,63 @@
+//! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary, detail log and record are of
+//! one test (rules, section 6.2.3).
+
+use super::{entry::RuleEntry, n16::by_construction};
+use crate::{
+    Rule,
+    subject::{Subject, findings::Findings, logs::disagreements},
+};
+
+mod answers;
+mod clocks;
+mod complete;
+mod issued;
+mod latencies;
+mod recorded;
+mod tallies;
+mod throughput;
+mod times;
+mod tokens;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N21,
+    section: "6.2.3",
+    title: "everything outside the LoadGen node is the SUT",
+    in_closed: true,
+    in_open: false,
+    kept_in: "`run/conclude.rs` takes verdict, metric and latency from LoadGen's log",
+    looked_at: "summary, detail log and record agree (`n21/recorded.rs`: metric, latencies, late queries; the settings asked \
+         for under N32); rates, samples, schedule, marks for power meters, times of entries and the record's clock are of \
+         one test; percentiles rise; batches, answers and tokens of each node agree, tokens also with LoadGen's rates",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    recorded::judge(subject, found);
+    tallies::judge(subject, found);
+    answers::judge(subject, found);
+    let claim = "times and verdicts are LoadGen's, taken from its log (official_log.rs)";
+    by_construction(claim, subject, found);
+    figures(subject, found);
+    complete::judge(subject, found);
+    clocks::judge(subject, found);
+    times::judge(subject, found);
+    issued::judge(subject, found);
+    throughput::judge(subject, found);
+    tokens::judge(subject, found);
+    latencies::judge(subject, found);
+}
+
+/// LoadGen's own figures are what the summary says.
+fn figures(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary) else { continue };
+        let mut at = found.at(&run.place);
+        let differ = disagreements(summary, detail);
+        if !differ.is_empty() {
+            at.fail(format!("the summary is not of this log: {}", differ.join("; ")));
+        }
+        at.or_pass("the detail log and the summary have the same figures");
+    }
+}

@@ -1,0 +1,153 @@
+//! The dates and times of a run, by LoadGen's log and by the record, are those of one moment.
+
+use netdiv_words::Mode;
+
+use crate::{
+    facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
+    official_log::{
+        DetailLog, OF_EACH_SET,
+        moment::{of_iso, of_mark},
+    },
+    subject::{Run, Subject, findings::Findings},
+};
+
+/// Clocks of one machine differ by a correction between two readings.
+const STEP_SECONDS: f64 = 60.0;
+
+/// `test_datetime` is the local time, whatever its last letter says. Time zones are apart by quarters of an hour, and by 14 hours at
+/// most.
+const ZONE_SECONDS: f64 = 900.0;
+
+const FARTHEST_ZONE: f64 = 14.0 * 3600.0;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        let mut at = found.at(&run.place);
+        // A log of several tests is a finding of N12.
+        if detail.tests() == 1 {
+            let wrong = not_a_date(detail).or_else(|| uneven(detail)).or_else(|| apart(detail));
+            at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
+        }
+        if at.is_kept()
+            && let Some(what) = other_moment(run, detail)
+        {
+            at.fail_there(
+                &run.record_place,
+                format!("{what}: take the record as the run wrote it"),
+            );
+        }
+        at.or_pass("the dates and times of log and record are of one moment");
+    }
+}
+
+/// A mark of the log that is not a date and time.
+fn not_a_date(detail: &DetailLog) -> Option<String> {
+    let of = |key: &'static str, read: fn(&str) -> Option<f64>| {
+        let is_wrong = move |value: &&serde_json::Value| value.as_str().and_then(read).is_none();
+        detail.all(key).filter(is_wrong).map(move |value| (key, value)).next()
+    };
+    let wrong = of("test_datetime", of_iso)
+        .or_else(|| of("power_begin", of_mark))
+        .or_else(|| of("power_end", of_mark));
+    wrong.map(|(key, value)| format!("{key} is {value}, which is not a date and time"))
+}
+
+/// Entries that LoadGen logs once for each set of samples, of which the log has different numbers. A test of performance has one set, and
+/// a second entry is a finding of N33.
+fn uneven(detail: &DetailLog) -> Option<String> {
+    if detail.mode() == Some(Mode::Performance) {
+        return None;
+    }
+    let counts = OF_EACH_SET.map(|key| (key, detail.all(key).count()));
+    let mut counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let (first, count) = counts.next()?;
+    let (other, others) = counts.find(|(_, others)| *others != count)?;
+    Some(format!("the log has {count} entries of {first}, and {others} of {other}"))
+}
+
+/// The marks for power meters of each set of samples: its start and its end.
+fn sets(detail: &DetailLog) -> Vec<(f64, f64)> {
+    let marks = |key: &str| {
+        let values = detail.all(key);
+        values.filter_map(|value| of_mark(value.as_str()?)).collect::<Vec<_>>()
+    };
+    marks("power_begin").into_iter().zip(marks("power_end")).collect()
+}
+
+/// Times of the log that are not of one test.
+fn apart(detail: &DetailLog) -> Option<String> {
+    let sets = sets(detail);
+    let is_backward = |(begin, end): &(f64, f64)| *end < begin - 1.0;
+    if sets.iter().any(is_backward) {
+        return Some("power_end is before power_begin".into());
+    }
+    if sets.windows(2).any(|pair| pair[1].0 < pair[0].1 - 1.0) {
+        return Some("a set of samples begins before the one before it ends (power_begin)".into());
+    }
+    let started = of_iso(detail.text("test_datetime")?)?;
+    let first = started + detail.seconds_of("generated_query_duration")?;
+    let begin = sets.first()?.0;
+    (!is_same_in_some_zone(first, begin, STEP_SECONDS)).then(|| {
+        let (date, mark) = (detail.text("test_datetime"), detail.text("power_begin"));
+        let [date, mark] = [date, mark].map(Option::unwrap_or_default);
+        format!("test_datetime is {date}, and power_begin {mark}, which is another moment in every time zone")
+    })
+}
+
+/// Returns true if a local time is a moment, in some time zone.
+fn is_same_in_some_zone(local: f64, moment: f64, slack: f64) -> bool {
+    let offset = local - moment;
+    let zone = (offset / ZONE_SECONDS).round() * ZONE_SECONDS;
+    (offset - zone).abs() <= slack && zone.abs() <= FARTHEST_ZONE
+}
+
+/// Finds where the record's clock and LoadGen's put the test at different times.
+fn other_moment(run: &Run, detail: &DetailLog) -> Option<String> {
+    let record = run.result()?;
+    let said = record.started.as_deref()?;
+    let Some(started) = of_iso(said) else {
+        return Some(format!("started is `{said}`, which is not a date and time"));
+    };
+    let sets = sets(detail);
+    let logged: Vec<_> = detail.all_seconds_of("generated_query_duration").collect();
+    for ((begin, _), after) in sets.iter().zip(logged) {
+        let after = after?;
+        if (begin - (started + after)).abs() > STEP_SECONDS + after * AROUND {
+            return Some(format!(
+                "started is {said}, and LoadGen's log has power_begin {:.0} s from there",
+                begin - started
+            ));
+        }
+    }
+    let date = detail.text("test_datetime")?;
+    if !is_same_in_some_zone(of_iso(date)?, started, STEP_SECONDS) {
+        return Some(format!(
+            "started is {said}, and LoadGen's test_datetime {date}, which is another moment in every time zone"
+        ));
+    }
+    let end = sets.last()?.1;
+    let most = record.test_seconds * (1.0 + AROUND) + AROUND_SECONDS;
+    (end - started > most).then(|| {
+        format!(
+            "test_seconds is {:.1}, and LoadGen's last power_end is {:.1} s after started",
+            record.test_seconds,
+            end - started
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_time_is_a_moment_in_some_zone() {
+        let quarter = 15.0 * 60.0;
+        for zone in [0.0, 1.0, 4.0, -24.0, 23.0, 56.0, -48.0] {
+            assert!(is_same_in_some_zone(zone * quarter + 3.0, 0.0, STEP_SECONDS), "{zone}");
+        }
+        for apart in [450.0, 57.0 * quarter, -60.0 * quarter, 31_536_000.0, 86_400.0] {
+            assert!(!is_same_in_some_zone(apart, 0.0, STEP_SECONDS), "{apart}");
+        }
+    }
+}

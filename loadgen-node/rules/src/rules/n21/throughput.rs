@@ -1,0 +1,99 @@
+//! LoadGen's rate is the one that its own counts and times give, and the run took as long as that rate needs.
+
+use netdiv_words::Mode;
+
+use crate::{
+    Scenario,
+    facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
+    official_log::{DetailLog, elapsed},
+    record::RunResult,
+    subject::{Subject, findings::Findings},
+};
+
+/// LoadGen logs rates with six digits.
+const DIGITS: f64 = 1e-4;
+
+/// Two clocks differ, and so do what was issued and what a rate is of: Server's leaves out the last query.
+const ROUNDING: f64 = 0.02;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        let measures = detail.mode() == Some(Mode::Performance);
+        let Some(scenario) = detail.scenario().filter(|_| run.measures() && measures) else {
+            continue;
+        };
+        let Some(rate) = detail.throughput(scenario) else { continue };
+        let counted = match scenario {
+            Scenario::Offline => offline(detail),
+            Scenario::Server => server(detail),
+            Scenario::SingleStream | Scenario::MultiStream => continue,
+        };
+        let mut at = found.at(&run.place);
+        at.fail_each(generated_otherwise(detail));
+        at.fail_each(counted.and_then(|counted| by_log(rate, counted)));
+        if at.is_kept()
+            && let Some(text) = run.result().and_then(|record| by_clock(rate, record))
+        {
+            at.fail_there(&run.record_place, text);
+        }
+        at.or_pass("LoadGen's rate is the one that samples and time give");
+    }
+}
+
+/// LoadGen says how many samples a query had, and which settings made it so.
+fn generated_otherwise(detail: &DetailLog) -> Option<String> {
+    if !detail.logs_as_issued() {
+        return None;
+    }
+    let key = "generated_samples_per_query";
+    let (generated, wanted) = (detail.integer(key)?, detail.samples_per_query()?);
+    (generated != wanted).then(|| {
+        format!(
+            "{key} is {generated}, and by the settings in effect it is {wanted}: submit the log as LoadGen wrote it"
+        )
+    })
+}
+
+/// Samples, and the least and most seconds in which LoadGen's log has them answered.
+type Counted = (f64, f64, f64);
+
+/// The query's latency is the time of the whole test.
+fn offline(detail: &DetailLog) -> Option<Counted> {
+    if !detail.logs_as_issued() {
+        return None;
+    }
+    let time = elapsed::greatest_latency(detail)?;
+    Some((samples(detail)?, time, time))
+}
+
+/// The last query is answered within the greatest latency after it was due; its way does not count.
+fn server(detail: &DetailLog) -> Option<Counted> {
+    let due = elapsed::duration(Scenario::Server, detail)?;
+    Some((samples(detail)? - 1.0, due, due + elapsed::greatest_latency(detail)?))
+}
+
+fn samples(detail: &DetailLog) -> Option<f64> {
+    Some(detail.number("result_query_count")? * detail.samples_per_query()? as f64)
+}
+
+fn by_log(rate: f64, (samples, least, most): Counted) -> Option<String> {
+    let time = samples / rate;
+    (time < least * (1.0 - DIGITS) || time > most * (1.0 + DIGITS)).then(|| {
+        format!(
+            "by the log's rate {samples} samples took {time:.1} s, by its own times {least:.1} to {most:.1} s: submit the log as \
+             LoadGen wrote it"
+        )
+    })
+}
+
+/// The record's own clock ran from before the test to after it.
+fn by_clock(rate: f64, record: &RunResult) -> Option<String> {
+    let seconds = record.test_seconds;
+    let time = record.samples.issued as f64 / rate;
+    let most = time * (1.0 + AROUND) + AROUND_SECONDS;
+    (!(time * (1.0 - ROUNDING)..=most).contains(&seconds)).then(|| {
+        format!(
+            "at LoadGen's rate the samples of the record take {time:.1} s, and it has {seconds:.1} s for its test"
+        )
+    })
+}

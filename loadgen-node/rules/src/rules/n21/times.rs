@@ -1,0 +1,108 @@
+//! All times in LoadGen's log, and the record's, are of one test.
+
+use netdiv_words::Mode;
+
+use crate::{
+    Scenario,
+    facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
+    official_log::{DetailLog, elapsed},
+    record::RunResult,
+    subject::{
+        Run, Subject,
+        findings::{At, Findings},
+    },
+};
+
+/// LoadGen logs rates with six digits, and marks for power meters in milliseconds.
+const DIGITS: f64 = 1e-5;
+
+const CLOCK_SECONDS: f64 = 1.0;
+
+/// Times between queries of Server's schedule are distributed exponentially: one of so many means does not come about.
+const LONGEST_PAUSE: f64 = 40.0;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        let mut at = found.at(&run.place);
+        if let Some(scenario) = detail.scenario()
+            && run.measures()
+            && detail.mode() == Some(Mode::Performance)
+        {
+            times(scenario, detail, &mut at);
+        }
+        if at.is_kept() {
+            by_record(run, detail, &mut at);
+        }
+        at.or_pass("the times in LoadGen's log and in the record are of one test");
+    }
+}
+
+/// One test has one length, wherever the log has it.
+fn times(scenario: Scenario, detail: &DetailLog, at: &mut At) {
+    let marked = match elapsed::between_power_marks(detail) {
+        Ok(Some(seconds)) => seconds,
+        // `clocks.rs` names what is not a date.
+        Ok(None) => return,
+        Err(why) => return at.fail(format!("{why}: submit the log as LoadGen wrote it")),
+    };
+    let wrong = measured(scenario, detail, marked)
+        .or_else(|| scheduled(scenario, detail))
+        .or_else(|| logged(detail, marked));
+    at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
+}
+
+/// From the start to the last response, by LoadGen's figures and by its marks for power meters.
+fn measured(scenario: Scenario, detail: &DetailLog, marked: f64) -> Option<String> {
+    let least = elapsed::duration(scenario, detail)?;
+    let most = match scenario {
+        Scenario::Offline => least,
+        _ => least + elapsed::greatest_latency(detail)?,
+    };
+    let slack = CLOCK_SECONDS + least * DIGITS;
+    (!(least - slack..=most + slack).contains(&marked)).then(|| {
+        format!("by its figures the test took {least:.1} to {most:.1} s, from power_begin to power_end {marked:.1} s")
+    })
+}
+
+/// Server's last query is at the end of the schedule, where all of it was played.
+fn scheduled(scenario: Scenario, detail: &DetailLog) -> Option<String> {
+    let queries = detail.number("result_query_count")?;
+    let generated = detail.number("generated_query_count")?;
+    if scenario != Scenario::Server || generated != queries {
+        return None;
+    }
+    let last = elapsed::duration(scenario, detail)?;
+    let end = detail.number("generated_query_duration")? / 1e9;
+    let pause = LONGEST_PAUSE * last / queries;
+    let slack = CLOCK_SECONDS + last * DIGITS;
+    (!(last - slack..=last + pause + slack).contains(&end)).then(|| {
+        format!("by result_scheduled_samples_per_sec the last query was due after {last:.1} s, by generated_query_duration after {end:.1} s")
+    })
+}
+
+/// Entries are written as the test goes on: one before its start, one after its end.
+fn logged(detail: &DetailLog, marked: f64) -> Option<String> {
+    let time = |key: &str| detail.seconds_of(key);
+    let (Some(start), Some(end)) = (time("generated_query_duration"), time("power_end")) else {
+        return Some("its entries do not say when they were written (time_ms)".into());
+    };
+    let lines = end - start;
+    let most = marked * (1.0 + AROUND) + AROUND_SECONDS;
+    (!(marked - CLOCK_SECONDS..=most).contains(&lines)).then(|| {
+        format!("from power_begin to power_end it has {marked:.1} s, and its entries around the test are {lines:.1} s apart (time_ms)")
+    })
+}
+
+/// The record's own clock ran from before the test to after it. Where a rate says how long that was, it is held against the rate.
+fn by_record(run: &Run, detail: &DetailLog, at: &mut At) {
+    let (Some(record), Some(last)) = (run.result(), detail.last_seconds()) else { return };
+    let RunResult { test_seconds, .. } = *record;
+    let most = last * (1.0 + AROUND) + AROUND_SECONDS;
+    if !(last - CLOCK_SECONDS..=most).contains(&test_seconds) {
+        let text = format!(
+            "test_seconds is {test_seconds:.1}, and LoadGen wrote its log for {last:.1} s (time_ms): take the record as the run \
+             wrote it"
+        );
+        at.fail_there(&run.record_place, text);
+    }
+}

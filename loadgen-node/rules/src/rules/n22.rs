@@ -1,0 +1,213 @@
+//! N22: the network interfaces of all components are described (rules, section 6.2.3).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netdiv_contract::v1::{Interface, Machine};
+
+use super::{entry::RuleEntry, made_again::only_system};
+use crate::{
+    Rule,
+    derived::markdown::rows,
+    facts::{
+        files::entries, interfaces::Interfaces as _, machines::said, markdown_links::targets,
+        rate::bits_per_second,
+    },
+    subject::{
+        Subject, Tree,
+        findings::Findings,
+        machines::{lacking, seen},
+        topology,
+    },
+    tree::documents,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N22,
+    section: "6.2.3",
+    title: "network interfaces of all components are described",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`proto/evidence`",
+    looked_at: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` is what the machines \
+         said in the runs, no more and no less",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    found.records(subject, |record| {
+        let evidence = record.network_evidence().into_iter();
+        let machines = evidence.flat_map(|evidence| evidence.machines());
+        machines.flat_map(|(name, machine)| misnamed(name, machine))
+    });
+    if let Some(tree) = found.tree(subject, "switches, diagram and architecture")
+        && !subject.is_foreign()
+    {
+        switches(subject, tree, found);
+    }
+    of_runs(subject, found);
+    published(subject, found);
+}
+
+/// Each interface of a machine has a name of its own, and stands on interfaces of that machine.
+fn misnamed(who: &str, machine: &Machine) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for interface in &machine.interfaces {
+        *counts.entry(interface.name.as_str()).or_default() += 1;
+    }
+    let twice = counts
+        .iter()
+        .filter(|(_, count)| **count > 1)
+        .map(|(name, _)| format!("{who} has two interfaces named {name}"));
+    let mut wrong: Vec<_> = twice.collect();
+    for interface in &machine.interfaces {
+        for below in interface.over.iter().filter(|below| !counts.contains_key(below.as_str())) {
+            let name = &interface.name;
+            wrong.push(format!("{name} of {who} stands on {below}, which it does not have"));
+        }
+    }
+    wrong
+}
+
+/// What the runs themselves tell.
+fn of_runs(subject: &Subject, found: &mut Findings) {
+    for seen in seen(subject, found) {
+        let mut at = found.at(seen.place);
+        for (who, machine) in seen.machines() {
+            let carriers = machine.carriers();
+            if carriers.used.is_empty() || !carriers.unknown.is_empty() {
+                at.unknown(format!("{who}: the interfaces of its routes are not all known"));
+            }
+            for interface in carriers.used {
+                let unknown = unknown(machine, interface);
+                if !unknown.is_empty() {
+                    let (name, unknown) = (&interface.name, unknown.join(", "));
+                    let text = format!("{unknown} of {name} of {who} not known");
+                    lacking(subject, &text, &mut at);
+                }
+            }
+        }
+        at.or_pass("model, driver, firmware, speed and MTU of every interface in use are known");
+    }
+}
+
+/// What is not known of an interface in use, or of an adapter that it stands on.
+fn unknown(machine: &Machine, interface: &Interface) -> Vec<&'static str> {
+    let adapters = machine.adapters(&interface.name);
+    let all = |of: fn(&Interface) -> &Option<String>| {
+        adapters.values().all(|adapter| adapter.is_some_and(|one| said(of(one)).is_some()))
+    };
+    let known = [
+        ("model", all(|adapter| &adapter.model)),
+        ("driver", all(|adapter| &adapter.driver)),
+        ("firmware", all(|adapter| &adapter.firmware)),
+        ("speed", interface.speed_mbit_per_second.is_some()),
+        ("MTU", interface.mtu_bytes.is_some()),
+    ];
+    known.iter().filter(|(_, known)| !known).map(|(what, _)| *what).collect()
+}
+
+/// What the submission shows of a machine is what the machine said in the runs.
+fn published(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else { return };
+    let evidence = || subject.records().filter_map(|(_, record)| record.evidence.as_ref());
+    let machines = || evidence().flat_map(|all| all.machines());
+    let with_nodes = evidence().filter(|all| !all.nodes.is_empty());
+    let names: BTreeSet<_> =
+        with_nodes.flat_map(|all| all.machines()).map(|(name, _)| name).collect();
+    strangers(tree, &names, found);
+    // A record that is missing, or that nothing can be judged by, may have been the only one in which a machine said this.
+    let all_known = subject.runs().all(|(_, run)| run.result().is_some());
+    for name in names {
+        let place = tree.home.evidence(name);
+        let Some(text) = tree.text(&place) else {
+            let text = "is missing or empty: put there what the machine says in a result.json";
+            found.fail(place, text);
+            continue;
+        };
+        let shown: Option<Machine> = serde_json::from_str(&text).ok();
+        let is_shown = |machine: &Machine| shown.as_ref() == Some(machine);
+        if all_known && !machines().any(|(said_by, machine)| said_by == name && is_shown(machine)) {
+            let text = "is not what the machine said in any run: take that from a result.json";
+            found.fail(place, text);
+        }
+    }
+}
+
+/// Files among the evidence that are of no machine, and that the architecture does not lead to either.
+fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
+    let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
+    let Some(architecture) = architecture else { return };
+    let linked = targets(&architecture);
+    let folder = tree.home.document("evidence");
+    for (name, _) in entries(&tree.path(&folder)).unwrap_or_default() {
+        let is_of_machine = name.strip_suffix(".json").is_some_and(|name| names.contains(name));
+        if !is_of_machine && !linked.contains(&format!("evidence/{name}").as_str()) {
+            let text = "is of a machine that no run knows: remove it, or let system-architecture.md lead to it";
+            found.fail(format!("{folder}/{name}"), text);
+        }
+    }
+}
+
+/// Judges the switches by the systems' topologies.
+fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) {
+    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
+    for system in &subject.systems {
+        let Some(field) = system.text("network_topology") else { continue };
+        let Some(links) = topology::links(&field) else {
+            let text = "network_topology is no list of links, such as `loadgen:eth0 <-> leaf:1; \
+                        leaf:2 <-> node-a:eth0`: which switches there are cannot be told";
+            found.unknown(&system.place, text);
+            continue;
+        };
+        let switches = topology::switches(subject, &links);
+        let mut at = found.at(&system.place);
+        if only_system(subject).is_some() {
+            let named = rows(&text).into_iter().filter(|row| row.head[0] == "switch");
+            let named = named.filter_map(|row| row.cells.into_iter().next());
+            at.fail_each(named.filter(|name| !switches.contains(name)).map(|name| {
+                format!("system-diagram.md has the switch {name}, which no link in network_topology leads to")
+            }));
+        }
+        for switch in switches.iter().filter(|switch| !is_described(&text, switch)) {
+            at.fail(format!(
+                "the switch {switch} is not described: say its model, its ports and their speed in system-diagram.md"
+            ));
+        }
+        at.or_pass("every switch is described");
+    }
+}
+
+/// A line with its name, a number of ports and a speed.
+fn is_described(text: &str, switch: &str) -> bool {
+    text.lines().any(|line| {
+        let Some(rest) = without(line, switch) else { return false };
+        let is_count = |word: &str| word.parse::<u32>().is_ok();
+        let has_ports = rest.split(|c: char| !c.is_alphanumeric()).any(is_count);
+        has_ports && bits_per_second(&rest).is_some()
+    })
+}
+
+/// The line without the name, where it stands there as a word and not as a part of `NAME:PORT`.
+fn without(line: &str, name: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
+    line.match_indices(name).find_map(|(start, _)| {
+        let (before, after) = (&line[..start], &line[start + name.len()..]);
+        let is_word = !before.ends_with(is_part) && !after.starts_with(is_part);
+        is_word.then(|| format!("{before}{after}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_needs_a_model_ports_and_a_speed() {
+        let text = "| switch | model | ports | speed |\n| leaf | SN3700 | 32 | 200 Gb/s |\n| spine | | | |\n\
+                    | leaf:1 | core:2 | fiber | 200 Gb/s |";
+        assert!(is_described(text, "leaf"));
+        assert!(!is_described(text, "spine") && !is_described(text, "core"));
+    }
+}

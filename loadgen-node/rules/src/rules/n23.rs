@@ -1,0 +1,84 @@
+//! N23: a system diagram with its text (rules, section 6.2.3).
+
+use std::collections::BTreeSet;
+
+use super::{
+    entry::RuleEntry,
+    made_again::{of_name, papers},
+    regenerated,
+};
+use crate::{
+    Rule,
+    subject::{Subject, Tree, findings::Findings, topology},
+    submission::papers::FREE,
+    tree::documents,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N23,
+    section: "6.2.3",
+    title: "a system diagram with its text",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`submission/diagram.rs` draws it from evidence and topology",
+    looked_at: "diagram and text made again from records, links and switches (`rules/made_again.rs`), and their bytes compared; \
+         one without the mark of `submission` is for people to judge, with the names that it lacks",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let text = "switches, diagram and architecture";
+    let Some(tree) = found.tree(subject, text) else { return };
+    if subject.is_foreign() {
+        return;
+    }
+    let mut switches = BTreeSet::new();
+    for system in &subject.systems {
+        // N22 says of a text that is no list of links.
+        let links = system.text("network_topology").and_then(|field| topology::links(&field));
+        let Some(links) = links else { continue };
+        for (device, name) in topology::unlinked(subject, system, &links) {
+            let text = format!("{device}:{name} is in use, and network_topology has no link of it");
+            found.fail(&system.place, text);
+        }
+        switches.extend(topology::switches(subject, &links));
+    }
+    diagram(subject, tree, &switches, found);
+}
+
+fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &mut Findings) {
+    let ports = topology::ports(subject.records());
+    let papers = papers(subject, tree, [FREE; 2]);
+    let names: BTreeSet<_> =
+        ports.iter().flat_map(|(device, port)| [device, port]).chain(switches).collect();
+    let names = || names.iter().map(|name| name.as_str());
+    let place = tree.home.document(documents::DIAGRAM);
+    let mut at = found.at(&place);
+    match tree.document(documents::DIAGRAM) {
+        None => at.fail("is missing or empty: draw how the machines are connected"),
+        Some(svg) => {
+            let ours = of_name(&papers, documents::DIAGRAM);
+            regenerated::compare(&mut at, &place, &svg, &ours, names());
+        }
+    }
+    let place = tree.home.document(documents::DIAGRAM_TEXT);
+    match tree.document(documents::DIAGRAM_TEXT) {
+        None => at.fail_there(place, "is missing or empty: explain the diagram"),
+        Some(text) => {
+            let ours = of_name(&papers, documents::DIAGRAM_TEXT);
+            regenerated::compare(&mut at, &place, &text, &ours, names());
+        }
+    }
+    if ports.is_empty() {
+        let has_evidence = subject.records().any(|(_, record)| record.evidence.is_some());
+        let why = if has_evidence {
+            "no route in the runs' evidence is over an interface that it describes"
+        } else {
+            "the runs have no evidence"
+        };
+        at.unknown(format!("which machines and interfaces it must show is not known: {why}"));
+    }
+    at.or_pass("the diagram shows every machine, interface and switch, and has its text");
+}

@@ -1,0 +1,102 @@
+//! N24: an available system names the versions of all its parts (rules, section 6.2.3).
+
+use netdiv_contract::v1::{Interface, Machine};
+
+use super::{entry::RuleEntry, same};
+use crate::{
+    Rule,
+    facts::{interfaces::Interfaces as _, machines::said},
+    record::RunResult,
+    subject::{
+        Subject,
+        findings::{Findings, listed},
+        machines::{lacking, seen},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N24,
+    section: "6.2.3",
+    title: "an available system names all its versions",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`proto/evidence`",
+    looked_at: "kernel, system, drivers, framework, program, container image; versions of the programs in record and evidence",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let versions = |record: &RunResult| {
+        let versions = &record.versions;
+        let program =
+            format!("{}, wire contract {}", versions.loadgen_node, versions.wire_contract);
+        (format!("sources {}", versions.sources_sha256), program)
+    };
+    same::one_value(subject, "versions of one program are", versions, found);
+    found.records(subject, other_versions);
+    unnamed_versions(subject, found);
+}
+
+/// Returns where a record has another version of a program than its machine named.
+fn other_versions(record: &RunResult) -> Vec<String> {
+    let Some(evidence) = &record.evidence else { return Vec::new() };
+    let program = said(&evidence.loadgen_node.program);
+    let version = &record.versions.loadgen_node;
+    let loadgen = same::other_version("the LoadGen node", program, "loadgen-node ", version);
+    let of_nodes = record.nodes.iter().filter_map(|node| {
+        let program = evidence.nodes.get(&node.name).and_then(|machine| said(&machine.program));
+        let who = format!("node {}", node.name);
+        same::other_version(&who, program, "sut-node ", &node.software_version)
+    });
+    loadgen.into_iter().chain(of_nodes).collect()
+}
+
+fn unnamed_versions(subject: &Subject, found: &mut Findings) {
+    let text = "the status (available, preview, rdi) in systems/*.json";
+    found.tree(subject, text);
+    let statuses: Vec<_> =
+        subject.systems.iter().filter_map(|system| system.text("status")).collect();
+    let available = statuses.iter().any(|status| status.eq_ignore_ascii_case("available"));
+    if !statuses.is_empty() && !available {
+        let text = format!("not asked of a system of status {}", listed(&statuses));
+        return found.pass("", text);
+    }
+    for seen in seen(subject, found) {
+        let mut at = found.at(seen.place);
+        for (who, machine) in seen.machines() {
+            let is_node = who != "the LoadGen node";
+            let unknown = unnamed(machine, is_node);
+            if !unknown.is_empty() {
+                let text = format!("{who}: {} not known", unknown.join(", "));
+                lacking(subject, &text, &mut at);
+            }
+        }
+        at.or_pass(
+            "kernel, operating system, drivers, framework and program of every machine are named",
+        );
+    }
+}
+
+/// What is not known of a machine's software. No container image is as good as one: there need not be a container.
+fn unnamed(machine: &Machine, is_node: bool) -> Vec<&'static str> {
+    let is_said = |text: &Option<String>| said(text).is_some();
+    let carriers = machine.carriers().used;
+    let adapters =
+        carriers.iter().flat_map(|carrier| machine.adapters(&carrier.name).into_values());
+    let has_driver = |adapter: Option<&Interface>| adapter.is_some_and(|one| is_said(&one.driver));
+    let drivers = adapters.into_iter().all(has_driver);
+    let accelerators = machine.accelerators.iter().all(|one| is_said(&one.driver));
+    let known = [
+        ("kernel", is_said(&machine.kernel)),
+        ("operating system", is_said(&machine.operating_system)),
+        ("firmware (BIOS)", is_said(&machine.bios_version)),
+        ("drivers of the interfaces", drivers),
+        ("number of the accelerators", machine.accelerator_count.is_some()),
+        ("drivers of the accelerators", accelerators),
+        ("program", is_said(&machine.program)),
+        ("framework", !is_node || is_said(&machine.framework)),
+    ];
+    known.iter().filter(|(_, known)| !known).map(|(what, _)| *what).collect()
+}

@@ -1,0 +1,125 @@
+//! N25: compression only as the table allows (rules, section 6.2.4).
+
+use std::collections::BTreeSet;
+
+use netdiv_contract::encoding::Encoding;
+use serde_json::json;
+
+use super::{entry::RuleEntry, same::Same};
+use crate::{
+    Rule,
+    book::Benchmark,
+    judge::samples::may_be_encoded,
+    placeholder::is_placeholder,
+    record::{Evidence, Node, RunResult},
+    subject::{
+        Entry, NO_BENCHMARK, Subject,
+        findings::{At, Findings},
+    },
+    tree::documents,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N25,
+    section: "6.2.4",
+    title: "compression only as the table allows",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`policy/samples.rs` refuses the run; `proto/contract/src/encoding.rs` is lossless, per sample, in the QSL. In \
+         Server a query is one sample, so DLRMv2's compression per query is the same",
+    looked_at: "encoding against the table (`judge/samples.rs`, as before the run), the approval",
+    shown_by: "`encoding.rs`, `rules.rs`",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 1] = [Same::Given {
+    key: "encoding",
+    default: Some(|| json!("none")),
+    record: |record| json!(record.encoding),
+}];
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    found.records(subject, |record| {
+        let nodes =
+            record.evidence.iter().flat_map(|all| record.nodes.iter().map(move |n| (n, all)));
+        nodes.filter_map(|(node, evidence)| other_encoding(node, evidence))
+    });
+    for entry in &subject.results {
+        let Some(benchmark) = entry.benchmark else {
+            found.unknown(&entry.place, NO_BENCHMARK);
+            continue;
+        };
+        for (place, record) in entry.records() {
+            encoding(subject, entry, benchmark, record, found.at(place));
+        }
+    }
+}
+
+/// Returns the finding about a node whose answers came with another encoding than it has published.
+fn other_encoding(node: &Node, evidence: &Evidence) -> Option<String> {
+    let settings = evidence.published_settings(node)?;
+    let encoding = settings.get("response_encoding").and_then(toml::Value::as_str)?;
+    let mut used = node.response_encodings.iter().map(ToString::to_string);
+    let (used, name) = (used.find(|used| used != encoding)?, &node.name);
+    Some(format!("answers of node {name} came as {used}, and its response_encoding is {encoding}"))
+}
+
+fn encoding(
+    subject: &Subject,
+    entry: &Entry,
+    benchmark: &Benchmark,
+    record: &RunResult,
+    mut at: At,
+) {
+    let of_responses = record.nodes.iter().flat_map(|node| &node.response_encodings);
+    let used: BTreeSet<_> = of_responses
+        .map(|encoding| ("responses", *encoding))
+        .chain([("samples", record.encoding)])
+        .filter(|(_, encoding)| *encoding != Encoding::None)
+        .collect();
+    for (what, encoding) in used.iter().filter(|(_, one)| !may_be_encoded(benchmark, *one)) {
+        at.fail(format!(
+            "{what} were sent with {encoding}, which section 6.2.4 does not allow for {}",
+            benchmark.name
+        ));
+    }
+    if !at.is_kept() {
+        return;
+    }
+    if used.is_empty() {
+        return at.or_pass("neither samples nor responses are compressed");
+    }
+    if subject.tree.is_none() {
+        return at.unknown(
+            "what was sent was compressed: the approval of the scheme is in a submission",
+        );
+    }
+    match approval(subject, entry) {
+        Some(where_) => at.or_pass(format!(
+            "the compression is one of the table, and its approval is in {where_}"
+        )),
+        None => at.fail(
+            "what was sent was compressed: the scheme needs approval by the working group two weeks before the deadline; \
+             say when it was given, in compression_approval of submission.toml, which writes documentation/compression.md",
+        ),
+    }
+}
+
+fn says_something(text: &str) -> bool {
+    !is_placeholder(text) && !text.trim().eq_ignore_ascii_case("none")
+}
+
+/// Where the approval is written down.
+fn approval(subject: &Subject, entry: &Entry) -> Option<String> {
+    if let Some(Ok((place, json))) = &entry.measurements {
+        let entry = json.iter().find(|(key, _)| key.contains("approval"));
+        let text = entry.and_then(|(_, value)| value.as_str());
+        if text.is_some_and(says_something) {
+            return Some(place.clone());
+        }
+    }
+    let tree = subject.tree.as_ref()?;
+    let text = tree.document(documents::COMPRESSION)?;
+    says_something(&text).then(|| tree.home.document(documents::COMPRESSION))
+}

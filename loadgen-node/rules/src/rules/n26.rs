@@ -1,0 +1,50 @@
+//! N26: token ids are what an LLM is sent (rules, section 6.2.4).
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    book::Benchmark,
+    judge::samples::{is_allowed_input, wanted_input},
+    record::RunResult,
+    subject::{
+        NO_BENCHMARK, Subject,
+        findings::{At, Findings},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N26,
+    section: "6.2.4",
+    title: "token ids are what an LLM is sent",
+    in_closed: false,
+    in_open: false,
+    kept_in: "`policy/samples.rs`",
+    looked_at: "the tensors of a sample against the table (`judge/samples.rs`, as before the run)",
+    shown_by: "`rules.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        let Some(benchmark) = entry.benchmark else {
+            found.unknown(&entry.place, NO_BENCHMARK);
+            continue;
+        };
+        for (place, record) in entry.records() {
+            input(benchmark, record, found.at(place));
+        }
+    }
+}
+
+fn input(benchmark: &Benchmark, record: &RunResult, mut at: At) {
+    let wanted = wanted_input(benchmark);
+    match is_allowed_input(benchmark, &record.input) {
+        None => at.unknown(format!("what a sample held is not known; it should be {wanted}")),
+        Some(true) => at.or_pass(format!("samples are what the benchmark allows: {wanted}")),
+        Some(false) => at.fail(format!(
+            "a sample held {}, and should be {wanted}; all else is made of it at the nodes, timed",
+            record.input.join(" + ")
+        )),
+    }
+}

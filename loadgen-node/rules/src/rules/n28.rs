@@ -1,0 +1,59 @@
+//! N28: a description of the system's architecture (rules, section 5.1).
+
+use std::collections::BTreeSet;
+
+use super::{
+    entry::RuleEntry,
+    made_again::{of_name, papers},
+    regenerated,
+};
+use crate::{
+    Rule,
+    facts::rate::bits_per_second,
+    subject::{Subject, findings::Findings, topology},
+    submission::papers::FREE,
+    tree::documents,
+};
+
+mod measured;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N28,
+    section: "5.1",
+    title: "a description of the system's architecture",
+    in_closed: true,
+    in_open: false,
+    kept_in: "`submission/architecture.rs`",
+    looked_at: "made again, and its bytes compared; the measured bandwidth against the LoadGen node's interfaces",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let text = "switches, diagram and architecture";
+    let Some(tree) = found.tree(subject, text) else { return };
+    if subject.is_foreign() {
+        return;
+    }
+    let place = tree.home.document(documents::ARCHITECTURE);
+    let mut at = found.at(&place);
+    let Some(text) = tree.document(documents::ARCHITECTURE) else {
+        return at.fail(
+            "is missing or empty: describe the NICs, the way from them to the accelerators, and what shows that it carries \
+             the load",
+        );
+    };
+    let ports = topology::ports(subject.records());
+    let papers = papers(subject, tree, [FREE; 2]);
+    let names: BTreeSet<_> = ports.iter().flat_map(|(device, port)| [&device[..], port]).collect();
+    let ours = of_name(&papers, documents::ARCHITECTURE);
+    regenerated::compare(&mut at, &place, &text, &ours, names);
+    if !text.lines().any(|line| bits_per_second(line).is_some()) {
+        at.fail("gives no bandwidth, such as `100 Gb/s`");
+    }
+    for (place, text) in measured::wrong(subject, tree, &text) {
+        at.fail_there(place, text);
+    }
+    at.or_pass("every interface in use is described with its bandwidth");
+}

@@ -1,0 +1,33 @@
+//! N29: error correction in every memory (rules, section 4.1.1).
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    judge::ecc,
+    subject::{Subject, findings::Findings, machines::seen},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N29,
+    section: "4.1.1",
+    title: "ECC is on",
+    in_closed: true,
+    in_open: false,
+    kept_in: "`policy/machines.rs` refuses the run where it is known to be off",
+    looked_at: "main memory and accelerators of every machine (`judge/ecc.rs`, as before the run)",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for seen in seen(subject, found) {
+        let mut at = found.at(seen.place);
+        for (who, machine) in seen.machines() {
+            for (outcome, text) in ecc::memories(machine) {
+                at.find(outcome, format!("{who}: {text}"));
+            }
+        }
+        at.or_pass("every memory corrects errors");
+    }
+}

@@ -1,0 +1,107 @@
+//! N30: the same program answers the same in accuracy and performance mode (rules, section 5.1).
+
+use std::collections::BTreeMap;
+
+use super::{entry::RuleEntry, n34::answers_differ};
+use crate::{
+    Rule,
+    book::{Benchmark, Test},
+    facts::running::{Running, SETTING},
+    record::RunResult,
+    subject::{Entry, NO_BENCHMARK, Subject, findings::Findings},
+    tree::VERIFY_ACCURACY,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N30,
+    section: "5.1",
+    title: "the same responses in accuracy and performance mode",
+    in_closed: true,
+    in_open: false,
+    kept_in: "nothing in the QDL or the nodes knows the mode",
+    looked_at: "TEST01 or TEST06; in all runs of a result the same nodes, with the same program, kernel, image, engine, \
+         framework, model and settings",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        same_code(entry, found);
+        match entry.benchmark {
+            Some(benchmark) => same_answers(subject, entry, benchmark, found),
+            None => {
+                found.unknown(&entry.place, NO_BENCHMARK);
+            }
+        }
+    }
+}
+
+/// Every run of a result was made by the same program, with the same model and settings.
+fn same_code(entry: &Entry, found: &mut Findings) {
+    let mut records = entry.records();
+    let Some((first_place, first)) = records.next() else { return };
+    for (place, record) in records {
+        let differ = differences(first, record);
+        if !differ.is_empty() {
+            let text =
+                format!("{} not as in {first_place}: run all again alike", differ.join(", "));
+            found.fail(place, text);
+        }
+    }
+}
+
+fn differences(one: &RunResult, other: &RunResult) -> Vec<String> {
+    let of_run = [
+        ("sources", one.versions.sources_sha256 == other.versions.sources_sha256),
+        ("encoding", one.encoding == other.encoding),
+        ("transport", (&one.transport, one.tls) == (&other.transport, other.tls)),
+        ("tensors of a sample", one.input == other.input),
+    ];
+    let of_run = of_run.into_iter().filter(|(_, same)| !same).map(|(what, _)| what.to_owned());
+    of_run.chain(of_nodes(&one.running(), &other.running())).collect()
+}
+
+/// What of the nodes differs: that they are others, or what runs there, as far as both runs know it.
+fn of_nodes(one: &BTreeMap<&str, Running>, other: &BTreeMap<&str, Running>) -> Vec<String> {
+    if !one.keys().eq(other.keys()) {
+        return vec!["nodes".into()];
+    }
+    let mut differ: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (node, running) in one {
+        for (what, value) in running.iter().filter(|(what, _)| !what.starts_with(SETTING)) {
+            if other[node].get(what).is_some_and(|other| other != value) {
+                differ.entry(what).or_default().push(node);
+            }
+        }
+    }
+    differ.into_iter().map(|(what, nodes)| format!("{what} of {}", nodes.join(", "))).collect()
+}
+
+/// The same responses, by a test. Digests are of one run, and say nothing of the other mode.
+fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+    let mut at = found.at(&entry.place);
+    let mut tests = benchmark.compliance.iter().filter(|test| **test != Test::Test04).peekable();
+    let (Some(tree), Some(place), Some(_)) = (&subject.tree, &entry.tree, tests.peek()) else {
+        return at.unknown(
+            "no test compared the responses of both modes, and the digests are of one mode: run TEST01 or TEST06, and check \
+             the submission of all runs",
+        );
+    };
+    for test in tests {
+        let folder = place.compliance(test.name());
+        if !tree.path(&folder).join(VERIFY_ACCURACY).exists() {
+            let text = format!(
+                "{test} compares the responses of both modes, and its verdict is not there (N34)"
+            );
+            at.unknown_there(folder, text);
+        } else if answers_differ(tree, place, *test, benchmark, &subject.formats()).is_some() {
+            let text = format!("{test}, which compares responses of both modes, did not pass");
+            at.fail_there(folder, text);
+        }
+    }
+    at.or_pass(
+        "one program, one model and one configuration answered in both modes, and the answers are the same",
+    );
+}

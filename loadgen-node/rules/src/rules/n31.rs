@@ -1,0 +1,69 @@
+//! N31: no randomness but the announced seeds (rules, section 2.4).
+
+use super::{
+    entry::RuleEntry,
+    same::{self, Same},
+};
+use crate::{
+    Rule,
+    book::Round,
+    official_log::DetailLog,
+    subject::{
+        Subject,
+        findings::{At, Findings},
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N31,
+    section: "2.4",
+    title: "no randomness but the announced seeds",
+    in_closed: true,
+    in_open: true,
+    kept_in: "seeds come from LoadGen; ours name sessions only",
+    looked_at: "the three seeds in every log",
+    shown_by: "mutations",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 9] = [
+    logged("requested_qsl_rng_seed", |_, record| record.setting("qsl_rng_seed")),
+    logged("effective_qsl_rng_seed", |_, record| record.setting("qsl_rng_seed")),
+    logged("requested_sample_index_rng_seed", |_, record| record.setting("sample_index_rng_seed")),
+    logged("effective_sample_index_rng_seed", |_, record| record.setting("sample_index_rng_seed")),
+    logged("requested_schedule_rng_seed", |_, record| record.setting("schedule_rng_seed")),
+    logged("effective_schedule_rng_seed", |_, record| record.setting("schedule_rng_seed")),
+    Same::as_requested("qsl_rng_seed"),
+    Same::as_requested("sample_index_rng_seed"),
+    Same::as_requested("schedule_rng_seed"),
+];
+
+const fn logged(key: &'static str, record: same::OfRecord) -> Same {
+    Same::Logged { key, log: same::integer, record }
+}
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        seeds(subject.round, detail, found.at(&run.place));
+    }
+}
+
+fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: At) {
+    let Some(round) = round else { return at.unknown("the table has no round") };
+    let (mut logged, mut announced) = (Vec::new(), Vec::new());
+    for (setting, seed, here) in round.seeds.unlike(|setting| detail.seed(setting)) {
+        match here {
+            None => at.fail(format!("the detail log has no effective_{setting}")),
+            Some(here) => {
+                logged.push(format!("effective_{setting} is {here}"));
+                announced.push(seed.to_string());
+            }
+        }
+    }
+    if !logged.is_empty() {
+        let (logged, announced) = (logged.join(", "), announced.join(", "));
+        at.fail(format!("{logged}: for {} were announced {announced}", round.name));
+    }
+    at.or_pass(format!("the seeds are those of round {}", round.name));
+}

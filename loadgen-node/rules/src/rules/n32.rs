@@ -1,0 +1,280 @@
+//! N32: scenarios, duration and number of queries (rules, sections 3 and 4.1.1).
+
+use std::collections::BTreeMap;
+
+use netdiv_words::Mode;
+use serde_json::{Value, json};
+
+use super::{
+    entry::RuleEntry,
+    same::{self, Same},
+    settings,
+};
+use crate::{
+    Outcome, Rule, Scenario,
+    book::Benchmark,
+    judge::{
+        limits::{ENDS, Limits, MAX_QUERIES, Server, early_end},
+        switches::{COALESCE, COALESCED},
+        user_conf::number,
+    },
+    official_log::{DetailLog, elapsed},
+    record::RunResult,
+    subject::{
+        Entry, NO_BENCHMARK, Run, Subject,
+        findings::{At, Findings},
+    },
+};
+
+mod in_effect;
+mod scenarios;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N32,
+    section: "3, 4.1.1",
+    title: "scenarios, duration and number of queries",
+    in_closed: true,
+    in_open: true,
+    kept_in: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that is \
+         of no compliance test (`policy/mod.rs`)",
+    looked_at: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test took and \
+         its queries, by what LoadGen measured; both scenarios. `server_coalesce_queries` is reported and breaks nothing: \
+         no rule and no checker forbids it, and accepted results used it",
+    shown_by: "`rules.rs`",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 24] = [
+    Same::Logged {
+        key: "effective_scenario",
+        log: |detail, key| Some(detail.text(key).and_then(Scenario::of_official_name)?.to_string()),
+        record: |_, record| Some(record.scenario.to_string()),
+    },
+    Same::Logged {
+        key: "effective_test_mode",
+        log: same::text,
+        record: |_, record| Some(record.mode.official_name().into()),
+    },
+    Same::Logged { key: "requested_min_duration_ms", log: same::integer, record: duration },
+    Same::Logged { key: "effective_min_duration_ms", log: same::integer, record: duration },
+    Same::Given { key: "scenario", default: None, record: |record| json!(record.scenario) },
+    Same::Given {
+        key: "mode",
+        default: Some(|| json!(Mode::default())),
+        record: |record| json!(record.mode),
+    },
+    Same::as_requested("scenario"),
+    Same::as_requested("test_mode"),
+    Same::as_requested("min_duration_ms"),
+    Same::as_requested("max_duration_ms"),
+    Same::as_requested("max_query_count"),
+    Same::as_requested("accuracy_log_rng_seed"),
+    Same::as_requested("accuracy_log_probability"),
+    Same::as_requested("accuracy_log_sampling_target"),
+    Same::as_requested("print_timestamps"),
+    Same::as_requested("performance_issue_unique"),
+    Same::as_requested("performance_issue_same"),
+    Same::as_requested("performance_issue_same_index"),
+    Same::as_requested("sample_concatenate_permutation"),
+    in_server("target_qps", "server_target_qps"),
+    in_server("target_latency_percentile", "server_target_latency_percentile"),
+    in_server("max_async_queries", "server_max_async_queries"),
+    in_server("min_query_count", "min_query_count"),
+    Same::InEffect {
+        effective: "target_qps",
+        requested: "offline_expected_qps",
+        scenario: Some(Scenario::Offline),
+    },
+];
+
+/// The duration that the record asked for. TEST06's audit.config sets another one.
+fn duration(run: &Run, record: &RunResult) -> Option<String> {
+    record.setting("min_duration_ms").filter(|_| !run.is_token_test())
+}
+
+const fn in_server(effective: &'static str, requested: &'static str) -> Same {
+    Same::InEffect { effective, requested, scenario: Some(Scenario::Server) }
+}
+
+/// LoadGen logs numbers with six digits.
+const DIGITS: f64 = 1e-5;
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    for (entry, run) in subject.runs() {
+        audit_configs(entry, run, found);
+        let Some(record) = run.result() else { continue };
+        if let Some(text) = run.detail().and_then(|detail| other_part(record, detail)) {
+            found.fail(&run.place, text);
+        }
+    }
+    found.records(subject, other_fields);
+    settings::requested(subject, false, found);
+    for (entry, run, detail) in subject.details() {
+        // TEST06 has settings of its own.
+        if run.measures() && !run.is_token_test() && detail.mode() != Some(Mode::Accuracy) {
+            let mut at = found.at(&run.place);
+            at.fail_each(too_short(subject, entry, detail));
+            at.fail_each(too_few(detail));
+        }
+    }
+    for (entry, run, detail) in subject.details() {
+        let mut at = found.at(&run.place);
+        at.fail_each(inferred(subject, entry, detail));
+        match entry.benchmark {
+            None => at.unknown(NO_BENCHMARK),
+            Some(benchmark) if run.measures() && !run.is_token_test() => {
+                performance(subject, entry, benchmark, run, detail, &mut at);
+            }
+            Some(_) => {}
+        }
+        let key = format!("requested_{COALESCE}");
+        if entry.scenario == Some(Scenario::Server) && detail.is_on(&key) == Some(true) {
+            at.find(Outcome::Pass, format!("{COALESCE}: {COALESCED}"));
+        }
+        at.or_pass("LoadGen's settings are those of the table");
+    }
+    if !subject.is_open() {
+        scenarios::judge(subject, found);
+    }
+    in_effect::judge(subject, found);
+}
+
+/// Finds runs with an audit.config that are no compliance tests.
+fn audit_configs(entry: &Entry, run: &Run, found: &mut Findings) {
+    if run.is_test() {
+        return;
+    }
+    let what = "an audit.config, which is for compliance tests: run again without";
+    let was_given = |record: &RunResult| record.settings.contains_key("audit_config");
+    if entry.tree.is_some() && run.result().is_some_and(was_given) {
+        found.fail(&run.record_place, format!("the run was given {what}"));
+    }
+    if run.result().is_some() && run.detail().is_some_and(found_audit_config) {
+        found.fail(&run.place, format!("LoadGen found {what}"));
+    }
+}
+
+/// LoadGen warns of an audit.config that it found where it ran.
+fn found_audit_config(detail: &DetailLog) -> bool {
+    let warnings = detail.all("warning_generic_message").filter_map(|text| text.as_str());
+    warnings.into_iter().any(|text| text.starts_with("Found Audit Config"))
+}
+
+/// The QSL reports as many samples for performance as the run was given, or all of them.
+fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
+    if record.settings.is_empty() {
+        return None;
+    }
+    let logged = detail.integer("qsl_reported_performance_count")?;
+    let total = record.dataset_samples;
+    // Another total is a finding of its own.
+    detail.integer("qsl_reported_total_count").filter(|logged| *logged == total)?;
+    let given = record.settings.get("performance_samples").and_then(|given| given.as_u64());
+    let expected = given.unwrap_or(total).min(total);
+    (logged != expected).then(|| {
+        format!(
+            "qsl_reported_performance_count is {logged}, and the run was given {expected} performance samples: submit the log as \
+             LoadGen wrote it"
+        )
+    })
+}
+
+/// LoadGen's settings that were set by hand, the last of each field.
+fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
+    let settings = record.given_settings();
+    let of = |key: &str| settings.and_then(|settings| settings.get(key));
+    let samples = of("performance_samples");
+    let samples = samples.map(|n| ("performance_sample_count_override".to_owned(), n.to_string()));
+    let given = of("setting").and_then(Value::as_array).into_iter().flatten();
+    let given = given.filter_map(|pair| pair.as_str()?.split_once('='));
+    let given = given.map(|(field, value)| (field.to_owned(), value.to_owned()));
+    let wanted: BTreeMap<_, _> = samples.into_iter().chain(given).collect();
+    wanted.into_iter().filter_map(|(field, value)| {
+        let said = record.test_settings.get(&field)?;
+        let is_same = said == &value
+            || number(said)
+                .zip(number(&value))
+                .is_some_and(|(said, given)| (said - given).abs() <= given.abs() * DIGITS);
+        (!is_same)
+            .then(|| format!("the run was given {field} {value}, and test_settings has {said}"))
+    })
+}
+
+/// What LoadGen's settings ask for is judged with them; this is what was measured.
+fn too_short(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
+    let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
+    let least = limits.min_duration_ms;
+    // A setting that is too low is a finding already.
+    detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
+    let least = least as f64 / 1e3;
+    let took = elapsed::duration(detail.scenario()?, detail)?;
+    (took < least * (1.0 - DIGITS)).then(|| {
+        format!(
+            "by its figures the test took {took:.1} s, and at least {least} s is asked for: run again, with more queries"
+        )
+    })
+}
+
+fn too_few(detail: &DetailLog) -> Option<String> {
+    let (count, least) =
+        (detail.integer("result_query_count")?, detail.integer("effective_min_query_count")?);
+    (count < least).then(|| {
+        format!("result_query_count is {count}, and effective_min_query_count asks for {least}: run again")
+    })
+}
+
+/// A result of the datacenter suite that is inferred from a run of another scenario.
+fn inferred(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
+    let (wanted, of) = entry.scenario.zip(detail.scenario())?;
+    entry.tree.as_ref()?;
+    (wanted != of && !subject.is_of_edge(entry)).then(|| {
+        format!(
+            "{} is inferred from a run of {}, and only results of the edge suite may be: run {}",
+            wanted.word(),
+            of.word(),
+            wanted.word()
+        )
+    })
+}
+
+fn performance(
+    subject: &Subject,
+    entry: &Entry,
+    benchmark: &Benchmark,
+    run: &Run,
+    detail: &DetailLog,
+    at: &mut At,
+) {
+    let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+    let least = [
+        ("effective_min_duration_ms", Some(limits.min_duration_ms)),
+        ("effective_performance_sample_count", Some(limits.performance_samples)),
+        ("effective_samples_per_query", limits.offline_samples),
+    ];
+    for (key, least) in least {
+        let Some(least) = least else { continue };
+        let wanted = format!("and at least {least} is asked for");
+        at.logged(key, detail.integer(key), |value| *value >= least, wanted);
+    }
+    for setting in ENDS {
+        let key = format!("effective_{setting}");
+        // Offline has one query, which no number of queries ends.
+        let is_of_one = setting == MAX_QUERIES && entry.scenario == Some(Scenario::Offline);
+        let end = detail.integer(&key).filter(|_| !is_of_one);
+        let why = end.and_then(|value| early_end(setting, value, limits.min_duration_ms));
+        at.fail_each(why.map(|why| format!("{key}: {why}, and run again")));
+    }
+    at.fail_each(settings::wrong_switches(Rule::N32, subject, entry, run));
+    if let Some(Server { percentile, .. }) = limits.server {
+        let key = "effective_target_latency_percentile";
+        let wanted = format!("less than {percentile}");
+        at.logged(key, detail.number(key), |value| *value >= percentile, wanted);
+    }
+    let sampled = detail.integer("effective_accuracy_log_sampling_target");
+    if !run.is_test() && sampled.is_some_and(|target| target != 0) {
+        at.fail(
+            "effective_accuracy_log_sampling_target is not 0: it is the run of a compliance test",
+        );
+    }
+}

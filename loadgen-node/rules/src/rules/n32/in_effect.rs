@@ -1,0 +1,75 @@
+//! LoadGen's settings in effect are what it makes of those that were requested (`test_settings_internal.cc`).
+
+use crate::{
+    Scenario,
+    official_log::DetailLog,
+    rules::same::{DIGITS, is_same, number},
+    subject::{Subject, findings::Findings},
+};
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (_, run, detail) in subject.details() {
+        // Of several entries of a key N33 says that there are several.
+        if detail.repeated().next().is_some() {
+            continue;
+        }
+        for text in derived(detail, run.is_token_test()) {
+            found.fail(&run.place, format!("{text}: submit the log as LoadGen wrote it"));
+        }
+    }
+}
+
+/// Settings that LoadGen computes from others.
+fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
+    let of = |key: &str| number(detail, key);
+    let mut wrong = Vec::new();
+    let mut equal = |key: &str, wanted: Option<f64>, from: &str| {
+        if let Some((is, wanted)) =
+            of(key).zip(wanted).filter(|(is, wanted)| !is_same(*is, *wanted))
+        {
+            wrong.push(format!("{key} is {is}, and by {from} it is {wanted}"));
+        }
+    };
+    let (queries, samples) = ("effective_min_query_count", "effective_samples_per_query");
+    let product = of(queries).zip(of(samples)).map(|(queries, samples)| queries * samples);
+    equal("effective_min_sample_count", product, &format!("{queries} and {samples}"));
+    let overridden = of("requested_performance_sample_count_override").filter(|count| *count > 0.0);
+    let reported = "qsl_reported_performance_count";
+    let (loaded, from) = match overridden {
+        Some(count) => (Some(count), "requested_performance_sample_count_override"),
+        None => (of(reported), reported),
+    };
+    equal("effective_performance_sample_count", loaded, from);
+    match detail.scenario() {
+        Some(Scenario::Server) => {
+            let duration = "effective_min_duration_ms";
+            equal("effective_target_duration_ms", of(duration), duration);
+            equal(samples, Some(1.0), "the scenario");
+        }
+        Some(Scenario::Offline) => {
+            equal(queries, Some(1.0), "the scenario");
+            let is_whole = detail.is_on("effective_performance_issue_unique") == Some(true);
+            if !is_whole && !is_token_test {
+                wrong.extend(offline_samples(detail));
+            }
+        }
+        _ => {}
+    }
+    wrong
+}
+
+/// Offline's query has a tenth more samples than the expected rate gives in the least duration.
+fn offline_samples(detail: &DetailLog) -> Option<String> {
+    let of = |key: &str| number(detail, key);
+    let seconds = of("requested_min_duration_ms")? / 1e3;
+    let rate = of("requested_offline_expected_qps")?;
+    let least = of("requested_min_query_count")?;
+    let wanted = least.max((1.1 * seconds * rate).floor());
+    let key = "effective_samples_per_query";
+    let is = of(key)?;
+    ((is - wanted).abs() > 1.0_f64.max(wanted * DIGITS)).then(|| {
+        format!(
+            "{key} is {is}, and by the rate and the duration that were requested it is {wanted}"
+        )
+    })
+}

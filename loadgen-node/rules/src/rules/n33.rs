@@ -1,0 +1,201 @@
+//! N33: LoadGen calls every result VALID, and no log has an error (rules, section 5.1).
+
+use netdiv_words::Mode;
+use serde_json::Value;
+
+use super::{entry::RuleEntry, n12::single_tests};
+use crate::{
+    Rule, Scenario,
+    grouped::LOGGED_ERROR,
+    judge::one_token,
+    official_log::DetailLog,
+    record::{Carrier, Node, RunResult, Verdict},
+    subject::{
+        Run, Subject,
+        findings::{At, Findings, listed},
+        judged::JudgedDivision,
+    },
+};
+
+mod verdict_parts;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N33,
+    section: "5.1",
+    title: "the result is VALID and no log has an error",
+    in_closed: true,
+    in_open: true,
+    kept_in: "`run/judgement.rs`: an error line makes the verdict INVALID",
+    looked_at: "every log, but TEST06 in Server, whose 100 queries are always too few for early stopping; every part of the \
+         verdict against the figures that make it (`n33/verdict_parts.rs`); answers of one token, of which LoadGen logs \
+         an error each",
+    shown_by: "`faults.rs`",
+    same: &[],
+    judge,
+};
+
+/// Maximum number of characters of a value in a finding.
+const LONGEST_VALUE: usize = 60;
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    if subject.division != JudgedDivision::Network {
+        single_tests(subject, found);
+    }
+    for (run, record) in subject.records() {
+        if let Some(text) = one_token(&record.nodes) {
+            found.fail(&run.record_place, text);
+        }
+    }
+    for (_, run) in subject.runs() {
+        let mut at = found.at(&run.place);
+        let Some(logs) = &run.logs else {
+            // Of the run with digests only the record is kept; it may be too short to be valid.
+            at.fail_each(run.result().and_then(|record| unlikely(record, Some(record.mode))));
+            continue;
+        };
+        let Ok(detail) = &logs.detail else { continue };
+        validity(run, detail, &mut at);
+        at.fail_each(repeated(run, detail));
+        at.or_pass("LoadGen calls every result VALID, and no log has an error");
+    }
+    verdict_parts::judge(subject, found);
+}
+
+fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
+    if !detail.begins_with_an_entry() {
+        at.fail("the detail log does not begin with an entry (:::MLLOG)");
+    }
+    at.fail_each(detail.unreadable().iter().map(|line| {
+        format!(
+            "a line of the detail log is not an entry: {line}: submit the log as LoadGen wrote it"
+        )
+    }));
+    at.fail_each(detail.errors().iter().map(|error| format!("{LOGGED_ERROR}{error}")));
+    let is_asked = run.measures() && detail.mode() != Some(Mode::Accuracy);
+    if is_asked && !is_too_short_by_design(run, detail) {
+        let validity = detail.text("result_validity").unwrap_or("missing");
+        if validity != "VALID" {
+            at.fail(match detail.text("result_invalid_reason").map(str::trim) {
+                Some(why) if !why.is_empty() => format!("result_validity is {validity}: {why}"),
+                _ => format!("result_validity is {validity}"),
+            });
+        } else if detail.is_on("early_stopping_met") != Some(true) {
+            at.fail("early_stopping_met is not true: ask for more queries, or for less load");
+        }
+        if validity == "VALID" {
+            at.fail_each(contradictions(detail));
+        }
+    }
+    if let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary)
+        && detail.errors().is_empty()
+        && let Some(count) = summary.errors.first()
+    {
+        at.fail(format!(
+            "the summary counts {count} errors, and the detail log has none: submit the logs as LoadGen wrote them"
+        ));
+    }
+    let Some(record) = run.result() else { return };
+    let RunResult { verdict, reasons, .. } = record;
+    if *verdict == Verdict::Invalid && is_too_short_by_design(run, detail) {
+        return;
+    }
+    if !matches!(verdict, Verdict::Valid | Verdict::Complete) {
+        let text = format!("the run's verdict is {verdict:?}: {}", reasons.join("; "));
+        at.fail_there(&run.record_place, text);
+    } else if let Some(text) = unlikely(record, detail.mode().filter(|mode| *mode == record.mode)) {
+        at.fail_there(&run.record_place, text);
+    } else if let Some(text) = unexplained(record) {
+        at.unknown_there(&run.record_place, text);
+    }
+}
+
+/// Reasons of a good verdict that nothing in the record accounts for.
+fn unexplained(record: &RunResult) -> Option<String> {
+    let is_noted = |node: &Node| {
+        node.lost.is_some()
+            || node.unmatched_replies > 0
+            || node.cached_prompt_tokens > 0
+            || node.tokens.as_ref().is_some_and(|tokens| tokens.one_token_answers > 0)
+    };
+    let is_explained = matches!(record.transport, Carrier::Process(_))
+        || record.nodes.iter().any(is_noted)
+        || record.reasons.is_empty();
+    (!is_explained).then(|| {
+        format!(
+            "the verdict is {:?}, and the record has reasons against it that its counts do not show: {}; take the record as the \
+             run wrote it",
+            record.verdict,
+            record.reasons.join("; ")
+        )
+    })
+}
+
+/// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that LoadGen always calls it INVALID. Neither
+/// the official script nor the checker reads that verdict.
+fn is_too_short_by_design(run: &Run, detail: &DetailLog) -> bool {
+    run.is_token_test()
+        && detail.scenario() == Some(Scenario::Server)
+        && detail.is_on("early_stopping_met") == Some(false)
+}
+
+/// Finds lines that LoadGen writes once and the logs repeat: readers differ in which of the two they take. A log of several
+/// tests, which repeats everything, is a finding already.
+fn repeated(run: &Run, detail: &DetailLog) -> Vec<String> {
+    if detail.tests() > 1 {
+        return Vec::new();
+    }
+    let summary = run.logs.as_ref().and_then(|logs| logs.summary.as_ref().ok());
+    let in_summary = summary.into_iter().flat_map(|summary| summary.repeated());
+    let in_summary = in_summary.map(|(key, values)| format!("{key} ({})", listed(values)));
+    let in_detail = detail.repeated().map(|(key, values)| {
+        let values: Vec<_> = values.into_iter().map(short).collect();
+        format!("{key} ({})", listed(&values))
+    });
+    let all = [("detail log", in_detail.collect::<Vec<_>>()), ("summary", in_summary.collect())];
+    let said = all.into_iter().filter(|(_, keys)| !keys.is_empty());
+    said.map(|(log, keys)| {
+        format!(
+            "the {log} has more than one line of {}, and LoadGen writes one: submit the log as LoadGen wrote it",
+            listed(&keys)
+        )
+    })
+    .collect()
+}
+
+/// A value as the log has it, without the middle of a long one.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST_VALUE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Why a run does not end with such a verdict; the mode where it is known.
+fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
+    let RunResult { verdict, reasons, .. } = record;
+    let unmatched = record.total(|node| node.unmatched_replies);
+    match (verdict, mode) {
+        (Verdict::Failed, _) => Some(format!("the run failed: {}; run again", reasons.join("; "))),
+        (Verdict::Valid, Some(Mode::Accuracy))
+        | (Verdict::Complete, Some(Mode::Performance | Mode::Submission)) => Some(format!(
+            "the verdict is {verdict:?}, which is none of its mode: take the record as the run wrote it"
+        )),
+        _ if unmatched > 0 && reasons.is_empty() => Some(format!(
+            "{unmatched} replies belonged to no sample, and the verdict's reasons do not say so: take the record as the run wrote it"
+        )),
+        _ => None,
+    }
+}
+
+/// What LoadGen's verdict is made of says otherwise than the verdict.
+fn contradictions(detail: &DetailLog) -> impl Iterator<Item = String> {
+    let parts =
+        ["result_min_duration_met", "result_min_queries_met", "result_perf_constraints_met"];
+    let unmet = parts.into_iter().filter(|key| detail.is_on(key) == Some(false));
+    let unmet = unmet.map(|key| format!("result_validity is VALID, and {key} is false: run again"));
+    let reason = detail.text("result_invalid_reason");
+    unmet.chain(reason.map(|why| {
+        format!("result_validity is VALID, and result_invalid_reason says why it is not: {why}")
+    }))
+}

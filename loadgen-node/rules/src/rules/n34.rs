@@ -1,0 +1,314 @@
+//! N34: the compliance tests were made with their settings, and pass (policies and official checker).
+
+use super::{entry::RuleEntry, purposes, settings};
+use crate::{
+    Rule,
+    book::{Benchmark, Formats, Test},
+    compliance::{self, baseline_agrees, test_settings},
+    facts::files::{self, entries},
+    official_log::DetailLog,
+    record::RunResult,
+    subject::{
+        Entry, Kind, NO_BENCHMARK, Run, Subject, Tree,
+        findings::{At, Findings},
+    },
+    tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
+};
+use netdiv_words::Mode;
+use std::{collections::BTreeMap, path::Path};
+
+mod answers;
+mod verified;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N34,
+    section: "submission rules",
+    title: "compliance tests",
+    in_closed: true,
+    in_open: false,
+    kept_in: "`loadgen-node audit`, `rules/compliance`",
+    looked_at: "the tests of the table, their verdicts, and that their settings were in effect; the figures in `verify_*.txt` \
+         against the logs, of which TEST06's has to be one that can be verified (`n34/verified.rs`), the settings against \
+         `user.conf`",
+    shown_by: "`compliance/cases`, mutations",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    settings::user_conf(subject, |kind| matches!(kind, Kind::Test(_)), found);
+    purposes::compare(subject, true, found);
+    answers::judge(subject, found);
+    for entry in &subject.results {
+        if !subject.is_open() {
+            other_tests(subject, entry, found);
+        }
+        let Some(benchmark) = entry.benchmark else {
+            found.unknown(&entry.place, NO_BENCHMARK);
+            continue;
+        };
+        if subject.is_open() {
+            found.pass(&entry.place, "no compliance test is asked of the Open division");
+        } else if benchmark.compliance.is_empty() {
+            found.pass(&entry.place, format!("{} needs no test", benchmark.name));
+        } else {
+            tests(subject, entry, benchmark, found);
+        }
+    }
+}
+
+fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+    let name = &benchmark.name;
+    let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else {
+        let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
+        let text = format!(
+            "{name} needs {}: make those runs, and a submission of all of them",
+            tests.join(", ")
+        );
+        return found.unknown("", text);
+    };
+    let (formats, is_foreign) = (subject.formats(), subject.is_foreign());
+    for test in &benchmark.compliance {
+        let folder = place.compliance(test.name());
+        let mut at = found.at(&folder);
+        if !tree.path(&folder).is_dir() {
+            at.fail(format!(
+                "is missing: make {test}, which {name} needs, with loadgen-node audit, and name its folder in compliance of \
+                 submission.toml"
+            ));
+            continue;
+        }
+        // What follows from a test that did not pass is not said again.
+        let unverified = not_verified(tree, place, *test, benchmark, &formats);
+        let mut is_failed = !unverified.is_empty();
+        at.fail_each(unverified);
+        if let Some(run) = entry.run(Kind::Test(*test)) {
+            used(tree, place, *test, benchmark, run, &mut at);
+            let differences =
+                verified::differences(tree, place, entry, *test, benchmark, &formats, is_foreign);
+            if !is_failed {
+                is_failed = !differences.wrong.is_empty();
+                at.fail_each(differences.wrong);
+            }
+            for what in differences.stricter {
+                at.unknown(format!(
+                    "{what}, which the official script does not ask and netdiv does: look at it"
+                ));
+            }
+            if let Some(reference) = entry.run(Kind::Performance) {
+                match [reference, run].map(is_valid) {
+                    [Some(true), Some(true)] if is_failed => {}
+                    [Some(true), Some(true)] => at.fail_each(speed(*test, reference, run)),
+                    [Some(_), Some(_)] if *test != Test::Test06 => at.unknown(
+                        "its speed cannot be held against the performance run's, because one of both is not VALID",
+                    ),
+                    _ => {}
+                }
+            }
+        }
+        at.or_pass("every test that the benchmark needs was made with its settings, and passes");
+    }
+}
+
+/// Where what the verification wrote down does not say that the test passed.
+fn not_verified(
+    tree: &Tree,
+    place: &Place,
+    test: Test,
+    benchmark: &Benchmark,
+    formats: &Formats,
+) -> Vec<String> {
+    let speed = || verdict(tree, place, test.name(), VERIFY_PERFORMANCE, formats);
+    let speed = if test == Test::Test06 { None } else { speed() };
+    let answers = answers_differ(tree, place, test, benchmark, formats);
+    speed.map(|wrong| wrong.text).into_iter().chain(answers).collect()
+}
+
+/// Where it does not say that the responses are the same in both modes.
+pub(super) fn answers_differ(
+    tree: &Tree,
+    place: &Place,
+    test: Test,
+    benchmark: &Benchmark,
+    formats: &Formats,
+) -> Option<String> {
+    let verdict = || verdict(tree, place, test.name(), VERIFY_ACCURACY, formats);
+    match test {
+        Test::Test01 => verdict().and_then(|wrong| {
+            if wrong.is_contradiction {
+                return Some(wrong.text);
+            }
+            let Wrong { text: wrong, .. } = wrong;
+            let accuracy = tree.path(&place.compliance_accuracy(test.name()));
+            let scores = scores_agree(&accuracy, benchmark, formats).err()?;
+            Some(format!(
+                "{wrong}. Where the benchmark is not deterministic, score the same samples of both runs and put the official \
+                 script's outputs into its folder: {scores}"
+            ))
+        }),
+        Test::Test04 => None,
+        Test::Test06 => verdict().map(|wrong| wrong.text),
+    }
+}
+
+/// What is wrong with a file of a test's verification.
+struct Wrong {
+    text: String,
+    /// True if it has two verdicts.
+    is_contradiction: bool,
+}
+
+/// Reads a file of a test's verification.
+fn verdict(tree: &Tree, place: &Place, test: &str, name: &str, formats: &Formats) -> Option<Wrong> {
+    let path = tree.path(&format!("{}/{name}", place.compliance(test)));
+    let (wrong, is_contradiction) = match files::read_to_string(&path) {
+        Ok(text) => match formats.lacking(&format!("{test}/{name}"), &text) {
+            Some(lacking) => (format!("does not say {lacking}{}", why(&text)), false),
+            None => (contradiction(&text)?, true),
+        },
+        Err(error) => (format!("cannot be read: {error}"), false),
+    };
+    Some(Wrong { text: format!("{name} {wrong}"), is_contradiction })
+}
+
+/// Two verdicts in one file: the official checker looks for the good one.
+fn contradiction(text: &str) -> Option<String> {
+    let mut said: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        let (what, verdict) = if line.starts_with(PASSED) || line.starts_with(FAILED) {
+            ("TEST", if line.starts_with(PASSED) { "PASS" } else { "FAIL" })
+        } else if let Some((test, verdict)) = line.split_once(" verification ") {
+            (test, verdict)
+        } else if let Some((check, verdict)) = line.split_once(" pass: ") {
+            (check, verdict)
+        } else {
+            continue;
+        };
+        let first = *said.entry(what).or_insert(verdict);
+        if first != verdict {
+            return Some(format!(
+                "has two verdicts, `{what} {first}` and `{what} {verdict}`: verify the test again"
+            ));
+        }
+    }
+    let is_failed = |verdict: &&str| ["failed", "False"].contains(verdict);
+    said.iter()
+        .find(|(_, verdict)| is_failed(verdict))
+        .map(|(what, verdict)| format!("passes and says `{what} {verdict}`: verify the test again"))
+}
+
+const PASSED: &str = "TEST PASS";
+
+const FAILED: &str = "TEST FAIL";
+
+/// What a verification says of a failure.
+fn why(text: &str) -> String {
+    let failed = text.lines().filter_map(|line| line.strip_prefix("TEST FAIL: "));
+    let of_test06 =
+        text.lines().skip_while(|line| !line.starts_with("TEST06 verification")).skip(1);
+    let reasons: Vec<_> = failed.chain(of_test06).collect();
+    if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
+}
+
+/// Outputs of the official script for TEST01's samples: as the accuracy run answered them, and as the test did.
+const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
+
+/// The way out of TEST01 for a benchmark that is not deterministic.
+fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Result<(), String> {
+    let [baseline, compliance] = BASELINE.map(|name| accuracy.join(name));
+    let part = baseline_agrees(&baseline, &compliance, benchmark, formats).map_err(|error| {
+        let why = error.problems().join("; ");
+        format!("the scores of the same samples cannot be compared: {why}")
+    })?;
+    if part.passed() { Ok(()) } else { Err(part.reasons()) }
+}
+
+/// The run was made with the test's settings, by LoadGen's own log.
+fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run, at: &mut At) {
+    let Some(detail) = run.detail() else {
+        // The official checker asks for no detail log of TEST06.
+        if run.logs.is_none() && !has_sampled(tree, place, run) {
+            at.unknown("which settings it was made with is not known: its logs are not there");
+        }
+        return;
+    };
+    let wrong = test_settings(test, benchmark).into_iter().filter_map(|(setting, want)| {
+        let key = format!("effective_{setting}");
+        let value = number(detail, &key);
+        let words = || value.map_or_else(|| "missing".into(), |value| value.to_string());
+        (value != Some(want)).then(|| format!("{key} is {}, not {want}", words()))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    if !wrong.is_empty() {
+        let wrong = wrong.join(", ");
+        at.fail(format!("{wrong}: the run was not made with the audit.config of {test}"));
+    }
+}
+
+/// TEST06's accuracy log is the whole one of its run in performance mode: without the test's settings LoadGen would have
+/// logged no response.
+fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
+    let path = tree.path(&format!("{}/{ACCURACY_LOG}", place.compliance_accuracy("TEST06")));
+    let is_that_of = |record: &RunResult| {
+        record.mode == Mode::Performance
+            && files::sha256(&path).is_ok_and(|hash| record.logs.get(ACCURACY_LOG) == Some(&hash))
+    };
+    let has_entries =
+        || files::read_to_string(&path).is_ok_and(|text| text.contains("\"token_count\""));
+    run.result().is_some_and(is_that_of) && has_entries()
+}
+
+/// A switch counts as 0 or 1.
+fn number(detail: &DetailLog, key: &str) -> Option<u64> {
+    let value = detail.value(key)?;
+    value.as_u64().or_else(|| value.as_bool().map(u64::from))
+}
+
+/// Whether its figures mean something, which N33 judges; none where a log is not there to say.
+fn is_valid(run: &Run) -> Option<bool> {
+    let summary = run.logs.as_ref()?.summary.as_ref().ok()?;
+    let is_valid = run.detail()?.text("result_validity") == Some("VALID");
+    Some(is_valid && !summary.repeats("Result is"))
+}
+
+/// What the speeds in LoadGen's logs say against a test, whatever was written down.
+fn speed(test: Test, reference: &Run, run: &Run) -> Option<String> {
+    if test == Test::Test06 {
+        return None;
+    }
+    let [reference, run] = [reference, run].map(|run| run.folder.join(SUMMARY));
+    match compliance::speed(test, &reference, &run) {
+        Ok(part) if part.passed() => None,
+        Ok(part) => Some(format!("by LoadGen's logs: {}", part.reasons())),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Tests that the benchmark does not need, or that netdiv cannot make: what was written down must not say that they failed.
+fn other_tests(subject: &Subject, entry: &Entry, found: &mut Findings) {
+    let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
+    let formats = subject.formats();
+    let needed: Vec<_> = entry.benchmark.iter().flat_map(|one| &one.compliance).collect();
+    let is_needed = |name: &str| needed.iter().any(|test| test.name() == name);
+    let parent = place.compliance("");
+    for (name, path) in entries(&tree.path(&parent)).unwrap_or_default() {
+        if !(name.starts_with("TEST") && path.is_dir()) || is_needed(&name) {
+            continue;
+        }
+        let folder = place.compliance(&name);
+        let mut at = found.at(&folder);
+        let accuracy = tree.path(&place.compliance_accuracy(&name));
+        let has_scores = BASELINE.iter().all(|name| accuracy.join(name).is_file());
+        for file in formats.files_of(&name) {
+            match verdict(tree, place, &name, file, &formats) {
+                // The way out of TEST01, whose scores are those of a benchmark that the table lacks.
+                Some(wrong) if file == VERIFY_ACCURACY && has_scores && !wrong.is_contradiction => at.unknown(format!(
+                    "{}, and the scores of the same samples, which it may pass by, cannot be compared without the benchmark",
+                    wrong.text
+                )),
+                wrong => at.fail_each(wrong.map(|wrong| wrong.text)),
+            }
+        }
+        at.or_pass("no test that was made failed");
+    }
+}

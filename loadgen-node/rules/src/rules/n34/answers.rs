@@ -1,0 +1,51 @@
+//! A sample that TEST01 and the accuracy run both show was answered alike.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    book::{Benchmark, Test},
+    compliance::first_number,
+    facts::files,
+    official_log::readable::ReadableEntry,
+    subject::{Entry, Kind, Subject, findings::Findings},
+    tree::VERIFY_ACCURACY,
+};
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        if let Some(benchmark) = entry.benchmark {
+            test01(subject, benchmark, entry, found);
+        }
+    }
+}
+
+/// A sample that both logs show was answered alike, but for as many as the test itself has counted.
+fn test01(subject: &Subject, benchmark: &Benchmark, entry: &Entry, found: &mut Findings) {
+    let of = |kind: Kind| subject.answers(entry, entry.run(kind)?);
+    let (Some(reference), Some(test)) = (of(Kind::Accuracy), of(Kind::Test(Test::Test01))) else {
+        return;
+    };
+    let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
+    let first = |entry: &ReadableEntry| first_number(benchmark, &entry.data).ok().flatten();
+    let known: BTreeMap<_, _> =
+        reference.entries.iter().map(|entry| (entry.qsl_idx, first(entry))).collect();
+    let is_other = |entry: &&ReadableEntry| {
+        known.get(&entry.qsl_idx).is_some_and(|known| *known != first(entry))
+    };
+    let others: Vec<_> = test.entries.iter().filter(is_other).collect();
+    let folder = place.compliance(Test::Test01.name());
+    let text = files::read_to_string(&tree.path(&format!("{folder}/{VERIFY_ACCURACY}")));
+    let counted = text.ok().and_then(|text| {
+        let line =
+            text.lines().find_map(|line| line.strip_prefix("num_perf_log_data_mismatch = "))?;
+        line.trim().parse::<usize>().ok()
+    });
+    let counted = counted.unwrap_or(0);
+    if let Some(ReadableEntry { qsl_idx, .. }) = others.first().filter(|_| others.len() > counted) {
+        let text = format!(
+            "sample {qsl_idx} was answered otherwise in the accuracy run, and {VERIFY_ACCURACY} counts {counted} mismatches: verify \
+             the test again"
+        );
+        found.fail(folder, text);
+    }
+}

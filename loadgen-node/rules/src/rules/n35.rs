@@ -1,0 +1,86 @@
+//! N35: the files of a submission (submission rules).
+
+use serde_json::json;
+
+use super::{entry::RuleEntry, purposes, same::Same};
+use crate::{
+    Rule,
+    book::{Round, Table},
+    subject::{Subject, findings::Findings, round::stated},
+    tree::Layout,
+};
+
+mod contents;
+mod files;
+mod links;
+mod measurements;
+mod readme;
+mod unchanged;
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N35,
+    section: "submission rules",
+    title: "files of a submission",
+    in_closed: true,
+    in_open: true,
+    kept_in: "`submission/results.rs`",
+    looked_at: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
+         (`subject/set_aside.rs`); links in documents lead to files and headings of the submission; README, measurements and \
+         data types against the records",
+    shown_by: "mutations",
+    same: &SAME,
+    judge,
+};
+
+const SAME: [Same; 1] =
+    [Same::Given { key: "benchmark", default: None, record: |record| json!(record.benchmark) }];
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    of_round(subject, found);
+    purposes::compare(subject, false, found);
+    files::judge(subject, found);
+    contents::judge(subject, found);
+    links::judge(subject, found);
+    unchanged::judge(subject, found);
+    readme::judge(subject, found);
+}
+
+/// The layout and the measurements files are of one round.
+fn of_round(subject: &Subject, found: &mut Findings) {
+    let (Some(tree), Some(round)) = (&subject.tree, subject.round) else { return };
+    let Round { name, layout, .. } = round;
+    let home = &tree.home;
+    let mut at = found.at(home.root());
+    if home.layout != *layout {
+        at.fail(format!(
+            "is laid out as {} have it ({}), and round {name} has {layout}: move the files",
+            rounds_of(subject.table, home.layout),
+            home.layout
+        ));
+    } else if tree.path(&home.code()).is_dir() && !home.code().ends_with(layout.code()) {
+        let (code, wanted) = (home.code(), layout.code());
+        at.fail(format!(
+            "has its code in {code}, as {} have it, and round {name} has it in {wanted}/: rename the folder",
+            others_than(subject.table, *layout)
+        ));
+    }
+    let mut stated = stated(&subject.results);
+    let Some((first, known)) = stated.next() else { return };
+    for (place, other) in stated.filter(|(_, other)| *other != known) {
+        found.fail(place, format!("round is {other}, and {first} has {known}: write the same"));
+    }
+}
+
+/// Names the rounds with a layout.
+fn rounds_of(table: &Table, layout: Layout) -> String {
+    let names = table.rounds.iter().filter(|round| round.layout == layout);
+    format!(
+        "rounds such as {}",
+        names.map(|round| round.name.to_string()).collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Names the rounds with another layout.
+fn others_than(table: &Table, layout: Layout) -> String {
+    rounds_of(table, if layout == Layout::A { Layout::B } else { Layout::A })
+}

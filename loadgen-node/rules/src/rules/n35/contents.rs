@@ -1,0 +1,189 @@
+//! Which files each folder has.
+
+use std::collections::BTreeSet;
+
+use super::measurements;
+use crate::{
+    Outcome,
+    book::Test,
+    facts::files::entries,
+    placeholder::is_placeholder,
+    subject::{
+        Entry, Kind, Subject, Tree,
+        findings::{At, Findings},
+        judged::JudgedDivision,
+        unusable::MISSING,
+    },
+    tree::{
+        ACCURACY_LOG, ACCURACY_TXT, DETAIL, IMPLEMENTATION, Layout, Place, SUMMARY,
+        VERIFY_ACCURACY, VERIFY_PERFORMANCE,
+    },
+};
+
+/// Where power was measured, the performance run has this beside its logs.
+const POWER_LOG: &str = "spl.txt";
+
+/// Files that may be in any folder of logs.
+const TOLERATED: [&str; 3] = ["mlperf_log_trace.json", "results.json", ".gitkeep"];
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else { return };
+    for entry in &subject.results {
+        let Some(place) = &entry.tree else { continue };
+        let mut at = found.at(&entry.place);
+        lists(subject, tree, place, entry, &mut at);
+        folders(tree, place, &mut at);
+        if tree.path(&place.measurements()).is_dir() {
+            measurements::judge(subject.division, entry, &mut at);
+            texts(subject.division, tree, place, &mut at);
+        } else {
+            at.fail_there(subject.missing(&place.measurements()), MISSING);
+        }
+        code(tree, place, &mut at);
+        at.or_pass("every folder has the files that it must have, and no others");
+    }
+    for place in &subject.idle_systems {
+        // Checkers up to tag v6.0.0pre refuse it, the newest does not.
+        let outcome = match tree.home.layout {
+            Layout::A => Outcome::Fail,
+            Layout::B => Outcome::CannotTell,
+        };
+        found.at(place).find(outcome, "is of a system without results: add them or remove it");
+    }
+}
+
+/// Which files a folder must have, and which it may.
+struct Wanted {
+    folder: String,
+    must: Vec<&'static str>,
+    may: Vec<&'static str>,
+    /// True if nobody looks for other files there.
+    may_have_more: bool,
+}
+
+fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
+    let mut folders = vec![
+        Wanted {
+            folder: place.performance(),
+            must: vec![DETAIL, SUMMARY],
+            may: vec![ACCURACY_LOG, POWER_LOG],
+            may_have_more: false,
+        },
+        Wanted {
+            folder: place.accuracy(),
+            must: vec![DETAIL, SUMMARY, ACCURACY_LOG, ACCURACY_TXT],
+            may: image_folders(&entry.name),
+            may_have_more: false,
+        },
+    ];
+    for run in &entry.runs {
+        if let Kind::Test(test) = run.kind {
+            folders.extend(of_test(place, test));
+        }
+    }
+    for Wanted { folder, must, may, may_have_more } in folders {
+        let Ok(inside) = entries(&tree.path(&folder)) else {
+            at.fail_there(subject.missing(&folder), MISSING);
+            continue;
+        };
+        let names: BTreeSet<_> = inside.iter().map(|(name, _)| name.as_str()).collect();
+        for name in must.iter().filter(|name| !names.contains(*name)) {
+            at.fail_there(format!("{folder}/{name}"), MISSING);
+        }
+        // The official checker looks for other files in folders of logs, and from round v6.0 on in those of TEST01 alone.
+        let is_looked_at = !may_have_more
+            && (place.home.layout == Layout::A || folder.starts_with(&place.compliance("TEST0")));
+        let known =
+            |name: &&&str| must.contains(name) || may.contains(name) || TOLERATED.contains(name);
+        for name in names.iter().filter(|name| is_looked_at && !known(name)) {
+            at.fail_there(format!("{folder}/{name}"), "does not belong there: remove it");
+        }
+    }
+    let performance = place.results() + "/performance";
+    for (name, _) in entries(&tree.path(&performance)).unwrap_or_default() {
+        if name != "run_1" && name != "power" && name != "ranging" {
+            let text = "does not belong there: only run_1 does";
+            at.fail_there(format!("{performance}/{name}"), text);
+        }
+    }
+}
+
+/// A folder of another name in the result's would be read by nobody.
+fn folders(tree: &Tree, place: &Place, at: &mut At) {
+    let results = place.results();
+    let is_test = |name: &str| place.home.layout == Layout::B && name.starts_with("TEST");
+    for (name, path) in entries(&tree.path(&results)).unwrap_or_default() {
+        let known = ["performance", "accuracy"].contains(&name.as_str()) || is_test(&name);
+        if path.is_dir() && !known {
+            let text = "does not belong there: only performance and accuracy do";
+            at.fail_there(format!("{results}/{name}"), text);
+        }
+    }
+}
+
+/// Pictures that the checker asks of a generating benchmark.
+fn image_folders(benchmark: &str) -> Vec<&'static str> {
+    if benchmark == "stable-diffusion-xl" { vec!["images"] } else { Vec::new() }
+}
+
+fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
+    let name = test.name();
+    let whole =
+        |must| Wanted { folder: place.compliance(name), must, may: vec![], may_have_more: true };
+    let accuracy = |must| Wanted {
+        folder: place.compliance_accuracy(name),
+        must,
+        may: vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT],
+        may_have_more: test == Test::Test06,
+    };
+    let logs = Wanted {
+        folder: place.compliance_performance(name),
+        must: vec![DETAIL, SUMMARY],
+        may: vec![ACCURACY_LOG],
+        may_have_more: false,
+    };
+    match test {
+        Test::Test01 => vec![
+            whole(vec![VERIFY_ACCURACY, VERIFY_PERFORMANCE, "accuracy", "performance"]),
+            accuracy(vec![ACCURACY_LOG, ACCURACY_TXT]),
+            logs,
+        ],
+        Test::Test04 => vec![whole(vec![VERIFY_PERFORMANCE, "performance"]), logs],
+        Test::Test06 => {
+            vec![whole(vec![VERIFY_ACCURACY, "accuracy"]), accuracy(vec![ACCURACY_LOG])]
+        }
+    }
+}
+
+/// user.conf and README.md.
+fn texts(division: JudgedDivision, tree: &Tree, place: &Place, at: &mut At) {
+    for path in [place.user_conf(), place.readme()] {
+        match tree.text(&path) {
+            None => at.fail_there(path, "is missing or empty"),
+            Some(text) if is_placeholder(&text) => {
+                let what = "is still to be written".to_owned();
+                measurements::unwritten_there(division, &path, what, at);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn code(tree: &Tree, place: &Place, at: &mut At) {
+    let code = match place.home.layout {
+        Layout::A => format!("{}/{}", place.home.code(), place.benchmark),
+        Layout::B => place.home.code(),
+    };
+    let is_there = match tree.text(&code).as_deref().map(str::trim) {
+        // N16 looks for our own.
+        Some(IMPLEMENTATION) => true,
+        Some(name) if name.contains('/') || name.starts_with('.') => false,
+        Some(name) => tree.path(&format!("{}/{name}", tree.home.code())).is_dir(),
+        None => tree.path(&code).is_dir(),
+    };
+    if !is_there {
+        let text =
+            "is no code: the checker asks for code there, or for a file that names its folder";
+        at.fail_there(code, text);
+    }
+}

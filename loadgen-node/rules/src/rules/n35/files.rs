@@ -1,0 +1,191 @@
+//! Names and sizes of all files, as the official checkers ask for (v5.0.1, v5.1 and main).
+
+use std::{fs, io, path::Path};
+
+use crate::{
+    Outcome,
+    facts::files::entries,
+    subject::{Subject, findings::Findings, unusable::EMPTY},
+    tree::{DIVISIONS, Layout},
+};
+
+/// Largest file, in bytes.
+const LARGEST: u64 = 50 * 1024 * 1024;
+
+/// What may lie in the root beside the divisions.
+const ROOT_FOLDERS: [&str; 3] = [".git", ".github", "assets"];
+
+/// LoadGen's trace, which nobody asks for.
+const TRACE: &str = "mlperf_log_trace.json";
+
+const LINK: &str = "is a symbolic link: put what it stands for there";
+
+/// Something in a tree.
+struct Item {
+    /// From the root, with `/` between its parts.
+    path: String,
+    /// Whether the name is not UTF-8, so that the path is not all of it.
+    is_garbled: bool,
+    kind: Kind,
+}
+
+enum Kind {
+    File(u64),
+    /// A pipe, a socket or a device.
+    Special,
+    Link,
+    Empty,
+    Folder,
+}
+
+/// Returns true of files that people or checkers read. No official program asks whether others are empty: scripts, locks, marks.
+fn says_something(name: &str) -> bool {
+    let is_read = |ending| name.ends_with(ending);
+    name == "user.conf"
+        || name.starts_with("mlperf_log_") && name != TRACE
+        || [".md", ".json", ".txt", ".pdf", ".svg"].into_iter().any(is_read)
+}
+
+/// All below one submitter's folder.
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let text = "the files that it must have";
+    let Some(tree) = found.tree(subject, text) else { return };
+    if subject.is_first {
+        judge_root(&tree.root, found);
+    }
+    let items = match walk(&tree.root, &tree.home.root()) {
+        Ok(items) => items,
+        Err(error) => return found.fail(tree.home.root(), format!("cannot be read: {error}")),
+    };
+    // No official program asks whether the sources of others have empty files.
+    let code = ["code", "src"].map(|folder| format!("{}/{folder}/", tree.home.root()));
+    let is_foreign = subject.is_foreign();
+    let is_of_others =
+        |path: &str| is_foreign && code.iter().any(|folder| path.starts_with(folder));
+    for Item { path, is_garbled, kind } in items {
+        let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+        let mut at = found.at(&path);
+        if is_garbled {
+            at.fail("has a name that is no UTF-8: rename it");
+        }
+        // The newest checker, of rounds from v6.0 on, does not look at names.
+        let names = match tree.home.layout {
+            Layout::A => Outcome::Fail,
+            Layout::B => Outcome::CannotTell,
+        };
+        if name.contains(' ') {
+            at.find(
+                names,
+                "has a space in its name, which checkers up to tag v6.0.0pre refuse: rename it",
+            );
+        }
+        if name.starts_with('.') {
+            at.find(
+                names,
+                "begins with a dot, which checkers up to tag v6.0.0pre refuse: remove it",
+            );
+        }
+        match kind {
+            Kind::File(0) if says_something(name) && !is_of_others(&path) => at.fail(EMPTY),
+            Kind::File(length) if length > LARGEST => {
+                at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
+            }
+            Kind::Special => at.fail("is neither a file nor a folder: remove it"),
+            Kind::Link => at.fail(LINK),
+            Kind::Empty => at.fail("is an empty folder: remove it"),
+            Kind::Folder if name == "__pycache__" => at.fail("is Python's cache: remove it"),
+            Kind::File(_) | Kind::Folder => {}
+        }
+    }
+}
+
+/// What lies above the submitters' folders, once for a whole tree.
+fn judge_root(root: &Path, found: &mut Findings) {
+    let in_root = match entries(root) {
+        Ok(in_root) => in_root,
+        Err(error) => return found.fail("", format!("the root cannot be read: {error}")),
+    };
+    for (name, path) in in_root {
+        let is_division = DIVISIONS.contains(&name.as_str());
+        if path.is_symlink() {
+            found.fail(&name, LINK);
+        }
+        if path.is_dir() {
+            if !is_division && !ROOT_FOLDERS.contains(&name.as_str()) {
+                let text = "is no division: only closed, network and open may be in the root";
+                found.fail(&name, text);
+            }
+        } else if !(name.ends_with(".md") || name.ends_with(".pdf")) {
+            found.fail(&name, "lies in the root, outside of every division: remove it");
+        }
+        if !is_division {
+            continue;
+        }
+        for (inner, path) in entries(&path).unwrap_or_default() {
+            let mut at = found.at(format!("{name}/{inner}"));
+            if path.is_symlink() {
+                at.fail(LINK);
+            } else if !path.is_dir() {
+                at.fail("lies outside of every submitter's folder: remove it");
+            }
+        }
+    }
+}
+
+/// Everything below a folder, in order.
+fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
+    let mut items = Vec::new();
+    let mut waiting = vec![root.join(start)];
+    let relative = |path: &Path| {
+        let path = path.strip_prefix(root).unwrap_or(path);
+        path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+    };
+    while let Some(folder) = waiting.pop() {
+        let inside = entries(&folder)?;
+        let mut item = |path: &Path, kind| {
+            let is_garbled = path.file_name().is_some_and(|name| name.to_str().is_none());
+            items.push(Item { path: relative(path), is_garbled, kind });
+        };
+        item(&folder, if inside.is_empty() { Kind::Empty } else { Kind::Folder });
+        for (_, path) in inside {
+            let metadata = fs::symlink_metadata(&path)?;
+            if metadata.is_dir() {
+                waiting.push(path);
+            } else if metadata.is_symlink() {
+                item(&path, Kind::Link);
+            } else if metadata.is_file() {
+                item(&path, Kind::File(metadata.len()));
+            } else {
+                item(&path, Kind::Special);
+            }
+        }
+    }
+    items.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rule;
+
+    #[test]
+    fn the_root_holds_divisions_and_submitters_only() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path();
+        fs::create_dir_all(path.join("network/acme")).unwrap();
+        fs::write(path.join("README.md"), "x").unwrap();
+        let problems = || {
+            let mut found = Findings::default();
+            found.begin(Rule::N35);
+            judge_root(path, &mut found);
+            found.settled().iter().filter(|finding| finding.outcome == Outcome::Fail).count()
+        };
+        assert_eq!(problems(), 0);
+        fs::write(path.join("notes.txt"), "x").unwrap();
+        fs::write(path.join("network/notes.md"), "x").unwrap();
+        fs::create_dir(path.join("netwrok")).unwrap();
+        std::os::unix::fs::symlink("acme", path.join("network/other")).unwrap();
+        assert_eq!(problems(), 4);
+    }
+}

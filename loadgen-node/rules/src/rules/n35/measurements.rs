@@ -1,0 +1,127 @@
+//! The measurements file, and that its figures are those of the runs.
+
+use std::collections::BTreeSet;
+
+use netdiv_contract::v1::Machine;
+use serde_json::{Map, Value};
+
+use crate::{
+    Outcome,
+    facts::{json::TWICE, measurements::recorded},
+    judge::stated::pieces,
+    placeholder::is_placeholder,
+    rules::n36::{is_empty, unwritten},
+    subject::{Entry, Kind, findings::At, judged::JudgedDivision},
+};
+
+/// What the official checker asks it for.
+const ASKED: [&str; 5] = [
+    "input_data_types",
+    "retraining",
+    "starting_weights_filename",
+    "weight_data_types",
+    "weight_transformations",
+];
+
+pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
+    let (path, json) = match &entry.measurements {
+        None => return,
+        // The official checker takes the last of two values.
+        Some(Err((path, why))) if why.contains(TWICE) && division != JudgedDivision::Network => {
+            return at.unknown_there(path, format!("{why}: state it once"));
+        }
+        Some(Err((path, why))) => return at.fail_there(path, why),
+        Some(Ok((path, json))) => (path, json),
+    };
+    for field in ASKED {
+        match json.get(field) {
+            Some(Value::String(text)) if !text.is_empty() && is_placeholder(text) => {
+                unwritten_there(division, path, format!("{field} is \"{text}\""), at);
+            }
+            Some(value) if !is_empty(value) => {}
+            _ => at.fail_there(path, format!("{field} is missing or empty")),
+        }
+    }
+    at.fail_each_there(path, other_types(entry, json));
+    if let Some(record) = entry.run(Kind::Performance).and_then(|run| run.result()) {
+        for (field, value) in recorded(record) {
+            if json.get(field).is_some_and(|said| *said != value) {
+                let text = format!("{field} is not what the record of the performance run says");
+                at.fail_there(path, text);
+            }
+        }
+    }
+}
+
+/// Adds the finding of [`unwritten`] at another place.
+pub(super) fn unwritten_there(division: JudgedDivision, place: &str, what: String, at: &mut At) {
+    match unwritten(division, what) {
+        (Outcome::Fail, text) => at.fail_there(place, text),
+        (_, text) => at.unknown_there(place, text),
+    }
+}
+
+/// Data types that the runs used, and the file leaves out.
+fn other_types(entry: &Entry, json: &Map<String, Value>) -> BTreeSet<String> {
+    let mut wrong = BTreeSet::new();
+    let mut compare = |field: &str, what: &str, used: &str| {
+        let stated = json.get(field).and_then(Value::as_str);
+        if stated.is_some_and(|stated| leaves_out_types(stated, used)) {
+            wrong.insert(format!(
+                "{field} is `{}`, and {what} {used}: write that",
+                stated.unwrap_or_default()
+            ));
+        }
+    };
+    for (_, record) in entry.records() {
+        compare("input_data_types", "the samples of its runs were", &record.input.join(" + "));
+        let machines = record.evidence.iter().flat_map(|evidence| evidence.nodes.values());
+        for precision in machines.filter_map(precision) {
+            compare("weight_data_types", "the weights at its nodes were", &precision);
+        }
+    }
+    wrong
+}
+
+/// The type of the weights, by a node's published settings.
+fn precision(machine: &Machine) -> Option<String> {
+    let settings: toml::Table = machine.settings.as_ref()?.parse().ok()?;
+    let model = settings.get("engine")?.get("model")?;
+    Some(model.get("precision")?.as_str()?.to_owned())
+}
+
+/// Data types in a text, each by one name.
+fn types(text: &str) -> BTreeSet<String> {
+    let one = |word: String| match word.as_str() {
+        "fp16" | "half" => Some("float16".to_owned()),
+        "fp32" | "float" | "tf32" => Some("float32".into()),
+        "fp64" | "double" => Some("float64".into()),
+        "bf16" => Some("bfloat16".into()),
+        "uint8" | "uint16" | "uint32" | "uint64" | "int4" | "int8" | "int16" | "int32"
+        | "int64" | "fp4" | "fp8" | "float16" | "float32" | "float64" | "bfloat16" | "bool" => {
+            Some(word)
+        }
+        _ => None,
+    };
+    pieces(text).into_iter().filter_map(one).collect()
+}
+
+/// Whether a text about data types leaves out one that was used. Where what was used is not of a type, such as bytes, that
+/// cannot be told.
+fn leaves_out_types(stated: &str, used: &str) -> bool {
+    !types(used).is_subset(&types(stated))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_compared_by_any_of_their_names() {
+        assert!(!leaves_out_types("fp32", "float32[3, 224, 224]"));
+        assert!(!leaves_out_types("int64", "input_ids int64 [384] mask int64 [384]"));
+        assert!(!leaves_out_types("fp32", "bytes") && !leaves_out_types("JPEG", "bytes"));
+        assert!(leaves_out_types("fp32", "image uint8 [3, 224, 224]"));
+        assert!(leaves_out_types("JPEG", "uint8[3, 224, 224]"));
+    }
+}

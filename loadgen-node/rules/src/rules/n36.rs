@@ -1,0 +1,189 @@
+//! N36: the description of a system has the fields that the official checker asks for, as it asks for them; in the Network
+//! division those of a network system too.
+
+use serde_json::{Map, Value};
+
+use super::{description, entry::RuleEntry};
+use crate::{
+    Outcome, Rule,
+    book::system_fields::{FIELDS, Field, Kind},
+    facts::json::TWICE,
+    placeholder::{is_not_applicable, is_placeholder},
+    subject::{
+        Subject, System, Tree,
+        findings::{At, Findings},
+        judged::JudgedDivision,
+    },
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N36,
+    section: "submission checker",
+    title: "is_network and the fields of a network system",
+    in_closed: true,
+    in_open: true,
+    kept_in: "`submission/systems.rs`",
+    looked_at: "48 fields; those of processors, memory, accelerators and software against the evidence (`judge/stated.rs`)",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+/// Beginnings of the names of fields that may say `N/A`: a system need not have it, or the maker of a part need not say it.
+const MAY_BE_ABSENT: [&str; 4] =
+    ["host_storage_", "host_processor_caches", "host_processor_frequency", "accelerator_frequency"];
+
+/// Beginning of the names of fields about accelerators, which a system without any need not fill in.
+const OF_ACCELERATORS: &str = "accelerator_";
+
+/// Fields that the official programs read as whole numbers.
+const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_processors_per_node"];
+
+/// Suites that the official checker knows.
+const SUITES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    description::compare(subject, Rule::N36, found);
+    let text = "the fields of systems/*.json";
+    let Some(tree) = found.tree(subject, text) else { return };
+    if subject.systems.is_empty() && subject.idle_systems.is_empty() {
+        let place = tree.home.root();
+        found.fail(place, "there is no system: systems/*.json and results/ are missing");
+    }
+    for system in &subject.systems {
+        let mut at = found.at(&system.place);
+        match &system.json {
+            Err(why) if why.contains(TWICE) && subject.division != JudgedDivision::Network => {
+                at.unknown(format!(
+                    "{why}, and the official checker takes the last: state it once"
+                ));
+            }
+            Err(why) => at.fail(why),
+            Ok(json) => {
+                is_network(json, subject.division, &mut at);
+                fields(json, subject.division, &mut at);
+                words(system, tree, &mut at);
+            }
+        }
+        at.or_pass("every field that the checker asks for is there");
+    }
+}
+
+/// Returns true if the system says to be one over a network, as a text of any case.
+fn says_network(json: &Map<String, Value>) -> bool {
+    let word = json.get("is_network").and_then(Value::as_str);
+    word.is_some_and(|word| word.eq_ignore_ascii_case("true"))
+}
+
+fn is_network(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) {
+    match (division, json.get("is_network")) {
+        (_, Some(value)) if !value.is_string() => {
+            at.fail(format!("is_network is {value}: it must be the text \"True\" or \"False\""));
+        }
+        (JudgedDivision::Network, _) if !says_network(json) => {
+            at.fail("is_network is not \"True\"");
+        }
+        (JudgedDivision::Closed, _) if says_network(json) => at.fail(
+            "is_network is \"True\", which belongs to the Network division: leave the field out, or submit there",
+        ),
+        _ => {}
+    }
+}
+
+fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) {
+    let over_network = division == JudgedDivision::Network || says_network(json);
+    let asked = || FIELDS.iter().filter(|field| over_network || field.kind != Kind::Network);
+    let missing = asked().map(|field| field.name).filter(|name| !json.contains_key(*name));
+    let missing: Vec<_> = missing.collect();
+    if !missing.is_empty() {
+        at.fail(format!("fields are missing: {}", missing.join(", ")));
+    }
+    for Field { name, kind, .. } in asked().filter(|field| field.kind != Kind::Free) {
+        let Some(value) = json.get(*name) else { continue };
+        let is_blank = |text: &str| text.trim().is_empty() && *kind == Kind::Network;
+        if is_empty(value) || value.as_str().is_some_and(is_blank) {
+            at.fail(match kind {
+                Kind::Network => format!("{name} is {value}: say what it is (section 6.2.2)"),
+                _ => format!("{name} is {value}, which the checker takes for empty"),
+            });
+        } else if *kind == Kind::Filled
+            && let Some(text) = value.as_str().filter(|text| is_placeholder(text))
+        {
+            placeholder(name, text, json, division, at);
+        }
+    }
+}
+
+/// Values that are false to Python.
+pub(super) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(object) => object.is_empty(),
+    }
+}
+
+/// The official checker takes any text. Its guidelines ask for one that says something, where there is something to say.
+fn placeholder(
+    name: &str,
+    text: &str,
+    json: &Map<String, Value>,
+    division: JudgedDivision,
+    at: &mut At,
+) {
+    let has_none = json.get("accelerators_per_node").is_some_and(|count| match count {
+        Value::String(text) => text.trim() == "0" || is_not_applicable(text),
+        count => count.as_u64() == Some(0),
+    });
+    let may_be_absent = MAY_BE_ABSENT.iter().any(|start| name.starts_with(start))
+        || (name.starts_with(OF_ACCELERATORS) && has_none);
+    // A system without a network part has more that does not apply.
+    let may_be_absent = may_be_absent || division != JudgedDivision::Network;
+    if !(is_not_applicable(text) && may_be_absent) {
+        let (outcome, text) = unwritten(division, format!("{name} is \"{text}\""));
+        at.find(outcome, text);
+    }
+}
+
+/// Returns the finding for a text that says nothing. The official checker takes it, its guidelines do not.
+pub(super) fn unwritten(division: JudgedDivision, what: String) -> (Outcome, String) {
+    match division {
+        JudgedDivision::Network => (Outcome::Fail, format!("{what}: say what it is")),
+        JudgedDivision::Closed | JudgedDivision::Open => (
+            Outcome::CannotTell,
+            format!(
+                "{what}, which the official checker takes, and its guidelines ask for an answer: say what it is"
+            ),
+        ),
+    }
+}
+
+/// Fields with a vocabulary of their own, and those that another place states.
+fn words(system: &System, tree: &Tree, at: &mut At) {
+    let same = |field: &str, want: &str| system.text(field).is_none_or(|text| text == want);
+    if !same("division", &tree.home.division) {
+        at.fail(format!("division is not {}, as the folder is", tree.home.division));
+    }
+    let submitter = system.text("submitter");
+    if submitter.is_some_and(|name| !name.eq_ignore_ascii_case(&tree.home.submitter)) {
+        at.fail(format!("submitter is not {}, as the folder is", tree.home.submitter));
+    }
+    let status = system.text("status").map(|status| status.to_lowercase());
+    if status.is_some_and(|status| !["available", "preview", "rdi"].contains(&status.as_str())) {
+        at.fail("status is none of available, preview and rdi");
+    }
+    let suite = system.text("system_type");
+    if let Some(suite) = suite.filter(|suite| !SUITES.contains(&suite.as_str())) {
+        at.fail(format!("system_type is `{suite}`, and the checker knows {}", SUITES.join("; ")));
+    }
+    for field in WHOLE {
+        let is_none = |text: &str| field == "accelerators_per_node" && is_not_applicable(text);
+        let is_whole = |text: &String| text.parse::<u64>().is_ok() || is_none(text);
+        if !system.text(field).as_ref().is_none_or(is_whole) {
+            at.fail(format!("{field} is not a whole number"));
+        }
+    }
+}

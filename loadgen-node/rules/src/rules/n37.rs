@@ -1,0 +1,127 @@
+//! N37: the networking is that of another submission, so that an audit of one is good for both (rules, section 2.8).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netdiv_contract::v1::Machine;
+
+use super::entry::RuleEntry;
+use crate::{
+    Rule,
+    book::system_fields::network_fields,
+    facts::{counted, interfaces::Interfaces as _},
+    record::RunResult,
+    subject::{Subject, findings::Findings, topology},
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N37,
+    section: "2.8",
+    title: "networking can be compared in an audit",
+    in_closed: true,
+    in_open: false,
+    kept_in: "evidence",
+    looked_at: "`--against`: interfaces, switches, transport",
+    shown_by: "mutations",
+    same: &[],
+    judge,
+};
+
+/// It names machines, which may be called otherwise elsewhere.
+const TOPOLOGY: &str = "network_topology";
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    let mut at = found.at("");
+    let Some(others) = subject.against.as_deref() else {
+        return at.unknown("no other submission was named to compare with: name it with --against");
+    };
+    if others.iter().any(|other| other.tree.is_some() != subject.tree.is_some()) {
+        return at.unknown(
+            "a run says less than a submission: compare a submission with a submission, a run with a run",
+        );
+    }
+    let (ours, theirs) = (described(std::slice::from_ref(subject)), described(others));
+    if ours.is_empty() || theirs.is_empty() {
+        return at
+            .unknown("one of the two says nothing of its networking: its runs have no evidence");
+    }
+    for key in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
+        let [one, other] =
+            [&ours, &theirs].map(|all| all.get(key).map_or("nothing", String::as_str));
+        if one != other {
+            at.fail(format!("{key} is {one} here and {other} there"));
+        }
+    }
+    at.or_pass("the networking is the same");
+}
+
+/// Switches and cables without the names of their ends, which may change; or the text as it is.
+fn cabling(subject: &Subject, text: &str) -> String {
+    let Some(links) = topology::links(text) else { return text.to_owned() };
+    let switches = topology::switches(subject, &links).len();
+    let cables = counted(links.iter().map(|link| &link.text));
+    format!("{switches} switches, {}", cables.join(", "))
+}
+
+/// What the networking is, by what is compared.
+fn described(subjects: &[Subject]) -> BTreeMap<&'static str, String> {
+    let mut all: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
+    let mut add = |key, value: String| {
+        all.entry(key).or_default().insert(value);
+    };
+    for subject in subjects {
+        for (key, value) in subject.records().flat_map(|(_, record)| of_run(record)) {
+            add(key, value);
+        }
+        for system in &subject.systems {
+            for field in network_fields() {
+                match system.text(field) {
+                    Some(text) if field == TOPOLOGY => add("the cabling", cabling(subject, &text)),
+                    Some(text) => add(field, text),
+                    None => {}
+                }
+            }
+        }
+    }
+    let joined = |values: BTreeSet<String>| Vec::from_iter(values).join(" and ");
+    all.into_iter().map(|(key, values)| (key, joined(values))).collect()
+}
+
+fn of_run(record: &RunResult) -> Vec<(&'static str, String)> {
+    let tls = if record.tls { " with TLS" } else { "" };
+    let connections = format!(
+        "{} of {} streams to each of {} nodes",
+        record.connections_per_node,
+        record.streams_per_connection,
+        record.nodes.len()
+    );
+    let mut all = vec![
+        ("the transport", format!("{}{tls}", record.transport)),
+        ("the number of connections", connections),
+    ];
+    if let Some(evidence) = &record.evidence {
+        let nodes: BTreeSet<_> = evidence.nodes.values().map(interfaces).collect();
+        all.push(("the network of the LoadGen node", interfaces(&evidence.loadgen_node)));
+        all.push(("the network of the nodes", Vec::from_iter(nodes).join(" and ")));
+    }
+    all
+}
+
+/// The adapters in use: what they are, and how many.
+fn interfaces(machine: &Machine) -> String {
+    let adapters = machine.carriers().used.into_iter().flat_map(|interface| {
+        let adapters = machine.adapters(&interface.name).into_values().flatten();
+        adapters.map(|adapter| {
+            let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+            format!(
+                "{} {} (driver {}, firmware {}, {} Mb/s, MTU {})",
+                adapter.kind,
+                word(&adapter.model),
+                word(&adapter.driver),
+                word(&adapter.firmware),
+                adapter.speed_mbit_per_second.unwrap_or(0),
+                interface.mtu_bytes.unwrap_or(0)
+            )
+        })
+    });
+    counted(adapters).join(", ")
+}

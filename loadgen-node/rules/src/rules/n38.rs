@@ -1,0 +1,161 @@
+//! N38: what does not conform goes to the Open division (rules, section 6.2). It is judged last, by what the other rules found.
+
+use serde_json::json;
+
+use super::entry::RuleEntry;
+use crate::{
+    Finding, Outcome, Rule,
+    grouped::grouped,
+    placeholder::is_placeholder,
+    record::{Division, RunResult},
+    subject::{
+        Subject,
+        findings::{At, Findings},
+        judged::JudgedDivision,
+    },
+    submission::documents::WHY_OPEN,
+    tree::documents,
+};
+
+pub(super) const RULE: RuleEntry = RuleEntry {
+    id: Rule::N38,
+    section: "6.2",
+    title: "what does not conform goes to the Open division",
+    in_closed: false,
+    in_open: true,
+    kept_in: "`run --division network` refuses; `submission` writes `why-open.md`",
+    looked_at: "any rule above; a rehearsal or an exploratory run; in Open, a reason and the list of broken rules",
+    shown_by: "`rules.rs`",
+    same: &[],
+    judge,
+};
+
+fn judge(subject: &Subject, found: &mut Findings) {
+    match subject.division {
+        JudgedDivision::Open => open(subject, found),
+        JudgedDivision::Network => conforming(subject, found),
+        JudgedDivision::Closed => {}
+    }
+}
+
+fn open(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else {
+        return found.pass("", "the run was made for the Open division");
+    };
+    let (broken, unknown) = (found.broken(), found.unknown_rules());
+    let mut at = found.at(tree.home.document(documents::WHY_OPEN));
+    let Some(why) = tree.document(documents::WHY_OPEN) else {
+        return at
+            .fail("is missing or empty: say why the submission is not in the Network division");
+    };
+    if is_placeholder(&why) {
+        at.fail("gives no reason below its heading: say why it is not in the Network division");
+    }
+    if why.starts_with(WHY_OPEN) {
+        at.fail_each(listed_otherwise(&why, &broken, &unknown));
+    }
+    // A submission with rehearsals for the Network division says so.
+    match subject.records().filter(|(_, record)| record.rehearsal).count() {
+        0 => at.or_pass("it is in the Open division, and says why"),
+        count if why.to_lowercase().contains("rehearsal") => at.or_pass(format!(
+            "it is in the Open division, and says why; {count} runs were rehearsals for the Network division, which it \
+             says, too"
+        )),
+        count => at.fail(format!(
+            "{count} runs were rehearsals for the Network division, and this does not say so: say it, or run again \
+             without --rehearsal"
+        )),
+    }
+}
+
+/// Rules that the list of ours lacks, and those in it that are kept. What the Open division asks for, too, is broken anyway.
+fn listed_otherwise(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String> {
+    let items = why.lines().filter_map(|line| line.strip_prefix("- N"));
+    let numbers = items.map(|item| item.split(|c: char| !c.is_ascii_digit()).next());
+    let said: Vec<String> = numbers.flatten().map(|number| format!("N{number}")).collect();
+    let missing = broken.iter().filter(|rule| !rule.entry().in_open).map(Rule::to_string);
+    let missing = missing.filter(|rule| !said.contains(rule));
+    let known: Vec<_> =
+        broken.iter().chain(unknown).chain(&[Rule::N38]).map(Rule::to_string).collect();
+    let surplus = said.iter().filter(|rule| !known.contains(rule));
+    let missing = missing.map(|rule| format!("does not say that {rule} is broken: list it"));
+    let surplus =
+        surplus.map(|rule| format!("says that {rule} is broken, which it is not: take it out"));
+    missing.chain(surplus).collect()
+}
+
+fn conforming(subject: &Subject, found: &mut Findings) {
+    let broken = found.broken();
+    // N37 needs a second submission, which is optional.
+    let mut unknown = found.unknown_rules();
+    unknown.retain(|rule| ![Rule::N37, Rule::N38].contains(rule));
+    let mut conforms = true;
+    for (run, record) in subject.records() {
+        let mut at = found.at(&run.record_place);
+        of_run(record, &broken, &mut at);
+        conforms &= at.is_kept();
+    }
+    let mut at = found.at("");
+    if let Some(tree) = &subject.tree {
+        let place = tree.home.document(documents::REHEARSAL);
+        if tree.path(&place).exists() {
+            at.fail_there(place, "the submission was made as a rehearsal: make it again without");
+        }
+    }
+    match broken.as_slice() {
+        [] => {}
+        [one] => at.fail(belongs_elsewhere(&format!("{one} is"))),
+        more => at.fail(belongs_elsewhere(&format!("{} are", listed(more)))),
+    }
+    if subject.tree.is_some() && conforms && at.is_kept() && !unknown.is_empty() {
+        let unknown = listed(&unknown);
+        at.unknown(format!(
+            "whether it conforms cannot be told as long as {unknown} cannot be told"
+        ));
+    }
+    if conforms {
+        at.or_pass("no rule of the Network division is broken");
+    }
+}
+
+fn belongs_elsewhere(broken: &str) -> String {
+    format!("it belongs to the Open division as long as {broken} broken")
+}
+
+fn listed(rules: &[Rule]) -> String {
+    rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Judges the division that the record gives its run. A rule that is broken here anyway is not named again.
+fn of_run(record: &RunResult, already_broken: &[Rule], at: &mut At) {
+    match record.division {
+        Division::Network => {}
+        Division::Open => at.fail("the run was made for the Open division: it belongs there"),
+        Division::Exploratory => {
+            at.fail("the run was exploratory, and is no result: run again with --division network")
+        }
+    }
+    if record.rehearsal {
+        at.fail("the run was a rehearsal: run again without --rehearsal");
+    }
+    if let Some(given) = given_otherwise(record) {
+        at.fail(format!(
+            "the run's own settings have {given}: take the record as the run wrote it"
+        ));
+    }
+    let is_new = |finding: &&Finding| {
+        finding.outcome == Outcome::Fail && !already_broken.contains(&finding.rule)
+    };
+    let broken = grouped(record.findings.iter().filter(is_new)).into_iter();
+    at.fail_each(broken.map(|one| format!("the run itself found: {one}")));
+}
+
+/// What the settings of the run say otherwise than its record.
+fn given_otherwise(record: &RunResult) -> Option<String> {
+    let given = |key: &str| record.settings.get(key);
+    let division = given("division").filter(|given| **given != json!(record.division));
+    let rehearsal = given("rehearsal").filter(|given| **given != json!(record.rehearsal));
+    division
+        .map(|given| format!("division {given}"))
+        .or_else(|| rehearsal.map(|given| format!("rehearsal {given}")))
+}

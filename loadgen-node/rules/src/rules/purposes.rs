@@ -1,0 +1,91 @@
+//! Each run serves a single purpose (N34, N35). Two accuracy targets of one model may share their runs: the official preparation tool
+//! copies the results of the stricter one (`preprocess_submission.py`).
+
+use std::collections::BTreeMap;
+
+use netdiv_words::Mode;
+
+use crate::{
+    facts::files,
+    subject::{Entry, Kind, Run, Subject, findings::Findings, set_aside::may_stand_for},
+    tree::{DETAIL, Place},
+};
+
+/// Finds runs that serve two purposes: of compliance tests, or of the others.
+pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
+    if subject.tree.is_none() {
+        return;
+    }
+    let mut known: BTreeMap<String, Vec<(&Entry, &Run)>> = BTreeMap::new();
+    for (entry, run) in subject.runs().filter(|(_, run)| !has_unusable_log(run)) {
+        let Some(hash) = detail_sha256(run) else { continue };
+        let others = known.entry(hash).or_default();
+        let is_allowed = |of: &Entry, other: &Run| {
+            (std::ptr::eq(of, entry) && is_both(other, run))
+                || (other.kind == run.kind
+                    && (are_two_targets(of, entry) || is_inferred(subject, of, entry)))
+        };
+        let other = others.iter().find(|(of, other)| !is_allowed(of, other));
+        if let Some((_, other)) = other
+            && (run.is_test() || other.is_test()) == of_tests
+        {
+            let text = format!(
+                "is the run of {}, by its detail log: one run serves one purpose, so make another",
+                other.place
+            );
+            found.fail(&run.place, text);
+        }
+        others.push((entry, run));
+    }
+}
+
+/// Returns true if the result of one scenario is inferred from the run of another one (`preprocess_submission.py`, in the edge suite).
+fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
+    let scenarios = one.scenario.zip(other.scenario);
+    subject.is_of_edge(one)
+        && one.system() == other.system()
+        && one.name == other.name
+        && scenarios
+            .is_some_and(|(one, other)| may_stand_for((one, other)) || may_stand_for((other, one)))
+}
+
+/// Returns true if two results are of one model, system and scenario, for its two targets.
+fn are_two_targets(one: &Entry, other: &Entry) -> bool {
+    // Such as 99 and 99.9, or 95 and 99, in per cent of the reference's accuracy.
+    let target = |name: &str| {
+        let (model, target) = name.rsplit_once('-')?;
+        let percent = target.parse::<f64>().ok().filter(|percent| (90.0..100.0).contains(percent));
+        percent.map(|percent| (model.to_owned(), percent))
+    };
+    let (Some(one), Some(other)) = (&one.tree, &other.tree) else { return false };
+    let targets = target(&one.benchmark).zip(target(&other.benchmark));
+    let is_alike = |one: &Place, other: &Place| {
+        one.system == other.system && one.scenario.eq_ignore_ascii_case(&other.scenario)
+    };
+    is_alike(one, other)
+        && targets.is_some_and(|((one, first), (other, second))| one == other && first != second)
+}
+
+/// A log that is set aside has a finding of its own.
+fn has_unusable_log(run: &Run) -> bool {
+    run.logs.as_ref().is_some_and(|logs| logs.detail.is_err())
+}
+
+/// By the log itself, or by the record where only that is kept.
+fn detail_sha256(run: &Run) -> Option<String> {
+    match run.logs {
+        Some(_) => files::sha256(&run.folder.join(DETAIL)).ok(),
+        None => run.result()?.logs.get(DETAIL).cloned(),
+    }
+}
+
+/// The two halves of a run in mode `submission`.
+fn is_both(one: &Run, other: &Run) -> bool {
+    let is_half = |run: &Run| {
+        let logged = run.detail().and_then(|detail| detail.mode());
+        logged.or_else(|| Some(run.result()?.mode)) == Some(Mode::Submission)
+    };
+    let kinds = [&one.kind, &other.kind];
+    let halves = [Kind::Performance, Kind::Accuracy];
+    halves.iter().all(|half| kinds.contains(&half)) && is_half(one) && is_half(other)
+}

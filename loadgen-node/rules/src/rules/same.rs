@@ -1,0 +1,155 @@
+//! Facts that two places state: LoadGen's log, the record, and the settings that a run was given.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    Scenario,
+    official_log::DetailLog,
+    record::RunResult,
+    subject::{Run, Subject, findings::Findings},
+};
+
+/// LoadGen logs numbers with six digits.
+pub(super) const DIGITS: f64 = 1e-5;
+
+/// A text of a record, as the log has it; `None` where the two are not compared.
+pub(super) type OfRecord = fn(&Run, &RunResult) -> Option<String>;
+
+/// A fact of a run that two places state. A rule lists those that it is about.
+pub(super) enum Same {
+    /// The detail log, under a key, and the record.
+    Logged { key: &'static str, log: fn(&DetailLog, &str) -> Option<String>, record: OfRecord },
+    /// The settings that the run was given, or the default of one, and the record.
+    Given { key: &'static str, default: Option<fn() -> Value>, record: fn(&RunResult) -> Value },
+    /// LoadGen's setting in effect, and the one that was requested, of logs of one scenario or of all.
+    InEffect { effective: &'static str, requested: &'static str, scenario: Option<Scenario> },
+}
+
+impl Same {
+    /// Returns the row of a setting that takes effect as it was requested.
+    pub(super) const fn as_requested(setting: &'static str) -> Self {
+        Self::InEffect { effective: setting, requested: setting, scenario: None }
+    }
+
+    /// Finds where the two places differ.
+    fn compare(&self, run: &Run, found: &mut Findings) {
+        match self {
+            Self::Logged { key, log, record } => {
+                let logged = run.detail().and_then(|detail| log(detail, key));
+                let recorded = run.result().and_then(|result| record(run, result));
+                if let (Some(logged), Some(recorded)) = (logged, recorded)
+                    && logged != recorded
+                {
+                    let text = format!("the log's {key} is {logged}, result.json has {recorded}");
+                    found.fail(&run.record_place, text);
+                }
+            }
+            Self::Given { key, default, record } => {
+                let Some((result, given)) =
+                    run.result().and_then(|it| Some((it, it.given_settings()?)))
+                else {
+                    return;
+                };
+                let given = given.get(*key).cloned();
+                let given = given.or_else(|| default.map(|default| default()));
+                let recorded = record(result);
+                if let Some(given) = given.filter(|given| *given != recorded) {
+                    let text = format!(
+                        "the run was given {key} {given}, and the record has {recorded}: take the record as the run wrote it"
+                    );
+                    found.fail(&run.record_place, text);
+                }
+            }
+            Self::InEffect { effective, requested, scenario } => {
+                // Of several entries of a key N33 says that there are several.
+                let detail = run.detail().filter(|detail| detail.repeated().next().is_none());
+                let is_of =
+                    |detail: &&DetailLog| scenario.is_none() || detail.scenario() == *scenario;
+                let Some(detail) = detail.filter(is_of) else { return };
+                if let Some(text) = not_in_effect(detail, effective, requested) {
+                    found.fail(&run.place, format!("{text}: submit the log as LoadGen wrote it"));
+                }
+            }
+        }
+    }
+}
+
+/// Finds where the facts of rows are stated otherwise in a second place.
+pub(super) fn compare(rows: &[Same], subject: &Subject, found: &mut Findings) {
+    for (_, run) in subject.runs() {
+        for row in rows {
+            row.compare(run, found);
+        }
+    }
+}
+
+fn not_in_effect(detail: &DetailLog, effective: &str, requested: &str) -> Option<String> {
+    let [effective, requested] =
+        [format!("effective_{effective}"), format!("requested_{requested}")];
+    let (took, asked) = (detail.value(&effective)?, detail.value(&requested)?);
+    let is_alike = match (took.as_u64(), asked.as_u64()) {
+        // Seeds have more digits than a floating-point number.
+        (Some(took), Some(asked)) => took == asked,
+        _ => match (number(detail, &effective), number(detail, &requested)) {
+            (Some(took), Some(asked)) => is_same(took, asked),
+            _ => took == asked,
+        },
+    };
+    (!is_alike).then(|| format!("{effective} is {took}, and {requested} {asked}"))
+}
+
+/// Returns a text of the log.
+pub(super) fn text(detail: &DetailLog, key: &str) -> Option<String> {
+    detail.text(key).map(str::to_owned)
+}
+
+/// Returns a whole number of the log.
+pub(super) fn integer(detail: &DetailLog, key: &str) -> Option<String> {
+    detail.integer(key).map(|number| number.to_string())
+}
+
+/// Returns a number of the log, where true is 1.
+pub(super) fn number(detail: &DetailLog, key: &str) -> Option<f64> {
+    let value = detail.value(key)?;
+    value.as_f64().or_else(|| value.as_bool().map(f64::from))
+}
+
+/// Returns true if two numbers differ by no more than the digits that are logged.
+pub(super) fn is_same(one: f64, other: f64) -> bool {
+    (one - other).abs() <= one.abs().max(other.abs()) * DIGITS
+}
+
+/// Finds records that state another value for what an earlier record states, such as a version for the same sources. `of` returns what
+/// it is the value of, and the value.
+pub(super) fn one_value(
+    subject: &Subject,
+    what: &str,
+    of: impl Fn(&RunResult) -> (String, String),
+    found: &mut Findings,
+) {
+    let mut known: BTreeMap<String, (String, &str)> = BTreeMap::new();
+    for (run, record) in subject.records() {
+        let place = run.record_place.as_str();
+        let (key, value) = of(record);
+        let (first, there) = known.entry(key).or_insert((value.clone(), place));
+        if *first != value {
+            let text = format!(
+                "the {what} {value} here and {first} in {there}: take the records as the runs wrote them"
+            );
+            found.fail(place, text);
+        }
+    }
+}
+
+/// Returns the finding about a machine that named another version of a program than the record has.
+pub(super) fn other_version(
+    who: &str,
+    named: Option<&str>,
+    program: &str,
+    version: &str,
+) -> Option<String> {
+    let other = named?.strip_prefix(program).filter(|other| *other != version)?;
+    Some(format!("{who} named {program}{other}, and the record has version {version}"))
+}

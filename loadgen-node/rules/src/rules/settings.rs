@@ -1,0 +1,139 @@
+//! LoadGen's settings, as its log, the record and `user.conf` have them (N2, N32, N34).
+
+use crate::{
+    Rule,
+    book::Seeds,
+    judge::{
+        switches::{Asked, switches},
+        user_conf::{differences, number},
+    },
+    official_log::DetailLog,
+    record::RunResult,
+    subject::{Entry, Kind, Run, Subject, findings::Findings},
+};
+
+/// LoadGen logs numbers with six digits.
+const DIGITS: f64 = 1e-5;
+
+/// Settings that every record has.
+const ALWAYS: [&str; 4] =
+    ["max_duration_ms", "max_query_count", "min_duration_ms", "min_query_count"];
+
+/// Finds the settings that the record has otherwise than the log. How tokens are measured is of N2, the rest of N32.
+pub(super) fn requested(subject: &Subject, is_of_tokens: bool, found: &mut Findings) {
+    for (run, record) in subject.records() {
+        let Some(detail) = run.detail() else { continue };
+        // A run folder does not say whether it is of a test.
+        let is_test = run.is_test()
+            || (subject.tree.is_none() && record.settings.contains_key("audit_config"));
+        for (key, text) in other_settings(run, is_test, record, detail) {
+            if key.ends_with("token_latencies") == is_of_tokens {
+                found.fail(&run.record_place, text);
+            }
+        }
+    }
+}
+
+/// What LoadGen was asked for. An audit.config changes some of it after the record was filled.
+fn other_settings<'d>(
+    run: &Run,
+    is_test: bool,
+    record: &RunResult,
+    detail: &'d DetailLog,
+) -> Vec<(&'d str, String)> {
+    let is_changed = |name: &str| {
+        let of_samples = ["performance_issue_", "accuracy_log_"];
+        let of_tokens = ["min_query_count", "min_duration_ms", "sample_concatenate_permutation"];
+        (is_test && of_samples.iter().any(|start| name.starts_with(start)))
+            || (run.is_token_test() && of_tokens.contains(&name))
+    };
+    let mut wrong = Vec::new();
+    for (key, value) in detail.starting_with("requested_") {
+        let name = key.trim_start_matches("requested_");
+        let logged = value.as_bool().map_or_else(|| value.as_f64(), |on| Some(f64::from(on)));
+        // Seeds and the duration are bound to the log where they are judged.
+        let is_bound = name == "min_duration_ms" || Seeds::SETTINGS.contains(&name);
+        let Some(logged) = logged.filter(|_| !is_changed(name)) else { continue };
+        let said = record.test_settings.get(name);
+        let what = match said {
+            None if ALWAYS.contains(&name) => "nothing".to_owned(),
+            Some(said)
+                if !is_bound
+                    && !number(said)
+                        .is_some_and(|said| (said - logged).abs() <= logged.abs() * DIGITS) =>
+            {
+                said.clone()
+            }
+            _ => continue,
+        };
+        let text = format!(
+            "the log's {key} is {value}, test_settings has {what}: take the record as the run wrote it"
+        );
+        wrong.push((key, text));
+    }
+    wrong
+}
+
+/// What the log of a run says against the switches of a rule.
+pub(super) fn wrong_switches(
+    rule: Rule,
+    subject: &Subject,
+    entry: &Entry,
+    run: &Run,
+) -> Vec<String> {
+    let (Some(benchmark), Some(detail)) = (entry.benchmark, run.detail()) else { return vec![] };
+    let switches = switches(benchmark).into_iter().filter(|switch| {
+        let is_asked = match switch.asked {
+            Asked::Always => true,
+            Asked::Closed => !subject.is_open(),
+            Asked::NoTest => !run.is_test(),
+        };
+        switch.rule == rule && is_asked
+    });
+    switches.flat_map(|switch| switch.wrong_in(detail).collect::<Vec<_>>()).collect()
+}
+
+/// What a compliance test's audit.config may have set.
+const OF_TESTS: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
+
+/// Finds what differs from the settings of the runs of some kinds. What differs from the performance run's is not found again of a
+/// test.
+pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &mut Findings) {
+    let Some(tree) = &subject.tree else { return };
+    for entry in &subject.results {
+        let (Some(place), Some(scenario)) = (&entry.tree, entry.scenario) else { continue };
+        let Some(text) = tree.text(&place.user_conf()) else { continue };
+        let model = entry.benchmark.map_or(&entry.name, |benchmark| &benchmark.loadgen_model);
+        let mut known = Vec::new();
+        for run in &entry.runs {
+            if !matches!(run.kind, Kind::Performance | Kind::Test(_)) {
+                continue;
+            }
+            let Some(record) = run.result() else { continue };
+            let given = given(record);
+            let mut differ = differences(&text, &record.test_settings, &given, model, scenario);
+            let is_set = |key: &str| OF_TESTS.iter().any(|start| key.starts_with(start));
+            differ.retain(|key| !(known.contains(key) || run.is_test() && is_set(key)));
+            if differ.is_empty() {
+                continue;
+            }
+            let text = format!(
+                "is not what {} was made with: {}; bring back the run's own file, or take this one away where the run had it \
+                 and make the submission again",
+                run.record_place,
+                differ.join(", ")
+            );
+            if is_judged(run.kind) {
+                found.fail(place.user_conf(), text);
+            }
+            // What is not that of the performance run is not that of a test, either.
+            known.extend(differ);
+        }
+    }
+}
+
+/// The fields that a run set by hand.
+fn given(record: &RunResult) -> Vec<&str> {
+    let given = record.settings.get("setting").and_then(|given| given.as_array());
+    given.into_iter().flatten().filter_map(|pair| pair.as_str()).collect()
+}

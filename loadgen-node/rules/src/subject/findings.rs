@@ -1,0 +1,262 @@
+//! Collects what the rules find and makes one list of it.
+
+use std::{fmt::Display, path::Path};
+
+use super::{Subject, Tree};
+use crate::{
+    Finding, Grouped, Outcome, Rule,
+    grouped::{NEEDS_SUBMISSION, grouped},
+    record::RunResult,
+};
+
+/// Items that a list names before it only counts them.
+const NAMED: usize = 3;
+
+/// What was found so far, in the order in which it was found; and the rule that is judged.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    rule: Option<Rule>,
+}
+
+impl Findings {
+    /// Begins with a rule: what is found from here on is about it.
+    pub(crate) fn begin(&mut self, rule: Rule) {
+        self.rule = Some(rule);
+    }
+
+    /// Adds what was found about the rule.
+    fn add(&mut self, outcome: Outcome, place: impl Into<String>, text: impl Into<String>) {
+        let (place, text) = (place.into(), text.into());
+        self.list.extend(self.rule.map(|rule| Finding { rule, outcome, place, text }));
+    }
+
+    /// Begins to judge the rule at one place.
+    pub(crate) fn at(&mut self, place: impl Into<String>) -> At<'_> {
+        At { place: place.into(), is_kept: true, found: self }
+    }
+
+    /// The rule is kept there.
+    pub(crate) fn pass(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.add(Outcome::Pass, place, text);
+    }
+
+    /// The rule is broken there.
+    pub(crate) fn fail(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.add(Outcome::Fail, place, text);
+    }
+
+    /// The rule cannot be told there.
+    pub(crate) fn unknown(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.add(Outcome::CannotTell, place, text);
+    }
+
+    /// Finds that records are not as their runs wrote them: `of` returns what a record has otherwise.
+    pub(crate) fn records<'s, I: IntoIterator<Item = String>>(
+        &mut self,
+        subject: &'s Subject,
+        of: impl Fn(&'s RunResult) -> I,
+    ) {
+        for (run, record) in subject.records() {
+            for text in of(record) {
+                self.fail(
+                    &run.record_place,
+                    format!("{text}: take the record as the run wrote it"),
+                );
+            }
+        }
+    }
+
+    /// Returns true if a rule was found broken, at that very place where one is named.
+    pub(crate) fn is_broken(&self, rule: Rule, place: Option<&str>) -> bool {
+        let is_it = |finding: &Finding| {
+            finding.rule == rule && place.is_none_or(|place| finding.place == place)
+        };
+        self.list.iter().any(|finding| is_it(finding) && finding.outcome == Outcome::Fail)
+    }
+
+    /// Takes out all that was found about these rules.
+    pub(crate) fn forget(&mut self, rules: &[Rule]) {
+        self.list.retain(|finding| !rules.contains(&finding.rule));
+    }
+
+    /// The tree of a submission. Of a run folder, which has none, the rule cannot be told; `text` names what shows it.
+    pub(crate) fn tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
+        if subject.tree.is_none() {
+            self.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
+        }
+        subject.tree.as_ref()
+    }
+
+    /// The rules that are broken, in order.
+    pub(crate) fn broken(&self) -> Vec<Rule> {
+        let broken = self.list.iter().filter(|finding| finding.outcome == Outcome::Fail);
+        let mut rules: Vec<_> = broken.map(|finding| finding.rule).collect();
+        rules.sort();
+        rules.dedup();
+        rules
+    }
+
+    /// The rules of which something, or all, cannot be told, in order.
+    pub(crate) fn unknown_rules(&self) -> Vec<Rule> {
+        let of_rule = |rule: Rule| self.list.iter().filter(move |finding| finding.rule == rule);
+        let is_told = |rule: &Rule| {
+            of_rule(*rule).next().is_some()
+                && of_rule(*rule).all(|finding| finding.outcome != Outcome::CannotTell)
+        };
+        Rule::all().filter(|rule| !is_told(rule)).collect()
+    }
+
+    /// Takes a folder out of all that is said: places are relative to it.
+    pub(crate) fn relative_to(&mut self, folder: &Path) {
+        let folder = format!("{}/", folder.display());
+        for finding in &mut self.list {
+            finding.text = finding.text.replace(&folder, "");
+        }
+    }
+
+    /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
+    /// rule; by rule, and what is broken first.
+    pub(crate) fn settled(self) -> Vec<Grouped> {
+        let mut findings = Vec::new();
+        for rule in Rule::all() {
+            let of_rule = self.list.iter().filter(|finding| finding.rule == rule);
+            let (kept, mut told): (Vec<_>, Vec<_>) =
+                grouped(of_rule).into_iter().partition(|group| group.outcome == Outcome::Pass);
+            told.extend(kept.into_iter().reduce(Grouped::with));
+            if told.is_empty() {
+                let text = "nothing here shows it; the findings above say what could not be read";
+                told = grouped(&[Finding::cannot_tell(rule, "", text)]);
+            }
+            told.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+            findings.append(&mut told);
+        }
+        findings
+    }
+}
+
+/// The rule, judged at one place.
+pub(crate) struct At<'f> {
+    place: String,
+    /// Whether nothing was found against it.
+    is_kept: bool,
+    found: &'f mut Findings,
+}
+
+impl At<'_> {
+    /// The rule is broken here.
+    pub(crate) fn fail(&mut self, text: impl Into<String>) {
+        self.find(Outcome::Fail, text);
+    }
+
+    /// The rule is broken here, for each of these reasons.
+    pub(crate) fn fail_each<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        for text in texts {
+            self.fail(text);
+        }
+    }
+
+    /// The rule is broken at another place, which is judged together with this one.
+    pub(crate) fn fail_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.is_kept = false;
+        self.found.fail(place, text);
+    }
+
+    /// The same for each of these reasons.
+    pub(crate) fn fail_each_there<T: Into<String>>(
+        &mut self,
+        place: &str,
+        texts: impl IntoIterator<Item = T>,
+    ) {
+        for text in texts {
+            self.fail_there(place, text);
+        }
+    }
+
+    /// It cannot be told at another place, which is judged together with this one.
+    pub(crate) fn unknown_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.is_kept = false;
+        self.found.unknown(place, text);
+    }
+
+    /// It cannot be told here.
+    pub(crate) fn unknown(&mut self, text: impl Into<String>) {
+        self.find(Outcome::CannotTell, text);
+    }
+
+    /// That was found here.
+    pub(crate) fn find(&mut self, outcome: Outcome, text: impl Into<String>) {
+        self.is_kept &= outcome == Outcome::Pass;
+        self.found.add(outcome, self.place.clone(), text);
+    }
+
+    /// What the detail log has under a key must be there, and right; `wanted` says what is.
+    pub(crate) fn logged<T: Display>(
+        &mut self,
+        key: &str,
+        value: Option<T>,
+        is_right: impl FnOnce(&T) -> bool,
+        wanted: impl Display,
+    ) {
+        match value {
+            Some(value) if is_right(&value) => {}
+            Some(value) => self.fail(format!("{key} is {value}, {wanted}")),
+            None => self.fail(format!("the detail log has no {key}")),
+        }
+    }
+
+    /// Whether nothing was found against the rule so far.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// The rule is kept here, unless something was found against it.
+    pub(crate) fn or_pass(mut self, text: impl Into<String>) {
+        if self.is_kept {
+            self.find(Outcome::Pass, text);
+        }
+    }
+}
+
+/// The first few of them, and how many more there are.
+pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
+    let named: Vec<_> = items.iter().take(NAMED).map(AsRef::as_ref).collect();
+    match items.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_grouped_and_no_rule_is_forgotten() {
+        let mut found = Findings::default();
+        let (first, second) = (Rule::N1, Rule::N2);
+        found.begin(second);
+        for place in ["a", "b", "c", "d"] {
+            found.pass(place, "good");
+        }
+        found.pass("a", "also good");
+        found.begin(first);
+        found.fail("x", "bad");
+        found.fail("y", "bad");
+        found.fail("y", "worse");
+        found.pass("z", "good");
+        assert_eq!(found.broken(), [first]);
+        let settled = found.settled();
+        let said: Vec<_> =
+            settled.iter().take(4).map(|f| (f.places.join(" "), f.text.as_str())).collect();
+        let want = [
+            ("x y".to_owned(), "bad"),
+            ("y".into(), "worse"),
+            ("z".into(), "good"),
+            ("a b c d".into(), "good; also good"),
+        ];
+        assert_eq!(said, want);
+        assert_eq!(settled.len(), 4 + 36);
+        assert!(settled[4..].iter().all(|finding| finding.outcome == Outcome::CannotTell));
+    }
+}

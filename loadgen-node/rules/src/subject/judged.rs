@@ -1,0 +1,70 @@
+//! The division whose rules judge a subject, and the round whose figures do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::record::Division;
+
+/// The division whose rules are asked of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedDivision {
+    /// The Closed division.
+    Closed,
+    /// The Network division.
+    Network,
+    /// The Open division.
+    Open,
+}
+
+impl JudgedDivision {
+    /// That of a submitter's folder.
+    pub(crate) fn of_folder(name: &str) -> Self {
+        match name {
+            "closed" => Self::Closed,
+            "open" => Self::Open,
+            _ => Self::Network,
+        }
+    }
+
+    /// That of a run. An exploratory one is held against the Network division, and is no result.
+    pub(crate) fn of_run(division: Division) -> Self {
+        match division {
+            Division::Open => Self::Open,
+            Division::Network | Division::Exploratory => Self::Network,
+        }
+    }
+}
+
+/// The round that something is judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JudgedRound {
+    /// Its name, such as `v6.0`.
+    pub name: String,
+    /// Source of the name.
+    pub by: RoundSource,
+    /// True if the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
+    pub in_table: bool,
+}
+
+/// Sources of the round, in order: the first that has one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundSource {
+    /// The option `--round`.
+    #[strum(serialize = "as --round says")]
+    Option,
+    /// `round` in the measurements file, which `submission` writes.
+    #[strum(serialize = "by its records")]
+    Record,
+    /// The seeds in most of the logs.
+    #[strum(serialize = "by its seeds")]
+    Seeds,
+    /// The LoadGen that wrote most of the logs.
+    #[strum(serialize = "by LoadGen's version")]
+    LoadgenVersion,
+    /// The folders, or the first round of the table where there is no log.
+    #[strum(serialize = "by its layout")]
+    Layout,
+}

@@ -1,0 +1,324 @@
+//! Reads what is to be checked: a run folder, a whole tree, or one submitter's folder of a tree.
+
+use netdiv_words::Mode;
+use std::{
+    cell::OnceCell,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Entry, Kind, Measurements, Run, Subject, System, Tree,
+    judged::JudgedDivision,
+    logs::Logs,
+    read_object, round,
+    set_aside::set_aside,
+    unusable::{MISSING, Unusable},
+};
+use crate::{
+    Scenario,
+    book::{Benchmark, Round, RoundName, Suite, Table, Test},
+    facts::files::{self, entries},
+    official_log::DetailLog,
+    record::{Division, RunResult},
+    tree::{self, DETAIL, DIVISIONS, Home, INTERACTIVE, Layout, Place, list_homes},
+};
+
+/// Why nothing can be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There is no such folder.
+    #[error("{}: there is no such folder", .0.display())]
+    NoFolder(PathBuf),
+    /// The folder is neither a run, nor a tree, nor a submitter's folder in one.
+    #[error(
+        "{}: this is neither a run (with result.json or mlperf_log_detail.txt), nor a submission (with closed/, network/ or \
+         open/), nor a submitter's folder in one (DIVISION/SUBMITTER, with results/ or systems/): name one of these",
+        .0.display()
+    )]
+    Unknown(PathBuf),
+    /// Divisions without submitters.
+    #[error("{}: closed/, network/ and open/ have no submitter's folder in them", .0.display())]
+    Empty(PathBuf),
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+}
+
+/// Reads all that a folder holds.
+pub(crate) fn all<'t>(
+    dir: &Path,
+    table: &'t Table,
+    round: Option<RoundName>,
+) -> Result<Vec<Subject<'t>>, CheckError> {
+    if !dir.is_dir() {
+        return Err(CheckError::NoFolder(dir.into()));
+    }
+    if is_run(dir) {
+        return Ok(vec![run(dir, table, round)]);
+    }
+    if DIVISIONS.iter().any(|division| dir.join(division).is_dir()) {
+        let homes = list_homes(dir)?.into_iter();
+        let mut subjects: Vec<_> =
+            homes.map(|home| submission(dir, home, table, round)).collect::<Result<_, _>>()?;
+        subjects.first_mut().ok_or_else(|| CheckError::Empty(dir.into()))?.is_first = true;
+        return Ok(subjects);
+    }
+    let (root, home) = submitter(dir)?.ok_or_else(|| CheckError::Unknown(dir.into()))?;
+    Ok(vec![submission(&root, home, table, round)?])
+}
+
+/// The tree around a submitter's folder.
+fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
+    if !(dir.join("results").is_dir() || dir.join("systems").is_dir()) {
+        return Ok(None);
+    }
+    let dir = dir.canonicalize()?;
+    let Some(root) = dir.parent().and_then(Path::parent) else { return Ok(None) };
+    let homes = list_homes(root)?;
+    let home = homes.into_iter().find(|home| root.join(home.root()) == dir);
+    Ok(home.map(|home| (root.to_path_buf(), home)))
+}
+
+/// Whether a folder is that of a run.
+fn is_run(dir: &Path) -> bool {
+    dir.join(RunResult::FILE).is_file() || dir.join(DETAIL).is_file()
+}
+
+/// A run folder.
+fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'t> {
+    let record = record(&dir.join(RunResult::FILE));
+    let result = record.as_ref().and_then(|record| record.as_ref().ok());
+    let division = result.map_or(Division::Network, |result| result.division);
+    let name = result.map_or_else(String::new, |result| result.benchmark.clone());
+    let logs = Logs::read(dir);
+    let detail = logs.detail.as_ref().ok();
+    let kind = match result.map(|result| result.mode).or_else(|| detail?.mode()) {
+        Some(Mode::Performance) if let Some(test) = detail.and_then(test_of) => Kind::Test(test),
+        Some(Mode::Accuracy) => Kind::Accuracy,
+        Some(Mode::Submission) => Kind::Submission,
+        _ => Kind::Performance,
+    };
+    let scenario = result.map(|result| result.scenario).or_else(|| detail?.scenario());
+    let run = Run {
+        kind,
+        place: ".".into(),
+        folder: dir.to_path_buf(),
+        record_place: RunResult::FILE.into(),
+        record,
+        logs: Some(logs),
+        answers: OnceCell::new(),
+    };
+    let mut entry = Entry {
+        place: String::new(),
+        tree: None,
+        benchmark: table.find(&name),
+        name,
+        scenario,
+        measurements: None,
+        runs: vec![run],
+    };
+    set_aside(&mut entry);
+    let results = vec![entry];
+    let (round, judged_round) = round::round(table, option, &results, None);
+    Subject {
+        table,
+        round,
+        judged_round,
+        division: JudgedDivision::of_run(division),
+        tree: None,
+        systems: Vec::new(),
+        idle_systems: Vec::new(),
+        results,
+        is_first: false,
+        against: None,
+    }
+}
+
+/// The compliance test whose audit.config a run was made with, by what LoadGen's log has in effect.
+fn test_of(detail: &DetailLog) -> Option<Test> {
+    if detail.is_on("effective_performance_issue_same") == Some(true) {
+        return Some(Test::Test04);
+    }
+    let sampled = detail.integer("effective_accuracy_log_sampling_target").filter(|n| *n > 0)?;
+    let queries = detail.integer("effective_min_query_count");
+    let is_short = detail.integer("effective_min_duration_ms") == Some(0);
+    let is_of_tokens = is_short && (queries == Some(sampled) || queries == Some(1));
+    Some(if is_of_tokens { Test::Test06 } else { Test::Test01 })
+}
+
+fn record(path: &Path) -> Option<Result<Box<RunResult>, Unusable>> {
+    let read = || {
+        let json = files::read(path).map_err(|error| error.to_string())?;
+        RunResult::of(&json).map(Box::new)
+    };
+    path.exists().then(|| read().map_err(|error| Unusable::unread(path, error)))
+}
+
+/// What one submitter hands in to one division.
+fn submission<'t>(
+    root: &Path,
+    home: Home,
+    table: &'t Table,
+    option: Option<RoundName>,
+) -> std::io::Result<Subject<'t>> {
+    let division = JudgedDivision::of_folder(&home.division);
+    let mut tree = Tree { root: root.to_path_buf(), home };
+    let mut results = entries_of(&tree, table)?;
+    let shown = tree::shown_layout(&tree.path(&tree.home.root()));
+    let (mut round, mut judged_round) = round::round(table, option, &results, shown);
+    let layout = round.map(|round| round.layout).filter(|_| shown.is_none());
+    if let Some(layout) = layout.filter(|layout| *layout != tree.home.layout) {
+        // Where the folders do not show the layout, it is that of the round.
+        let Home { division, submitter, .. } = &tree.home;
+        tree.home = tree::find_home(root, division, submitter, layout);
+        results = entries_of(&tree, table)?;
+        (round, judged_round) = round::round(table, option, &results, Some(layout));
+    }
+    let (systems, idle_systems) = systems(&tree, &results);
+    for entry in &mut results {
+        if is_of_edge(entry, &systems, round) {
+            entry.benchmark = None;
+        }
+    }
+    let tree = Some(tree);
+    Ok(Subject {
+        table,
+        round,
+        judged_round,
+        division,
+        tree,
+        systems,
+        idle_systems,
+        results,
+        is_first: false,
+        against: None,
+    })
+}
+
+fn entries_of<'t>(tree: &Tree, table: &'t Table) -> std::io::Result<Vec<Entry<'t>>> {
+    let places = tree::list_results(&tree.root, &tree.home)?.into_iter();
+    Ok(places.map(|place| entry(tree, place, table)).collect())
+}
+
+/// Returns true if a result belongs to the edge suite, which the Network division and its table do not have.
+fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool {
+    let is_its = |system: &&System| entry.system() == Some(&system.name);
+    let kind = systems.iter().find(is_its).and_then(|system| system.text("system_type"));
+    let kind = kind.unwrap_or_default();
+    let is_in_round =
+        |benchmark: &Benchmark| round.is_none_or(|round| benchmark.rounds.contains(&round.name));
+    let is_network = entry.tree.as_ref().is_none_or(|place| place.home.division == "network");
+    let has_scenario = |benchmark: &Benchmark| {
+        entry.scenario.is_none_or(|scenario| benchmark.scenarios.contains(&scenario))
+    };
+    let is_of_both = |benchmark: &Benchmark| is_in_round(benchmark) && has_scenario(benchmark);
+    match kind.as_str() {
+        _ if is_network => false,
+        "edge" => true,
+        "datacenter,edge" | "edge,datacenter" => !entry.benchmark.is_some_and(is_of_both),
+        _ => false,
+    }
+}
+
+/// Those that have results, and descriptions of others.
+fn systems(tree: &Tree, results: &[Entry]) -> (Vec<System>, Vec<String>) {
+    let names: BTreeSet<_> = results.iter().filter_map(Entry::system).collect();
+    let folder = tree.path(&format!("{}/systems", tree.home.root()));
+    let described = entries(&folder).unwrap_or_default();
+    let described = described.iter().filter_map(|(name, _)| name.strip_suffix(".json"));
+    let idle = described.filter(|name| !names.contains(name));
+    let idle = idle.map(|name| tree.home.system_json(name)).collect();
+    let system = |name: &str| {
+        let place = tree.home.system_json(name);
+        let json = read_object(&tree.path(&place));
+        System { name: name.to_owned(), place, json }
+    };
+    (names.into_iter().map(system).collect(), idle)
+}
+
+fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
+    let logged = |kind: Kind, folder: String, run: &str| {
+        let path = tree.path(&folder);
+        Run {
+            logs: Some(Logs::read(&path)),
+            answers: OnceCell::new(),
+
+            kind,
+            place: folder,
+            folder: path,
+            record_place: place.record(run),
+            record: record(&tree.path(&place.record(run))),
+        }
+    };
+    let mut runs = vec![
+        logged(Kind::Performance, place.performance(), "performance"),
+        logged(Kind::Accuracy, place.accuracy(), "accuracy"),
+    ];
+    let digests = place.record("digests");
+    if let Some(record) = record(&tree.path(&digests)) {
+        runs.push(Run {
+            kind: Kind::Digests,
+            place: digests.clone(),
+            folder: PathBuf::new(),
+            record_place: digests,
+            record: Some(record),
+            logs: None,
+            answers: OnceCell::new(),
+        });
+    }
+    for test in [Test::Test01, Test::Test04, Test::Test06] {
+        let name = test.name();
+        if !tree.path(&place.compliance(name)).is_dir() {
+            continue;
+        }
+        let mut run = logged(Kind::Test(test), place.compliance_performance(name), name);
+        if test == Test::Test06 && !run.folder.is_dir() {
+            // The official checker asks for no logs of it.
+            run.logs = None;
+        }
+        runs.push(run);
+    }
+    let is_interactive = place.scenario.eq_ignore_ascii_case(INTERACTIVE);
+    let variant = table.variant_of(&place.benchmark).filter(|_| is_interactive);
+    let (name, scenario) = match variant {
+        Some(variant) => (variant.name.clone(), Some(Scenario::Server)),
+        None => (place.benchmark.clone(), Scenario::of_official_name(&place.scenario)),
+    };
+    let mut entry = Entry {
+        place: place.results(),
+        benchmark: of_division(table, &place.home.division, &name),
+        name,
+        scenario,
+        measurements: Some(measurements(tree, &place)),
+        runs,
+        tree: Some(place),
+    };
+    set_aside(&mut entry);
+    entry
+}
+
+/// The benchmark, where the division has it; of another only N1 says something.
+fn of_division<'t>(table: &'t Table, division: &str, name: &str) -> Option<&'t Benchmark> {
+    let is_there =
+        |benchmark: &&Benchmark| division == "open" || benchmark.suite == Suite::Datacenter;
+    table.find(name).filter(is_there)
+}
+
+/// The measurements file, under any of the names that the official checkers take.
+fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, (String, String)> {
+    let folder = place.measurements();
+    let is_one = |name: &str| match place.home.layout {
+        Layout::A => name.starts_with(&place.system) && name.ends_with(".json"),
+        Layout::B => name == "measurements.json",
+    };
+    let inside = entries(&tree.path(&folder)).unwrap_or_default();
+    let Some((name, path)) = inside.iter().find(|(name, _)| is_one(name)) else {
+        return Err((place.measurements_json(), MISSING.into()));
+    };
+    let place = format!("{folder}/{name}");
+    match read_object(path) {
+        Ok(json) => Ok((place, json)),
+        Err(why) => Err((place, why)),
+    }
+}

@@ -1,0 +1,232 @@
+//! Files of a run by which nothing can be judged: missing, unreadable, changed after the run, or of another run.
+//!
+//! One finding says so: of N35, or of N32 where the run was made in another scenario or mode. The rules that are judged by
+//! such a file cannot be told there, and what it says is not held against any of them.
+
+use std::path::Path;
+
+use netdiv_words::Mode;
+
+use super::{
+    Entry, Kind, Run, Subject,
+    findings::{Findings, listed},
+    logs::{Logs, disagreements},
+    unusable::{MISSING, Unusable},
+};
+use crate::{
+    Rule::{self, *},
+    Scenario,
+    facts::files,
+    official_log::metric,
+    record::RunResult,
+    tree::{DETAIL, SUMMARY},
+};
+
+/// How a finding begins that only says what follows from another.
+pub(crate) const UNJUDGED: &str = "cannot be judged, because this";
+
+/// Facts that differ between two logs which are not of one run. Fewer are edits of one of them.
+const OF_ANOTHER_RUN: usize = 4;
+
+const NO_RECORD: &str = "is missing: add the result.json that loadgen-node wrote";
+
+/// Finding about a submission that another program made.
+const FOREIGN: &str = "netdiv did not make this submission, and only the records, documents and sources that netdiv writes show it \
+                       to this check: read the submission's own";
+
+pub(crate) const CHANGED: &str =
+    "was changed after the run: its SHA-256 is not the one in result.json";
+
+/// Rules that are judged by the record of a run.
+const BY_RECORD: [Rule; 20] =
+    [N2, N4, N5, N6, N9, N11, N12, N14, N15, N16, N18, N19, N20, N21, N22, N24, N25, N26, N29, N30];
+
+/// Rules that are judged by the detail log of any run.
+const BY_DETAIL: [Rule; 11] = [N2, N3, N9, N12, N13, N14, N15, N21, N31, N32, N33];
+
+/// Rules that are judged by the description of a system.
+const BY_SYSTEM: [Rule; 7] = [N1, N5, N6, N15, N22, N23, N24];
+
+pub(crate) fn judge(subject: &Subject, found: &mut Findings) {
+    let in_tree = subject.tree.is_some();
+    let is_foreign = subject.is_foreign();
+    if is_foreign {
+        for rule in BY_RECORD.into_iter().chain([N7, N8, N10, N17, N23, N27, N28]) {
+            found.begin(rule);
+            found.unknown("", FOREIGN);
+        }
+    }
+    for (_, run) in subject.runs() {
+        let throughput = [N27].into_iter().filter(|_| run.kind.is_submitted());
+        let no_record = || Unusable { rule: in_tree.then_some(N35), why: NO_RECORD.into() };
+        let record = match &run.record {
+            None if is_foreign => None,
+            None => Some(no_record()),
+            Some(record) => record.as_ref().err().cloned(),
+        };
+        if let Some(record) = record {
+            let rules = BY_RECORD.into_iter().chain(throughput.clone());
+            unjudged(&record, subject, rules, &run.record_place, found);
+        }
+        let Some(logs) = &run.logs else { continue };
+        let tests = [N34].into_iter().filter(|_| run.kind != Kind::Accuracy && in_tree);
+        let place = |name: &str| match run.place.as_str() {
+            "." => name.to_owned(),
+            folder => format!("{folder}/{name}"),
+        };
+        match (&logs.detail, &logs.summary) {
+            (Err(detail), summary) => {
+                let rules = BY_DETAIL.into_iter().chain(throughput).chain(tests);
+                unjudged(detail, subject, rules, &place(DETAIL), found);
+                if let Err(summary) = summary {
+                    unjudged(summary, subject, [], &place(SUMMARY), found);
+                }
+            }
+            (Ok(_), Err(summary)) => {
+                unjudged(summary, subject, [N21].into_iter().chain(tests), &place(SUMMARY), found);
+            }
+            (Ok(_), Ok(_)) => {}
+        }
+    }
+    for system in subject.systems.iter().filter(|system| system.json.is_err()) {
+        said(BY_SYSTEM, &system.place, "cannot be read (N36)", found);
+    }
+}
+
+/// The file breaks its rule, and nothing can be judged by it.
+fn unjudged(
+    unusable: &Unusable,
+    subject: &Subject,
+    rules: impl IntoIterator<Item = Rule>,
+    place: &str,
+    found: &mut Findings,
+) {
+    let Unusable { rule, why } = unusable;
+    if let Some(rule) = rule {
+        // Of a folder that is missing nothing more is said than that.
+        let missing = subject.missing(place);
+        let why = if missing == place { why } else { MISSING };
+        found.begin(*rule);
+        found.fail(missing, why);
+    }
+    said(rules, place, why, found);
+}
+
+/// Says of each rule that it cannot be judged by the file.
+fn said(rules: impl IntoIterator<Item = Rule>, place: &str, why: &str, found: &mut Findings) {
+    let why = why.split(": ").next().unwrap_or(why);
+    for rule in rules {
+        found.begin(rule);
+        found.unknown(place, format!("{UNJUDGED} {why}"));
+    }
+}
+
+/// Sets aside what cannot be what the runs of an entry wrote.
+pub(crate) fn set_aside(entry: &mut Entry) {
+    let mut runs = std::mem::take(&mut entry.runs);
+    let may_infer = entry.tree.as_ref().is_some_and(|place| place.home.division != "network");
+    for run in &mut runs {
+        let scenario = entry.scenario;
+        let other_benchmark = run
+            .result()
+            .filter(|record| !entry.is_of_benchmark(record))
+            .map(|record| format!("is of a run of {}, not of {}", record.benchmark, entry.name));
+        if let Some(why) = &other_benchmark {
+            run.record = Some(Err(Unusable::of(N35, why)));
+        } else if let Some(record) = run.result()
+            && let Some(why) = misplaced(run, scenario, Some(record.scenario), Some(record.mode))
+        {
+            run.record = Some(Err(Unusable::of(N32, why)));
+        }
+        let wrong = |name: &str| {
+            let is_changed =
+                run.result().is_some_and(|record| is_changed(&run.folder, name, record));
+            is_changed.then(|| Unusable::of(N35, CHANGED))
+        };
+        let (detail, summary) = (wrong(DETAIL), wrong(SUMMARY));
+        let elsewhere = other_benchmark.map(|why| Unusable { rule: None, why });
+        let other = run.detail().and_then(|log| {
+            // Of TEST06 only its own settings count.
+            let mode = if run.is_token_test() { Some(Mode::Performance) } else { log.mode() };
+            let is_inferred = may_infer && scenario.zip(log.scenario()).is_some_and(may_stand_for);
+            let wanted = if is_inferred { log.scenario() } else { scenario };
+            misplaced(run, wanted, log.scenario(), mode)
+        });
+        let other = elsewhere.or_else(|| other.map(|why| Unusable::of(N32, why)));
+        let record = run.record.as_ref().and_then(|record| record.as_deref().ok());
+        let Some(logs) = &mut run.logs else { continue };
+        if let (Some(unusable), Ok(_)) = (detail.or(other), &logs.detail) {
+            logs.detail = Err(unusable);
+        }
+        if let (Some(unusable), Ok(_)) = (summary, &logs.summary) {
+            logs.summary = Err(unusable);
+        }
+        separate(logs, record);
+    }
+    entry.runs = runs;
+}
+
+/// Sets aside one of two logs that are not of one run: the one that the record does not have its figures from.
+fn separate(logs: &mut Logs, record: Option<&RunResult>) {
+    let (Ok(detail), Ok(summary)) = (&logs.detail, &logs.summary) else { return };
+    let differ = disagreements(summary, detail);
+    if differ.len() < OF_ANOTHER_RUN {
+        return;
+    }
+    let is_recorded = record.is_some_and(|record| {
+        let logged = metric(record.scenario, detail).map(|metric| metric.value);
+        logged.is_some() && record.metric.as_ref().map(|metric| metric.value) == logged
+    });
+    let (name, other) = if is_recorded { (SUMMARY, DETAIL) } else { (DETAIL, SUMMARY) };
+    let why = format!(
+        "is of another run than {other}: submit both as one run wrote them ({})",
+        listed(&differ)
+    );
+    let unusable = Unusable::of(N21, why);
+    if name == SUMMARY {
+        logs.summary = Err(unusable);
+    } else {
+        logs.detail = Err(unusable);
+    }
+}
+
+/// Whether a file of a run is not the one that the run wrote.
+pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool {
+    let here = files::sha256(&folder.join(name)).ok();
+    here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
+}
+
+/// Returns true if the official checkers infer the first scenario's result from a run of the second (in the edge suite).
+pub(crate) fn may_stand_for((wanted, run): (Scenario, Scenario)) -> bool {
+    use Scenario::{MultiStream, Offline, SingleStream};
+    matches!(
+        (wanted, run),
+        (MultiStream, SingleStream) | (Offline, SingleStream) | (Offline, MultiStream)
+    )
+}
+
+/// Why a record or a log of such a run does not belong where it lies.
+fn misplaced(
+    run: &Run,
+    wanted: Option<Scenario>,
+    scenario: Option<Scenario>,
+    mode: Option<Mode>,
+) -> Option<String> {
+    let word = |word: Option<&'static str>| word.unwrap_or("nothing that is one");
+    if wanted.is_some() && scenario != wanted {
+        let [of, not] = [scenario, wanted].map(|one| word(one.map(Scenario::word)));
+        return Some(format!("is of a run of {of}, not of {not}"));
+    }
+    let allowed: &[Mode] = match run.kind {
+        Kind::Performance | Kind::Submission => &[Mode::Performance, Mode::Submission],
+        Kind::Accuracy => &[Mode::Accuracy, Mode::Submission],
+        Kind::Test(_) => &[Mode::Performance],
+        Kind::Digests => &[Mode::Performance, Mode::Accuracy, Mode::Submission],
+    };
+    if mode.is_some_and(|mode| allowed.contains(&mode)) {
+        return None;
+    }
+    let allowed: Vec<_> = allowed.iter().map(|mode| mode.word()).collect();
+    let of = word(mode.map(Mode::word));
+    Some(format!("is of a run in mode {of}, not {}", allowed.join(" or ")))
+}

@@ -1,0 +1,97 @@
+//! The field `network_topology`: which port is linked with which, as `A:port <-> B:port (what)`, with `; ` between links.
+
+use std::collections::BTreeSet;
+
+use super::{Run, Subject, System};
+use crate::{
+    facts::{interfaces::Interfaces as _, machines::LOADGEN, rate::bits_per_second},
+    record::RunResult,
+};
+
+/// Machines and their adapters.
+pub(crate) type Ports = BTreeSet<(String, String)>;
+
+/// A cable.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Device and port of each end.
+    pub(crate) ends: [(String, String); 2],
+    /// What it is made of and what it carries.
+    pub(crate) text: String,
+}
+
+impl Link {
+    /// What it is made of: what stands before its rate.
+    pub(crate) fn media(&self) -> Option<&str> {
+        let rate = self.text.split(", ").find(|part| bits_per_second(part).is_some())?;
+        let (media, _) = self.text.split_once(rate)?;
+        Some(media.trim_end_matches(", ")).filter(|media| !media.is_empty())
+    }
+}
+
+/// All links; none where the text is no such list.
+pub(crate) fn links(text: &str) -> Option<Vec<Link>> {
+    text.split("; ").map(link).collect()
+}
+
+fn link(text: &str) -> Option<Link> {
+    let (ends, text) = match text.split_once(" (") {
+        Some((ends, text)) => (ends, text.trim_end().strip_suffix(')').unwrap_or(text)),
+        None => (text, ""),
+    };
+    let end = |text: &str| {
+        let (device, port) = text.trim().rsplit_once(':')?;
+        Some((device.trim().to_owned(), port.trim().to_owned()))
+            .filter(|(device, port)| !device.is_empty() && !port.is_empty())
+    };
+    let (from, to) = ends.split_once("<->")?;
+    Some(Link { ends: [end(from)?, end(to)?], text: text.into() })
+}
+
+/// Devices of the links that are no machine of the runs.
+pub(crate) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
+    let is_machine = |name: &str| {
+        name == LOADGEN
+            || subject
+                .records()
+                .any(|(_, record)| record.nodes.iter().any(|node| node.name == name))
+    };
+    let devices = links.iter().flat_map(|link| &link.ends).map(|(device, _)| device.clone());
+    devices.filter(|device| !is_machine(device)).collect()
+}
+
+/// Machines of runs, and their adapters on routes.
+pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>) -> Ports {
+    let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
+    let machines = evidence.flat_map(|evidence| evidence.machines());
+    let ports = machines.flat_map(|(name, machine)| {
+        let carriers = machine.carriers().used.into_iter();
+        let adapters = carriers.flat_map(|carrier| machine.adapters(&carrier.name).into_keys());
+        adapters.map(|adapter| (name.to_owned(), adapter.to_owned()))
+    });
+    ports.collect()
+}
+
+/// Returns the ports in use by a system's runs that its links do not have.
+pub(crate) fn unlinked(subject: &Subject, system: &System, links: &[Link]) -> Ports {
+    let linked: Ports = links.iter().flat_map(|link| link.ends.clone()).collect();
+    ports(subject.records_of(system)).into_iter().filter(|port| !linked.contains(port)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_read() {
+        let text = "loadgen:eth0 <-> leaf:1 (copper DAC, 100 Gb/s, 2 m); leaf:2 <-> node-a:eth0 (fiber, 100 Gb/s)";
+        let links = links(text).unwrap();
+        assert_eq!(links.len(), 2);
+        assert_eq!(links[0].text, "copper DAC, 100 Gb/s, 2 m");
+        assert_eq!(links[0].media(), Some("copper DAC"));
+        assert_eq!(links[1].ends[1], ("node-a".into(), "eth0".into()));
+        for text in ["", "QDL <--> [Switch] <--> SUT", "a:1 <-> b", "a:1 <-> :2"] {
+            assert_eq!(super::links(text), None, "{text}");
+        }
+    }
+}
