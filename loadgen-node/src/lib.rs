@@ -36,7 +36,7 @@ use std::{env, process::ExitCode};
 use commands::Cli;
 pub use commands::exit_code;
 pub use error::RunError;
-pub use netdiv_rules::{official_log, result};
+pub use netdiv_rules::{official_log, record};
 pub use run::{
     Counted, InProcess, Library, LoadGenTest, Reading, Start, System, cpu_seconds, failure_text,
     node_record, process,

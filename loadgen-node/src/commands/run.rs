@@ -4,7 +4,7 @@ use super::in_process as tool;
 use crate::{
     RunArgs, RunError,
     error::EXIT_FAILED,
-    result::Verdict,
+    record::Verdict,
     run::{InProcess, Interruptions, prepare, run},
     settings::{Names, Target},
 };

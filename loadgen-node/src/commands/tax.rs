@@ -16,8 +16,8 @@ use tracing::info;
 use crate::{
     RunError,
     output::{self, say},
+    record::{RunResult, Verdict},
     report::tax::{Round, render},
-    result::{RunResult, Verdict},
     settings::usage,
 };
 

@@ -62,7 +62,7 @@ fn facts(report: &Report) -> BTreeMap<String, String> {
 }
 
 fn figures(report: &Report) -> Vec<Measured> {
-    let ns = |name: String, ns: u64| Measured::new(&name, "ns", false, vec![ns as f64]);
+    let ns = |name: String, ns: u64| Measured::new(name, "ns", vec![ns as f64]);
     let mut figures = Vec::new();
     for trip in &report.round_trips {
         let name = format!("round trip, {} to {}", size(trip.message_bytes), trip.node);
@@ -83,15 +83,14 @@ fn figures(report: &Report) -> Vec<Measured> {
         for pair in matrix.pairs.iter().filter(|pair| !pair.rounds_bytes_per_second.is_empty()) {
             let name = format!("{}, {} to {}", size(matrix.message_bytes), pair.from, pair.to);
             let rates = pair.rounds_bytes_per_second.iter().map(|bytes| bytes / 1e9).collect();
-            figures.push(Measured::new(&name, "GB/s", true, rates));
+            figures.push(Measured::new(name, "GB/s", rates));
         }
     }
     for run in &report.open_loop {
         let what = run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes));
         let name = format!("{what} at {}/s", run.rate_messages_per_second);
         let kept = f64::from(u8::from(run.kept));
-        let kept = Measured::new(&format!("{name}, rate kept"), "", true, vec![kept]);
-        figures.push(Measured { exact: true, ..kept });
+        figures.push(Measured::exact(format!("{name}, rate kept"), "", kept));
         for (percentile, time) in
             [("p50", run.p50_ns), ("p99", run.p99_ns), ("p99.9", run.p99_9_ns)]
         {
@@ -106,7 +105,7 @@ fn of_cell(cell: &Bandwidth, what: &str) -> Vec<Measured> {
     let rates = cell.rounds_bytes_per_second.iter().map(|bytes| bytes / 1e9).collect();
     let spent = cell.processor_seconds_per_byte;
     let spent = spent.map(|seconds| {
-        Measured::new(&format!("{name}, processor time"), "ns/B", false, vec![seconds * 1e9])
+        Measured::new(format!("{name}, processor time"), "ns/B", vec![seconds * 1e9])
     });
-    [Measured::new(&name, "GB/s", true, rates)].into_iter().chain(spent).collect()
+    [Measured::new(name, "GB/s", rates)].into_iter().chain(spent).collect()
 }

@@ -7,7 +7,7 @@ use netdiv_rules::{Mode, Scenario};
 
 use super::subject::{Measured, Subject};
 use crate::{
-    record::{RunResult, Verdict},
+    record::{Accuracy, Metric, RunResult, Verdict},
     recording::run::RecordedRun,
 };
 
@@ -26,46 +26,40 @@ pub(super) fn subject(run: RecordedRun) -> Subject {
     }
 }
 
-/// The figures that it has.
+/// Kinds of latencies by the beginning of their keys in a record, and percentiles by the rest; each with its name.
+const LATENCIES: [(&str, &str); 3] =
+    [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")];
+const PERCENTILES: [(&str, &str); 4] =
+    [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
+
+/// Returns the figures of a run.
 fn figures(result: &RunResult) -> Vec<Measured> {
-    let one = |name: &str, unit: &str, more_is_better, value: f64| {
-        Measured::new(name, unit, more_is_better, vec![value])
-    };
-    let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
-    let valid =
-        one("share of runs that are valid or complete", "", true, f64::from(u8::from(good)));
-    let mut figures = vec![Measured { exact: true, ..valid }];
-    if let Some(metric) = &result.metric {
-        figures.push(one(&metric.name, &metric.unit, metric.unit != "ns", metric.value));
+    let is_good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
+    let share = f64::from(u8::from(is_good));
+    let mut figures = vec![Measured::exact("share of runs that are valid or complete", "", share)];
+    for Metric { name, unit, value } in result.metric.iter().chain(&result.token_metric) {
+        figures.push(Measured::new(name, unit, vec![*value]));
     }
-    if let Some(metric) = &result.token_metric {
-        figures.push(one(&metric.name, &metric.unit, true, metric.value));
-    }
-    if let Some(accuracy) = &result.accuracy {
-        let metric = &accuracy.metric;
-        let accuracy = one("accuracy", &metric.unit, true, metric.value);
-        figures.push(Measured { exact: true, ..accuracy });
+    if let Some(Accuracy { metric, .. }) = &result.accuracy {
+        figures.push(Measured::exact("accuracy", &metric.unit, metric.value));
     }
     if result.mode == Mode::Accuracy {
         return figures;
     }
     // In Offline all samples are there at once: how long one waits for its turn says what the rate says.
-    if result.scenario != Scenario::Offline {
-        for (prefix, what) in
-            [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")]
-        {
-            for (percentile, shown) in
-                [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")]
-            {
-                let ns = result.loadgen_latency_ns.get(&format!("{prefix}{percentile}"));
-                figures.extend(ns.map(|ns| one(&format!("{what} {shown}"), "ns", false, *ns)));
-            }
+    let kinds = LATENCIES.iter().filter(|_| result.scenario != Scenario::Offline);
+    for (prefix, what) in kinds {
+        for (percentile, shown) in PERCENTILES {
+            let ns = result.loadgen_latency_ns.get(&format!("{prefix}{percentile}"));
+            let name = format!("{what} {shown}");
+            figures.extend(ns.map(|ns| Measured::new(name, "ns", vec![*ns])));
         }
     }
     let samples = result.samples.completed;
     if samples > 0 {
         let spent = result.process.cpu_seconds * 1e9 / samples as f64;
-        figures.push(one("processor time of the LoadGen node, a sample", "ns", false, spent));
+        let name = "processor time of the LoadGen node, a sample";
+        figures.push(Measured::new(name, "ns", vec![spent]));
     }
     figures
 }

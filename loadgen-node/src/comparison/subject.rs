@@ -41,9 +41,26 @@ pub(crate) struct Measured {
     pub(crate) values: Vec<f64>,
 }
 
+/// Units of figures, with the direction that is better: more, or less. A unit of LoadGen's that is not here is one of a rate.
+const UNITS: [(&str, Better); 4] =
+    [("ns", Better::Less), ("ns/B", Better::Less), ("GB/s", Better::More), ("", Better::More)];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Better {
+    More,
+    Less,
+}
+
 impl Measured {
-    /// A figure that may change by chance.
-    pub(crate) fn new(name: &str, unit: &str, more_is_better: bool, values: Vec<f64>) -> Self {
+    /// Returns a figure that may change by chance.
+    pub(crate) fn new(name: impl Into<String>, unit: &str, values: Vec<f64>) -> Self {
+        let known = UNITS.iter().find(|(known, _)| *known == unit);
+        let more_is_better = known.is_none_or(|(_, better)| *better == Better::More);
         Self { name: name.into(), unit: unit.into(), more_is_better, exact: false, values }
+    }
+
+    /// Returns a figure of which any loss counts.
+    pub(crate) fn exact(name: impl Into<String>, unit: &str, value: f64) -> Self {
+        Self { exact: true, ..Self::new(name, unit, vec![value]) }
     }
 }

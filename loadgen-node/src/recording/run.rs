@@ -9,7 +9,7 @@ use super::{
     histograms::Histograms,
     series::{self, Row},
 };
-use crate::{RunError, fabric::report::FILE, output, result::RunResult};
+use crate::{RunError, fabric::report::FILE, output, record::RunResult};
 
 /// A run that has ended.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::run::{facts, verdict};
 use crate::{
     RunError,
+    record::{Node, RunResult},
     recording::run::RecordedRun,
-    result::{Node, RunResult},
 };
 
 /// A run, or one of its nodes. Times are in nanoseconds.

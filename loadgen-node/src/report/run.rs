@@ -1,7 +1,7 @@
 //! The closing table of a run.
 
 use super::{table, tokens};
-use crate::result::{Distribution, Division, Metric, Node, RunResult, Verdict};
+use crate::record::{Distribution, Division, Metric, Node, RunResult, Verdict};
 
 /// The run for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {

@@ -1,7 +1,7 @@
 //! The table of `loadgen-node tax`: network runs beside runs in one process.
 
 use super::table;
-use crate::result::{RunResult, Verdict};
+use crate::record::{RunResult, Verdict};
 
 /// One round.
 pub(crate) struct Round {

@@ -1,7 +1,7 @@
 //! What the closing table of a run says of tokens.
 
 use super::table;
-use crate::result::{Distribution, Node, RunResult, Tokens};
+use crate::record::{Distribution, Node, RunResult, Tokens};
 
 /// Percentiles that LoadGen logs, as it writes them, and as they are shown.
 const PERCENTILES: [(&str, &str); 4] =

@@ -6,7 +6,7 @@ use super::{accuracy, counted::Counted, loadgen_test::LoadGenTest};
 use crate::{
     official_log::{self, DetailLog, LogError},
     output,
-    result::{Accuracy, Digests, Verdict},
+    record::{Accuracy, Digests, Verdict},
 };
 
 /// Most errors of LoadGen's log that are repeated in the result.

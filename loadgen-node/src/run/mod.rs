@@ -49,7 +49,7 @@ use self::{
     over_network::Network,
     test_settings::{check_user_conf, long_accuracy_run},
 };
-use crate::{RunConfig, RunError, result::Verdict, settings::Target};
+use crate::{RunConfig, RunError, record::Verdict, settings::Target};
 
 /// Reads the files of a run and refuses what is wrong without asking a node: `run`, `--print-config` and `doctor` begin with it.
 /// Nothing is written.

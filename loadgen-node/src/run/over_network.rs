@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     RunError,
-    result::{Carrier, Digests, Evidence},
+    record::{Carrier, Digests, Evidence},
 };
 
 /// Nodes over the network.

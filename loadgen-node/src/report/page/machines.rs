@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use netdiv_evidence::Machine;
 
 use super::parts::{figure, words};
-use crate::result::RunResult;
+use crate::record::RunResult;
 
 pub(super) fn all(result: &RunResult) -> Markup {
     let Some(evidence) = &result.evidence else {

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::parts::{figure, ms};
 use crate::{
+    record::{Node, StageTimes},
     recording::run::RecordedRun,
-    result::{Node, StageTimes},
 };
 
 /// A node is called slow from so many times the median of all nodes.

@@ -18,7 +18,7 @@ pub(crate) use scripts::script;
 
 use crate::{
     official_log::{LogError, Response},
-    result::{Accuracy, Metric},
+    record::{Accuracy, Metric},
 };
 
 /// Compares responses with labels. An error text when a sample has no response. For classes it writes the official script's

@@ -8,7 +8,7 @@ use std::{
 
 use loadgen_node::{
     Counted, Library, LoadGenTest, Reading, System, failure_text, node_record,
-    result::{self, Carrier, Digests},
+    record::{self, Carrier, Digests},
 };
 use loadgen_sys::{Abort, AnswerTokens, StartTestError, SystemUnderTest};
 use netdiv_contract::v1::DescribeResponse;
@@ -108,7 +108,7 @@ impl System for Engines {
             input: Some(self.node.model().input.clone()),
             failure: self.samples.failure(),
             remark: Some(REMARK.into()),
-            ..Counted::new(Carrier::Process(result::InProcess::InProcess))
+            ..Counted::new(Carrier::Process(record::InProcess::InProcess))
         }
     }
 

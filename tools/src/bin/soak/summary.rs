@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use loadgen_node::result::Verdict;
+use loadgen_node::record::Verdict;
 
 use crate::{
     account::Account,
