@@ -11,17 +11,14 @@ mod waived;
 use std::{path::Path, rc::Rc};
 
 pub(crate) use crate::subject::set_aside::UNJUDGED;
-pub use crate::subject::{
-    judged::{JudgedDivision, JudgedRound, RoundSource},
-    read::CheckError,
-};
+pub use crate::subject::{JudgedDivision, JudgedRound, RoundSource, read::CheckError};
 pub use report::{Judgement, Report};
 
 use crate::{
     Rule,
     book::{RoundName, Table},
     rules::{self, made_again},
-    subject::{Subject, findings::Findings, read, round, set_aside},
+    subject::{Findings, Subject, read, round, set_aside},
     tree,
 };
 

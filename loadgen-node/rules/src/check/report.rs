@@ -10,7 +10,7 @@ use crate::{
     Rule::{self, N32},
     grouped::lines,
     judge::switches::{COALESCE, COALESCED},
-    subject::judged::{JudgedDivision, JudgedRound},
+    subject::{JudgedDivision, JudgedRound},
     tree::DIVISIONS,
 };
 
@@ -170,7 +170,7 @@ fn prefix(report: &Judgement) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::{findings::Findings, judged::RoundSource};
+    use crate::subject::{Findings, RoundSource};
 
     #[test]
     fn each_rule_has_its_line_and_what_is_broken_is_listed() {

@@ -1,6 +1,6 @@
 //! Rules that a division does not ask for.
 
-use crate::{Grouped, Outcome, Rule, subject::judged::JudgedDivision};
+use crate::{Grouped, Outcome, Rule, subject::JudgedDivision};
 
 /// Takes out what a division does not ask for: what is left, and what was broken of the rest.
 pub(super) fn waive(

@@ -7,7 +7,7 @@ use crate::{
     derived::{cluster::Cluster, description::fields},
     judge::stated::contradicts,
     record::RunResult,
-    subject::{Subject, System, findings::Findings, topology},
+    subject::{Findings, Subject, System, topology},
 };
 
 /// Fields that are held against the runs where their rule is judged: N5, N6 and N15.

@@ -2,7 +2,7 @@
 
 use crate::{
     record::{Comparison, Digests, RunResult},
-    subject::{Entry, Subject, findings::Findings},
+    subject::{Entry, Findings, Subject},
 };
 
 /// Least number of samples whose digests show something, where the data set has as many.

@@ -3,7 +3,7 @@
 use super::same::{self, Same};
 use crate::{
     Rule,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// A rule, in the words of docs/RULES.md.

@@ -67,9 +67,10 @@ use std::fmt;
 
 use crate::{
     Finding, Rule,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 use entry::RuleEntry;
+use same::Same;
 
 /// All rules, each at its number.
 #[rustfmt::skip]

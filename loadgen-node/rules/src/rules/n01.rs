@@ -1,11 +1,11 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     book::{Benchmark, Round},
     judge::suite::{outside, outside_round},
-    subject::{Entry, Subject, findings::Findings, judged::JudgedDivision},
+    subject::{Entry, Findings, JudgedDivision, Subject},
     tree::INTERACTIVE,
 };
 

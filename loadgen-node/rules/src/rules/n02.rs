@@ -2,12 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
-    entry::RuleEntry,
-    n01::not_of_round,
-    same::{self, Same},
-    settings,
-};
+use super::{RuleEntry, Same, n01::not_of_round, same, settings};
 use crate::{
     Rule, Scenario,
     book::{Benchmark, TokenLatencies},
@@ -17,7 +12,7 @@ use crate::{
     },
     placeholder::is_placeholder,
     record::{Node, RunResult},
-    subject::{Kind, Subject, findings::Findings, judged::JudgedDivision},
+    subject::{Findings, JudgedDivision, Kind, Subject},
 };
 
 mod data_set;

@@ -1,9 +1,6 @@
 //! N3: every log is of a tagged release of LoadGen, unaltered (rules, section 5.1).
 
-use super::{
-    entry::RuleEntry,
-    same::{self, Same},
-};
+use super::{RuleEntry, Same, same};
 use crate::{
     Rule,
     book::{Round, Table},
@@ -11,7 +8,7 @@ use crate::{
     judge::release::{self, Known},
     official_log::DetailLog,
     record::RunResult,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

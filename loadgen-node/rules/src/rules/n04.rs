@@ -4,16 +4,12 @@ use std::{collections::BTreeSet, net::SocketAddr};
 
 use serde_json::Value;
 
-use super::{entry::RuleEntry, separation::of_run};
+use super::{RuleEntry, separation::of_run};
 use crate::{
     Outcome, Rule,
     facts::machines::ip,
     record::{Evidence, Node, RunResult},
-    subject::{
-        Subject,
-        findings::Findings,
-        machines::{Seen, seen},
-    },
+    subject::{Findings, Seen, Subject, seen},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

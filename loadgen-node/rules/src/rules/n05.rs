@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{entry::RuleEntry, separation::of_run};
+use super::{RuleEntry, separation::of_run};
 use crate::{
     Outcome, Rule,
     facts::{fabric, interfaces::Interfaces as _},
-    subject::{
-        Subject, System,
-        findings::{At, Findings},
-        machines::{Seen, seen},
-    },
+    subject::{At, Findings, Seen, Subject, System, seen},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

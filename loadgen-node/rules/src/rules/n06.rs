@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use netdiv_contract::v1::{Interface, Machine};
 use serde_json::json;
 
-use super::{description, entry::RuleEntry, same::Same};
+use super::{RuleEntry, Same, description};
 use crate::{
     Rule,
     book::system_fields::network_fields,
@@ -18,12 +18,7 @@ use crate::{
     judge::stated::has_other_numbers,
     placeholder::is_placeholder,
     record::{Carrier, RunResult, Transport},
-    subject::{
-        Subject, System,
-        findings::{At, Findings},
-        machines::{Seen, seen},
-        topology,
-    },
+    subject::{At, Findings, Seen, Subject, System, seen, topology},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -1,10 +1,10 @@
 //! N7: no pre-processing, conversion or padding in the QDL, by digests (rules, section 6.2.1).
 
-use super::{digests, entry::RuleEntry};
+use super::{RuleEntry, digests};
 use crate::{
     Rule,
     record::{Comparison, Digests},
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

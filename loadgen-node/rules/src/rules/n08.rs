@@ -1,9 +1,9 @@
 //! N8: no post-processing of responses in the QDL, by digests (rules, section 6.2.1).
 
-use super::{digests, entry::RuleEntry};
+use super::{RuleEntry, digests};
 use crate::{
     Rule,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -2,14 +2,11 @@
 
 use netdiv_words::Mode;
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     record::{Node, RunResult},
-    subject::{
-        Kind, Run, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Findings, Kind, Run, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

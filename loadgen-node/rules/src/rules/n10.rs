@@ -1,11 +1,11 @@
 //! N10: no caching of queries or responses, in the QDL or at the nodes (rules, sections 6.2.1 and 6.2.3).
 
-use super::{digests, entry::RuleEntry};
+use super::{RuleEntry, digests};
 use crate::{
     Rule,
     judge::engines::{reused_prompts, reuses_prompts},
     record::{Comparison, Digests, Node, RunResult},
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

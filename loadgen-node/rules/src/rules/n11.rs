@@ -1,9 +1,9 @@
 //! N11: responses are decompressed inside the timed region (rules, section 6.2.1).
 
-use super::{entry::RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::by_construction};
 use crate::{
     Rule,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

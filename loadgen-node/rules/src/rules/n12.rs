@@ -1,9 +1,9 @@
 //! N12: LoadGen sees a single SUT (rules, section 6.2.1).
 
-use super::{entry::RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::by_construction};
 use crate::{
     Rule,
-    subject::{Subject, findings::Findings, judged::JudgedDivision},
+    subject::{Findings, JudgedDivision, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

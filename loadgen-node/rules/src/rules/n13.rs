@@ -1,10 +1,10 @@
 //! N13: the SUT's name contains "Network SUT" (rules, section 6.2.1).
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     judge::wrong_sut_name,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

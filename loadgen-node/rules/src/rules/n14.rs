@@ -1,15 +1,9 @@
 //! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
 
-use super::{
-    entry::RuleEntry,
-    same::{self, Same},
-};
+use super::{RuleEntry, Same, same};
 use crate::{
     Rule,
-    subject::{
-        Run, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Findings, Run, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

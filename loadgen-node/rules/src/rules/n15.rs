@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     record::{Node, RunResult},
-    subject::{
-        Entry, Run, Subject, System,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, Run, Subject, System},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -2,14 +2,14 @@
 
 use std::{io, path::Path};
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     facts::files,
     grouped::NEEDS_SUBMISSION,
     sources_digest::sources_sha256,
     sources_named::missing_sources,
-    subject::{Subject, Tree, findings::Findings},
+    subject::{Findings, Subject, Tree},
     tree,
 };
 

@@ -1,13 +1,10 @@
 //! N17: the session layer is documented, field by field (rules, section 6.2.1).
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     facts::markdown_links::led_elsewhere,
-    subject::{
-        Subject, Tree,
-        findings::{Findings, listed},
-    },
+    subject::{Findings, Subject, Tree, listed},
     submission::sources::PROTOCOL,
     tree::documents,
 };

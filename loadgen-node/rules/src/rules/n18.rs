@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 
 use netdiv_contract::{encoding::Encoding, tokens::ID_BYTES};
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     book::{Benchmark, ElementType},
     official_log::readable::{Readable, ReadableEntry},
     record::{Evidence, InterfaceTraffic, RunResult},
-    subject::{
-        Entry, Kind, Run, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, Kind, Run, Subject},
     tree::ACCURACY_LOG,
 };
 

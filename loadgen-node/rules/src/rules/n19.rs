@@ -1,9 +1,9 @@
 //! N19: batching, pre- and post-processing at the SUT (rules, section 6.2.3).
 
-use super::{entry::RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::by_construction};
 use crate::{
     Rule,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -5,16 +5,12 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::Machine;
 use serde_json::{Value, json};
 
-use super::{entry::RuleEntry, same::Same};
+use super::{RuleEntry, Same};
 use crate::{
     Rule,
     facts::{files::sha256_of, machines::said},
     record::{Evidence, Node, RunResult},
-    subject::{
-        Subject,
-        findings::Findings,
-        machines::{Seen, seen},
-    },
+    subject::{Findings, Seen, Subject, seen},
 };
 
 mod same_machines;

@@ -1,10 +1,10 @@
 //! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary, detail log and record are of
 //! one test (rules, section 6.2.3).
 
-use super::{entry::RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::by_construction};
 use crate::{
     Rule,
-    subject::{Subject, findings::Findings, logs::disagreements},
+    subject::{Findings, Subject, logs::disagreements},
 };
 
 mod answers;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::{entry::RuleEntry, made_again::only_system};
+use super::{RuleEntry, made_again::only_system};
 use crate::{
     Rule,
     derived::markdown::rows,
@@ -12,12 +12,7 @@ use crate::{
         files::entries, interfaces::Interfaces as _, machines::said, markdown_links::targets,
         rate::bits_per_second,
     },
-    subject::{
-        Subject, Tree,
-        findings::Findings,
-        machines::{lacking, seen},
-        topology,
-    },
+    subject::{Findings, Subject, Tree, lacking, seen, topology},
     tree::documents,
 };
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    entry::RuleEntry,
+    RuleEntry,
     made_again::{of_name, papers},
     regenerated,
 };
 use crate::{
     Rule,
-    subject::{Subject, Tree, findings::Findings, topology},
+    subject::{Findings, Subject, Tree, topology},
     submission::papers::FREE,
     tree::documents,
 };

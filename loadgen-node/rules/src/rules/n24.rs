@@ -2,16 +2,12 @@
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::{entry::RuleEntry, same};
+use super::{RuleEntry, same};
 use crate::{
     Rule,
     facts::{interfaces::Interfaces as _, machines::said},
     record::RunResult,
-    subject::{
-        Subject,
-        findings::{Findings, listed},
-        machines::{lacking, seen},
-    },
+    subject::{Findings, Subject, lacking, listed, seen},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -5,17 +5,14 @@ use std::collections::BTreeSet;
 use netdiv_contract::encoding::Encoding;
 use serde_json::json;
 
-use super::{entry::RuleEntry, same::Same};
+use super::{RuleEntry, Same};
 use crate::{
     Rule,
     book::Benchmark,
     judge::samples::may_be_encoded,
     placeholder::is_placeholder,
     record::{Evidence, Node, RunResult},
-    subject::{
-        Entry, NO_BENCHMARK, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, NO_BENCHMARK, Subject},
     tree::documents,
 };
 

@@ -1,15 +1,12 @@
 //! N26: token ids are what an LLM is sent (rules, section 6.2.4).
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     book::Benchmark,
     judge::samples::{is_allowed_input, wanted_input},
     record::RunResult,
-    subject::{
-        NO_BENCHMARK, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Findings, NO_BENCHMARK, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

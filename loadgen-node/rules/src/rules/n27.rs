@@ -1,7 +1,7 @@
 //! N27: the interfaces carry what Appendix B asks for at the throughput that was measured (rules, section 5.1).
 
 use super::{
-    entry::RuleEntry,
+    RuleEntry,
     made_again::{report_on_bandwidth, unknown_bandwidths},
     regenerated,
 };
@@ -9,11 +9,7 @@ use crate::{
     Rule,
     facts::rate::in_words,
     judge::bandwidth::Demand,
-    subject::{
-        NO_BENCHMARK, Subject,
-        findings::{Findings, listed},
-        machines::seen,
-    },
+    subject::{Findings, NO_BENCHMARK, Subject, listed, seen},
     tree::documents,
 };
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{
-    entry::RuleEntry,
+    RuleEntry,
     made_again::{of_name, papers},
     regenerated,
 };
 use crate::{
     Rule,
     facts::rate::bits_per_second,
-    subject::{Subject, findings::Findings, topology},
+    subject::{Findings, Subject, topology},
     submission::papers::FREE,
     tree::documents,
 };

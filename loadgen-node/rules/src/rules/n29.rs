@@ -1,10 +1,10 @@
 //! N29: error correction in every memory (rules, section 4.1.1).
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     judge::ecc,
-    subject::{Subject, findings::Findings, machines::seen},
+    subject::{Findings, Subject, seen},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

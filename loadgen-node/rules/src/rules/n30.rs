@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{entry::RuleEntry, n34::answers_differ};
+use super::{RuleEntry, n34::answers_differ};
 use crate::{
     Rule,
     book::{Benchmark, Test},
     facts::running::{Running, SETTING},
     record::RunResult,
-    subject::{Entry, NO_BENCHMARK, Subject, findings::Findings},
+    subject::{Entry, Findings, NO_BENCHMARK, Subject},
     tree::VERIFY_ACCURACY,
 };
 

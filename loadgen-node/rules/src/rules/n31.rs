@@ -1,17 +1,11 @@
 //! N31: no randomness but the announced seeds (rules, section 2.4).
 
-use super::{
-    entry::RuleEntry,
-    same::{self, Same},
-};
+use super::{RuleEntry, Same, same};
 use crate::{
     Rule,
     book::Round,
     official_log::DetailLog,
-    subject::{
-        Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Findings, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

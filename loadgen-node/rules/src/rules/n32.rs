@@ -5,11 +5,7 @@ use std::collections::BTreeMap;
 use netdiv_words::Mode;
 use serde_json::{Value, json};
 
-use super::{
-    entry::RuleEntry,
-    same::{self, Same},
-    settings,
-};
+use super::{RuleEntry, Same, same, settings};
 use crate::{
     Outcome, Rule, Scenario,
     book::Benchmark,
@@ -20,10 +16,7 @@ use crate::{
     },
     official_log::{DetailLog, elapsed},
     record::RunResult,
-    subject::{
-        Entry, NO_BENCHMARK, Run, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, NO_BENCHMARK, Run, Subject},
 };
 
 mod in_effect;

@@ -3,18 +3,14 @@
 use netdiv_words::Mode;
 use serde_json::Value;
 
-use super::{entry::RuleEntry, n12::single_tests};
+use super::{RuleEntry, n12::single_tests};
 use crate::{
     Rule, Scenario,
     grouped::LOGGED_ERROR,
     judge::one_token,
     official_log::DetailLog,
     record::{Carrier, Node, RunResult, Verdict},
-    subject::{
-        Run, Subject,
-        findings::{At, Findings, listed},
-        judged::JudgedDivision,
-    },
+    subject::{At, Findings, JudgedDivision, Run, Subject, listed},
 };
 
 mod verdict_parts;

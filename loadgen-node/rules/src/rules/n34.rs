@@ -1,6 +1,6 @@
 //! N34: the compliance tests were made with their settings, and pass (policies and official checker).
 
-use super::{entry::RuleEntry, purposes, settings};
+use super::{RuleEntry, purposes, settings};
 use crate::{
     Rule,
     book::{Benchmark, Formats, Test},
@@ -8,10 +8,7 @@ use crate::{
     facts::files::{self, entries},
     official_log::DetailLog,
     record::RunResult,
-    subject::{
-        Entry, Kind, NO_BENCHMARK, Run, Subject, Tree,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, Kind, NO_BENCHMARK, Run, Subject, Tree},
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 use netdiv_words::Mode;

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{entry::RuleEntry, purposes, same::Same};
+use super::{RuleEntry, Same, purposes};
 use crate::{
     Rule,
     book::{Round, Table},
-    subject::{Subject, findings::Findings, round::stated},
+    subject::{Findings, Subject, round::stated},
     tree::Layout,
 };
 

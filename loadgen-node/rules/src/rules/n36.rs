@@ -3,17 +3,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{description, entry::RuleEntry};
+use super::{RuleEntry, description};
 use crate::{
     Outcome, Rule,
     book::system_fields::{FIELDS, Field, Kind},
     facts::json::TWICE,
     placeholder::{is_not_applicable, is_placeholder},
-    subject::{
-        Subject, System, Tree,
-        findings::{At, Findings},
-        judged::JudgedDivision,
-    },
+    subject::{At, Findings, JudgedDivision, Subject, System, Tree},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::Machine;
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Rule,
     book::system_fields::network_fields,
     facts::{counted, interfaces::Interfaces as _},
     record::RunResult,
-    subject::{Subject, findings::Findings, topology},
+    subject::{Findings, Subject, topology},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {

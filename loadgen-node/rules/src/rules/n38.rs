@@ -2,17 +2,13 @@
 
 use serde_json::json;
 
-use super::entry::RuleEntry;
+use super::RuleEntry;
 use crate::{
     Finding, Outcome, Rule,
     grouped::grouped,
     placeholder::is_placeholder,
     record::{Division, RunResult},
-    subject::{
-        Subject,
-        findings::{At, Findings},
-        judged::JudgedDivision,
-    },
+    subject::{At, Findings, JudgedDivision, Subject},
     submission::documents::WHY_OPEN,
     tree::documents,
 };

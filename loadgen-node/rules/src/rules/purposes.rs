@@ -7,7 +7,7 @@ use netdiv_words::Mode;
 
 use crate::{
     facts::files,
-    subject::{Entry, Kind, Run, Subject, findings::Findings, set_aside::may_stand_for},
+    subject::{Entry, Findings, Kind, Run, Subject, set_aside::may_stand_for},
     tree::{DETAIL, Place},
 };
 

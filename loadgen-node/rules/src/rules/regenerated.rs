@@ -1,7 +1,7 @@
 //! A document of a submission beside the one that `submission` makes of the same runs.
 
 use crate::{
-    subject::findings::{At, listed},
+    subject::{At, listed},
     submission::papers::{FREE, maker},
 };
 

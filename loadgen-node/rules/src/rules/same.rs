@@ -8,7 +8,7 @@ use crate::{
     Scenario,
     official_log::DetailLog,
     record::RunResult,
-    subject::{Run, Subject, findings::Findings},
+    subject::{Findings, Run, Subject},
 };
 
 /// LoadGen logs numbers with six digits.

@@ -4,7 +4,7 @@ use crate::{
     Grouped, Outcome, Rule,
     grouped::grouped,
     judge::machines::{OfMachine, between},
-    subject::{findings::Findings, machines::Seen},
+    subject::{Findings, Seen},
 };
 
 /// Adds what stands against a rule by the evidence, and what else does.

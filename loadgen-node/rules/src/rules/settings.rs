@@ -9,7 +9,7 @@ use crate::{
     },
     official_log::DetailLog,
     record::RunResult,
-    subject::{Entry, Kind, Run, Subject, findings::Findings},
+    subject::{Entry, Findings, Kind, Run, Subject},
 };
 
 /// LoadGen logs numbers with six digits.

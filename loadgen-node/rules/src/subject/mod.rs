@@ -1,9 +1,9 @@
 //! What is checked, read once: runs with their records and logs, and the tree around them.
 
-pub(crate) mod findings;
-pub(crate) mod judged;
+mod findings;
+mod judged;
 pub(crate) mod logs;
-pub(crate) mod machines;
+mod machines;
 pub(crate) mod read;
 pub(crate) mod round;
 pub(crate) mod set_aside;
@@ -18,7 +18,10 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use judged::{JudgedDivision, JudgedRound};
+pub(crate) use findings::{At, Findings, listed};
+pub use judged::{JudgedDivision, JudgedRound, RoundSource};
+pub(crate) use machines::{Seen, lacking, seen};
+
 use logs::Logs;
 use unusable::Unusable;
 

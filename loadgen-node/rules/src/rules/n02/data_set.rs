@@ -8,10 +8,7 @@ use crate::{
     judge::samples::{not_the_whole_set, prepared_otherwise},
     official_log::DetailLog,
     record::RunResult,
-    subject::{
-        Entry, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, Subject},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {

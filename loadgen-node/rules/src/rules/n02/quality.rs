@@ -10,10 +10,7 @@ use crate::{
     placeholder::is_placeholder,
     record::{Accuracy, Metric, RunResult},
     rules::settings,
-    subject::{
-        Entry, NO_BENCHMARK, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Entry, Findings, NO_BENCHMARK, Subject},
     tree::{ACCURACY_TXT, documents},
 };
 

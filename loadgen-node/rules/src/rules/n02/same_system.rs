@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     facts::running::{ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, PROGRAM, Running, VERSION, brief},
     judge::alike::unlike,
-    subject::{Entry, Subject, findings::Findings},
+    subject::{Entry, Findings, Subject},
 };
 
 /// Of all results of a system.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     facts::{counted, machines::said},
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// Fields that each run has of its own, that other rules judge, or that a container's start changes.

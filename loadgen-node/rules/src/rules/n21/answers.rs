@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     official_log::readable::{Readable, ReadableEntry},
-    subject::{Kind, Run, Subject, findings::Findings},
+    subject::{Findings, Kind, Run, Subject},
     tree::ACCURACY_LOG,
 };
 

@@ -8,7 +8,7 @@ use crate::{
         DetailLog, OF_EACH_SET,
         moment::{of_iso, of_mark},
     },
-    subject::{Run, Subject, findings::Findings},
+    subject::{Findings, Run, Subject},
 };
 
 /// Clocks of one machine differ by a correction between two readings.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{
     Scenario,
     official_log::DetailLog,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// Keys of a test in any mode. All 6,056 logs of v2.1 to v6.0 that were read have them.

@@ -7,7 +7,7 @@ use netdiv_words::Mode;
 use crate::{
     Rule, Scenario,
     official_log::DetailLog,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// Queries of Server come by chance. A run of netdiv's own tests is a few per cent off; this is far beyond any chance.

@@ -6,7 +6,7 @@ use crate::{
     Scenario,
     official_log::DetailLog,
     record::{Distribution, Node, RunResult},
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// LoadGen's percentiles.

@@ -4,10 +4,7 @@ use crate::{
     Scenario,
     official_log::{DetailLog, latencies, metric, token_metric},
     record::{Metric, Mode, RunResult, Verdict},
-    subject::{
-        Subject,
-        findings::{Findings, listed},
-    },
+    subject::{Findings, Subject, listed},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {

@@ -2,7 +2,7 @@
 
 use crate::{
     record::Node,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {

@@ -7,7 +7,7 @@ use crate::{
     facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
     official_log::{DetailLog, elapsed},
     record::RunResult,
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// LoadGen logs rates with six digits.

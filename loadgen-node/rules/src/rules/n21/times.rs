@@ -7,10 +7,7 @@ use crate::{
     facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
     official_log::{DetailLog, elapsed},
     record::RunResult,
-    subject::{
-        Run, Subject,
-        findings::{At, Findings},
-    },
+    subject::{At, Findings, Run, Subject},
 };
 
 /// LoadGen logs rates with six digits, and marks for power meters in milliseconds.

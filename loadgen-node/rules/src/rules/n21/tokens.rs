@@ -6,7 +6,7 @@ use crate::{
     Scenario,
     official_log::{DetailLog, token_metric},
     record::{Node, RunResult, Tokens},
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 /// LoadGen logs rates with six digits, and two of them are divided.

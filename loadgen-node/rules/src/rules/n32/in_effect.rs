@@ -4,7 +4,7 @@ use crate::{
     Scenario,
     official_log::DetailLog,
     rules::same::{DIGITS, is_same, number},
-    subject::{Subject, findings::Findings},
+    subject::{Findings, Subject},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {

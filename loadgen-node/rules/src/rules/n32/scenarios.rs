@@ -3,7 +3,7 @@
 use crate::{
     Scenario,
     book::Benchmark,
-    subject::{Entry, Subject, findings::Findings},
+    subject::{Entry, Findings, Subject},
 };
 
 /// Every system has, of each benchmark, the scenarios that the suite requires.

@@ -6,7 +6,7 @@ use crate::{
     Rule, Scenario,
     official_log::{DetailLog, elapsed},
     statistics::{CONFIDENCE, TOLERANCE, min_queries},
-    subject::{Run, Subject, findings::Findings},
+    subject::{Findings, Run, Subject},
 };
 
 /// Two ways to compute the least number of queries differ by less.

@@ -7,7 +7,7 @@ use crate::{
     compliance::first_number,
     facts::files,
     official_log::readable::ReadableEntry,
-    subject::{Entry, Kind, Subject, findings::Findings},
+    subject::{Entry, Findings, Kind, Subject},
     tree::VERIFY_ACCURACY,
 };
 

@@ -8,12 +8,7 @@ use crate::{
     book::Test,
     facts::files::entries,
     placeholder::is_placeholder,
-    subject::{
-        Entry, Kind, Subject, Tree,
-        findings::{At, Findings},
-        judged::JudgedDivision,
-        unusable::MISSING,
-    },
+    subject::{At, Entry, Findings, JudgedDivision, Kind, Subject, Tree, unusable::MISSING},
     tree::{
         ACCURACY_LOG, ACCURACY_TXT, DETAIL, IMPLEMENTATION, Layout, Place, SUMMARY,
         VERIFY_ACCURACY, VERIFY_PERFORMANCE,

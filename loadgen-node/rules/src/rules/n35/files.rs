@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use crate::{
     Outcome,
     facts::files::entries,
-    subject::{Subject, findings::Findings, unusable::EMPTY},
+    subject::{Findings, Subject, unusable::EMPTY},
     tree::{DIVISIONS, Layout},
 };
 

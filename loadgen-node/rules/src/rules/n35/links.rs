@@ -7,10 +7,7 @@ use crate::{
         files::{DOCUMENT_BYTES, is_document},
         markdown_links::{headings, local, resolved, targets},
     },
-    subject::{
-        Subject, Tree,
-        findings::{Findings, listed},
-    },
+    subject::{Findings, Subject, Tree, listed},
     tree::{documents, list_files},
 };
 
@@ -98,7 +95,7 @@ mod tests {
     use crate::{
         Rule,
         book::Table,
-        subject::judged::{JudgedDivision, JudgedRound, RoundSource},
+        subject::{JudgedDivision, JudgedRound, RoundSource},
         tree::{Home, Layout},
     };
 

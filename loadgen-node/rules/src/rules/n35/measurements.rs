@@ -11,7 +11,7 @@ use crate::{
     judge::stated::pieces,
     placeholder::is_placeholder,
     rules::n36::{is_empty, unwritten},
-    subject::{Entry, Kind, findings::At, judged::JudgedDivision},
+    subject::{At, Entry, JudgedDivision, Kind},
 };
 
 /// What the official checker asks it for.

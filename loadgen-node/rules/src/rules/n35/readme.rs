@@ -7,7 +7,7 @@ use crate::{
     facts::files,
     placeholder::is_placeholder,
     record::RunResult,
-    subject::{Run, Subject, Tree, findings::Findings},
+    subject::{Findings, Run, Subject, Tree},
     tree::Place,
 };
 

@@ -5,8 +5,7 @@ use crate::{
     facts::{files, official_log},
     record::RunResult,
     subject::{
-        Entry, Kind, Run, Subject, Tree,
-        findings::{At, Findings},
+        At, Entry, Findings, Kind, Run, Subject, Tree,
         set_aside::{CHANGED, is_changed},
     },
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, Place, SUMMARY},
