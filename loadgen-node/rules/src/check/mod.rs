@@ -18,7 +18,7 @@ use crate::{
     Rule,
     book::{RoundName, Table},
     rules::{self, made_again},
-    subject::{Findings, Subject, read, round, set_aside},
+    subject::{AllFindings, Subject, read, round, set_aside},
     tree,
 };
 
@@ -68,7 +68,7 @@ pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, 
 
 /// Judges one subject, as its division and its round ask for it.
 fn judge(subject: &Subject) -> Judgement {
-    let mut found = Findings::default();
+    let mut found = AllFindings::default();
     set_aside::judge(subject, &mut found);
     rules::judge(subject, &mut found);
     round::without_round(subject, &mut found);

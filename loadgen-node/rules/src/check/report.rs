@@ -170,19 +170,16 @@ fn prefix(report: &Judgement) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subject::{Findings, RoundSource};
+    use crate::subject::{AllFindings, RoundSource};
 
     #[test]
     fn each_rule_has_its_line_and_what_is_broken_is_listed() {
-        let mut found = Findings::default();
+        let mut found = AllFindings::default();
         for rule in Rule::all() {
-            found.begin(rule);
-            found.pass("here", "seen");
+            found.of(rule).pass("here", "seen");
         }
-        found.begin(Rule::N29);
-        found.fail("node-a", "its memory has no ECC: turn it on");
-        found.begin(Rule::N37);
-        found.unknown("", "no other submission was named");
+        found.of(Rule::N29).fail("node-a", "its memory has no ECC: turn it on");
+        found.of(Rule::N37).unknown("", "no other submission was named");
         let judgement = Judgement {
             subject: "network/acme".into(),
             division: JudgedDivision::Network,

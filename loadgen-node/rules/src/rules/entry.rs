@@ -3,7 +3,7 @@
 use super::same::{self, Same};
 use crate::{
     Rule,
-    subject::{Findings, Subject},
+    subject::{AllFindings, Findings, Subject},
 };
 
 /// A rule, in the words of docs/RULES.md.
@@ -30,9 +30,9 @@ pub(crate) struct RuleEntry {
 
 impl RuleEntry {
     /// Judges the rule.
-    pub(crate) fn judge(&self, subject: &Subject, found: &mut Findings) {
-        found.begin(self.id);
-        same::compare(self.same, subject, found);
-        (self.judge)(subject, found);
+    pub(crate) fn judge(&self, subject: &Subject, found: &mut AllFindings) {
+        let mut found = found.of(self.id);
+        same::compare(self.same, subject, &mut found);
+        (self.judge)(subject, &mut found);
     }
 }

@@ -67,7 +67,7 @@ use std::fmt;
 
 use crate::{
     Finding, Rule,
-    subject::{Findings, Subject},
+    subject::{AllFindings, Subject},
 };
 use entry::RuleEntry;
 use same::Same;
@@ -86,7 +86,7 @@ pub(crate) static RULES: [RuleEntry; 38] = [
 const FIRST: [Rule; 3] = [Rule::N2, Rule::N16, Rule::N32];
 
 /// Judges all rules but N38, which is about what the others found.
-pub(crate) fn judge(subject: &Subject, found: &mut Findings) {
+pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     let is_first = |entry: &&RuleEntry| FIRST.contains(&entry.id);
     let others = RULES.iter().filter(|entry| !is_first(entry) && entry.id != Rule::N38);
     for entry in RULES.iter().filter(is_first).chain(others) {

@@ -113,6 +113,7 @@ fn without(text: &str, headings: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subject::AllFindings;
     use crate::{Outcome, book::Table, fixture::submission_tree, subject::read};
 
     /// What is said of the report, after a change of what was read and of the report.
@@ -127,9 +128,8 @@ mod tests {
         let text = std::fs::read_to_string(&report).unwrap();
         assert!(text.contains(from), "{text}");
         std::fs::write(report, text.replacen(from, to, 1)).unwrap();
-        let mut found = Findings::default();
-        found.begin(Rule::N27);
-        document(subject, &mut found);
+        let mut found = AllFindings::default();
+        document(subject, &mut found.of(Rule::N27));
         let said = found.settled().into_iter().filter(|finding| finding.rule == Rule::N27);
         said.map(|finding| finding.outcome).collect()
     }

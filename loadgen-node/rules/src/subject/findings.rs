@@ -12,28 +12,70 @@ use crate::{
 /// Items that a list names before it only counts them.
 const NAMED: usize = 3;
 
-/// What was found so far, in the order in which it was found; and the rule that is judged.
+/// All that was found so far, in the order in which it was found.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
-    list: Vec<Finding>,
-    rule: Option<Rule>,
-}
+pub(crate) struct AllFindings(Vec<Finding>);
 
-impl Findings {
-    /// Begins with a rule: what is found from here on is about it.
-    pub(crate) fn begin(&mut self, rule: Rule) {
-        self.rule = Some(rule);
+impl AllFindings {
+    /// Begins with a rule, or goes on with it.
+    pub(crate) fn of(&mut self, rule: Rule) -> Findings<'_> {
+        Findings { rule, list: &mut self.0 }
     }
 
+    /// Takes out all that was found about these rules.
+    pub(crate) fn forget(&mut self, rules: &[Rule]) {
+        self.0.retain(|finding| !rules.contains(&finding.rule));
+    }
+
+    /// Takes a folder out of all that is said: places are relative to it.
+    pub(crate) fn relative_to(&mut self, folder: &Path) {
+        let folder = format!("{}/", folder.display());
+        for finding in &mut self.0 {
+            finding.text = finding.text.replace(&folder, "");
+        }
+    }
+
+    /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
+    /// rule; by rule, and what is broken first.
+    pub(crate) fn settled(self) -> Vec<Grouped> {
+        let mut findings = Vec::new();
+        for rule in Rule::all() {
+            let of_rule = self.0.iter().filter(|finding| finding.rule == rule);
+            let (kept, mut told): (Vec<_>, Vec<_>) =
+                grouped(of_rule).into_iter().partition(|group| group.outcome == Outcome::Pass);
+            told.extend(kept.into_iter().reduce(Grouped::with));
+            if told.is_empty() {
+                let text = "nothing here shows it; the findings above say what could not be read";
+                told = grouped(&[Finding::cannot_tell(rule, "", text)]);
+            }
+            told.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+            findings.append(&mut told);
+        }
+        findings
+    }
+}
+
+/// What is found about a rule.
+pub(crate) struct Findings<'a> {
+    rule: Rule,
+    /// All that was found so far, also about other rules.
+    list: &'a mut Vec<Finding>,
+}
+
+impl Findings<'_> {
     /// Adds what was found about the rule.
     fn add(&mut self, outcome: Outcome, place: impl Into<String>, text: impl Into<String>) {
-        let (place, text) = (place.into(), text.into());
-        self.list.extend(self.rule.map(|rule| Finding { rule, outcome, place, text }));
+        let (rule, place, text) = (self.rule, place.into(), text.into());
+        self.list.push(Finding { rule, outcome, place, text });
     }
 
     /// Begins to judge the rule at one place.
     pub(crate) fn at(&mut self, place: impl Into<String>) -> At<'_> {
-        At { place: place.into(), is_kept: true, found: self }
+        At {
+            place: place.into(),
+            is_kept: true,
+            found: Findings { rule: self.rule, list: self.list },
+        }
     }
 
     /// The rule is kept there.
@@ -75,11 +117,6 @@ impl Findings {
         self.list.iter().any(|finding| is_it(finding) && finding.outcome == Outcome::Fail)
     }
 
-    /// Takes out all that was found about these rules.
-    pub(crate) fn forget(&mut self, rules: &[Rule]) {
-        self.list.retain(|finding| !rules.contains(&finding.rule));
-    }
-
     /// The tree of a submission. Of a run folder, which has none, the rule cannot be told; `text` names what shows it.
     pub(crate) fn tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
         if subject.tree.is_none() {
@@ -106,33 +143,6 @@ impl Findings {
         };
         Rule::all().filter(|rule| !is_told(rule)).collect()
     }
-
-    /// Takes a folder out of all that is said: places are relative to it.
-    pub(crate) fn relative_to(&mut self, folder: &Path) {
-        let folder = format!("{}/", folder.display());
-        for finding in &mut self.list {
-            finding.text = finding.text.replace(&folder, "");
-        }
-    }
-
-    /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
-    /// rule; by rule, and what is broken first.
-    pub(crate) fn settled(self) -> Vec<Grouped> {
-        let mut findings = Vec::new();
-        for rule in Rule::all() {
-            let of_rule = self.list.iter().filter(|finding| finding.rule == rule);
-            let (kept, mut told): (Vec<_>, Vec<_>) =
-                grouped(of_rule).into_iter().partition(|group| group.outcome == Outcome::Pass);
-            told.extend(kept.into_iter().reduce(Grouped::with));
-            if told.is_empty() {
-                let text = "nothing here shows it; the findings above say what could not be read";
-                told = grouped(&[Finding::cannot_tell(rule, "", text)]);
-            }
-            told.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
-            findings.append(&mut told);
-        }
-        findings
-    }
 }
 
 /// The rule, judged at one place.
@@ -140,7 +150,7 @@ pub(crate) struct At<'f> {
     place: String,
     /// Whether nothing was found against it.
     is_kept: bool,
-    found: &'f mut Findings,
+    found: Findings<'f>,
 }
 
 impl At<'_> {
@@ -233,20 +243,20 @@ mod tests {
 
     #[test]
     fn places_are_grouped_and_no_rule_is_forgotten() {
-        let mut found = Findings::default();
+        let mut all = AllFindings::default();
         let (first, second) = (Rule::N1, Rule::N2);
-        found.begin(second);
+        let mut found = all.of(second);
         for place in ["a", "b", "c", "d"] {
             found.pass(place, "good");
         }
         found.pass("a", "also good");
-        found.begin(first);
+        let mut found = all.of(first);
         found.fail("x", "bad");
         found.fail("y", "bad");
         found.fail("y", "worse");
         found.pass("z", "good");
         assert_eq!(found.broken(), [first]);
-        let settled = found.settled();
+        let settled = all.settled();
         let said: Vec<_> =
             settled.iter().take(4).map(|f| (f.places.join(" "), f.text.as_str())).collect();
         let want = [

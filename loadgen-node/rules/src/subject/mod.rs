@@ -18,7 +18,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub(crate) use findings::{At, Findings, listed};
+pub(crate) use findings::{AllFindings, At, Findings, listed};
 pub use judged::{JudgedDivision, JudgedRound, RoundSource};
 pub(crate) use machines::{Seen, lacking, seen};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Entry, Run, Subject,
-    findings::Findings,
+    findings::AllFindings,
     judged::{JudgedRound, RoundSource},
 };
 use crate::{
@@ -119,7 +119,7 @@ fn numbers(version: &str) -> Option<[u32; 3]> {
 }
 
 /// Puts one finding in place of all that depends on a round that the table lacks.
-pub(crate) fn without_round(subject: &Subject, found: &mut Findings) {
+pub(crate) fn without_round(subject: &Subject, found: &mut AllFindings) {
     if subject.round.is_some() {
         return;
     }
@@ -132,7 +132,6 @@ pub(crate) fn without_round(subject: &Subject, found: &mut Findings) {
     );
     found.forget(&DEPENDENT);
     for rule in DEPENDENT {
-        found.begin(rule);
-        found.unknown("", text.as_str());
+        found.of(rule).unknown("", text.as_str());
     }
 }

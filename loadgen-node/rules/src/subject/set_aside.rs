@@ -9,7 +9,7 @@ use netdiv_words::Mode;
 
 use super::{
     Entry, Kind, Run, Subject,
-    findings::{Findings, listed},
+    findings::{AllFindings, listed},
     logs::{Logs, disagreements},
     unusable::{MISSING, Unusable},
 };
@@ -47,13 +47,12 @@ const BY_DETAIL: [Rule; 11] = [N2, N3, N9, N12, N13, N14, N15, N21, N31, N32, N3
 /// Rules that are judged by the description of a system.
 const BY_SYSTEM: [Rule; 7] = [N1, N5, N6, N15, N22, N23, N24];
 
-pub(crate) fn judge(subject: &Subject, found: &mut Findings) {
+pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     let in_tree = subject.tree.is_some();
     let is_foreign = subject.is_foreign();
     if is_foreign {
         for rule in BY_RECORD.into_iter().chain([N7, N8, N10, N17, N23, N27, N28]) {
-            found.begin(rule);
-            found.unknown("", FOREIGN);
+            found.of(rule).unknown("", FOREIGN);
         }
     }
     for (_, run) in subject.runs() {
@@ -99,25 +98,23 @@ fn unjudged(
     subject: &Subject,
     rules: impl IntoIterator<Item = Rule>,
     place: &str,
-    found: &mut Findings,
+    found: &mut AllFindings,
 ) {
     let Unusable { rule, why } = unusable;
     if let Some(rule) = rule {
         // Of a folder that is missing nothing more is said than that.
         let missing = subject.missing(place);
         let why = if missing == place { why } else { MISSING };
-        found.begin(*rule);
-        found.fail(missing, why);
+        found.of(*rule).fail(missing, why);
     }
     said(rules, place, why, found);
 }
 
 /// Says of each rule that it cannot be judged by the file.
-fn said(rules: impl IntoIterator<Item = Rule>, place: &str, why: &str, found: &mut Findings) {
+fn said(rules: impl IntoIterator<Item = Rule>, place: &str, why: &str, found: &mut AllFindings) {
     let why = why.split(": ").next().unwrap_or(why);
     for rule in rules {
-        found.begin(rule);
-        found.unknown(place, format!("{UNJUDGED} {why}"));
+        found.of(rule).unknown(place, format!("{UNJUDGED} {why}"));
     }
 }
 

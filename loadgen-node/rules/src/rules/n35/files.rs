@@ -168,6 +168,7 @@ fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
 mod tests {
     use super::*;
     use crate::Rule;
+    use crate::subject::AllFindings;
 
     #[test]
     fn the_root_holds_divisions_and_submitters_only() {
@@ -176,9 +177,8 @@ mod tests {
         fs::create_dir_all(path.join("network/acme")).unwrap();
         fs::write(path.join("README.md"), "x").unwrap();
         let problems = || {
-            let mut found = Findings::default();
-            found.begin(Rule::N35);
-            judge_root(path, &mut found);
+            let mut found = AllFindings::default();
+            judge_root(path, &mut found.of(Rule::N35));
             found.settled().iter().filter(|finding| finding.outcome == Outcome::Fail).count()
         };
         assert_eq!(problems(), 0);

@@ -92,6 +92,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::subject::AllFindings;
     use crate::{
         Rule,
         book::Table,
@@ -125,9 +126,8 @@ mod tests {
             is_first: false,
             against: None,
         };
-        let mut found = Findings::default();
-        found.begin(Rule::N35);
-        judge(&subject, &mut found);
+        let mut found = AllFindings::default();
+        judge(&subject, &mut found.of(Rule::N35));
         let of_links = found.settled().into_iter().filter(|finding| finding.rule == Rule::N35);
         of_links.map(|finding| (finding.places.join(" "), finding.text)).collect()
     }
