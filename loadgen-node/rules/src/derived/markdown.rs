@@ -66,9 +66,12 @@ pub(crate) fn block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// What is known, or `not known`.
+/// Stands for what is not known.
+pub(crate) const UNKNOWN: &str = "not known";
+
+/// What is known, or [`UNKNOWN`].
 pub(crate) fn known<T: ToString>(value: &Option<T>) -> String {
-    value.as_ref().map_or_else(|| "not known".into(), ToString::to_string)
+    value.as_ref().map_or_else(|| UNKNOWN.into(), ToString::to_string)
 }
 
 #[cfg(test)]

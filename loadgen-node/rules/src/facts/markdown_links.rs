@@ -45,7 +45,14 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
     }
     found.retain(|range| !range.is_empty());
     found.sort_by_key(|range| range.start);
-    found.dedup();
+    // One inside another is a part of it.
+    let mut end = 0;
+    found.retain(|range| {
+        range.start >= end && {
+            end = range.end;
+            true
+        }
+    });
     found
 }
 
@@ -183,7 +190,12 @@ mod tests {
 
     #[test]
     fn a_target_inside_of_another_is_none() {
-        for text in ["[a](b](c) d", "[r]: [t](u)", "![a](<b href=\"c\"> d)"] {
+        for text in [
+            "[a](b](c) d",
+            "[r]: [t](u)",
+            "![a](<b href=\"c\"> d)",
+            "[![b](xa.md)][r]\n\n[r]: a.md",
+        ] {
             assert_eq!(led_elsewhere(text, |target| Some(target.to_owned())), text);
         }
     }

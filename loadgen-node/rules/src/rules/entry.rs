@@ -12,7 +12,8 @@ pub(crate) struct RuleEntry {
     /// The section of the rules that asks for it, or who else does.
     pub(super) section: &'static str,
     pub(super) title: &'static str,
-    /// True if the Closed division asks for it; false of a rule whose text stands in section 6.2 alone.
+    /// True if the Closed division asks for it; false of a rule whose text stands in section 6.2 alone. N2, N10, N21 and N29 stay: a
+    /// section for every division has the targets, the ban on caching (4.1.1), that the figures are LoadGen's (5.1), and ECC (4.1.1).
     pub(crate) in_closed: bool,
     /// True if the Open division asks for it: an unaltered LoadGen with the announced seeds that calls the result VALID, files and
     /// fields that the official checker wants of any submission, and the reason for being there.

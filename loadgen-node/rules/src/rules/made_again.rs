@@ -2,7 +2,7 @@
 
 use crate::{
     Scenario,
-    derived::markdown::{Row, on_one_line, rows},
+    derived::markdown::{Row, UNKNOWN, on_one_line, rows},
     facts::rate::bits_per_second,
     subject::{Entry, Kind, Subject, System, Tree, topology},
     submission::{
@@ -37,7 +37,30 @@ pub(crate) fn papers(
     let again = |record, topology| papers::again(&system.name, record, topology, texts);
     let all = records.flat_map(|(_, record)| [again(record, &topology), again(record, &explained)]);
     let all = all.flatten().filter(|(name, _)| is_known || *name == documents::ARCHITECTURE);
-    all.collect()
+    let mut once: Vec<_> = Vec::new();
+    for paper in all {
+        if !once.contains(&paper) {
+            once.push(paper);
+        }
+    }
+    once
+}
+
+/// The texts that a document may have.
+pub(super) struct Texts<'p> {
+    pub(super) texts: Vec<&'p str>,
+    /// False if `submission` may have taken a run whose record is not to be used.
+    pub(super) are_all: bool,
+}
+
+impl<'p> Texts<'p> {
+    /// Returns those of a document among all that the runs make.
+    pub(super) fn of(subject: &Subject, papers: &'p [(&str, String)], name: &str) -> Self {
+        let texts = papers.iter().filter(|(paper, _)| *paper == name).map(|(_, text)| &text[..]);
+        let performance = subject.runs().filter(|(_, run)| run.kind == Kind::Performance);
+        let are_all = performance.into_iter().all(|(_, run)| run.result().is_some());
+        Self { texts: texts.collect(), are_all }
+    }
 }
 
 /// Returns switches by the diagram's text and links by the system's description, if these have every switch and every port.
@@ -46,7 +69,9 @@ fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology>
     if !topology::unlinked(subject, system, &links).is_empty() {
         return None;
     }
-    let rows = rows(&tree.document(documents::DIAGRAM_TEXT).unwrap_or_default());
+    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
+    // What stands before is the submitter's.
+    let rows = rows(text.rsplit_once("\n## Machines").map_or("", |(_, tables)| tables));
     let switches: Vec<_> = rows
         .iter()
         .filter(|row| row.head[0] == "switch")
@@ -70,7 +95,7 @@ fn cable(link: &topology::Link, rows: &[Row]) -> Link {
     let [from, to] = link.ends.each_ref().map(|(device, port)| format!("{device}:{port}"));
     let cable = |parts: [String; 3]| {
         let [media, rate, length] = parts;
-        let length = Some(length).filter(|length| !["", "not known"].contains(&length.as_str()));
+        let length = Some(length).filter(|length| !["", UNKNOWN].contains(&length.as_str()));
         Link { from: from.clone(), to: to.clone(), media, rate, length }
     };
     let text = |link: &Link| -> String {
@@ -124,9 +149,4 @@ fn measured<'a>(entry: &'a Entry) -> Option<Measured<'a>> {
     record.evidence.as_ref().and(entry.benchmark)?;
     let rate = run.detail()?.throughput(scenario);
     Some(Measured { name: name(entry), benchmark: entry.benchmark, record, rate })
-}
-
-/// Returns the texts that a document may have.
-pub(super) fn of_name<'p>(papers: &'p [(&str, String)], name: &str) -> Vec<&'p str> {
-    papers.iter().filter(|(paper, _)| *paper == name).map(|(_, text)| &text[..]).collect()
 }

@@ -62,10 +62,10 @@ fn judge(subject: &Subject, found: &mut Findings) {
     quality::judge(subject, found);
     for (entry, run) in subject.runs() {
         let Some(record) = run.result() else { continue };
-        let of_benchmark = entry.benchmark.into_iter().flat_map(|benchmark| {
+        let texts = entry.benchmark.into_iter().flat_map(|benchmark| {
             ends_otherwise(benchmark, record).into_iter().chain(of_benchmark(benchmark, record))
         });
-        for text in of_benchmark.chain(no_model(record)).chain(timed_otherwise(record)) {
+        for text in texts.chain(no_model(record)).chain(timed_otherwise(record)) {
             found.fail(&run.record_place, text);
         }
     }

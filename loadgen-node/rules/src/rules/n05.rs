@@ -15,7 +15,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a permitted fabric",
     in_closed: false,
     in_open: false,
-    kept_in: "the same",
+    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot be told",
     looked_at: "kind of the interface on each route, both ends; `network_type`",
     shown_by: "`rules.rs`",
     same: &[],

@@ -36,8 +36,7 @@ pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
             0 => at.fail("the detail log has no test_datetime"),
             1 => {}
             tests => {
-                let text = "give each run its own folder";
-                at.fail(format!("the detail log is of {tests} tests: {text}"));
+                at.fail(format!("the detail log is of {tests} tests: give each run its own folder"))
             }
         }
         at.or_pass("one test in each log");

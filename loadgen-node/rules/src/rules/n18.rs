@@ -152,7 +152,7 @@ fn other_bytes(run: &Run, log: &Readable) -> Option<String> {
 }
 
 /// Answers of one number have one length, in all runs of a result.
-fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, &Readable)], found: &mut Findings) {
+fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, Readable)], found: &mut Findings) {
     if benchmark.quality.first().is_none_or(|quality| quality.metric != ONE_NUMBER) {
         return;
     }

@@ -22,10 +22,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "evidence: settings and their SHA-256",
-    looked_at: "of every machine the SHA-256 is computed again from the published text; a node announced the \
-         same one; a name stands for the same machine in all runs, set up alike, and one boot has one kernel and one \
-         hardware (`n20/same_machines.rs`); what the LoadGen node was given against what the record has \
-         (the rows `SAME`; a difference is of the rule that the setting is about)",
+    looked_at: "of every machine the SHA-256 is computed again from the published text; a node announced the same one; a name \
+         stands for the same machine in all runs, set up alike, and one boot has one kernel and one hardware \
+         (`n20/same_machines.rs`); what the LoadGen node was given against what the record has (`rules/same.rs`; each rule \
+         has the rows of its settings)",
     shown_by: "mutations",
     same: &SAME,
     judge,

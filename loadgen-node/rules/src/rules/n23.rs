@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     RuleEntry,
-    made_again::{of_name, papers},
+    made_again::{Texts, papers},
     regenerated,
 };
 use crate::{
@@ -59,7 +59,7 @@ fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &
     match tree.document(documents::DIAGRAM) {
         None => at.fail("is missing or empty: draw how the machines are connected"),
         Some(svg) => {
-            let ours = of_name(&papers, documents::DIAGRAM);
+            let ours = Texts::of(subject, &papers, documents::DIAGRAM);
             regenerated::compare(&mut at, &place, &svg, &ours, names());
         }
     }
@@ -67,7 +67,7 @@ fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &
     match tree.document(documents::DIAGRAM_TEXT) {
         None => at.fail_there(place, "is missing or empty: explain the diagram"),
         Some(text) => {
-            let ours = of_name(&papers, documents::DIAGRAM_TEXT);
+            let ours = Texts::of(subject, &papers, documents::DIAGRAM_TEXT);
             regenerated::compare(&mut at, &place, &text, &ours, names());
         }
     }

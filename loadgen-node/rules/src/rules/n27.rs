@@ -2,7 +2,7 @@
 
 use super::{
     RuleEntry,
-    made_again::{report_on_bandwidth, unknown_bandwidths},
+    made_again::{Texts, report_on_bandwidth, unknown_bandwidths},
     regenerated,
 };
 use crate::{
@@ -99,7 +99,8 @@ fn document(subject: &Subject, found: &mut Findings) {
     let unknown: Vec<_> = unknown.iter().map(|(name, _)| name.as_str()).collect();
     let names = subject.results.iter().map(|entry| entry.name.as_str());
     let [ours, text] = [ours, text].map(|text| without(&text, &unknown));
-    regenerated::compare(&mut at, &place, &text, &[&ours], names);
+    let ours = Texts { texts: vec![&ours], are_all: true };
+    regenerated::compare(&mut at, &place, &text, &ours, names);
     at.or_pass("its figures are those of the runs");
 }
 

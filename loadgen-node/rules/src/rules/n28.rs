@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     RuleEntry,
-    made_again::{of_name, papers},
+    made_again::{Texts, papers},
     regenerated,
 };
 use crate::{
@@ -47,7 +47,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let ports = topology::ports(subject.records());
     let papers = papers(subject, tree, [FREE; 2]);
     let names: BTreeSet<_> = ports.iter().flat_map(|(device, port)| [&device[..], port]).collect();
-    let ours = of_name(&papers, documents::ARCHITECTURE);
+    let ours = Texts::of(subject, &papers, documents::ARCHITECTURE);
     regenerated::compare(&mut at, &place, &text, &ours, names);
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
         at.fail("gives no bandwidth, such as `100 Gb/s`");

@@ -90,9 +90,6 @@ const fn in_server(effective: &'static str, requested: &'static str) -> Same {
     Same::InEffect { effective, requested, scenario: Some(Scenario::Server) }
 }
 
-/// LoadGen logs numbers with six digits.
-const DIGITS: f64 = 1e-5;
-
 fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
         audit_configs(entry, run, found);
@@ -104,12 +101,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, other_fields);
     settings::requested(subject, false, found);
     for (entry, run, detail) in subject.details() {
-        // TEST06 has settings of its own.
-        if run.measures() && !run.is_token_test() && detail.mode() != Some(Mode::Accuracy) {
-            let mut at = found.at(&run.place);
-            at.fail_each(too_short(subject, entry, detail));
-            at.fail_each(too_few(detail));
-        }
+        found.at(&run.place).fail_each(too_short(subject, entry, run, detail));
     }
     for (entry, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
@@ -188,21 +180,35 @@ fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
         let is_same = said == &value
             || number(said)
                 .zip(number(&value))
-                .is_some_and(|(said, given)| (said - given).abs() <= given.abs() * DIGITS);
+                .is_some_and(|(said, given)| same::is_same(said, given));
         (!is_same)
             .then(|| format!("the run was given {field} {value}, and test_settings has {said}"))
     })
 }
 
+/// Returns how a test took less time, or had fewer queries, than it has to.
+pub(super) fn too_short(
+    subject: &Subject,
+    entry: &Entry,
+    run: &Run,
+    detail: &DetailLog,
+) -> Vec<String> {
+    // TEST06 has settings of its own.
+    if !run.measures() || run.is_token_test() || detail.mode() == Some(Mode::Accuracy) {
+        return Vec::new();
+    }
+    too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()
+}
+
 /// What LoadGen's settings ask for is judged with them; this is what was measured.
-fn too_short(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
+fn too_little_time(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
     let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
     let least = limits.min_duration_ms;
     // A setting that is too low is a finding already.
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
     let took = elapsed::duration(detail.scenario()?, detail)?;
-    (took < least * (1.0 - DIGITS)).then(|| {
+    (took < least * (1.0 - same::DIGITS)).then(|| {
         format!(
             "by its figures the test took {took:.1} s, and at least {least} s is asked for: run again, with more queries"
         )

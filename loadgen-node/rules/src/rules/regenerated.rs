@@ -1,29 +1,32 @@
 //! A document of a submission beside the one that `submission` makes of the same runs.
 
+use std::collections::BTreeSet;
+
+use super::made_again::Texts;
 use crate::{
     subject::{At, listed},
-    submission::papers::{FREE, maker},
+    submission::papers::{FORM, FREE, FREE_SIGN, form},
 };
 
 /// Holds a document against those that the runs make, one for each run that `submission` may have taken. People judge one that
-/// another hand or another version made: the finding lists the names that are missing from it.
+/// another hand made, or one of another form: the finding lists the names that are missing from it. Ends of lines may be of any kind.
 pub(super) fn compare<'n>(
     at: &mut At,
     place: &str,
     text: &str,
-    ours: &[&str],
+    ours: &Texts,
     names: impl IntoIterator<Item = &'n str>,
 ) {
-    let version = env!("CARGO_PKG_VERSION");
-    let why = match maker(text) {
-        Some(maker) if maker == version => {
-            let differences = ours.iter().map(|ours| difference(ours, text));
-            match differences.min_by_key(|difference| difference.as_ref().map_or(0, String::len)) {
-                Some(difference) => return at.fail_each_there(place, difference),
-                None => "cannot be made again of these runs and links".to_owned(),
-            }
+    let text = text.replace("\r\n", "\n");
+    let why = match form(&text) {
+        Some(FORM) if ours.texts.iter().any(|ours| fits(ours, &text)) => return,
+        Some(FORM) if ours.are_all && !ours.texts.is_empty() => {
+            let differences = ours.texts.iter().map(|ours| difference(ours, &text));
+            let least = differences.min_by_key(String::len);
+            return at.fail_each_there(place, least);
         }
-        Some(maker) => format!("was made by loadgen-node {maker}, and this is {version}"),
+        Some(FORM) => "cannot be made again of these runs and links".to_owned(),
+        Some(other) => format!("was made in form {other}, and this program makes form {FORM}"),
         None => "was not made by loadgen-node submission".to_owned(),
     };
     let text = text.to_lowercase();
@@ -36,34 +39,35 @@ pub(super) fn compare<'n>(
     at.unknown_there(place, format!("{why}: {look}{missing}"));
 }
 
-/// Returns how a document differs from ours, in which [`FREE`] stands for what the submitter has written.
-fn difference(ours: &str, text: &str) -> Option<String> {
-    if fits(ours, text) {
-        return None;
-    }
+/// Returns how a document differs from ours.
+fn difference(ours: &str, text: &str) -> String {
     let only_in = |one: &str, other: &str| -> Vec<String> {
-        let is_said = |line: &&str| !line.trim().is_empty() && !line.contains(FREE);
-        let lines = one.lines().filter(is_said);
-        let mut lines: Vec<_> =
-            lines.filter(|line| !other.lines().any(|same| same == *line)).collect();
+        let others: BTreeSet<_> = other.lines().collect();
+        let is_said = |line: &&str| !line.trim().is_empty() && !line.contains(FREE_SIGN);
+        let lines = one.lines().filter(is_said).filter(|line| !others.contains(line));
+        let mut lines: Vec<_> = lines.map(|line| format!("`{}`", line.trim())).collect();
         // Of a drawing, its words come first.
         lines.sort_by_key(|line| !line.contains("</text>"));
-        lines.iter().map(|line| format!("`{}`", line.trim())).collect()
+        lines
     };
     let missing = only_in(ours, text);
     // A line more may be one of the submitter's.
     let surplus = if ours.contains(FREE) { Vec::new() } else { only_in(text, ours) };
     let mut found = String::from("is not what loadgen-node submission makes of these runs");
+    if missing.is_empty() && surplus.is_empty() {
+        found += "; lines were added, moved or repeated";
+    }
     for (what, lines) in [("missing", missing), ("not of the runs", surplus)] {
         if !lines.is_empty() {
             found += &format!("; {what}: {}", listed(&lines));
         }
     }
-    Some(found + "; make the submission again, or remove its line `Made by loadgen-node`")
+    found + "; make the submission again, or remove its line `Made by loadgen-node`"
 }
 
-/// Returns true if a document is ours, but for what the submitter has written.
+/// Returns true if a document is ours, but for what the submitter has written in place of [`FREE`].
 fn fits(ours: &str, text: &str) -> bool {
+    let (ours, text) = (ours.trim_end(), text.trim_end());
     let parts: Vec<_> = ours.split(FREE).collect();
     let [first, middle @ .., last] = parts.as_slice() else { return ours == text };
     let Some(mut rest) = text.strip_prefix(first) else { return false };
@@ -77,6 +81,7 @@ fn fits(ours: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{facts::files::sha256_of, fixture::submission_tree, tree::documents};
 
     #[test]
     fn what_a_submitter_has_written_may_be_anything() {
@@ -87,11 +92,30 @@ mod tests {
             ("# B\n\nyes\n\n| a |\n\nno\n", false),
             ("# A\n\nyes\n\n| a |\n", false),
         ] {
-            assert_eq!(difference(&ours, text).is_none(), is_ours, "{text}");
+            assert_eq!(fits(&ours, text), is_ours, "{text}");
         }
-        let moved = difference("a\nb\n", "b\na\n").unwrap();
-        assert!(!moved.contains("missing"), "{moved}");
-        let other = difference("a\nb\n", "a\nc\n").unwrap();
+        let moved = difference("a\nb\n", "b\na\n");
+        assert!(moved.contains("; lines were added, moved or repeated; "), "{moved}");
+        let other = difference("a\nb\n", "a\nc\n");
         assert!(other.contains("; missing: `b`; not of the runs: `c`; "), "{other}");
+    }
+
+    /// SHA-256 of the documents of a submission in this form.
+    const OF_FORM: &str = "cd351a172e3bf42d453817291188ed22a3662a78a3e74b6a56b2ce282f133bc0";
+
+    #[test]
+    fn documents_that_look_otherwise_have_another_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = submission_tree(folder.path(), "network", "v5.0");
+        let names = [
+            documents::DIAGRAM,
+            documents::DIAGRAM_TEXT,
+            documents::ARCHITECTURE,
+            documents::BANDWIDTH,
+        ];
+        let path = |name| root.join("network/acme/documentation").join(name);
+        let texts = names.map(|name| std::fs::read_to_string(path(name)).unwrap());
+        let here = sha256_of(texts.concat());
+        assert_eq!(here, OF_FORM, "raise FORM in submission/papers.rs, and write this digest");
     }
 }

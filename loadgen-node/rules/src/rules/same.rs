@@ -121,8 +121,8 @@ pub(super) fn is_same(one: f64, other: f64) -> bool {
     (one - other).abs() <= one.abs().max(other.abs()) * DIGITS
 }
 
-/// Finds records that state another value for what an earlier record states, such as a version for the same sources. `of` returns what
-/// it is the value of, and the value.
+/// Finds records whose value differs from that of an earlier record with the same key, such as the version of the same sources. `of`
+/// returns key and value.
 pub(super) fn one_value(
     subject: &Subject,
     what: &str,

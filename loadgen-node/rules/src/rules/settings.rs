@@ -1,5 +1,6 @@
 //! LoadGen's settings, as its log, the record and `user.conf` have them (N2, N32, N34).
 
+use super::same::is_same;
 use crate::{
     Rule,
     book::Seeds,
@@ -11,9 +12,6 @@ use crate::{
     record::RunResult,
     subject::{Entry, Findings, Kind, Run, Subject},
 };
-
-/// LoadGen logs numbers with six digits.
-const DIGITS: f64 = 1e-5;
 
 /// Settings that every record has.
 const ALWAYS: [&str; 4] =
@@ -57,11 +55,7 @@ fn other_settings<'d>(
         let said = record.test_settings.get(name);
         let what = match said {
             None if ALWAYS.contains(&name) => "nothing".to_owned(),
-            Some(said)
-                if !is_bound
-                    && !number(said)
-                        .is_some_and(|said| (said - logged).abs() <= logged.abs() * DIGITS) =>
-            {
+            Some(said) if !is_bound && !number(said).is_some_and(|said| is_same(said, logged)) => {
                 said.clone()
             }
             _ => continue,
@@ -96,7 +90,7 @@ pub(super) fn wrong_switches(
 /// What a compliance test's audit.config may have set.
 const OF_TESTS: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
 
-/// Finds what differs from the settings of the runs of some kinds. What differs from the performance run's is not found again of a
+/// Finds what differs from the settings of the runs of some kinds. What differs from the performance run's is not reported again for a
 /// test.
 pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };

@@ -11,7 +11,6 @@ pub(crate) mod topology;
 pub(crate) mod unusable;
 
 use std::{
-    cell::OnceCell,
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -190,8 +189,6 @@ pub(crate) struct Run {
     pub(crate) record: Option<Result<Box<RunResult>, Unusable>>,
     /// Its logs; none where no logs are asked for and none are there.
     pub(crate) logs: Option<Logs>,
-    /// Its accuracy log, read when a rule asks for it.
-    pub(crate) answers: OnceCell<Option<Readable>>,
 }
 
 impl Run {
@@ -261,25 +258,17 @@ impl Subject<'_> {
         self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
     }
 
-    /// Returns the accuracy log of a run whose record may be judged by it: in a tree that of a test lies beside its logs.
-    pub(crate) fn answers<'r>(&self, entry: &Entry, run: &'r Run) -> Option<&'r Readable> {
-        let read = || {
-            run.logs.as_ref()?;
-            let folder = match (&self.tree, &entry.tree, run.kind) {
-                (Some(tree), Some(place), Kind::Test(test)) => {
-                    tree.path(&place.compliance_accuracy(test.name()))
-                }
-                _ => run.folder.clone(),
-            };
-            let log = readable(&folder.join(ACCURACY_LOG));
-            (!log.entries.is_empty()).then_some(log)
+    /// Reads the accuracy log of a run whose record may be judged by it: in a tree that of a test lies beside its logs.
+    pub(crate) fn answers(&self, entry: &Entry, run: &Run) -> Option<Readable> {
+        run.logs.as_ref()?;
+        let folder = match (&self.tree, &entry.tree, run.kind) {
+            (Some(tree), Some(place), Kind::Test(test)) => {
+                tree.path(&place.compliance_accuracy(test.name()))
+            }
+            _ => run.folder.clone(),
         };
-        run.answers.get_or_init(read).as_ref()
-    }
-
-    /// Returns all accuracy logs that may be judged by.
-    pub(crate) fn all_answers(&self) -> impl Iterator<Item = (&Entry<'_>, &Run, &Readable)> {
-        self.runs().filter_map(|(entry, run)| Some((entry, run, self.answers(entry, run)?)))
+        let log = readable(&folder.join(ACCURACY_LOG));
+        (!log.entries.is_empty()).then_some(log)
     }
 
     /// Returns the nodes that share a machine in a run, with the place of the record that says so.

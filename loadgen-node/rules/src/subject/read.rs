@@ -2,7 +2,6 @@
 
 use netdiv_words::Mode;
 use std::{
-    cell::OnceCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
@@ -107,7 +106,6 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         record_place: RunResult::FILE.into(),
         record,
         logs: Some(logs),
-        answers: OnceCell::new(),
     };
     let mut entry = Entry {
         place: String::new(),
@@ -242,7 +240,6 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         let path = tree.path(&folder);
         Run {
             logs: Some(Logs::read(&path)),
-            answers: OnceCell::new(),
 
             kind,
             place: folder,
@@ -264,7 +261,6 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
             record_place: digests,
             record: Some(record),
             logs: None,
-            answers: OnceCell::new(),
         });
     }
     for test in [Test::Test01, Test::Test04, Test::Test06] {

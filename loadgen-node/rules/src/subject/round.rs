@@ -1,4 +1,4 @@
-//! The round that a submission is judged by, and what tells it; of N35 that its layout and its records are of that round.
+//! The round that a submission is judged by, and what tells it.
 
 use std::collections::BTreeMap;
 

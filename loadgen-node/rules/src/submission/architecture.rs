@@ -33,8 +33,7 @@ pub(super) fn diagram_text(
     text += &interfaces(cluster);
     if !topology.switches.is_empty() {
         text += "\n## Switches\n\n";
-        let described = topology.switches.iter().filter(|switch| switch.is_described());
-        let rows = described.map(|switch| {
+        let rows = topology.switches.iter().map(|switch| {
             let Switch { name, model, ports, speed } = switch;
             [name.clone(), model.clone(), ports.to_string(), speed.clone()]
         });

@@ -34,7 +34,7 @@ pub(crate) fn bandwidth(system: &str, mut results: Vec<Measured<'_>>) -> String 
     for result in &results {
         text += &format!("\n## {}\n\n{}", result.name, one(result));
     }
-    marked(&text)
+    marked(text)
 }
 
 fn one(result: &Measured<'_>) -> String {

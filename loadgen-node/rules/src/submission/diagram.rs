@@ -75,10 +75,8 @@ fn devices(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_>]) -> Vec<
     devices.extend(topology.switches.iter().map(|switch| {
         let column = levels.get(&switch.name).copied().unwrap_or(1);
         let Switch { name, model, ports, speed } = switch;
-        let mut lines = vec![format!("switch {name}")];
-        if switch.is_described() {
-            lines.extend([model.clone(), format!("{ports} ports, {speed}")]);
-        }
+        let lines =
+            vec![format!("switch {name}"), model.clone(), format!("{ports} ports, {speed}")];
         let ports = cables.iter().flat_map(|cable| &cable.ends);
         let ports = ports.filter(|end| end.device == *name);
         let ports = ports.map(|end| (end.port.clone(), format!("port {}", end.port)));

@@ -7,25 +7,39 @@ use super::{
 };
 use crate::{record::RunResult, tree::documents};
 
-/// The mark of a document that the runs make, up to the version of the program.
-pub(crate) const MARK: &str = "<!-- Made by loadgen-node ";
+/// The form of the documents that the runs make. Raise it with every change of what they look like: documents of another form are for
+/// people to judge.
+pub(crate) const FORM: u32 = 1;
 
-/// Stands for a text of the submitter's in a document that a check makes.
-pub(crate) const FREE: &str = "\u{fffc}";
+/// Stands for a text of the submitter's in a document that a check makes: the end of a line in it keeps any other text from being
+/// the same.
+pub(crate) const FREE: &str = "\u{fffc}\n\u{fffc}";
+pub(crate) const FREE_SIGN: char = '\u{fffc}';
 
-/// Returns a document with the mark: below the title of a drawing, or the heading of a text.
-pub(crate) fn marked(text: &str) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let mark =
-        format!("{MARK}{version} of the runs. Whoever changes this file removes this line. -->\n");
-    let (below, end) = if text.starts_with('<') { ("</title>\n", "") } else { ("\n\n", "\n") };
-    text.replacen(below, &format!("{below}{mark}{end}"), 1)
+const MARK: [&str; 2] = [
+    "<!-- Made by loadgen-node of the runs, form ",
+    ". Whoever changes this file removes this line. -->",
+];
+
+/// Returns the place of the mark in a document: below the title of a drawing, or the heading of a text.
+fn place_of_mark(text: &str) -> Option<usize> {
+    let above = if text.starts_with('<') { "</title>\n" } else { "\n\n" };
+    Some(text.find(above)? + above.len())
 }
 
-/// Returns the version of the program that made a document; none for a document by another hand.
-pub(crate) fn maker(text: &str) -> Option<&str> {
-    let (_, made) = text.rsplit_once(MARK)?;
-    made.split_whitespace().next()
+/// Returns a document with the mark.
+pub(crate) fn marked(mut text: String) -> String {
+    let end = if text.starts_with('<') { "\n" } else { "\n\n" };
+    if let Some(place) = place_of_mark(&text) {
+        text.insert_str(place, &format!("{}{FORM}{}{end}", MARK[0], MARK[1]));
+    }
+    text
+}
+
+/// Returns the form of a document; none for a document by another hand.
+pub(crate) fn form(text: &str) -> Option<u32> {
+    let (_, below) = text.split_at(place_of_mark(text)?);
+    below.strip_prefix(MARK[0])?.split_once(MARK[1])?.0.parse().ok()
 }
 
 /// Each document's name and text; `texts` are the way from the network to the accelerators, and what shows its bandwidth.
@@ -42,7 +56,7 @@ pub(super) fn of(
         (documents::DIAGRAM_TEXT, architecture::diagram_text(system, cluster, topology, cables)),
         (documents::ARCHITECTURE, architecture::architecture(system, cluster, data_path, measured)),
     ]
-    .map(|(name, text)| (name, marked(&text)))
+    .map(|(name, text)| (name, marked(text)))
 }
 
 /// The same, of the machines that a run's record has.

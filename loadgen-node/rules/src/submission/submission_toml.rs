@@ -12,7 +12,12 @@ use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer as _};
 use strum::Display;
 
 use super::gap::Gap;
-use crate::{Division, Scenario, book::RoundName, facts::files};
+use crate::{
+    Division, Scenario,
+    book::RoundName,
+    derived::markdown::{UNKNOWN, on_one_line},
+    facts::files,
+};
 
 /// The file. Paths in it are relative to its folder.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -96,18 +101,13 @@ pub struct Switch {
     /// Its name in this file.
     pub name: String,
     /// Vendor and model.
+    #[serde(deserialize_with = "one_line")]
     pub model: String,
     /// Number of its ports.
     pub ports: u32,
     /// What a port can do, such as "400 Gb/s".
+    #[serde(deserialize_with = "one_line")]
     pub speed: String,
-}
-
-impl Switch {
-    /// Whether more is known of it than its name: a check that makes the drawing again may know no more.
-    pub(super) fn is_described(&self) -> bool {
-        self.ports > 0
-    }
 }
 
 /// A cable.
@@ -119,11 +119,24 @@ pub struct Link {
     /// The other end.
     pub to: String,
     /// What it is made of, such as "copper DAC" or "fiber".
+    #[serde(deserialize_with = "one_line")]
     pub media: String,
     /// What it carries, such as "100 Gb/s".
+    #[serde(deserialize_with = "one_line")]
     pub rate: String,
     /// Its length, such as "2 m".
+    #[serde(default, deserialize_with = "length")]
     pub length: Option<String>,
+}
+
+/// Reads a text without the ends of lines and the blanks that a table would lose.
+fn one_line<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    Ok(on_one_line(&String::deserialize(text)?))
+}
+
+/// Reads a length; none where the text says nothing.
+fn length<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
+    Ok(Some(one_line(text)?).filter(|text| !text.is_empty() && text != UNKNOWN))
 }
 
 /// How power was measured. The measurements are with the results.

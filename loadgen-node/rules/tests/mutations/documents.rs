@@ -1,4 +1,4 @@
-//! Documents that say what they must in other words, in another drawing, or with other links.
+//! Documents by another hand, with other words of the submitter, or with other links.
 
 use netdiv_rules::{Outcome, Rule};
 
@@ -84,6 +84,46 @@ fn the_submitters_own_words_are_free() {
     }
     let report = super::report(&tree);
     assert!(!report.failed(), "{}", report.text());
+    assert_eq!(report.outcome(Rule::N23), Outcome::Pass, "{}", report.text());
+}
+
+/// A checkout may change the ends of lines, and an editor the last one.
+#[test]
+fn ends_of_lines_may_be_of_any_kind() {
+    for path in [SVG, TEXT, ARCHITECTURE, BANDWIDTH] {
+        let tree = Tree::new();
+        tree.write(path, tree.read(path).replace('\n', "\r\n").trim_end());
+        let report = super::report(&tree);
+        for rule in [Rule::N23, Rule::N27, Rule::N28] {
+            assert_eq!(report.outcome(rule), Outcome::Pass, "{path}: {}", report.text());
+        }
+    }
+}
+
+/// A document of another form is for people to judge, and a mark at another place is none.
+#[test]
+fn the_mark_tells_the_form_where_it_stands() {
+    let mark = "<!-- Made by loadgen-node of the runs, form ";
+    let quoted = format!("{mark}9. Whoever changes this file removes this line. --></svg>");
+    for (path, from, to, outcome) in [
+        (TEXT, format!("{mark}1."), format!("{mark}2."), Outcome::CannotTell),
+        (SVG, "</svg>".into(), quoted, Outcome::Fail),
+    ] {
+        let tree = Tree::new();
+        tree.replace(path, &from, &to);
+        let report = super::report(&tree);
+        assert_eq!(report.outcome(Rule::N23), outcome, "{to}: {}", report.text());
+    }
+}
+
+/// A table of the submitter's own is not one of switches, and what is left open there may not be said elsewhere.
+#[test]
+fn the_submitters_tables_and_signs_are_words() {
+    let tree = Tree::new();
+    let words = "The LoadGen node and both nodes hang on one switch.";
+    let table = "| switch | model | ports | speed |\n|---|---|---|---|\n| leaf-1 | a | 2 | 1 Gb/s |\n\n\u{fffc}";
+    tree.replace(TEXT, words, table);
+    let report = super::report(&tree);
     assert_eq!(report.outcome(Rule::N23), Outcome::Pass, "{}", report.text());
 }
 

@@ -3,7 +3,7 @@
 use super::{DetailLog, moment::of_mark};
 use crate::Scenario;
 
-/// Maximum by which a clock around a test may exceed the test, beside some seconds: a run loads samples and writes logs, too.
+/// Maximum by which a clock around a test may exceed the test, as a share and in seconds: a run loads samples and writes logs, too.
 pub(crate) const AROUND: f64 = 0.05;
 pub(crate) const AROUND_SECONDS: f64 = 60.0;
 

@@ -9,8 +9,9 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    for (_, run, log) in subject.all_answers() {
-        for text in miscounted(run, log) {
+    for (entry, run) in subject.runs() {
+        let Some(log) = subject.answers(entry, run) else { continue };
+        for text in miscounted(run, &log) {
             let text = format!("{ACCURACY_LOG} {text}: submit the log as LoadGen wrote it");
             found.fail(&run.place, text);
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use netdiv_words::Mode;
 
 use crate::{
-    Rule, Scenario,
+    Scenario,
     official_log::DetailLog,
+    rules::n32::too_short,
     subject::{Findings, Subject},
 };
 
@@ -16,12 +17,14 @@ const CHANCE: f64 = 0.05;
 const DEVIATIONS: f64 = 8.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    for (_, run, detail) in subject.details() {
+    for (entry, run, detail) in subject.details() {
         if detail.repeated().next().is_some() {
             continue;
         }
-        let is_short = found.is_broken(Rule::N32, Some(&run.place));
-        let is_part = found.is_broken(Rule::N2, Some(&run.record_place));
+        // N32 finds a test that is too short, and N2 another number of samples.
+        let is_short = !too_short(subject, entry, run, detail).is_empty();
+        let total = detail.integer("qsl_reported_total_count");
+        let is_part = run.result().is_some_and(|record| total != Some(record.dataset_samples));
         let mut at = found.at(&run.place);
         let measures = run.measures() && detail.mode() == Some(Mode::Performance);
         if let Some(scenario) = detail.scenario().filter(|_| measures) {

@@ -6,7 +6,6 @@ use crate::{
     subject::{Entry, Findings, Subject},
 };
 
-/// Every system has, of each benchmark, the scenarios that the suite requires.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "that all required scenarios are there";
     if found.tree(subject, text).is_none() {
