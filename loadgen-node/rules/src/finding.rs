@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoEnumIterator as _;
 
-/// One of the 38 MUSTs of the Network division, as docs/RULES.md numbers them.
+/// A MUST of the Network division, by its number in docs/RULES.md.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
     strum::Display, strum::EnumIter,

@@ -66,10 +66,10 @@ pub(crate) fn block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// Stands for what is not known.
+/// The text for a value that is not known.
 pub(crate) const UNKNOWN: &str = "not known";
 
-/// What is known, or [`UNKNOWN`].
+/// Returns the text of a known value, or [`UNKNOWN`].
 pub(crate) fn known<T: ToString>(value: &Option<T>) -> String {
     value.as_ref().map_or_else(|| UNKNOWN.into(), ToString::to_string)
 }

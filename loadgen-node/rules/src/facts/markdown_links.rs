@@ -45,7 +45,7 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
     }
     found.retain(|range| !range.is_empty());
     found.sort_by_key(|range| range.start);
-    // One inside another is a part of it.
+    // A target inside another is a part of it.
     let mut end = 0;
     found.retain(|range| {
         range.start >= end && {

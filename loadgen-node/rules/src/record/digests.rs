@@ -1,4 +1,4 @@
-//! What a run with digests compared.
+//! Results of a run with digests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

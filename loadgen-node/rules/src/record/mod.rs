@@ -248,11 +248,6 @@ impl RunResult {
         nodes.filter_map(|node| Some((node, node.tokens.as_ref()?)))
     }
 
-    /// Returns a setting of LoadGen that was asked for.
-    pub(crate) fn setting(&self, name: &str) -> Option<String> {
-        self.test_settings.get(name).cloned()
-    }
-
     /// Returns true if the bytes that it counts can be compared with the answers in LoadGen's log.
     pub(crate) fn has_comparable_answers(&self) -> bool {
         self.verdict != Verdict::Failed

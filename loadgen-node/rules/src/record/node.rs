@@ -1,4 +1,4 @@
-//! What a record says of one SUT node.
+//! The record of a SUT node.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use netdiv_contract::encoding::Encoding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One SUT node.
+/// A SUT node in a record.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
@@ -32,7 +32,7 @@ pub struct Node {
     pub acknowledged: u64,
     /// Samples that it answered.
     pub answered: u64,
-    /// Why it was lost, where the run went on without it (`--on-node-loss redispatch`).
+    /// The reason for its loss, if the run continued without it (`--on-node-loss redispatch`).
     #[serde(default)]
     pub lost: Option<String>,
     /// Samples that were given to it and then, as it was lost, to other nodes.
@@ -44,7 +44,7 @@ pub struct Node {
     pub bytes_sent: u64,
     /// Response bytes received from it, as encoded.
     pub bytes_received: u64,
-    /// How its responses were encoded, as they came.
+    /// Encodings of its responses.
     #[serde(default)]
     pub response_encodings: Vec<Encoding>,
     /// Tokens of prompts that its serving engine did not compute, because it had them from other prompts; 0 where it does not say.
@@ -54,9 +54,9 @@ pub struct Node {
     pub batches: BTreeMap<u32, u64>,
     /// From IssueQuery to completion, in nanoseconds.
     pub latency_ns: Distribution,
-    /// Where that time went.
+    /// The stages of that time.
     pub stages_ns: StageTimes,
-    /// How long the tokens of its answers took, where LoadGen counts them.
+    /// Numbers and times of its tokens, if LoadGen counts tokens.
     #[serde(default)]
     pub tokens: Option<Tokens>,
 }
@@ -97,7 +97,7 @@ pub struct Tokens {
     pub decode_ns: Distribution,
 }
 
-/// Where the time of samples went, in nanoseconds.
+/// The time of samples by stage, in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageTimes {

@@ -1,4 +1,4 @@
-//! What the description of a system says of its machines, runs and links, held against these (N6, N36).
+//! Compares the description of a system with its machines, runs and links (N6, N36).
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,7 @@ pub(super) fn proven<'s>(
     proven
 }
 
-/// Why digests show nothing of the result: they must be of enough samples.
+/// Returns why digests prove nothing: a proof takes enough samples.
 fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
     let benchmark = entry.benchmark?;
     let least = benchmark.dataset_samples.min(MANY);
@@ -71,7 +71,7 @@ fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
     })
 }
 
-/// What is not the same at both ends.
+/// Returns how the two ends differ.
 pub(super) fn differences(what: &str, tally: &Comparison) -> Option<String> {
     match (tally.differences, &tally.sha256) {
         (0, Some(_)) => None,

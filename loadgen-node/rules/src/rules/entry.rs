@@ -1,4 +1,4 @@
-//! What is said of each rule.
+//! The entry of a rule in the registry.
 
 use super::same::{self, Same};
 use crate::{

@@ -1,4 +1,4 @@
-//! What `submission` would write about the machines of a tree: held against the documents that are there.
+//! Makes the documents about machines and bandwidth again, as `submission` makes them of the runs in a tree.
 
 use crate::{
     Scenario,
@@ -54,11 +54,12 @@ pub(super) struct Texts<'p> {
 }
 
 impl<'p> Texts<'p> {
-    /// Returns those of a document among all that the runs make.
-    pub(super) fn of(subject: &Subject, papers: &'p [(&str, String)], name: &str) -> Self {
+    /// Returns those of a document about the machines.
+    pub(super) fn of(subject: &'p Subject, tree: &Tree, name: &str) -> Self {
+        let papers = subject.papers.get_or_init(|| papers(subject, tree, [papers::FREE; 2]));
         let texts = papers.iter().filter(|(paper, _)| *paper == name).map(|(_, text)| &text[..]);
-        let performance = subject.runs().filter(|(_, run)| run.kind == Kind::Performance);
-        let are_all = performance.into_iter().all(|(_, run)| run.result().is_some());
+        let mut performance = subject.runs().filter(|(_, run)| run.kind == Kind::Performance);
+        let are_all = performance.all(|(_, run)| run.result().is_some());
         Self { texts: texts.collect(), are_all }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! - `description`: the description of a system against its runs and links
 //! - `digests`: runs that compared every byte
-//! - `entry`: what is said of each rule
+//! - `entry`: the entry of a rule in the registry
 //! - `made_again`: the documents that `submission` makes, made again of a tree
 //! - `purposes`: runs that serve two purposes
 //! - `regenerated`: a document beside the one that is made again

@@ -43,7 +43,7 @@ const SAME: [Same; 2] = [
     Same::Logged {
         key: "qsl_reported_total_count",
         log: same::integer,
-        record: |_, record| Some(record.dataset_samples.to_string()),
+        record: |_, record, _| Some(record.dataset_samples.to_string()),
     },
     Same::InEffect {
         effective: "target_latency_ns",
@@ -93,7 +93,7 @@ fn ends_otherwise(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     machines.filter_map(why).collect()
 }
 
-/// What a benchmark asks of the tokens.
+/// Returns how tokens differ from what a benchmark asks.
 fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     for (setting, kind) in [

@@ -30,7 +30,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 const SAME: [Same; 1] = [Same::Logged {
     key: "loadgen_version",
     log: same::text,
-    record: |_, record| Some(record.versions.loadgen.clone()),
+    record: |_, record, _| Some(record.versions.loadgen.clone()),
 }];
 
 const CONF_HEADER: &str = "/mlperf_conf.h";

@@ -108,7 +108,7 @@ fn translated(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// What the LoadGen node called is not itself, whatever the evidence says.
+/// Returns the nodes that the LoadGen node reached at a loopback or an unspecified address.
 fn on_the_loadgen_node(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
     let is_local =
         |node: &&Node| ip(&node.address).is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());

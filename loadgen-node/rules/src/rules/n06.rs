@@ -77,6 +77,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the fields of the network in systems/*.json";
     found.tree(subject, text);
     for system in &subject.systems {
+        found.at(&system.place).fail_each(topologies(system));
         let mut at = found.at(&system.place);
         filled(system, &mut at);
         for seen in seen.iter().filter(|seen| seen.system == Some(system.name.as_str())) {
@@ -84,11 +85,6 @@ fn judge(subject: &Subject, found: &mut Findings) {
             rate(system, seen, &mut at);
         }
         at.or_pass("the fields of the network are filled in and agree with the runs");
-    }
-    for system in &subject.systems {
-        if let Some(text) = topologies(system) {
-            found.fail(&system.place, text);
-        }
     }
     description::compare(subject, Rule::N6, found);
     found.records(subject, other_tls);

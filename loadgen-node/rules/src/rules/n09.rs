@@ -49,7 +49,7 @@ fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
     }
 }
 
-/// How many samples LoadGen issued, by its log.
+/// Returns the number of samples that LoadGen issued, by its log.
 fn logged_samples(run: &Run) -> Option<u64> {
     let detail = run.detail()?;
     if detail.mode() == Some(Mode::Submission) {

@@ -22,7 +22,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 const SAME: [Same; 1] = [Same::Logged {
     key: "get_sut_name_duration_ns",
     log: same::integer,
-    record: |_, record| {
+    record: |_, record, _| {
         let nanoseconds = record.get_sut_name_duration_ns;
         Some(nanoseconds.map_or_else(|| "nothing".into(), |ns| ns.to_string()))
     },

@@ -29,8 +29,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the sources of the Query Dispatch Library";
-    let Some(tree) = found.tree(subject, text) else { return };
-    if !subject.is_foreign() {
+    if let Some(tree) = found.own_tree(subject, text) {
         sources(subject, tree, found);
     }
 }

@@ -27,10 +27,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the description of the wire";
-    let Some(tree) = found.tree(subject, text) else { return };
-    if subject.is_foreign() {
-        return;
-    }
+    let Some(tree) = found.own_tree(subject, text) else { return };
     let mut at = found.at(tree.home.document(documents::PROTOCOL));
     let Some(text) = tree.document(documents::PROTOCOL) else {
         return at.fail("is missing or empty: say field by field what is sent for a query");

@@ -118,7 +118,7 @@ fn supplied(who: &str, machine: &Machine) -> Vec<String> {
     strangers.map(text).collect()
 }
 
-/// What is wrong with the settings in a machine's evidence. `announced` is the digest by which a node said, before the
+/// Returns the faults of the settings in a machine's evidence. `announced` is the digest by which a node said, before the
 /// run, what settings it answers with.
 fn wrong_settings(machine: &Machine, announced: Option<&str>) -> Vec<String> {
     let mut wrong = Vec::new();

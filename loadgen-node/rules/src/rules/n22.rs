@@ -36,9 +36,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         let machines = evidence.flat_map(|evidence| evidence.machines());
         machines.flat_map(|(name, machine)| misnamed(name, machine))
     });
-    if let Some(tree) = found.tree(subject, "switches, diagram and architecture")
-        && !subject.is_foreign()
-    {
+    if let Some(tree) = found.own_tree(subject, "switches, diagram and architecture") {
         switches(subject, tree, found);
     }
     of_runs(subject, found);

@@ -2,15 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    RuleEntry,
-    made_again::{Texts, papers},
-    regenerated,
-};
+use super::{RuleEntry, made_again::Texts, regenerated};
 use crate::{
     Rule,
     subject::{Findings, Subject, Tree, topology},
-    submission::papers::FREE,
     tree::documents,
 };
 
@@ -30,10 +25,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let text = "switches, diagram and architecture";
-    let Some(tree) = found.tree(subject, text) else { return };
-    if subject.is_foreign() {
-        return;
-    }
+    let Some(tree) = found.own_tree(subject, text) else { return };
     let mut switches = BTreeSet::new();
     for system in &subject.systems {
         // N22 says of a text that is no list of links.
@@ -50,7 +42,6 @@ fn judge(subject: &Subject, found: &mut Findings) {
 
 fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &mut Findings) {
     let ports = topology::ports(subject.records());
-    let papers = papers(subject, tree, [FREE; 2]);
     let names: BTreeSet<_> =
         ports.iter().flat_map(|(device, port)| [device, port]).chain(switches).collect();
     let names = || names.iter().map(|name| name.as_str());
@@ -59,7 +50,7 @@ fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &
     match tree.document(documents::DIAGRAM) {
         None => at.fail("is missing or empty: draw how the machines are connected"),
         Some(svg) => {
-            let ours = Texts::of(subject, &papers, documents::DIAGRAM);
+            let ours = Texts::of(subject, tree, documents::DIAGRAM);
             regenerated::compare(&mut at, &place, &svg, &ours, names());
         }
     }
@@ -67,7 +58,7 @@ fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &
     match tree.document(documents::DIAGRAM_TEXT) {
         None => at.fail_there(place, "is missing or empty: explain the diagram"),
         Some(text) => {
-            let ours = Texts::of(subject, &papers, documents::DIAGRAM_TEXT);
+            let ours = Texts::of(subject, tree, documents::DIAGRAM_TEXT);
             regenerated::compare(&mut at, &place, &text, &ours, names());
         }
     }

@@ -69,10 +69,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 
 fn document(subject: &Subject, found: &mut Findings) {
     let text = "the report on the bandwidth";
-    let Some(tree) = found.tree(subject, text) else { return };
-    if subject.is_foreign() {
-        return;
-    }
+    let Some(tree) = found.own_tree(subject, text) else { return };
     let place = tree.home.document(documents::BANDWIDTH);
     let mut at = found.at(&place);
     let Some(text) = tree.document(documents::BANDWIDTH) else {

@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    RuleEntry,
-    made_again::{Texts, papers},
-    regenerated,
-};
+use super::{RuleEntry, made_again::Texts, regenerated};
 use crate::{
     Rule,
     facts::rate::bits_per_second,
     subject::{Findings, Subject, topology},
-    submission::papers::FREE,
     tree::documents,
 };
 
@@ -32,10 +27,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let text = "switches, diagram and architecture";
-    let Some(tree) = found.tree(subject, text) else { return };
-    if subject.is_foreign() {
-        return;
-    }
+    let Some(tree) = found.own_tree(subject, text) else { return };
     let place = tree.home.document(documents::ARCHITECTURE);
     let mut at = found.at(&place);
     let Some(text) = tree.document(documents::ARCHITECTURE) else {
@@ -45,9 +37,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
         );
     };
     let ports = topology::ports(subject.records());
-    let papers = papers(subject, tree, [FREE; 2]);
     let names: BTreeSet<_> = ports.iter().flat_map(|(device, port)| [&device[..], port]).collect();
-    let ours = Texts::of(subject, &papers, documents::ARCHITECTURE);
+    let ours = Texts::of(subject, tree, documents::ARCHITECTURE);
     regenerated::compare(&mut at, &place, &text, &ours, names);
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
         at.fail("gives no bandwidth, such as `100 Gb/s`");

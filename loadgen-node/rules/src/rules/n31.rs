@@ -22,19 +22,19 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 const SAME: [Same; 9] = [
-    logged("requested_qsl_rng_seed", |_, record| record.setting("qsl_rng_seed")),
-    logged("effective_qsl_rng_seed", |_, record| record.setting("qsl_rng_seed")),
-    logged("requested_sample_index_rng_seed", |_, record| record.setting("sample_index_rng_seed")),
-    logged("effective_sample_index_rng_seed", |_, record| record.setting("sample_index_rng_seed")),
-    logged("requested_schedule_rng_seed", |_, record| record.setting("schedule_rng_seed")),
-    logged("effective_schedule_rng_seed", |_, record| record.setting("schedule_rng_seed")),
+    logged("requested_qsl_rng_seed"),
+    logged("effective_qsl_rng_seed"),
+    logged("requested_sample_index_rng_seed"),
+    logged("effective_sample_index_rng_seed"),
+    logged("requested_schedule_rng_seed"),
+    logged("effective_schedule_rng_seed"),
     Same::as_requested("qsl_rng_seed"),
     Same::as_requested("sample_index_rng_seed"),
     Same::as_requested("schedule_rng_seed"),
 ];
 
-const fn logged(key: &'static str, record: same::OfRecord) -> Same {
-    Same::Logged { key, log: same::integer, record }
+const fn logged(key: &'static str) -> Same {
+    Same::Logged { key, log: same::integer, record: same::setting }
 }
 
 fn judge(subject: &Subject, found: &mut Findings) {

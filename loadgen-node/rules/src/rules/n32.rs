@@ -42,12 +42,12 @@ const SAME: [Same; 24] = [
     Same::Logged {
         key: "effective_scenario",
         log: |detail, key| Some(detail.text(key).and_then(Scenario::of_official_name)?.to_string()),
-        record: |_, record| Some(record.scenario.to_string()),
+        record: |_, record, _| Some(record.scenario.to_string()),
     },
     Same::Logged {
         key: "effective_test_mode",
         log: same::text,
-        record: |_, record| Some(record.mode.official_name().into()),
+        record: |_, record, _| Some(record.mode.official_name().into()),
     },
     Same::Logged { key: "requested_min_duration_ms", log: same::integer, record: duration },
     Same::Logged { key: "effective_min_duration_ms", log: same::integer, record: duration },
@@ -82,8 +82,8 @@ const SAME: [Same; 24] = [
 ];
 
 /// The duration that the record asked for. TEST06's audit.config sets another one.
-fn duration(run: &Run, record: &RunResult) -> Option<String> {
-    record.setting("min_duration_ms").filter(|_| !run.is_token_test())
+fn duration(run: &Run, record: &RunResult, key: &str) -> Option<String> {
+    same::setting(run, record, key).filter(|_| !run.is_token_test())
 }
 
 const fn in_server(effective: &'static str, requested: &'static str) -> Same {
@@ -102,8 +102,6 @@ fn judge(subject: &Subject, found: &mut Findings) {
     settings::requested(subject, false, found);
     for (entry, run, detail) in subject.details() {
         found.at(&run.place).fail_each(too_short(subject, entry, run, detail));
-    }
-    for (entry, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
         at.fail_each(inferred(subject, entry, detail));
         match entry.benchmark {
@@ -180,7 +178,7 @@ fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
         let is_same = said == &value
             || number(said)
                 .zip(number(&value))
-                .is_some_and(|(said, given)| same::is_same(said, given));
+                .is_some_and(|(said, given)| same::is_within(said, given));
         (!is_same)
             .then(|| format!("the run was given {field} {value}, and test_settings has {said}"))
     })
@@ -200,7 +198,7 @@ pub(super) fn too_short(
     too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()
 }
 
-/// What LoadGen's settings ask for is judged with them; this is what was measured.
+/// Returns the finding about a test that took less time than the minimum, as LoadGen measured it. Its settings are judged apart.
 fn too_little_time(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
     let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
     let least = limits.min_duration_ms;

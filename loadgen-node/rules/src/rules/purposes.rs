@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use netdiv_words::Mode;
 
 use crate::{
-    facts::files,
     subject::{Entry, Findings, Kind, Run, Subject, set_aside::may_stand_for},
-    tree::{DETAIL, Place},
+    tree::Place,
 };
 
 /// Finds runs that serve two purposes: of compliance tests, or of the others.
@@ -16,9 +15,9 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
     if subject.tree.is_none() {
         return;
     }
-    let mut known: BTreeMap<String, Vec<(&Entry, &Run)>> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Vec<(&Entry, &Run)>> = BTreeMap::new();
     for (entry, run) in subject.runs().filter(|(_, run)| !has_unusable_log(run)) {
-        let Some(hash) = detail_sha256(run) else { continue };
+        let Some(hash) = run.detail_sha256() else { continue };
         let others = known.entry(hash).or_default();
         let is_allowed = |of: &Entry, other: &Run| {
             (std::ptr::eq(of, entry) && is_both(other, run))
@@ -69,14 +68,6 @@ fn are_two_targets(one: &Entry, other: &Entry) -> bool {
 /// A log that is set aside has a finding of its own.
 fn has_unusable_log(run: &Run) -> bool {
     run.logs.as_ref().is_some_and(|logs| logs.detail.is_err())
-}
-
-/// By the log itself, or by the record where only that is kept.
-fn detail_sha256(run: &Run) -> Option<String> {
-    match run.logs {
-        Some(_) => files::sha256(&run.folder.join(DETAIL)).ok(),
-        None => run.result()?.logs.get(DETAIL).cloned(),
-    }
 }
 
 /// The two halves of a run in mode `submission`.

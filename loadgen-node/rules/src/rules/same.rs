@@ -14,8 +14,8 @@ use crate::{
 /// LoadGen logs numbers with six digits.
 pub(super) const DIGITS: f64 = 1e-5;
 
-/// A text of a record, as the log has it; `None` where the two are not compared.
-pub(super) type OfRecord = fn(&Run, &RunResult) -> Option<String>;
+/// Returns a text of a record, as the log has it under a key; `None` where the two are not compared.
+pub(super) type OfRecord = fn(&Run, &RunResult, &str) -> Option<String>;
 
 /// A fact of a run that two places state. A rule lists those that it is about.
 pub(super) enum Same {
@@ -38,7 +38,7 @@ impl Same {
         match self {
             Self::Logged { key, log, record } => {
                 let logged = run.detail().and_then(|detail| log(detail, key));
-                let recorded = run.result().and_then(|result| record(run, result));
+                let recorded = run.result().and_then(|result| record(run, result, key));
                 if let (Some(logged), Some(recorded)) = (logged, recorded)
                     && logged != recorded
                 {
@@ -110,15 +110,26 @@ pub(super) fn integer(detail: &DetailLog, key: &str) -> Option<String> {
     detail.integer(key).map(|number| number.to_string())
 }
 
+/// Returns the setting that the record asked for, by its key in the log: `requested_` or `effective_`, and its name.
+pub(super) fn setting(_: &Run, record: &RunResult, key: &str) -> Option<String> {
+    let (_, name) = key.split_once('_')?;
+    record.test_settings.get(name).cloned()
+}
+
 /// Returns a number of the log, where true is 1.
 pub(super) fn number(detail: &DetailLog, key: &str) -> Option<f64> {
     let value = detail.value(key)?;
     value.as_f64().or_else(|| value.as_bool().map(f64::from))
 }
 
-/// Returns true if two numbers differ by no more than the digits that are logged.
+/// Returns true if a number equals a logged one within the logged digits.
+pub(super) fn is_within(number: f64, logged: f64) -> bool {
+    (number - logged).abs() <= logged.abs() * DIGITS
+}
+
+/// Returns true if two numbers are equal within the logged digits of either.
 pub(super) fn is_same(one: f64, other: f64) -> bool {
-    (one - other).abs() <= one.abs().max(other.abs()) * DIGITS
+    is_within(one, other) || is_within(other, one)
 }
 
 /// Finds records whose value differs from that of an earlier record with the same key, such as the version of the same sources. `of`

@@ -1,4 +1,4 @@
-//! What the evidence says against a rule about the machines at both ends (N4, N5).
+//! Judges a rule about the machines at both ends by their evidence (N4, N5).
 
 use crate::{
     Grouped, Outcome, Rule,

@@ -1,6 +1,6 @@
 //! LoadGen's settings, as its log, the record and `user.conf` have them (N2, N32, N34).
 
-use super::same::is_same;
+use super::same::is_within;
 use crate::{
     Rule,
     book::Seeds,
@@ -32,7 +32,7 @@ pub(super) fn requested(subject: &Subject, is_of_tokens: bool, found: &mut Findi
     }
 }
 
-/// What LoadGen was asked for. An audit.config changes some of it after the record was filled.
+/// Returns the requested settings that log and record have otherwise. An audit.config changes some after the record is filled.
 fn other_settings<'d>(
     run: &Run,
     is_test: bool,
@@ -55,7 +55,9 @@ fn other_settings<'d>(
         let said = record.test_settings.get(name);
         let what = match said {
             None if ALWAYS.contains(&name) => "nothing".to_owned(),
-            Some(said) if !is_bound && !number(said).is_some_and(|said| is_same(said, logged)) => {
+            Some(said)
+                if !is_bound && !number(said).is_some_and(|said| is_within(said, logged)) =>
+            {
                 said.clone()
             }
             _ => continue,
@@ -68,7 +70,7 @@ fn other_settings<'d>(
     wrong
 }
 
-/// What the log of a run says against the switches of a rule.
+/// Returns the switches of a rule that are set wrongly, by the log of a run.
 pub(super) fn wrong_switches(
     rule: Rule,
     subject: &Subject,
@@ -87,7 +89,7 @@ pub(super) fn wrong_switches(
     switches.flat_map(|switch| switch.wrong_in(detail).collect::<Vec<_>>()).collect()
 }
 
-/// What a compliance test's audit.config may have set.
+/// Beginnings of settings that the audit.config of a compliance test may change.
 const OF_TESTS: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
 
 /// Finds what differs from the settings of the runs of some kinds. What differs from the performance run's is not reported again for a

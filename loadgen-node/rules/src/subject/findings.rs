@@ -35,8 +35,8 @@ impl AllFindings {
         }
     }
 
-    /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
-    /// rule; by rule, and what is broken first.
+    /// Returns findings of equal text as one, all passes of a rule as one, and at least one finding for each rule: by rule,
+    /// failures first.
     pub(crate) fn settled(self) -> Vec<Grouped> {
         let mut findings = Vec::new();
         for rule in Rule::all() {
@@ -55,7 +55,7 @@ impl AllFindings {
     }
 }
 
-/// What is found about a rule.
+/// The findings about a rule.
 pub(crate) struct Findings<'a> {
     rule: Rule,
     /// All that was found so far, also about other rules.
@@ -123,6 +123,11 @@ impl Findings<'_> {
             self.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
         }
         subject.tree.as_ref()
+    }
+
+    /// Returns the tree of a submission that netdiv made; `None` for one by another program, which such a rule does not judge.
+    pub(crate) fn own_tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
+        self.tree(subject, text).filter(|_| !subject.is_foreign())
     }
 
     /// The rules that are broken, in order.

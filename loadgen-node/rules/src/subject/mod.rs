@@ -11,6 +11,7 @@ pub(crate) mod topology;
 pub(crate) mod unusable;
 
 use std::{
+    cell::OnceCell,
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -33,7 +34,7 @@ use crate::{
         readable::{Readable, readable},
     },
     record::RunResult,
-    tree::{ACCURACY_LOG, Home, Place},
+    tree::{ACCURACY_LOG, DETAIL, Home, Place},
 };
 
 /// A run folder, or what one submitter hands in to one division.
@@ -53,6 +54,8 @@ pub(crate) struct Subject<'t> {
     /// Descriptions of others.
     pub(crate) idle_systems: Vec<String>,
     pub(crate) results: Vec<Entry<'t>>,
+    /// The documents about the machines with their names, as the runs make them; made when a rule asks for them.
+    pub(crate) papers: OnceCell<Vec<(&'static str, String)>>,
     /// True if the whole tree is checked, and this is the first submitter in it.
     pub(crate) is_first: bool,
     /// Submissions or runs whose networking must be the same (N37).
@@ -189,6 +192,8 @@ pub(crate) struct Run {
     pub(crate) record: Option<Result<Box<RunResult>, Unusable>>,
     /// Its logs; none where no logs are asked for and none are there.
     pub(crate) logs: Option<Logs>,
+    /// The SHA-256 of its detail log, read when a rule asks for it.
+    pub(crate) detail_sha256: OnceCell<Option<String>>,
 }
 
 impl Run {
@@ -205,6 +210,15 @@ impl Run {
     /// Whether neither its record nor its log is of a run that belongs here.
     pub(crate) fn is_set_aside(&self) -> bool {
         self.has_unusable_record() && self.detail().is_none()
+    }
+
+    /// Returns the SHA-256 of its detail log: of the log itself, or by the record where only that is kept.
+    pub(crate) fn detail_sha256(&self) -> Option<&str> {
+        let read = || match self.logs {
+            Some(_) => files::sha256(&self.folder.join(DETAIL)).ok(),
+            None => self.result()?.logs.get(DETAIL).cloned(),
+        };
+        self.detail_sha256.get_or_init(read).as_deref()
     }
 
     /// Its detail log.

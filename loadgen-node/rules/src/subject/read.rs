@@ -2,6 +2,7 @@
 
 use netdiv_words::Mode;
 use std::{
+    cell::OnceCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
@@ -23,7 +24,7 @@ use crate::{
     tree::{self, DETAIL, DIVISIONS, Home, INTERACTIVE, Layout, Place, list_homes},
 };
 
-/// Why nothing can be checked.
+/// An error that keeps a folder from being checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// There is no such folder.
@@ -106,6 +107,7 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         record_place: RunResult::FILE.into(),
         record,
         logs: Some(logs),
+        detail_sha256: OnceCell::new(),
     };
     let mut entry = Entry {
         place: String::new(),
@@ -128,6 +130,7 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         systems: Vec::new(),
         idle_systems: Vec::new(),
         results,
+        papers: OnceCell::new(),
         is_first: false,
         against: None,
     }
@@ -189,6 +192,7 @@ fn submission<'t>(
         systems,
         idle_systems,
         results,
+        papers: OnceCell::new(),
         is_first: false,
         against: None,
     })
@@ -240,7 +244,7 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         let path = tree.path(&folder);
         Run {
             logs: Some(Logs::read(&path)),
-
+            detail_sha256: OnceCell::new(),
             kind,
             place: folder,
             folder: path,
@@ -261,6 +265,7 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
             record_place: digests,
             record: Some(record),
             logs: None,
+            detail_sha256: OnceCell::new(),
         });
     }
     for test in [Test::Test01, Test::Test04, Test::Test06] {

@@ -42,7 +42,7 @@ fn why_it_is_open() {
     );
 }
 
-/// What nobody's program made is for people to look at; the names that are not in it are listed.
+/// People judge documents by another hand; the finding lists the names that are missing.
 #[test]
 fn documents_by_another_hand_are_for_people_to_judge() {
     let names = "node-a node-b loadgen ens1f0np0 leaf-1 100 Gb/s";
@@ -72,7 +72,7 @@ fn documents_by_another_hand_are_for_people_to_judge() {
     }
 }
 
-/// What the submitter writes may be anything.
+/// A check accepts any words of the submitter's own.
 #[test]
 fn the_submitters_own_words_are_free() {
     let tree = Tree::new();
@@ -100,7 +100,7 @@ fn ends_of_lines_may_be_of_any_kind() {
     }
 }
 
-/// A document of another form is for people to judge, and a mark at another place is none.
+/// People judge a document of another form; a mark counts at its place alone.
 #[test]
 fn the_mark_tells_the_form_where_it_stands() {
     let mark = "<!-- Made by loadgen-node of the runs, form ";

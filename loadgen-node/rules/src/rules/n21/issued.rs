@@ -1,4 +1,4 @@
-//! What LoadGen generated, issued and loaded fits together, by its own log.
+//! The numbers of queries and samples that LoadGen generated, issued and loaded agree.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a record counts and measures at its nodes fits together: batches and answers, and times in their order.
+//! The counts and times of each node in a record agree: batches with answers, and percentiles with each other.
 
 use crate::{
     record::Node,

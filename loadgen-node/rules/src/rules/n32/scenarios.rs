@@ -46,7 +46,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 struct Family<'t> {
     /// Whose scenarios are required.
     benchmark: &'t Benchmark,
-    /// Whether its interactive variant is enough in place of Server: to LoadGen both are that scenario.
+    /// True if its interactive variant may replace Server: both are that scenario to LoadGen.
     may_be_interactive: bool,
 }
 

@@ -22,9 +22,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 /// A sample that both logs show was answered alike, but for as many as the test itself has counted.
 fn test01(subject: &Subject, benchmark: &Benchmark, entry: &Entry, found: &mut Findings) {
     let of = |kind: Kind| subject.answers(entry, entry.run(kind)?);
-    let (Some(reference), Some(test)) = (of(Kind::Accuracy), of(Kind::Test(Test::Test01))) else {
-        return;
-    };
+    let Some(test) = of(Kind::Test(Test::Test01)) else { return };
+    let Some(reference) = of(Kind::Accuracy) else { return };
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
     let first = |entry: &ReadableEntry| first_number(benchmark, &entry.data).ok().flatten();
     let known: BTreeMap<_, _> =

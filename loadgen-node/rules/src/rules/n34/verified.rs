@@ -1,5 +1,5 @@
-//! What the verification of a compliance test wrote down is what the logs say. Where the logs of responses are
-//! truncated, its counts have to fit the runs.
+//! Compares the files that the verification of a compliance test wrote with the logs. If the logs of responses are truncated, its
+//! counts must fit the runs.
 
 use crate::{
     book::{Benchmark, Formats, Test},

@@ -1,4 +1,4 @@
-//! Which files each folder has.
+//! Files and folders that a submission must have, and may have.
 
 use std::collections::BTreeSet;
 

@@ -123,6 +123,7 @@ mod tests {
             systems: Vec::new(),
             idle_systems: Vec::new(),
             results: Vec::new(),
+            papers: std::cell::OnceCell::new(),
             is_first: false,
             against: None,
         };

@@ -106,8 +106,7 @@ fn types(text: &str) -> BTreeSet<String> {
     pieces(text).into_iter().filter_map(one).collect()
 }
 
-/// Whether a text about data types leaves out one that was used. Where what was used is not of a type, such as bytes, that
-/// cannot be told.
+/// Returns true if a text about data types lacks one that was used; false if nothing of a data type was used, such as bytes.
 fn leaves_out_types(stated: &str, used: &str) -> bool {
     !types(used).is_subset(&types(stated))
 }
