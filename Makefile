@@ -145,14 +145,14 @@ $(ENGINES)/made: $(addprefix tests/engines/,install.sh torch_without_cuda.py pyt
 MINUTES ?= 1
 # Named, so that build scripts are not instrumented.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-FUZZ_TARGETS := $(patsubst tests/fuzz/libfuzzer/src/bin/%.rs,%,$(wildcard tests/fuzz/libfuzzer/src/bin/*.rs))
+FUZZ_TARGETS := $(notdir $(wildcard tests/fuzz/corpus/*))
 fuzz:
 	cd tests/fuzz/libfuzzer && RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 		-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 		-Cllvm-args=-sanitizer-coverage-trace-compares" $(CARGO) build --release --target $(HOST) --target-dir $(abspath $(TARGET))/fuzz
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p $(TARGET)/fuzz/found/$$target; \
-		$(TARGET)/fuzz/$(HOST)/release/$$target -max_total_time=$$(($(MINUTES) * 60)) -max_len=16384 \
+		FUZZ_TARGET=$$target $(TARGET)/fuzz/$(HOST)/release/libfuzzer -max_total_time=$$(($(MINUTES) * 60)) -max_len=16384 \
 			-artifact_prefix=tests/fuzz/corpus/$$target/ $(TARGET)/fuzz/found/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
 

@@ -33,7 +33,7 @@ use crate::{
         args::Args,
         config::Config,
         engine_choice::{EngineChoice, EngineWord},
-        plugin_file::PluginFile,
+        plugin::PluginFile,
     },
 };
 

@@ -12,7 +12,7 @@ use crate::{
     evaluation::{Environment, Evaluation, check_options, evaluate, try_out},
     output::{self, say},
     record::{RunResult, Verdict},
-    recording::unchanged,
+    recording::read_unchanged,
     run::accuracy::{self, OfficialScript},
     settings::{TableArgs, usage},
 };
@@ -73,7 +73,7 @@ impl AccuracyArgs {
     }
 
     fn evaluate(&self, folder: &Path) -> Result<u8, RunError> {
-        let run = unchanged::read(folder, Mode::Accuracy)?;
+        let run = read_unchanged(folder, Mode::Accuracy)?;
         let log = whole(folder, &run)?;
         let table = self.table.read()?;
         let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));

@@ -18,7 +18,7 @@ use tracing::info;
 use crate::{
     RunArgs, RunError,
     output::{self, say},
-    recording::unchanged,
+    recording::read_unchanged,
     settings::{TableArgs, usage},
 };
 
@@ -49,8 +49,8 @@ pub(crate) struct AuditArgs {
 impl AuditArgs {
     /// Runs and verifies the tests. LoadGen is one per process, so each test is a process of its own.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let performance = unchanged::read(&self.performance, Mode::Performance)?;
-        let accuracy = unchanged::read(&self.accuracy, Mode::Accuracy)?;
+        let performance = read_unchanged(&self.performance, Mode::Performance)?;
+        let accuracy = read_unchanged(&self.accuracy, Mode::Accuracy)?;
         let of = |run: &RunResult| (run.benchmark.clone(), run.scenario);
         if of(&performance) != of(&accuracy) {
             return usage(format!(

@@ -5,7 +5,6 @@
 //! range, and a change counts when the ranges do not touch. A single value has no range and takes that of the other side;
 //! where both sides have one value, only a given tolerance decides.
 
-mod difference;
 mod fabric;
 mod figure;
 mod run;
@@ -13,10 +12,11 @@ mod side;
 mod subject;
 
 pub(crate) use self::{
-    difference::{Difference, differences},
     figure::{Change, Figure, Judgement, Spread, TOLERANCE, figures},
     side::Side,
 };
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -55,4 +55,36 @@ impl Comparison {
         let tolerance = tolerance.unwrap_or(TOLERANCE);
         Ok(Self { tolerance, sides, differences, figures, regression, unknown })
     }
+}
+
+/// A setting, a program or a part of a machine that differs between sides.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct Difference {
+    pub(crate) what: String,
+    /// Side by side; several where the runs of a side differ among themselves.
+    pub(crate) values: Vec<Vec<String>>,
+}
+
+/// What is said where a run does not say it.
+const ABSENT: &str = "–";
+
+/// All that differs, by name.
+fn differences(sides: &[Side]) -> Vec<Difference> {
+    let facts: Vec<Vec<_>> =
+        sides.iter().map(|side| side.subjects.iter().map(|one| &one.facts).collect()).collect();
+    let names: BTreeSet<_> = facts.iter().flatten().flat_map(|facts| facts.keys()).collect();
+    let of = |name: &String, runs: &[&BTreeMap<String, String>]| -> Vec<String> {
+        let value = |run: &&BTreeMap<String, String>| run.get(name).cloned();
+        let values = runs.iter().map(|run| value(run).unwrap_or_else(|| ABSENT.into()));
+        values.collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    let all = names.into_iter().map(|name| Difference {
+        what: name.clone(),
+        values: facts.iter().map(|runs| of(name, runs)).collect(),
+    });
+    all.filter(|difference| {
+        let first = difference.values.first();
+        difference.values.iter().any(|values| values.len() > 1 || Some(values) != first)
+    })
+    .collect()
 }

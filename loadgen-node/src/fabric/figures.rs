@@ -1,6 +1,8 @@
 //! Figures, as they are written to `fabric.json`.
 
 use netdiv_contract::probe;
+use netdiv_evidence::{Interface, System};
+use netdiv_qdl::NodeInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
@@ -26,6 +28,28 @@ pub(crate) struct Route {
     pub(crate) node_link: Option<Link>,
 }
 
+impl Route {
+    /// The way to a node, by a chosen interface where there is one. What cannot be read is `None`, never guessed.
+    pub(crate) fn to(node: &NodeInfo, interface: Option<&str>) -> Self {
+        let own = netdiv_evidence::route(&node.address);
+        let is_usual = interface.is_none_or(|chosen| own.interface.as_deref() == Some(chosen));
+        let theirs = node.description.machine.clone().unwrap_or_default();
+        let back = theirs.routes.first().and_then(|route| route.interface.clone());
+        Self {
+            node: node.description.node_name.clone(),
+            address: node.address.clone(),
+            node_host: node.description.host_name.clone(),
+            node_version: node.description.software_version.clone(),
+            local_address: own.local_address.filter(|_| is_usual),
+            link: interface
+                .map(str::to_owned)
+                .or(own.interface)
+                .map(|name| Link::of(name, &System::default().interfaces())),
+            node_link: back.map(|name| Link::of(name, &theirs.interfaces)),
+        }
+    }
+}
+
 /// An interface.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Link {
@@ -35,6 +59,19 @@ pub(crate) struct Link {
     /// What it says it can do, in each direction.
     pub(crate) speed_mbit_per_second: Option<u64>,
     pub(crate) mtu_bytes: Option<u64>,
+}
+
+impl Link {
+    /// An interface that is not listed is loopback.
+    fn of(name: String, known: &[Interface]) -> Self {
+        let interface = known.iter().find(|interface| interface.name == name);
+        Self {
+            kind: interface.map_or("loopback".into(), |interface| interface.kind.clone()),
+            speed_mbit_per_second: interface.and_then(|interface| interface.speed_mbit_per_second),
+            mtu_bytes: interface.and_then(|interface| interface.mtu_bytes),
+            interface: name,
+        }
+    }
 }
 
 impl std::fmt::Display for Link {

@@ -16,7 +16,6 @@ pub(crate) mod plan;
 mod progress;
 pub(crate) mod report;
 mod round_trip;
-mod route;
 mod tcp;
 pub(crate) mod usual;
 pub(crate) mod watch;

@@ -15,13 +15,12 @@ use super::{
     benchmark::benchmarks,
     choice::{self, Tried},
     client,
-    figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Shape},
+    figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Route, Shape},
     matrix::measure::{self, matrix},
     open_loop::open_loop,
     progress,
     report::{Plaintext, Report},
     round_trip::round_trip,
-    route,
     watch::Times,
 };
 use crate::RunError;
@@ -115,7 +114,7 @@ impl Plan {
             warm_up_ms: self.times.warm_up.as_millis() as u64,
             duration_ms: self.times.duration.as_millis() as u64,
             rounds: self.rounds,
-            routes: nodes.iter().map(|node| route::to(node, interface)).collect(),
+            routes: nodes.iter().map(|node| Route::to(node, interface)).collect(),
             round_trips,
             plaintext: Plaintext {
                 round_trips: plaintext.unwrap_or_default(),

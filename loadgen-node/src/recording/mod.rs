@@ -4,4 +4,27 @@
 pub(crate) mod histograms;
 pub(crate) mod run;
 pub(crate) mod series;
-pub(crate) mod unchanged;
+
+use std::path::Path;
+
+use netdiv_rules::{Mode, official_log, record::RunResult};
+
+use crate::{RunError, output};
+
+/// The record of a run in that mode, or in mode `submission`, which has both. Refuses logs that were changed.
+pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
+    let path = folder.join(output::RESULT);
+    let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
+    let text =
+        netdiv_resources::files::read_text(&path).map_err(|error| refused(error.to_string()))?;
+    let run: RunResult = serde_json::from_str(&text)
+        .map_err(|error| refused(format!("not a record of a run: {error}")))?;
+    if run.mode != mode && run.mode != Mode::Submission {
+        return Err(refused(format!("a run in mode {}, not {mode}", run.mode)));
+    }
+    let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
+    match run.logs.iter().find(|(name, digest)| now.get(*name) != Some(*digest)) {
+        Some((name, _)) => Err(refused(format!("{name} is not what LoadGen wrote in this run"))),
+        None => Ok(run),
+    }
+}

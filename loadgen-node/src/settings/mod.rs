@@ -1,7 +1,6 @@
 //! Settings: the keys of command line and settings file, and the run that they resolve to, once.
 
 mod bounds;
-mod demo;
 mod discovery;
 mod network;
 mod observe;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name};
-use netdiv_dataset as dataset;
+use netdiv_dataset::{self as dataset, SORTING};
 use netdiv_evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{Division, Mode, Scenario};
@@ -12,7 +12,6 @@ use tracing::warn;
 use super::{
     RunArgs, RunConfig, Target,
     bounds::{at_least_one, bytes, set_time, usage},
-    demo,
     discovery::Names,
 };
 use crate::RunError;
@@ -146,7 +145,7 @@ impl RunArgs {
         benchmark: &str,
         scenario: Scenario,
     ) -> Result<Vec<(String, String)>, RunError> {
-        let demo = self.user_conf.is_none().then(|| demo::settings(benchmark, scenario));
+        let demo = self.user_conf.is_none().then(|| demo_settings(benchmark, scenario));
         let demo = demo
             .into_iter()
             .flatten()
@@ -224,6 +223,34 @@ impl RunArgs {
             on_node_loss,
             ..settings
         })))
+    }
+}
+
+/// LoadGen's settings for the demo's language model, where no user.conf has them: enough queries for LoadGen's verdict, at a rate that two nodes keep on one small
+/// machine, and within the bounds of Llama 2 70B.
+const DEMO_TOKENS: [(&str, &str); 7] = [
+    ("use_token_latencies", "true"),
+    ("server_ttft_latency", "2000000000"),
+    ("server_tpot_latency", "200000000"),
+    ("server_target_qps", "100"),
+    ("min_query_count", "700"),
+    ("min_duration_ms", "8000"),
+    ("single_stream_expected_latency_ns", "5000000"),
+];
+
+/// LoadGen's settings for it in Offline, which has one query, with as many samples as the nodes of the demo answer in some seconds.
+const DEMO_TOKENS_OFFLINE: [(&str, &str); 3] = [
+    ("use_token_latencies", "true"),
+    ("offline_expected_qps", "5000"),
+    ("min_duration_ms", "1000"),
+];
+
+/// LoadGen's settings for a benchmark of the demo, as fields and values; empty for any other benchmark.
+fn demo_settings(benchmark: &str, scenario: Scenario) -> &'static [(&'static str, &'static str)] {
+    match scenario {
+        _ if benchmark != SORTING => &[],
+        Scenario::Offline => &DEMO_TOKENS_OFFLINE,
+        Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => &DEMO_TOKENS,
     }
 }
 

@@ -7,7 +7,7 @@ use netdiv_contract::said::said;
 
 use crate::{
     SettingsError,
-    keys::Keys,
+    paths::Keys,
     say,
     settings::{over, read, with_absolute_paths},
     variables::variable,

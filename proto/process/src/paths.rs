@@ -6,9 +6,21 @@ use std::{
 };
 
 use clap::Arg;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::keys::{Keys, Replace};
+/// A function that replaces the paths in a value that holds more than a path. What a path becomes, or why it cannot be used, is
+/// said by the function that it gets.
+pub type Replace =
+    fn(&str, &mut dyn FnMut(&str) -> Result<String, String>) -> Result<String, String>;
+
+/// Keys of a command that takes a settings file.
+pub trait Keys: clap::Args + Serialize + DeserializeOwned {
+    /// Keys of all commands of the program that take one. They share a file: a key of another command has no effect.
+    type All: Keys;
+    /// Keys whose values hold more than a path, such as a word or a file. Those whose values are a path are known by their type.
+    const MIXED: &'static [(&'static str, Replace)] = <Self::All as Keys>::MIXED;
+}
 
 /// Keys of output paths. A leftover output in the current folder is not an error.
 const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];

@@ -12,8 +12,7 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use crate::{
-    keys::Keys,
-    paths::{absolute, beside, placed},
+    paths::{Keys, absolute, beside, placed},
     unknown::unknown_key,
 };
 

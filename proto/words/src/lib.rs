@@ -7,7 +7,6 @@
 //!
 //! [`did_you_mean`] suggests a word for one that is unknown, and [`todos`] finds the placeholders that stand for values.
 
-mod answer_tokens;
 mod division;
 mod mode;
 mod prefix_caching;
@@ -16,7 +15,6 @@ mod suggestion;
 mod todo;
 mod transport;
 
-pub use answer_tokens::AnswerTokens;
 pub use division::Division;
 pub use mode::Mode;
 pub use prefix_caching::{Found, PrefixCaching};
@@ -24,6 +22,18 @@ pub use scenario::Scenario;
 pub use suggestion::{did_you_mean, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, todos};
 pub use transport::Transport;
+
+/// Facts about the tokens of answers, which are int32, that LoadGen receives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnswerTokens {
+    /// None.
+    #[default]
+    Uncounted,
+    /// Their number.
+    Counted,
+    /// Their number, and the first of them as soon as it exists.
+    First,
+}
 
 #[cfg(test)]
 mod tests {

@@ -18,10 +18,10 @@ use crate::{
         engine_choice::{EngineChoice, EngineParser, EngineWord},
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
-        plugin_file::PluginFile,
+        plugin::PluginFile,
+        plugin::TokenPluginConfig,
         range::{OutOfRange, within},
         served::{ServedArgs, ServedConfig},
-        token_plugin::TokenPluginConfig,
         tokens::{TokensArgs, TokensConfig},
     },
 };

@@ -27,8 +27,8 @@ use crate::{
         engine::{EngineConfig, OnnxConfig, PluginConfig, Postprocess},
         kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
+        plugin::TokenPluginConfig,
         served::{Dialect, ServedConfig, ServersConfig},
-        token_plugin::TokenPluginConfig,
         tokens::TokensConfig,
     },
 };

@@ -5,7 +5,6 @@
 //! follows the branches that are taken.
 
 mod answers;
-mod arrays;
 mod input;
 mod payloads;
 mod run_folders;
@@ -29,7 +28,7 @@ pub const TARGETS: [Target; 19] = [
     ("probes", payloads::probes),
     ("samples", samples::samples),
     ("images", samples::images),
-    ("arrays", arrays::arrays),
+    ("arrays", samples::arrays),
     ("settings", settings::settings),
     ("nodes", settings::nodes),
     ("manifests", settings::manifests),
@@ -41,7 +40,7 @@ pub const TARGETS: [Target; 19] = [
     ("submissions", submissions::submissions),
 ];
 
-/// Runs the target of that name; libFuzzer's programs have no more than this in them.
-pub fn run(name: &str, data: &[u8]) {
-    TARGETS.iter().filter(|(known, _)| *known == name).for_each(|(_, target)| target(data));
+/// Returns the target of that name.
+pub fn find(name: &str) -> Option<Target> {
+    TARGETS.into_iter().find(|(known, _)| *known == name)
 }

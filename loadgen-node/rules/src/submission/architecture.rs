@@ -2,8 +2,8 @@
 //! architecture (N28).
 
 use super::{
-    cable::{Cable, End},
     cluster::{Cluster, Named},
+    graph::{Cable, End},
     markdown::{known, table},
     submission_toml::{Switch, Topology},
 };

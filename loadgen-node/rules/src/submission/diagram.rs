@@ -1,9 +1,10 @@
 //! The system diagram (N23): every machine, every network interface on a route, every switch and every link.
 
 use super::{
-    cable::Cable,
     cluster::{Cluster, Named},
-    graph, layout,
+    graph,
+    graph::Cable,
+    layout,
     shapes::{Device, LINE, MARGIN, Placed, count},
     submission_toml::{Switch, Topology},
     svg::{Rect, Svg},

@@ -3,11 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    cable::{Cable, End},
     cluster::Cluster,
-    submission_toml::Topology,
+    submission_toml::{Link, Topology},
 };
+pub(super) use crate::derived::cluster::End;
 use crate::facts::machines::LOADGEN;
+
+/// A link whose ends exist.
+#[derive(Debug, Clone)]
+pub(super) struct Cable<'a> {
+    pub(super) ends: [End; 2],
+    pub(super) link: &'a Link,
+}
+
+impl Cable<'_> {
+    /// Its media, rate and length.
+    pub(super) fn text(&self) -> String {
+        let Link { media, rate, length, .. } = self.link;
+        let length = length.as_ref().map_or_else(String::new, |length| format!(", {length}"));
+        format!("{media}, {rate}{length}")
+    }
+}
 
 /// All ends that are reached from one, through cables and switches but not through machines.
 pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<End> {

@@ -4,8 +4,8 @@
 //! on the right are half a row below those on the left: so no line lies on another, and nothing on anything else.
 
 use super::{
-    cable::{Cable, End},
     drawing::Drawing,
+    graph::{Cable, End},
     shapes::{Device, Edge, Item, Layout},
 };
 

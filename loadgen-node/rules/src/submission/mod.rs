@@ -6,7 +6,6 @@
 mod architecture;
 mod audits;
 pub(crate) mod bandwidth_document;
-mod cable;
 mod diagram;
 pub(crate) mod documents;
 mod draft;

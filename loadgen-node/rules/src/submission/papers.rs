@@ -2,7 +2,7 @@
 //! compares the bytes.
 
 use super::{
-    architecture, cable::Cable, cluster::Cluster, diagram, problems::Problems,
+    architecture, cluster::Cluster, diagram, graph::Cable, problems::Problems,
     submission_toml::Topology, topology::cables,
 };
 use crate::{record::RunResult, tree::documents};

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    cable::{Cable, End},
     cluster::Cluster,
     graph::reach,
+    graph::{Cable, End},
     problems::Problems,
     submission_toml::{Link, Topology},
 };

@@ -15,7 +15,7 @@ use crate::{
     },
     model::{identity::Model, token_limits::TokenLimits},
     node::metrics,
-    settings::{config::Config, token_plugin::TokenPluginConfig},
+    settings::{config::Config, plugin::TokenPluginConfig},
 };
 
 /// Loads the plug-in, brings the model onto each device, and opens the instances.

@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::{
     engine::{error::EngineError, libtorch},
-    settings::plugin_file::PluginFile,
+    settings::plugin::PluginFile,
 };
 
 /// The plug-in, and where libtorch was found.
