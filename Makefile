@@ -7,6 +7,11 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where deploy/data/prepare keeps its Python packages.
 export NETDIV_DATA_PYTHON ?= $(abspath $(TARGET))/data
 
+# `make LOADGEN=6.0.10` and every other target with it: another pinned release of LoadGen, of another round.
+ifdef LOADGEN
+export NETDIV_LOADGEN_RELEASE := $(LOADGEN)
+endif
+
 .PHONY: build libtorch demo test lint bench bench-compare testbed rehearsal soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
 
 # Libraries too: the engine plug-in torch is one.
@@ -109,6 +114,8 @@ testbed: build
 # A whole submission of ResNet50 on this machine, up to the official checker of MLCOMMONS, a checkout of mlcommons/inference, tag
 # v5.0.1; as root, with iproute2. PROGRAMS has programs that are built already, PYTHON is one with torch, torchvision and Pillow;
 # BUILD=1 builds the sources in the tree too.
+# ResNet50 is of round v5.0 alone.
+rehearsal: export NETDIV_LOADGEN_RELEASE := $(or $(LOADGEN),5.0.13)
 rehearsal: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made) $(TARGET)/data/made
 	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
 	rm -rf out/rehearsal

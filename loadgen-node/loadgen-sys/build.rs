@@ -3,8 +3,8 @@
 //! Where the sources come from:
 //! - `NETDIV_LOADGEN_DIR`: the `loadgen` folder of a checkout of mlcommons/inference, or
 //! - `NETDIV_LOADGEN_RELEASE`: one of the pinned releases of the Python package `mlcommons-loadgen`, whose
-//!   source distribution was compared with a tag of that repository, file by file. The default equals its tag, and is of the
-//!   round in force.
+//!   source distribution was compared with a commit of that repository, file by file. The default is the newest, of the
+//!   latest round.
 //!
 //! Nothing is written into the source tree: LoadGen logs the SHA-1 of its own files.
 
@@ -23,39 +23,44 @@ use sha2::{Digest as _, Sha256};
 const DIR_VARIABLE: &str = "NETDIV_LOADGEN_DIR";
 const RELEASE_VARIABLE: &str = "NETDIV_LOADGEN_RELEASE";
 
-/// A release whose source distribution was compared with a tag of mlcommons/inference.
+/// A release whose source distribution was compared with a commit of mlcommons/inference: all files of it are equal.
 struct Release {
     version: &'static str,
-    tag: &'static str,
-    /// What is not the tag's; empty where all files are.
-    but: &'static str,
+    commit: &'static str,
     sha256: &'static str,
 }
 
-const RELEASES: [Release; 4] = [
+/// The oldest first.
+const RELEASES: [Release; 6] = [
     Release {
         version: "5.0.11",
-        tag: "v5.0",
-        but: "",
+        commit: "ef1bd3b95e",
         sha256: "fd8d47e89f4da18587b2ee269fc7c35bf37257ad017a86f94519a914d4c6ff45",
     },
     Release {
         version: "5.0.13",
-        tag: "v5.0.1",
-        but: " but for mlperf.conf",
+        commit: "be4314b08f",
         sha256: "c58c0877d3d13908aa746f568063746120e7575dae0e05feadee627b712f6ea3",
     },
     Release {
         version: "5.0.22",
-        tag: "v5.1",
-        but: "",
+        commit: "5c282545dc",
         sha256: "debcae3d1f45d774e76d557805d4dbac5ebc4ff7e0fa91a13a8b4d1a5b537d87",
     },
     Release {
         version: "5.1.1",
-        tag: "v5.1.1",
-        but: "",
+        commit: "0e556f1cfc",
         sha256: "4059adc2c3cf3655d605f90c510aaf49bf5017fba7c0d85501bc22a90794e4f9",
+    },
+    Release {
+        version: "6.0.10",
+        commit: "0b4aa6f62e",
+        sha256: "dab6b573b1177f8a8931a763635761380cac6a9ec1f79a703c98315c1901a3ee",
+    },
+    Release {
+        version: "6.0.17",
+        commit: "d6147c7eb7",
+        sha256: "a2e85d09e3cc0c606f89bfe1fbf97537c8b5b238ae0afbd923ad9c710fcf2ca8",
     },
 ];
 
@@ -92,6 +97,7 @@ fn build() -> Result<(), Box<dyn Error>> {
     let generated = generated_files(&sources, &out, env::var_os(DIR_VARIABLE).is_some())?;
     compile(&sources, &generated)?;
     println!("cargo::rustc-env=NETDIV_LOADGEN_ORIGIN={origin}");
+    println!("cargo::rustc-env=NETDIV_LOADGEN_RELEASES={}", RELEASES.map(|r| r.version).join(" "));
     Ok(())
 }
 
@@ -117,7 +123,8 @@ fn checkout(dir: &Path) -> Result<PathBuf, Box<dyn Error>> {
 
 /// A pinned release, from the cache or from the Python package index.
 fn release(out: &Path) -> Result<(PathBuf, String), Box<dyn Error>> {
-    let wanted = env::var(RELEASE_VARIABLE).unwrap_or_else(|_| RELEASES[0].version.into());
+    let wanted =
+        env::var(RELEASE_VARIABLE).unwrap_or_else(|_| RELEASES[RELEASES.len() - 1].version.into());
     let release = RELEASES.iter().find(|r| r.version == wanted).ok_or_else(|| {
         let known: Vec<_> = RELEASES.iter().map(|r| r.version).collect();
         format!("{RELEASE_VARIABLE}={wanted} is not pinned; choose one of {}", known.join(", "))
@@ -129,8 +136,8 @@ fn release(out: &Path) -> Result<(PathBuf, String), Box<dyn Error>> {
     let mut tar = Command::new("tar");
     run(tar.arg("-xzf").arg(&archive).arg("-C").arg(&unpacked))?;
     let sources = unpacked.join(format!("mlcommons_loadgen-{}", release.version));
-    let Release { version, tag, but, .. } = release;
-    let origin = format!("mlcommons-loadgen {version} (equals tag {tag}{but})");
+    let Release { version, commit, .. } = release;
+    let origin = format!("mlcommons-loadgen {version} (equals commit {commit})");
     Ok((sources, origin))
 }
 
@@ -160,8 +167,8 @@ fn cached_archive(release: &Release) -> Result<PathBuf, Box<dyn Error>> {
         format!(
             "the LoadGen sources are missing. Two ways out: connect to a Python package index, so \
              that `pip download {package}` works; or set {DIR_VARIABLE} to the `loadgen` folder of \
-             a checkout of mlcommons/inference at tag {}. ({error})",
-            release.tag
+             a checkout of mlcommons/inference at commit {}. ({error})",
+            release.commit
         )
     })?;
     verify(&archive, release)?;

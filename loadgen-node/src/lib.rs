@@ -24,6 +24,7 @@ mod error;
 mod evaluation;
 mod fabric;
 mod output;
+mod own_loadgen;
 mod probe;
 mod recording;
 mod report;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use loadgen_sys::{Mode, Scenario, TestSettings};
-use netdiv_rules::book::{Benchmark, Round, Suite, Table, TokenLatencies};
+use netdiv_rules::book::{Benchmark, Round, Sources, Suite, Table, TokenLatencies};
 
 fn settings(model: &str, scenario: Scenario) -> BTreeMap<String, String> {
     let mut settings = TestSettings::new(scenario, Mode::Performance);
@@ -17,9 +17,8 @@ fn settings(model: &str, scenario: Scenario) -> BTreeMap<String, String> {
 fn built() -> (String, &'static Round) {
     let version = loadgen_sys::version();
     let number = version.split(" @ ").next().unwrap().to_owned();
-    let table = Table::builtin().unwrap();
-    let is_its = |round: &&Round| round.loadgen.iter().any(|release| release.version == number);
-    let round = table.rounds.iter().find(is_its);
+    let seeds = settings("*", Scenario::Server);
+    let round = Table::builtin().unwrap().round_of_seeds(|seed| seeds[seed].parse().ok());
     (number, round.unwrap_or_else(|| panic!("LoadGen {version} is of no round")))
 }
 
@@ -62,12 +61,29 @@ fn check(benchmark: &Benchmark, round: &Round, scenario: Scenario) {
 }
 
 #[test]
-fn the_build_and_the_table_name_the_same_tag() {
+fn the_build_and_the_table_name_the_same_releases() {
+    let table = Table::builtin().unwrap();
+    let packages: Vec<_> = table.rounds.iter().flat_map(|round| &round.packages).collect();
+    assert_eq!(packages, loadgen_sys::releases().collect::<Vec<_>>());
     let (version, round) = built();
-    let release = round.loadgen.iter().find(|release| release.version == version).unwrap();
-    let but = release.package.as_ref().map_or("", |_| " but for mlperf.conf");
-    let of_package = format!("mlcommons-loadgen {version} (equals tag {}{but})", release.tag);
-    assert!([of_package.as_str(), "a checkout of the user's"].contains(&loadgen_sys::origin()));
+    if loadgen_sys::origin() != "a checkout of the user's" {
+        assert!(round.packages.contains(&version), "{version} is not a package of {}", round.name);
+    }
+}
+
+#[test]
+fn the_files_of_the_build_are_listed() {
+    let files = loadgen_sys::file_sha1();
+    let sources = Sources::of(files.iter().map(|(path, sha1)| (path.as_str(), sha1.as_str())));
+    let rows = &Table::builtin().unwrap().loadgens;
+    let row = rows.iter().find(|row| row.sources_sha256 == sources.sha256).unwrap();
+    let (version, round) = built();
+    assert!(row.versions.contains(&version), "{version} is not of {row}");
+    assert_eq!(row.schedule_seed, round.seeds.schedule);
+    assert_eq!(
+        sources.conf_header_sha1.unwrap_or(row.mlperf_conf_h_sha1.clone()),
+        row.mlperf_conf_h_sha1
+    );
 }
 
 #[test]
@@ -75,14 +91,19 @@ fn what_the_table_says_of_a_benchmark_loadgen_says_too() {
     let (version, round) = built();
     let table = Table::builtin().unwrap();
     let mut tried = 0;
+    let releases: Vec<_> = loadgen_sys::releases().collect();
+    let place = |release: &str| releases.iter().position(|one| *one == release);
     for benchmark in table.benchmarks.iter().filter(|one| one.suite == Suite::Datacenter) {
-        if table.releases_of(benchmark).iter().any(|release| release.version == version) {
+        let since = benchmark.loadgen_since.as_deref();
+        if benchmark.cannot_run.is_some() {
+            // Where mlperf.conf lacks figures of theirs, the table has the checker's.
+        } else if table.packages_of(benchmark).contains(&version.as_str()) {
             benchmark.scenarios.iter().for_each(|scenario| check(benchmark, round, *scenario));
             tried += 1;
-        } else if benchmark.loadgen_since.is_some() {
+        } else if since.is_some_and(|since| place(since) > place(&version)) {
             let fields = settings(&benchmark.loadgen_model, Scenario::Server);
             assert_eq!(fields["use_token_latencies"], "false", "{}", benchmark.name);
         }
     }
-    assert!(tried > 9, "{tried} benchmarks");
+    assert!(tried > 6, "{tried} benchmarks");
 }

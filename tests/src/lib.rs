@@ -12,6 +12,7 @@ mod load_gen;
 pub mod plugin;
 pub mod process;
 pub mod relay;
+pub mod round;
 pub mod scrape;
 pub mod slow_reader;
 pub mod sut_node;

@@ -188,12 +188,10 @@ fn settings_that_make_no_sense() {
         (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
         (
             &["--benchmark", "llama2-70b-interactive-99", "--dataset", "digits"],
-            "build with NETDIV_LOADGEN_RELEASE set to one of 5.0.13, 5.0.22, 5.1.1",
+            "a sample of llama2-70b-interactive-99 is token ids, int32 or int64",
         ),
-        (
-            &["--benchmark", "deepseek-r1-interactive", "--dataset", "synthetic-ids:2x4"],
-            "no release in the table has it",
-        ),
+        (&["--round", "v5.0"], "round v6.1; build one for round v5.0 with `make LOADGEN=5.0.13`"),
+        (&["--round", "v4.1"], "--round v4.1: the table has v5.0, v5.1, v6.0, v6.1"),
         (
             &["--benchmark", "gpt-oss-120b", "--dataset", "synthetic-ids:2x4"],
             "--benchmark gpt-oss-120b cannot be run: its outputs are sampled",

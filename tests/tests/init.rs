@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use e2e::{SutNode, npy, process::program};
+use e2e::{SutNode, npy, process::program, round::table_of_v5_0};
 use loadgen_node::RunArgs;
 use netdiv_rules::{book::Table, submission, user_conf};
 use serde_json::Value;
@@ -16,8 +16,9 @@ const FILES: [&str; 4] = ["run.toml", "node.toml", "user.conf", "submission.toml
 
 fn loadgen_node(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(program("loadgen-node"));
+    // ResNet50 left the suite after v5.0.
     command.args(args).current_dir(folder).env_remove("RUST_LOG");
-    command.output().expect("loadgen-node starts")
+    command.env("NETDIV_BENCHMARKS", table_of_v5_0()).output().expect("loadgen-node starts")
 }
 
 fn sut_node(folder: &Path, args: &[&str]) -> Output {
@@ -43,7 +44,7 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
     assert!(loadgen_node(folder.path(), &hosts).status.success());
     let table = Table::builtin().expect("the table");
     let mut tried = 0;
-    for benchmark in &table.benchmarks {
+    for benchmark in table.benchmarks.iter().filter(|one| one.cannot_run.is_none()) {
         for round in &benchmark.rounds {
             for scenario in &benchmark.scenarios {
                 let (round, word) = (round.to_string(), scenario.to_string());
@@ -57,7 +58,9 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
                 fill(&at("user.conf"), "7");
                 let read = ["run", "--config", "run.toml", "--print-config"];
                 let said = words(&loadgen_node(folder.path(), &read));
-                assert!(said.contains("done"), "{} {args:?}: {said}", benchmark.name);
+                // The table's v5.0 has the seeds of the program's LoadGen.
+                let expected = if round == "v5.0" { "done" } else { "make LOADGEN=" };
+                assert!(said.contains(expected), "{} {args:?}: {said}", benchmark.name);
                 let args =
                     netdiv_process::layered(&sut_node::Args::default(), Some(&at("node.toml")));
                 assert!(args.expect("a node's settings").engine.model.is_some());
@@ -374,16 +377,12 @@ fn nodes_on_other_machines_get_certificates() {
     ] {
         assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
     }
-    // LoadGen in the program is of one round, and of another one a word is said.
-    let version = loadgen_sys::version();
-    let is_of = |releases: &[&str]| releases.iter().any(|one| version.starts_with(one));
-    let says =
-        |text: &str, release: &str| text.contains(&format!("NETDIV_LOADGEN_RELEASE={release}"));
-    assert_eq!(says(&steps, "5.0.13"), !is_of(&["5.0.11", "5.0.13"]), "{version}: {steps}");
+    // LoadGen in the program is of one round; of another one the steps name the build.
+    assert!(!steps.contains("make LOADGEN="), "{steps}");
     let folder = tempfile::tempdir().expect("a folder");
     let args = ["--round", "v5.1", "--scenario", "server", "--nodes", "a", "--nodes-port", "7"];
     let output = init(folder.path(), &[&["llama3.1-8b-interactive"], &args[..]].concat());
-    assert_eq!(says(&words(&output), "5.1.1"), !is_of(&["5.0.22", "5.1.1"]), "{version}");
+    assert!(words(&output).contains("`make LOADGEN=5.1.1`"), "{}", words(&output));
     let run = fs::read_to_string(folder.path().join("llama3.1-8b-interactive/run.toml"));
     assert!(run.expect("a file").contains("\nnodes_port = 7\n"));
     let (_folder, steps) = new_folder("[::1]:50051");

@@ -10,6 +10,7 @@ use e2e::{
     Behaviour, FakeEngine, FakeNode, SutNode,
     fake_engine::{After, MODEL, Mishap, PROBE, Wrong},
     process::{program, transport},
+    round::own_round,
 };
 use netdiv_contract::{
     layout::{DataType, InputLayout, TensorSpec},
@@ -45,7 +46,7 @@ fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// A folder for the runs of llama2-70b-99.
+/// A folder for the runs of llama2-70b-99.9.
 struct Runs(tempfile::TempDir);
 
 impl Runs {
@@ -72,7 +73,8 @@ impl Runs {
         let (output, user_conf) =
             (self.path(&format!("{scenario}/{name}")), self.path("user.conf"));
         let common = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
-        let benchmark = ["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:1100x4-1024"];
+        let benchmark =
+            ["--benchmark", "llama2-70b-99.9", "--dataset", "synthetic-ids:1100x4-1024"];
         let samples = ["--performance-samples", "1100", "--user-conf", &user_conf];
         let places = ["--nodes", nodes, "--scenario", scenario, "--output", &output];
         let all = [&common[..], &benchmark, &samples, &places, args].concat();
@@ -163,10 +165,10 @@ fn from_runs_of_a_language_model_to_a_submission() {
         );
     }
 
-    let settings = include_str!("../rehearsal/submission.toml").replace("@ROUND@", "v5.0");
+    let settings = include_str!("../rehearsal/submission.toml").replace("@ROUND@", &own_round());
     let settings = settings.replace(":lg0", ":lo").replace(":sut0", ":lo");
     let settings =
-        settings.replace("\"resnet50\"", "\"llama2-70b-99\"").replace("\"uint8\"", "\"int32\"");
+        settings.replace("\"resnet50\"", "\"llama2-70b-99.9\"").replace("\"uint8\"", "\"int32\"");
     let settings = ["offline", "server"].into_iter().fold(settings, |settings, scenario| {
         let digests = format!("digests = \"{scenario}/digests\"\n");
         settings
@@ -185,7 +187,7 @@ fn from_runs_of_a_language_model_to_a_submission() {
     let missing = stated::unclassified(Path::new(&tree)).expect("a tree");
     assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
 
-    let results = Path::new(&tree).join("network/Rehearsal/results/two-namespaces/llama2-70b-99");
+    let results = Path::new(&tree).join("network/Rehearsal/results/two-namespaces/llama2-70b-99.9");
     for scenario in ["Offline", "Server"] {
         let read = |name: &str| {
             std::fs::read_to_string(results.join(scenario).join("accuracy").join(name))

@@ -267,6 +267,15 @@ std::string Show(uint64_t value) { return std::to_string(value); }
 std::string Show(int value) { return std::to_string(value); }
 std::string Show(double value) { return std::to_string(value); }
 
+// LoadGen has the field from 6.0.6 on.
+template <typename Settings, typename Visit>
+auto VisitAccuracyCount(Settings& s, Visit& visit, int)
+    -> decltype(s.accuracy_sample_count_override, void()) {
+  visit("accuracy_sample_count_override", s.accuracy_sample_count_override);
+}
+template <typename Settings, typename Visit>
+void VisitAccuracyCount(Settings&, Visit&, long) {}
+
 // Calls `visit(name, field)` for every field of TestSettings except the two enumerations.
 template <typename Visit>
 void ForEachField(mlperf::TestSettings& s, Visit visit) {
@@ -311,6 +320,7 @@ void ForEachField(mlperf::TestSettings& s, Visit visit) {
   FIELD(infer_token_latencies);
   FIELD(token_latency_scaling_factor);
 #undef FIELD
+  VisitAccuracyCount(s, visit, 0);
 }
 
 }  // namespace
@@ -392,6 +402,16 @@ uint64_t nd_min_passing_queries(uint64_t overlatency, double percentile, double 
                                 double confidence) {
   mlperf::loadgen::MinPassingQueriesFinder finder;
   return finder(overlatency, percentile, tolerance, confidence);
+}
+
+void nd_git_status(nd_sink sink, void* to) {
+  const std::string& text = mlperf::LoadgenGitStatus();
+  sink(to, text.data(), text.size());
+}
+
+void nd_file_sha1(nd_sink sink, void* to) {
+  const std::string& text = mlperf::LoadgenSha1OfFiles();
+  sink(to, text.data(), text.size());
 }
 
 void nd_version(nd_sink sink, void* to) {

@@ -89,6 +89,8 @@ unsafe extern "C" {
         confidence: f64,
     ) -> u64;
     pub(crate) fn nd_version(sink: Sink, to: *mut c_void);
+    pub(crate) fn nd_git_status(sink: Sink, to: *mut c_void);
+    pub(crate) fn nd_file_sha1(sink: Sink, to: *mut c_void);
     pub(crate) fn nd_start_test(
         sut: *const RawSut,
         qsl: *const RawQsl,

@@ -18,6 +18,8 @@ mod ffi;
 mod settings;
 mod test;
 
+use std::collections::BTreeMap;
+
 pub use answers::{ResponseId, complete, first_token};
 pub use netdiv_words::{AnswerTokens, Mode, Scenario};
 pub use settings::{LogSettings, SettingsError, TestSettings};
@@ -26,13 +28,33 @@ pub use test::{
     exit_now, start_test,
 };
 
-/// Version and git revision that the compiled LoadGen reports, for instance `5.0.11 @ ef1bd3b95e`.
+/// Returns the version and the git revision that the compiled LoadGen reports, such as `6.0.17 @ d6147c7eb7`.
 pub fn version() -> String {
     ffi::collect(|sink, to| {
         // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
         unsafe { ffi::nd_version(sink, to) }
     })
     .concat()
+}
+
+/// Returns git's status of LoadGen's files when it was compiled: empty or `NA` without changes.
+pub fn git_status() -> String {
+    ffi::collect(|sink, to| {
+        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
+        unsafe { ffi::nd_git_status(sink, to) }
+    })
+    .concat()
+}
+
+/// Returns the files that LoadGen was compiled from, each with its SHA-1 in hex, as it logs them (`loadgen_file_sha1`).
+pub fn file_sha1() -> BTreeMap<String, String> {
+    let lines = ffi::collect(|sink, to| {
+        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
+        unsafe { ffi::nd_file_sha1(sink, to) }
+    })
+    .concat();
+    let files = lines.lines().filter_map(|line| line.split_once(' '));
+    files.map(|(sha1, path)| (path.to_owned(), sha1.to_owned())).collect()
 }
 
 /// LoadGen's own answer to how many queries within the bound make a run with so many beyond it valid (rules, Appendix
@@ -47,7 +69,12 @@ pub fn min_passing_queries(
     unsafe { ffi::nd_min_passing_queries(overlatency, percentile, tolerance, confidence) }
 }
 
-/// Where the compiled sources came from: a pinned release and the tag it equals, or the user's checkout.
+/// Returns the origin of the compiled sources: a pinned release and the commit it equals, or the user's checkout.
 pub const fn origin() -> &'static str {
     env!("NETDIV_LOADGEN_ORIGIN")
+}
+
+/// Returns the versions of LoadGen's package that can be built, the oldest first.
+pub fn releases() -> impl Iterator<Item = &'static str> {
+    env!("NETDIV_LOADGEN_RELEASES").split(' ')
 }

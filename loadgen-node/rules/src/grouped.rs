@@ -264,13 +264,17 @@ mod tests {
         let other = |test: &str| Finding::fail(Rule::N34, "x", format!("{test} is missing"));
         assert_eq!(told(&[other("TEST01"), other("TEST04")]).len(), 2);
         let built = |revision: &str| {
-            Finding::fail(Rule::N3, "x", format!("LoadGen 5.1.0 @ {revision} is of no known tag"))
+            Finding::fail(
+                Rule::N3,
+                "x",
+                format!("LoadGen 5.1.0 @ {revision} was built with uncommitted changes"),
+            )
         };
         let same = told(&[built("6ad8e26f92"), built("6481ff4f8a")]);
         assert_eq!(
             same,
             [
-                "N3 (section 5.1): x: LoadGen 5.1.0 @ 6ad8e26f92 is of no known tag (and 1 more of this kind)"
+                "N3 (section 5.1): x: LoadGen 5.1.0 @ 6ad8e26f92 was built with uncommitted changes (and 1 more of this kind)"
             ]
         );
     }

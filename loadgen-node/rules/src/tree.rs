@@ -24,6 +24,8 @@ pub const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
 pub const ACCURACY_TXT: &str = "accuracy.txt";
 /// What the comparison of responses said, of TEST01 and TEST06.
 pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
+/// Verdict of TEST09.
+pub const VERIFY_OUTPUT_LENGTH: &str = "verify_output_len.txt";
 /// What the comparison of speeds said, of TEST01 and TEST04.
 pub const VERIFY_PERFORMANCE: &str = "verify_performance.txt";
 /// The folder of an interactive variant, which is beside that of Server in later rounds.

@@ -11,7 +11,7 @@ use netdiv_words::{TODO, did_you_mean, is_todo};
 use crate::facts::files;
 
 /// The keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "use_token_latencies",
     "ttft_latency",
     "tpot_latency",
@@ -32,6 +32,7 @@ const KEYS: [&str; 23] = [
     "min_query_count",
     "max_query_count",
     "performance_sample_count_override",
+    "accuracy_sample_count_override",
     "print_timestamps",
     "accuracy_log_rng_seed",
     "accuracy_log_sampling_target",

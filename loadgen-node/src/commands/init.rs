@@ -22,6 +22,7 @@ use netdiv_words::TODO;
 use crate::{
     RunError,
     output::{self, say},
+    own_loadgen,
     settings::{TableArgs, usage},
 };
 
@@ -99,6 +100,9 @@ impl InitArgs {
         let Some(benchmark) = table.find(name) else {
             return usage(table.unknown(name));
         };
+        if let Some(why) = table.refusal(name) {
+            return usage(format!("{why} (docs/MODELS.md)"));
+        }
         if benchmark.rounds.is_empty() {
             return usage(format!("{name} is no benchmark of the Network division (6.2)"));
         }
@@ -113,12 +117,12 @@ impl InitArgs {
         Ok(benchmark)
     }
 
-    /// The round that was given, or that of LoadGen; where it does not have the benchmark, the first that does.
+    /// The round that was given, or that of LoadGen; where it does not have the benchmark, the latest that does.
     fn round<'a>(&self, table: &'a Table, benchmark: &Benchmark) -> Result<&'a Round, RunError> {
         let has_it = |round: &&Round| benchmark.rounds.contains(&round.name);
         let Some(name) = self.round else {
-            let own = own_round(table).filter(has_it);
-            let Some(round) = own.or_else(|| table.rounds.iter().find(has_it)) else {
+            let own = own_loadgen::round(table).filter(has_it);
+            let Some(round) = own.or_else(|| table.rounds.iter().rfind(has_it)) else {
                 return usage(format!("the table has no round of {}", benchmark.name));
             };
             return Ok(round);
@@ -142,24 +146,11 @@ impl InitArgs {
     }
 }
 
-/// The round that LoadGen in this program is a release of.
-fn own_round(table: &Table) -> Option<&Round> {
-    // The revision follows the version.
-    let built = loadgen_sys::version();
-    let version = built.split(' ').next().unwrap_or_default();
-    table.rounds.iter().find(|round| round.loadgen.iter().any(|one| one.version == version))
-}
-
 /// What to do where the program's LoadGen is not of the round.
 fn other_loadgen(template: &Template<'_>, table: &Table) -> String {
     let (round, built) = (template.round, loadgen_sys::version());
-    let releases = table.releases_of(template.benchmark);
-    let release = releases.into_iter().rfind(|release| round.loadgen.contains(release));
-    let what = match release {
-        Some(release) => format!("build one with NETDIV_LOADGEN_RELEASE={}", release.version),
-        None => "no release of LoadGen is of it yet".into(),
-    };
-    format!("# This program has LoadGen {built}, which is not of round {}: {what}", round.name)
+    let build = table.build_for(round);
+    format!("# This program has LoadGen {built}, which is not of round {}: {build}", round.name)
 }
 
 fn address(host: &str, port: u16) -> String {
@@ -220,7 +211,7 @@ fn next_steps(
         ),
         String::new(),
     ];
-    if own_round(table).is_none_or(|round| round.name != template.round.name) {
+    if own_loadgen::round(table).is_none_or(|round| round.name != template.round.name) {
         lines.push(other_loadgen(template, table));
     }
     lines.push(format!("cd {}", shell_word(&folder.to_string_lossy())));

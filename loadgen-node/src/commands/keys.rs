@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_is_no_key_of_any_command_is_refused_by_all() {
         for (text, words) in [
-            ("roundz = 2", "(did you mean rounds?)"),
+            ("roundz = 2", "(did you mean round?)"),
             ("tolerance = '5%'", "there is no such setting"),
             ("rounds = 'two'", "`rounds`: invalid type"),
             ("benchmark = ['bert-99']", "`benchmark`: invalid type"),

@@ -24,11 +24,11 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_process::ShellCommand;
 
 pub use self::run::exit_code;
-use crate::{RunError, run::InProcess};
+use crate::{RunError, own_loadgen, run::InProcess};
 
 /// The LoadGen node of the MLPerf Inference Network division: runs the official LoadGen against SUT nodes.
 #[derive(Debug, Parser)]
-#[command(name = "loadgen-node", version)]
+#[command(name = "loadgen-node", version, long_version = own_loadgen::version())]
 pub(crate) struct Cli {
     #[command(flatten)]
     log: netdiv_process::LogArgs,

@@ -14,7 +14,7 @@ use netdiv_rules::{
 use tracing::warn;
 
 use super::loadgen_test::LoadGenTest;
-use crate::{RunError, settings::Target};
+use crate::{RunError, own_loadgen, settings::Target};
 
 fn tensor(spec: &TensorSpec) -> Tensor<'_> {
     Tensor { name: &spec.name, data_type: layout::type_name(spec.data_type()), shape: &spec.shape }
@@ -59,7 +59,7 @@ pub(crate) fn findings(
             performance_samples: test.library.performance_sample_count() as u64,
             has_labels: test.labels.is_some(),
             test_settings: &settings,
-            loadgen: &loadgen_sys::version(),
+            loadgen: &own_loadgen::built(),
             sut_name_part: SUT_NAME_PART,
             digests: config.digests,
             in_process: !matches!(config.target, Target::Nodes(_)),

@@ -37,7 +37,7 @@ enum Bound {
 }
 
 /// Every field and its values.
-const BOUNDS: [(&str, Bound); 39] = [
+const BOUNDS: [(&str, Bound); 40] = [
     ("single_stream_expected_latency_ns", LATENCY_NS),
     ("single_stream_target_latency_percentile", PERCENTILE),
     ("multi_stream_expected_latency_ns", LATENCY_NS),
@@ -75,6 +75,7 @@ const BOUNDS: [(&str, Bound); 39] = [
     ("performance_issue_same", Bound::Any),
     ("performance_issue_same_index", COUNT_OR_NONE),
     ("performance_sample_count_override", COUNT_OR_NONE),
+    ("accuracy_sample_count_override", COUNT_OR_NONE),
     ("use_token_latencies", Bound::Any),
     ("server_ttft_latency", Bound::Whole(0, YEAR_NS)),
     ("server_tpot_latency", Bound::Whole(0, YEAR_NS)),

@@ -45,6 +45,12 @@ pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     let plain_conf = plain(config.user_conf.as_deref())?;
     let plain_conf = plain_conf.as_ref().map(PlainText::path);
     given.from_config(plain_conf, &config.loadgen_model).map_err(refused)?;
+    if user_conf.keys.contains(ACCURACY_COUNT) && given.field(ACCURACY_COUNT).is_none() {
+        user_conf.warnings.push(format!(
+            "LoadGen {} ignores `{ACCURACY_COUNT}`; 6.0.6 and later read it",
+            loadgen_sys::version()
+        ));
+    }
     if let Some(samples) = config.performance_samples {
         // Else the number in mlperf.conf would win.
         given.set("performance_sample_count_override", &samples.to_string()).map_err(refused)?;
@@ -70,6 +76,9 @@ pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     };
     Ok(RunSettings { effective, given, user_conf, audit_config })
 }
+
+/// The setting that shortens an accuracy run, from LoadGen 6.0.6 on.
+const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
 /// Reads a file for LoadGen, which opens it by its path.
 fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {
@@ -160,12 +169,13 @@ pub(super) fn check_settings(config: &RunConfig, settings: &TestSettings) -> Res
 
 fn without_token_latencies(table: &Table, benchmark: &Benchmark) -> String {
     let Benchmark { name, loadgen_model, .. } = benchmark;
-    let releases = table.releases_of(benchmark).into_iter().map(|release| release.version.as_str());
-    let remedy = match releases.collect::<Vec<_>>().join(", ") {
+    let remedy = match table.packages_of(benchmark).join(", ") {
         none if none.is_empty() => "no release in the table has it".to_owned(),
-        releases => format!(
-            "build with NETDIV_LOADGEN_RELEASE set to one of {releases} (docs/OPERATING.md)"
-        ),
+        packages => {
+            format!(
+                "build with `make LOADGEN=RELEASE`, RELEASE one of {packages} (docs/OPERATING.md)"
+            )
+        }
     };
     format!(
         "the mlperf.conf of LoadGen {} and user.conf give no token latencies for {loadgen_model}, by which {name} is judged. \

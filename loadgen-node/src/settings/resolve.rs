@@ -14,7 +14,7 @@ use super::{
     bounds::{at_least_one, bytes, set_time, usage},
     discovery::Names,
 };
-use crate::RunError;
+use crate::{RunError, own_loadgen};
 
 /// Free space for LoadGen's logs by default: a performance run's are some hundred kilobytes, an accuracy run's twice its
 /// answers.
@@ -40,6 +40,7 @@ impl RunArgs {
             return usage(format!("--benchmark `{benchmark}`: not a name"));
         }
         let benchmarks = self.table.read()?;
+        self.round.map_or(Ok(()), |round| own_loadgen::check_round(&benchmarks, round))?;
         if let Some(why) = benchmarks.refusal(&benchmark) {
             return usage(format!("--benchmark {why}"));
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use netdiv_contract::encoding::Encoding;
 use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_qdl::{OnNodeLoss, Policy};
-use netdiv_rules::{Division, Mode, Scenario};
+use netdiv_rules::{Division, Mode, Scenario, book::RoundName};
 use serde::{Deserialize, Serialize};
 
 use super::{NetworkArgs, ObserveArgs, TableArgs};
@@ -66,6 +66,9 @@ pub struct RunArgs {
     /// Samples used in performance mode [default: all]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub performance_samples: Option<usize>,
+    /// The round of the submission. A run stops if LoadGen has the seeds of another round
+    #[arg(long, value_name = "ROUND")]
+    pub round: Option<RoundName>,
     /// LoadGen's user.conf
     #[arg(long, value_name = "FILE")]
     pub user_conf: Option<PathBuf>,

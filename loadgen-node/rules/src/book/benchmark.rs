@@ -43,6 +43,14 @@ pub struct Benchmark {
     pub dataset_samples: u64,
     /// "QSL Size": least number of samples in performance mode.
     pub qsl_size: u64,
+    /// True if the performance run has a data set of its own, with as many samples.
+    #[serde(default)]
+    pub own_performance_set: bool,
+    /// True if a performance run may be shorter than the round's minimum.
+    #[serde(default)]
+    pub no_min_duration: bool,
+    /// The reason why netdiv cannot run it, and what would be needed first.
+    pub cannot_run: Option<String>,
     /// The share of the reference's quality that counts where [`Quality`] names no other.
     #[serde(default = "whole")]
     pub quality_share: f64,
@@ -99,6 +107,9 @@ pub struct Benchmark {
     /// Compliance tests that a submission needs.
     #[serde(default)]
     pub compliance: Vec<Test>,
+    /// Further ones, by their names, which netdiv cannot make: of them only the verdict is read.
+    #[serde(default)]
+    pub other_tests: Vec<String>,
     /// TEST01's `accuracy_log_sampling_target`; 0 without TEST01.
     #[serde(default)]
     pub sampling: u32,
@@ -117,6 +128,12 @@ impl Benchmark {
     /// Its name in the official checker: "resnet" for resnet50.
     pub fn checker_name(&self) -> &str {
         self.checker_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The names of all compliance tests that a submission needs.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
+        let made = self.compliance.iter().map(|test| test.name());
+        made.chain(self.other_tests.iter().map(String::as_str))
     }
 
     /// What a sample may hold: the lists of tensors, and their types with such a word between them.
@@ -188,7 +205,7 @@ fn whole() -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Suite {
-    /// The datacenter suite of v5.0: all that the Network division has (section 6.2).
+    /// The datacenter suite: all that the Network division has (section 6.2).
     Datacenter,
     /// The edge suite only.
     Edge,
@@ -308,6 +325,8 @@ pub enum Compression {
     Lossless,
     /// Without loss, or as the data set is.
     LosslessOrOriginal,
+    /// The rules have no row for it.
+    Unstated,
 }
 
 /// A compliance test.

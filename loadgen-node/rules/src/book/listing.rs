@@ -51,7 +51,7 @@ pub fn describe(benchmark: &Benchmark) -> String {
     )];
     let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
     let quality: Vec<_> = benchmark.quality.iter().map(|q| target(benchmark, q)).collect();
-    let rows: [(&str, &str, String); 21] = [
+    let rows: [(&str, &str, String); 23] = [
         ("names", "names", names(benchmark)),
         ("rounds", "rounds", rounds(benchmark)),
         ("LoadGen", "loadgen_since", since(benchmark)),
@@ -73,6 +73,8 @@ pub fn describe(benchmark: &Benchmark) -> String {
         ("classes", "classes", classes(benchmark)),
         ("compression", "compression", compression(benchmark)),
         ("compliance", "compliance", compliance(benchmark)),
+        ("other tests", "other_tests", other_tests(benchmark)),
+        ("cannot run", "cannot_run", benchmark.cannot_run.clone().unwrap_or_default()),
     ];
     for (label, figure, value) in rows {
         if value.is_empty() || benchmark.suite == Suite::Retired && figure == "compression" {
@@ -118,7 +120,7 @@ fn rounds(benchmark: &Benchmark) -> String {
 
 fn since(benchmark: &Benchmark) -> String {
     let since = benchmark.loadgen_since.as_deref();
-    since.map(|version| format!("{version} is the first release that has it")).unwrap_or_default()
+    since.map(|version| format!("{version} is the first package that has it")).unwrap_or_default()
 }
 
 fn prompt(benchmark: &Benchmark) -> String {
@@ -131,6 +133,11 @@ fn vocabulary(benchmark: &Benchmark) -> String {
 
 fn classes(benchmark: &Benchmark) -> String {
     benchmark.classes.map(|count| count.to_string()).unwrap_or_default()
+}
+
+fn other_tests(benchmark: &Benchmark) -> String {
+    let tests = benchmark.other_tests.join(", ");
+    if tests.is_empty() { tests } else { format!("{tests}: netdiv cannot make them") }
 }
 
 fn compliance(benchmark: &Benchmark) -> String {
@@ -222,6 +229,7 @@ fn allowed(benchmark: &Benchmark) -> String {
     let original = benchmark.original_compression.as_deref().unwrap_or("the data set's");
     match benchmark.compression {
         Compression::None => "none".to_owned(),
+        Compression::Unstated => "not stated".to_owned(),
         Compression::Lossless => "lossless".to_owned(),
         Compression::LosslessOrOriginal => format!("lossless or {original}"),
     }
@@ -259,7 +267,7 @@ mod tests {
         ] {
             assert_eq!(words(want.split_inclusive(' ').next().unwrap()), want);
         }
-        assert!(text.lines().all(|line| line.len() < 120), "{text}");
+        assert!(text.lines().all(|line| line.len() < 125), "{text}");
         let narrow = list(Table::builtin().unwrap(), Some(80));
         assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
     }
@@ -291,8 +299,8 @@ mod tests {
         }
         let text = of("llama3.1-8b-interactive");
         for want in [
-            "v5.1, v6.0; the interactive variant of llama3.1-8b [",
-            "5.1.1 is the first release that has it",
+            "v5.1, v6.0, v6.1; the interactive variant of llama3.1-8b [",
+            "5.1.1 is the first package that has it",
             "500 ms to the first token and 30 ms for each further one, 99 % of queries [policies",
             "note             The checker of tag v5.1 cannot pass it",
         ] {

@@ -1,10 +1,11 @@
-//! The rule book as data: every benchmark, each figure with the section that it comes from, the rounds, and the releases
-//! of LoadGen. All of it is in `table.toml`, which `table_file.rs` reads and checks.
+//! The rule book as data: every benchmark, each figure with the section that it comes from, and the rounds, in `table.toml`; the
+//! LoadGens that rounds accept, in `loadgens.toml`. `table_file.rs` reads and checks both.
 
 mod benchmark;
 mod element_type;
 pub(crate) mod formats;
 pub mod listing;
+mod loadgen;
 mod round;
 pub(crate) mod system_fields;
 mod table;
@@ -19,6 +20,7 @@ pub use benchmark::{
 };
 pub use element_type::ElementType;
 pub use formats::Formats;
-pub use round::{Package, Release, Round, RoundName, Seeds};
-pub use table::{Need, Refused, Table};
+pub use loadgen::{BuiltLoadGen, LoadGen, Sources};
+pub use round::{Round, RoundName, Seeds};
+pub use table::{Need, Table};
 pub use table_file::TableError;

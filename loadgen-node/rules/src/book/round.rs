@@ -1,4 +1,4 @@
-//! A round of submissions: its name, its seeds, and the releases of LoadGen that it takes.
+//! A round of submissions: its name, its seeds, and the packages of LoadGen that have them.
 
 use std::{fmt, str::FromStr};
 
@@ -61,12 +61,9 @@ pub struct Round {
     pub min_duration_ms: u64,
     /// The seeds announced for it (section 2.4).
     pub seeds: Seeds,
-    /// The first and the last version of LoadGen with these seeds, where releases do not tell it.
+    /// Versions of LoadGen's Python package with these seeds that `loadgen-sys` can build, the oldest first.
     #[serde(default)]
-    pub loadgen_versions: Option<[String; 2]>,
-    /// The tagged releases of LoadGen with these seeds (section 5.1).
-    #[serde(default)]
-    pub loadgen: Vec<Release>,
+    pub packages: Vec<String>,
 }
 
 /// LoadGen's seeds for std::mt19937.
@@ -101,47 +98,17 @@ impl Seeds {
     }
 }
 
-/// A tagged release of LoadGen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Release {
-    /// The version that LoadGen writes into its logs.
-    pub version: String,
-    /// The tag of mlcommons/inference.
-    pub tag: String,
-    /// The revisions that LoadGen may report.
-    pub revisions: Vec<String>,
-    /// SHA-256 over the names and the SHA-1 of its sources, in hex; `table.toml` says how it is computed.
-    pub sources_sha256: String,
-    /// SHA-1 of `mlperf_conf.h`, which the build makes of `mlperf.conf`.
-    pub mlperf_conf_h_sha1: String,
-    /// The Python package of that version, where it is not quite the tag.
-    pub package: Option<Package>,
-}
-
-/// A Python package of LoadGen that differs from the tag of its version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Package {
-    /// The revision that it reports.
-    pub revision: String,
-    /// As of a release.
-    pub sources_sha256: String,
-    /// As of a release.
-    pub mlperf_conf_h_sha1: String,
-    /// What is not the tag's, in words.
-    pub differs: String,
-}
-
 /// Seeds as decimal text: TOML's integers have 63 bits.
-mod decimal {
+pub(super) mod decimal {
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
-    pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+    pub(in super::super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(seed)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<u64, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map_err(|_| {
             D::Error::custom(format!("`{text}` is no seed: write a decimal number as a text"))

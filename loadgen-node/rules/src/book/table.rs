@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use netdiv_words::did_you_mean;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     benchmark::Benchmark,
-    round::{Release, Round, RoundName},
+    loadgen::LoadGen,
+    round::{Round, RoundName},
 };
 
 /// Benchmarks and rounds.
@@ -17,18 +18,8 @@ pub struct Table {
     pub benchmarks: Vec<Benchmark>,
     /// The oldest first.
     pub rounds: Vec<Round>,
-    /// Benchmarks that cannot be run.
-    pub refused: Vec<Refused>,
-}
-
-/// Benchmarks that netdiv cannot run by the rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Refused {
-    /// Their names.
-    pub names: Vec<String>,
-    /// Why not.
-    pub why: String,
+    /// The LoadGens that rounds accept, the oldest first.
+    pub loadgens: Vec<LoadGen>,
 }
 
 /// What a sample needs of the network (rules, Appendix B).
@@ -58,8 +49,7 @@ impl Table {
 
     /// Why a benchmark of that name cannot be run by the rules.
     pub fn refusal(&self, name: &str) -> Option<String> {
-        let is_it = |refused: &&Refused| refused.names.iter().any(|known| known == name);
-        let Refused { why, .. } = self.refused.iter().find(is_it)?;
+        let why = self.find(name)?.cannot_run.as_ref()?;
         Some(format!("{name} cannot be run: {why}"))
     }
 
@@ -89,13 +79,30 @@ impl Table {
         self.variant_of(name).filter(|variant| variant.rounds.contains(&round))
     }
 
-    /// The releases of LoadGen whose mlperf.conf has a benchmark, of the rounds that have it.
-    pub fn releases_of(&self, benchmark: &Benchmark) -> Vec<&Release> {
-        let first = benchmark.loadgen_since.as_deref().unwrap_or_default();
+    /// The packages of LoadGen whose mlperf.conf has a benchmark, of the rounds that have it, the oldest first.
+    pub fn packages_of(&self, benchmark: &Benchmark) -> Vec<&str> {
+        let first = benchmark.loadgen_since.as_deref();
         let of_rounds = self.rounds.iter().filter(|round| benchmark.rounds.contains(&round.name));
-        let releases = of_rounds.flat_map(|round| &round.loadgen);
-        // They are in order.
-        releases.skip_while(|release| !first.is_empty() && release.version != first).collect()
+        let packages = of_rounds.flat_map(|round| &round.packages).map(String::as_str);
+        packages.skip_while(|package| first.is_some_and(|first| first != *package)).collect()
+    }
+
+    /// The round whose seeds a LoadGen has.
+    pub fn round_of_loadgen(&self, loadgen: &LoadGen) -> Option<&Round> {
+        self.rounds.iter().find(|round| round.seeds.schedule == loadgen.schedule_seed)
+    }
+
+    /// Says how to build a program for a round.
+    pub fn build_for(&self, round: &Round) -> String {
+        match round.packages.last() {
+            Some(package) => {
+                format!("build one for round {} with `make LOADGEN={package}`", round.name)
+            }
+            None => format!(
+                "build one for round {} from a checkout of mlcommons/inference with its seeds (NETDIV_LOADGEN_DIR)",
+                round.name
+            ),
+        }
     }
 
     /// The round of that name.
@@ -106,11 +113,6 @@ impl Table {
     /// The round that all three seeds were announced for, each by LoadGen's setting.
     pub fn round_of_seeds(&self, seed: impl Fn(&str) -> Option<u64>) -> Option<&Round> {
         self.rounds.iter().find(|round| round.seeds.unlike(&seed).next().is_none())
-    }
-
-    /// The releases of LoadGen of all rounds.
-    pub fn releases(&self) -> impl Iterator<Item = &Release> {
-        self.rounds.iter().flat_map(|round| &round.loadgen)
     }
 
     /// What the families need of the network, each once.
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(round("v5.0").unwrap().seeds.schedule, 9_933_818_062_894_767_841);
         assert_eq!(round("v6.0").unwrap().layout, Layout::B);
         assert!(round("v4.1").is_none());
-        assert_eq!(table.releases().count(), 4);
+        assert_eq!(table.loadgens.len(), 30);
         let refused = table.refusal("gpt-oss-120b-interactive").unwrap();
         assert!(
             refused.starts_with("gpt-oss-120b-interactive cannot be run: its outputs are sampled")
@@ -161,18 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn releases_and_rounds_are_those_that_have_a_benchmark() {
+    fn packages_and_rounds_are_those_that_have_a_benchmark() {
         let table = Table::builtin().unwrap();
-        let releases = |name: &str| {
-            let releases = table.releases_of(table.find(name).unwrap()).into_iter();
-            releases.map(|release| release.version.as_str()).collect::<Vec<_>>()
-        };
-        assert_eq!(releases("llama2-70b-99"), ["5.0.11", "5.0.13", "5.0.22", "5.1.1"]);
-        assert_eq!(releases("llama2-70b-interactive-99"), ["5.0.13", "5.0.22", "5.1.1"]);
-        assert_eq!(releases("gptj-99"), ["5.0.11", "5.0.13"]);
-        assert_eq!(releases("llama3.1-8b"), ["5.0.22", "5.1.1"]);
-        assert_eq!(releases("llama3.1-8b-interactive"), ["5.1.1"]);
-        assert_eq!(releases("deepseek-r1-interactive"), [""; 0]);
+        let packages = |name: &str| table.packages_of(table.find(name).unwrap());
+        assert_eq!(packages("llama2-70b-99"), ["5.0.11", "5.0.13", "5.0.22", "5.1.1", "6.0.10"]);
+        assert_eq!(packages("llama2-70b-interactive-99"), ["5.0.13", "5.0.22", "5.1.1", "6.0.10"]);
+        assert_eq!(packages("gptj-99"), ["5.0.11", "5.0.13"]);
+        assert_eq!(packages("llama3.1-8b"), ["5.0.22", "5.1.1", "6.0.10", "6.0.17"]);
+        assert_eq!(packages("llama3.1-8b-interactive"), ["5.1.1", "6.0.10", "6.0.17"]);
+        assert_eq!(packages("deepseek-r1-interactive"), ["6.0.10", "6.0.17"]);
         let variant = |round: &str, name| Some(&table.interactive(round.parse().ok()?, name)?.name);
         assert_eq!(variant("v5.1", "llama3.1-8b").unwrap(), "llama3.1-8b-interactive");
         assert_eq!(variant("v6.0", "deepseek-r1").unwrap(), "deepseek-r1-interactive");
@@ -223,6 +222,15 @@ mod tests {
             "dlrm-v2-99.9",
             "stable-diffusion-xl",
             "rgat",
+            "gpt-oss-120b",
+            "gpt-oss-120b-interactive",
+            "qwen3-vl-235b-a22b",
+            "qwen3-vl-235b-a22b-interactive",
+            "dlrm-v3",
+            "wan-2.2-t2v-a14b",
+            "whisper",
+            "e2e-rag-qna",
+            "e2e-rag-db",
         ];
         assert_eq!(of(Suite::Datacenter), datacenter);
         assert_eq!(of(Suite::Edge), ["bert-99", "bert-99.9"]);
@@ -267,6 +275,11 @@ mod tests {
             "dlrm-v2",
             "stable-diffusion-xl",
             "rgat",
+            "gpt-oss-120b",
+            "qwen3-vl-235b-a22b",
+            "dlrm-v3",
+            "wan-2.2-t2v-a14b",
+            "e2e-rag",
         ];
         assert_eq!(names, want);
         let bytes = |name: &str| {

@@ -5,9 +5,10 @@ use std::{path::Path, sync::LazyLock};
 use serde::Deserialize;
 
 use super::{
-    benchmark::{Benchmark, Suite, Test, TokenLatencies},
+    benchmark::{Benchmark, Compression, Suite, Test, TokenLatencies},
+    loadgen::LoadGen,
     round::Round,
-    table::{Refused, Table},
+    table::Table,
 };
 use crate::{Scenario, facts::files};
 
@@ -33,7 +34,8 @@ impl Table {
         TABLE.as_ref().map_err(Clone::clone)
     }
 
-    /// A table from a file of the same form as `table.toml`, which replaces all of the built-in one.
+    /// A table from a file of the same form as `table.toml`, which replaces all of the built-in one. Its `loadgen` rows are added
+    /// to the built-in list.
     ///
     /// # Errors
     ///
@@ -51,9 +53,14 @@ struct File {
     #[serde(default)]
     defaults: toml::Table,
     rounds: Vec<Round>,
-    #[serde(default)]
-    refused: Vec<Refused>,
     benchmarks: Vec<toml::Table>,
+    #[serde(default)]
+    loadgen: Vec<LoadGen>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    loadgen: Vec<LoadGen>,
 }
 
 /// The table in a file's text, or its problems.
@@ -100,7 +107,10 @@ fn table(text: &str) -> Result<Table, Vec<String>> {
     if benchmarks.is_empty() || file.rounds.is_empty() {
         problems.push("no benchmark or no round".into());
     }
-    let table = Table { benchmarks, rounds: file.rounds, refused: file.refused };
+    let listed: Listed =
+        toml::from_str(include_str!("loadgens.toml")).map_err(|error| vec![error.to_string()])?;
+    let loadgens = listed.loadgen.into_iter().chain(file.loadgen).collect();
+    let table = Table { benchmarks, rounds: file.rounds, loadgens };
     problems.extend(between(&table));
     if problems.is_empty() { Ok(table) } else { Err(problems) }
 }
@@ -119,9 +129,6 @@ fn between(table: &Table) -> Vec<String> {
         let of = interactive_of.as_deref().map(|of| (of, table.find(of)));
         if let Some((of, None)) = of {
             wrong.push(format!("{name}: interactive_of names {of}, which is no benchmark"));
-        }
-        if table.refusal(name).is_some() {
-            wrong.push(format!("{name} is a benchmark, and refused"));
         }
     }
     wrong
@@ -168,7 +175,8 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
     require(good_name(benchmark.checker_name()), "checker_name has no spaces and no slashes");
     require(benchmark.dataset_samples > 0, "dataset_samples must be above 0");
     require(
-        (1..=benchmark.dataset_samples).contains(&benchmark.qsl_size),
+        benchmark.own_performance_set && benchmark.qsl_size > 0
+            || (1..=benchmark.dataset_samples).contains(&benchmark.qsl_size),
         "qsl_size must be from 1 to dataset_samples",
     );
     require(benchmark.classes != Some(0), "classes must be above 0");
@@ -197,22 +205,28 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
             "Server needs server_latency_ms, or ttft_ms and tpot_ms",
         );
         require(
-            tokens == (benchmark.token_latencies == Some(TokenLatencies::Measured)),
+            !in_server || tokens == (benchmark.token_latencies == Some(TokenLatencies::Measured)),
             "ttft_ms and tpot_ms go with token_latencies = \"measured\"",
         );
+        let can_run = benchmark.cannot_run.is_none();
         require(
-            benchmark.tokens().is_some() == benchmark.token_latencies.is_some()
+            (!can_run || benchmark.tokens().is_some() == benchmark.token_latencies.is_some())
                 && benchmark.vocabulary.is_none_or(|_| benchmark.token_latencies.is_some()),
             "token_latencies need vocabulary, max_new_tokens and the longest prompt in bandwidth",
         );
-        // A point ends the model's name in LoadGen's configuration.
-        require(!benchmark.loadgen_model.contains('.'), "loadgen_model has no points");
+        // No model that can be run has one in LoadGen's configuration.
+        require(!can_run || !benchmark.loadgen_model.contains('.'), "loadgen_model has no points");
         require(benchmark.offline_samples > 0, "offline_samples must be above 0");
+        let is_stated = benchmark.compression != Compression::Unstated;
         require(
-            !benchmark.inputs.is_empty() && !benchmark.input_types.is_empty(),
+            !is_stated || !benchmark.inputs.is_empty() && !benchmark.input_types.is_empty(),
             "inputs or input_types are missing",
         );
-        require(!benchmark.bandwidth.is_empty(), "bandwidth is missing");
+        require(!is_stated || !benchmark.bandwidth.is_empty(), "bandwidth is missing");
+        require(
+            is_stated || !can_run,
+            "compression has to be stated for a benchmark that can be run",
+        );
         require(benchmark.accuracy_dtype.is_some(), "accuracy_dtype is missing");
         require(
             benchmark.compliance.contains(&Test::Test01) == (benchmark.sampling > 0),
@@ -269,7 +283,7 @@ mod tests {
                 "interactive_of = \"x\"",
                 "x, which is no benchmark",
             ),
-            ("[\"gpt-oss-120b\",", "[\"rgat\",", "rgat is a benchmark, and refused"),
+            ("compression = \"lossless\"", "compression = \"unstated\"", "has to be stated"),
             ("name = \"retinanet\"", "name = \"resnet\"", "resnet is there twice"),
         ] {
             let problems = with(replace, by);

@@ -73,6 +73,7 @@ impl Limits {
             min_duration_ms: round
                 .map(|round| round.min_duration_ms)
                 .or_else(strictest)
+                .filter(|_| !benchmark.no_min_duration)
                 .unwrap_or(0),
             performance_samples: benchmark.qsl_size,
             offline_samples: (scenario == Some(Scenario::Offline))

@@ -47,7 +47,8 @@ pub(crate) fn prepared_otherwise(
 
 /// Whether the table allows what an encoding does. That the Working Group has approved it is another matter.
 pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool {
-    encoding == Encoding::None || benchmark.compression != Compression::None
+    let is_allowed = !matches!(benchmark.compression, Compression::None | Compression::Unstated);
+    encoding == Encoding::None || is_allowed
 }
 
 /// Whether a sample of so many bytes has more token ids than the benchmark's prompts. Of several tensors, the first has the ids.
@@ -93,7 +94,8 @@ pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
 pub(crate) fn is_allowed_input(benchmark: &Benchmark, tensors: &[String]) -> Option<bool> {
     let is_known = |tensor: &String| ElementType::of(tensor).is_some();
     let is_allowed = |tensor: &String| benchmark.input_types.iter().any(|one| one.is_in(tensor));
-    tensors.iter().any(is_known).then(|| {
+    let is_stated = !benchmark.inputs.is_empty();
+    (is_stated && tensors.iter().any(is_known)).then(|| {
         let is_counted = benchmark.inputs.iter().any(|list| list.len() == tensors.len());
         is_counted && tensors.iter().all(is_allowed)
     })

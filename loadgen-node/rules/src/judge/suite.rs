@@ -8,10 +8,7 @@ pub(crate) fn outside(table: &Table, name: &str) -> Option<String> {
         Some(Suite::Datacenter) => return None,
         Some(Suite::Edge) => "belongs to the edge suite only".to_owned(),
         Some(Suite::Retired) => "is no benchmark any more".into(),
-        None => match table.refusal(name) {
-            Some(why) => return Some(why),
-            None => format!("is not a benchmark{}", table.meant(name)),
-        },
+        None => format!("is not a benchmark{}", table.meant(name)),
     };
     let names = table.benchmarks.iter().filter(|benchmark| benchmark.suite == Suite::Datacenter);
     let names: Vec<_> = names.map(|benchmark| benchmark.name.as_str()).collect();

@@ -22,7 +22,7 @@ const fn own(name: &'static str, field: &'static str, default: f64) -> Key {
     Key { name, field, factor: 1.0, default: Some(default) }
 }
 
-const ALL: [Key; 14] = [
+const ALL: [Key; 15] = [
     key("min_duration", "min_duration_ms", 1.0),
     own("max_duration", "max_duration_ms", 0.0),
     key("min_query_count", "min_query_count", 1.0),
@@ -34,6 +34,7 @@ const ALL: [Key; 14] = [
     own("accuracy_log_rng_seed", "accuracy_log_rng_seed", 0.0),
     own("accuracy_log_sampling_target", "accuracy_log_sampling_target", 0.0),
     key("performance_sample_count_override", "performance_sample_count_override", 1.0),
+    key("accuracy_sample_count_override", "accuracy_sample_count_override", 1.0),
     key("sample_concatenate_permutation", "sample_concatenate_permutation", 1.0),
     key("use_token_latencies", "use_token_latencies", 1.0),
     key("infer_token_latencies", "infer_token_latencies", 1.0),

@@ -118,6 +118,9 @@ pub fn plan(
     let Some(benchmark) = table.find(benchmark) else {
         return Err(PlanError(table.unknown(benchmark)));
     };
+    if let Some(why) = table.refusal(&benchmark.name) {
+        return Err(PlanError(why));
+    }
     let (samples_per_second, mean) =
         tokens::rates(benchmark, rate, output_tokens).map_err(PlanError)?;
     let (queries, samples) = runs::issued(benchmark, scenario, samples_per_second, SECONDS);

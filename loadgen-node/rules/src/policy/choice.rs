@@ -7,9 +7,13 @@ use netdiv_words::Mode;
 
 use crate::{
     Scenario,
+    book::BuiltLoadGen,
     facts::running::{Running, Said},
     record::{Evidence, Prepared},
 };
+
+/// LoadGen's setting that shortens an accuracy run.
+pub(super) const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
 /// What a run is about to do.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +38,8 @@ pub struct Choice<'a> {
     pub has_labels: bool,
     /// LoadGen's TestSettings, as they will be used; without what an audit.config changes.
     pub test_settings: &'a BTreeMap<String, String>,
-    /// The version and revision that LoadGen reports, such as `5.0.11 @ ef1bd3b95e`.
-    pub loadgen: &'a str,
+    /// LoadGen as it describes itself.
+    pub loadgen: &'a BuiltLoadGen,
     /// What the SUT's name will contain whatever the nodes are called.
     pub sut_name_part: &'a str,
     /// Whether the run is made for its digests (`--digests`): it stands beside a result, and may be short.
@@ -80,6 +84,13 @@ impl Choice<'_> {
     /// Whether the run measures performance.
     pub(super) fn performs(&self) -> bool {
         self.mode != Mode::Accuracy && !self.digests
+    }
+
+    /// Samples of its accuracy run: all, unless [`ACCURACY_COUNT`] leaves fewer.
+    pub(super) fn accuracy_samples(&self) -> u64 {
+        let count = self.test_settings.get(ACCURACY_COUNT).and_then(|count| count.parse().ok());
+        let count = count.filter(|count| *count > 0);
+        count.map_or(self.dataset_samples, |count| self.dataset_samples.min(count))
     }
 
     /// What runs at each node.

@@ -23,7 +23,8 @@ use crate::{
     judge::{
         alike::unlike,
         engines::{other_outputs, reused_prompts, reuses_prompts, without_model},
-        one_token, release, suite, wrong_sut_name,
+        loadgen::{Known, known, of_another_round},
+        one_token, suite, wrong_sut_name,
     },
     record::{Division, Node},
 };
@@ -75,12 +76,17 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     findings
 }
 
-/// LoadGen is of a tag.
+/// Judges LoadGen by its files.
 fn loadgen(table: &Table, choice: &Choice<'_>) -> Option<Finding> {
     let place = "LoadGen";
-    match release::known(table, choice.loadgen) {
-        Err(why) => Some(Finding::fail(N3, place, why)),
-        Ok(known) => Some(Finding::cannot_tell(N3, place, known.doubt()?)),
+    let seed = |setting: &str| choice.test_settings.get(setting)?.parse().ok();
+    match known(table, choice.loadgen, seed("schedule_rng_seed")) {
+        Known::Listed(row) => {
+            let round = table.round_of_seeds(seed)?;
+            Some(Finding::fail(N3, place, of_another_round(table, row, round)?))
+        }
+        Known::Unlisted(why) => Some(Finding::cannot_tell(N3, place, why)),
+        Known::Altered(why) => Some(Finding::fail(N3, place, why)),
     }
 }
 

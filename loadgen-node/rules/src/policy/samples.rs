@@ -1,6 +1,6 @@
 //! What is sent: its encoding, its tensors, and how many samples there are.
 
-use super::choice::Choice;
+use super::choice::{ACCURACY_COUNT, Choice};
 use crate::{
     Finding,
     Rule::{N2, N25, N26},
@@ -19,6 +19,11 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
         && choice.is_accurate()
     {
         findings.push(Finding::fail(N2, "dataset", format!("it has {what}")));
+    } else if let Some(what) = not_the_whole_set(benchmark, choice.accuracy_samples())
+        && choice.is_accurate()
+    {
+        let text = format!("it leaves {what}: do not set it");
+        findings.push(Finding::fail(N2, ACCURACY_COUNT, text));
     }
     let otherwise = prepared_otherwise(benchmark, choice.prepared, choice.is_accurate());
     findings.extend(otherwise.map(|what| Finding::fail(N2, "dataset", what)));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, str::FromStr};
 use super::choice::Choice;
 use crate::{
     Finding,
-    Rule::{self, N1, N2, N3, N31, N32},
+    Rule::{self, N1, N2, N31, N32},
     Scenario,
     book::{Benchmark, Round, Seeds, Table},
     judge::{
@@ -198,19 +198,11 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
     settings.findings
 }
 
-/// What speaks against a run of the benchmark for a round.
-fn of_round(table: &Table, round: &Round, benchmark: &str) -> impl Iterator<Item = Finding> {
-    let no_release = round.loadgen.is_empty().then(|| {
-        let text = format!(
-            "no tag of mlcommons/inference has the seeds of round {}, and LoadGen has to be of one: no run can be submitted to \
-             that round",
-            round.name
-        );
-        Finding::fail(N3, "LoadGen", text)
-    });
-    let other = table.find(benchmark).and_then(|benchmark| outside_round(benchmark, round));
-    let other = other.map(|text| {
-        Finding::fail(N1, "benchmark", format!("{text}: build with a LoadGen of such a round"))
-    });
-    no_release.into_iter().chain(other)
+/// Returns why the benchmark cannot be run for the round.
+fn of_round(table: &Table, round: &Round, benchmark: &str) -> Option<Finding> {
+    let benchmark = table.find(benchmark)?;
+    let why = outside_round(benchmark, round)?;
+    let last = benchmark.rounds.last().and_then(|name| table.round(*name));
+    let remedy = last.map(|round| table.build_for(round)).unwrap_or_default();
+    Some(Finding::fail(N1, "benchmark", format!("{why}: {remedy}")))
 }

@@ -9,7 +9,9 @@ use crate::{
     official_log::DetailLog,
     record::RunResult,
     subject::{At, Entry, Findings, Kind, NO_BENCHMARK, Run, Subject, Tree},
-    tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
+    tree::{
+        ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH, VERIFY_PERFORMANCE,
+    },
 };
 use netdiv_words::Mode;
 use std::{collections::BTreeMap, path::Path};
@@ -46,7 +48,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         };
         if subject.is_open() {
             found.pass(&entry.place, "no compliance test is asked of the Open division");
-        } else if benchmark.compliance.is_empty() {
+        } else if benchmark.tests().next().is_none() {
             found.pass(&entry.place, format!("{} needs no test", benchmark.name));
         } else {
             tests(subject, entry, benchmark, found);
@@ -57,7 +59,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
     let name = &benchmark.name;
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else {
-        let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
+        let tests: Vec<_> = benchmark.tests().collect();
         let text = format!(
             "{name} needs {}: make those runs, and a submission of all of them",
             tests.join(", ")
@@ -65,6 +67,18 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
         return found.unknown("", text);
     };
     let (formats, is_foreign) = (subject.formats(), subject.is_foreign());
+    for test in &benchmark.other_tests {
+        let mut at = found.at(place.compliance(test));
+        if tree.path(&place.compliance(test)).is_dir() {
+            let file = if test == "TEST09" { VERIFY_OUTPUT_LENGTH } else { VERIFY_ACCURACY };
+            at.fail_each(verdict(tree, place, test, file, &formats).map(|wrong| wrong.text));
+        } else {
+            at.fail(format!(
+                "is missing: make {test}, which {name} needs, with the official scripts"
+            ));
+        }
+        at.or_pass("every test that the benchmark needs was made with its settings, and passes");
+    }
     for test in &benchmark.compliance {
         let folder = place.compliance(test.name());
         let mut at = found.at(&folder);
@@ -285,8 +299,8 @@ fn speed(test: Test, reference: &Run, run: &Run) -> Option<String> {
 fn other_tests(subject: &Subject, entry: &Entry, found: &mut Findings) {
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
     let formats = subject.formats();
-    let needed: Vec<_> = entry.benchmark.iter().flat_map(|one| &one.compliance).collect();
-    let is_needed = |name: &str| needed.iter().any(|test| test.name() == name);
+    let needed: Vec<_> = entry.benchmark.iter().flat_map(|one| one.tests()).collect();
+    let is_needed = |name: &str| needed.contains(&name);
     let parent = place.compliance("");
     for (name, path) in entries(&tree.path(&parent)).unwrap_or_default() {
         if !(name.starts_with("TEST") && path.is_dir()) || is_needed(&name) {

@@ -80,35 +80,24 @@ fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
         .or_else(|| most_frequent(runs(results).filter_map(asked_for)))
 }
 
-/// The round of the last release that is not newer than LoadGen's version. Before the first release of the table a round has the
-/// number of its LoadGen; after the last one it is not known.
+/// The round of the newest LoadGen in the table that is not newer than the logged version. Before the first of the table a round has
+/// the number of its LoadGen; after the last one it is not known.
 fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
     let version = |run: &Run| run.logs.as_ref()?.marks.as_ref()?.version.clone();
     let version = most_frequent(runs(results).filter_map(version))?;
     let numbers = numbers(&version)?;
-    let has_it = |round: &&Round| {
-        let versions = round.loadgen_versions.as_ref();
-        versions.is_some_and(|[first, last]| {
-            (self::numbers(first)..=self::numbers(last)).contains(&Some(numbers))
-        })
-    };
-    if let Some(round) = table.rounds.iter().find(has_it) {
-        return Some(round.name.to_string());
-    }
-    let releases = table.rounds.iter().flat_map(|round| {
-        round
-            .loadgen
-            .iter()
-            .filter_map(move |release| Some((self::numbers(&release.version)?, round)))
+    let rows = table.loadgens.iter().flat_map(|row| {
+        let versions = row.versions.iter().filter_map(|version| self::numbers(version));
+        versions.map(move |version| (version, row))
     });
-    let mut releases: Vec<_> = releases.collect();
-    releases.sort_by_key(|(release, _)| *release);
-    let last = releases.iter().rfind(|(release, _)| *release <= numbers);
-    let is_newer = releases.last().is_some_and(|(release, _)| numbers > *release);
-    Some(match (last, is_newer) {
-        (_, true) => format!("of LoadGen {version}"),
-        (Some((_, round)), _) => round.name.to_string(),
-        (None, _) => format!("v{}.{}", numbers[0], numbers[1]),
+    let newest = rows.clone().map(|(version, _)| version).max();
+    // Of equal versions the first row counts: a version is published with the files that the commit before had.
+    let rows = rows.filter(|(version, _)| *version <= numbers).collect::<Vec<_>>();
+    let last = rows.iter().rev().max_by_key(|(version, _)| *version);
+    Some(match last {
+        _ if newest.is_some_and(|newest| numbers > newest) => format!("of LoadGen {version}"),
+        Some((_, row)) => table.round_of_loadgen(row)?.name.to_string(),
+        None => format!("v{}.{}", numbers[0], numbers[1]),
     })
 }
 

@@ -163,22 +163,13 @@ fn check_round(
     }
     let mut versions: Vec<_> = runs().map(|run| run.loadgen_version()).collect();
     versions.dedup();
-    let latest = table
-        .rounds
-        .iter()
-        .filter_map(|round| Some(format!("{} for {}", round.loadgen.first()?.version, round.name)));
-    let build = match wanted.loadgen.first() {
-        Some(release) => format!("build with NETDIV_LOADGEN_RELEASE={}", release.version),
-        None => format!("build with a LoadGen of round {}, once there is one,", wanted.name),
-    };
     problems.fault(format!(
-        "round is {}, and the runs were made with LoadGen {}, which is of round {}; write round = \"{}\", or {build} and \
-         run again (releases: {})",
+        "round is {}, and the runs were made with LoadGen {}, which is of round {}; write round = \"{}\", or {} and run again",
         wanted.name,
         versions.join(" and "),
         first.name,
         first.name,
-        latest.collect::<Vec<_>>().join(", ")
+        table.build_for(wanted)
     ));
     false
 }

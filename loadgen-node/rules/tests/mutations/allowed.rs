@@ -276,3 +276,18 @@ fn other_weights_in_a_scenario() {
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());
 }
+
+#[test]
+fn what_round_v6_1_may_have_beside_its_logs() {
+    let tree = Tree::of("network", "v6.1");
+    tree.write(
+        "network/acme/systems/two-H100-nodes_power.yaml",
+        "nodes:\n  - system_power_capacity_watts: 10200\n",
+    );
+    tree.write(
+        "network/acme/results/two-H100-nodes/privateid.json",
+        &json!({ "two-H100-nodes": "0123456789" }).to_string(),
+    );
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+}

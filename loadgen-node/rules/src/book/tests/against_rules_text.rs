@@ -48,7 +48,7 @@ fn of_model(model: &str) -> Vec<&'static Benchmark> {
 }
 
 /// The numbers in a text, without those that end a word (rouge1, FP32) and without footnotes.
-fn numbers(text: &str) -> Vec<f64> {
+pub(super) fn numbers(text: &str) -> Vec<f64> {
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
     let mut found = Vec::new();
     let mut before = ' ';
@@ -70,7 +70,7 @@ fn numbers(text: &str) -> Vec<f64> {
 }
 
 /// The value in the rules of a figure that the table has.
-fn in_rules(benchmark: &Benchmark, figure: &str, ours: f64) -> f64 {
+pub(super) fn in_rules(benchmark: &Benchmark, figure: &str, ours: f64) -> f64 {
     let difference = benchmark.differences.iter().find(|d| d.figure == figure);
     difference.and_then(|difference| difference.rules).unwrap_or(ours)
 }
@@ -277,7 +277,7 @@ fn bytes_are_those_of_appendix_b() {
 
 /// Elements of a formula of Appendix B, whose element sizes count 1: a product, of which the last factor may be a sum of
 /// products.
-fn value(formula: &str) -> u64 {
+pub(super) fn value(formula: &str) -> u64 {
     let product = |text: &str| -> u64 {
         let factors = text.split('*').filter(|f| !f.is_empty() && !f.starts_with("dtype_size"));
         factors.map(|factor| factor.replace(',', "").parse::<u64>().unwrap()).product()

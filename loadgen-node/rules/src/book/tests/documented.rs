@@ -7,8 +7,8 @@ use crate::book::{Benchmark, Suite, Table, TokenLatencies};
 fn row(table: &Table, benchmark: &Benchmark) -> String {
     let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(", ") };
     let rounds = list(benchmark.rounds.iter().map(ToString::to_string).collect());
-    let releases = table.releases_of(benchmark).into_iter();
-    let releases = list(releases.map(|release| release.version.clone()).collect());
+    let packages = table.packages_of(benchmark).into_iter();
+    let releases = list(packages.map(str::to_owned).collect());
     let bounds = match (benchmark.token_latencies, benchmark.ttft_ms.zip(benchmark.tpot_ms)) {
         (Some(TokenLatencies::Measured), Some((first, further))) => format!("{first} / {further}"),
         _ => format!("{} in all", benchmark.server_latency_ms.unwrap()),
@@ -21,7 +21,10 @@ fn language_models_are_listed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/TOKENS.md");
     let text = std::fs::read_to_string(path).unwrap();
     let table = Table::builtin().unwrap();
-    let models = table.benchmarks.iter().filter(|one| one.token_latencies.is_some());
+    let models = table
+        .benchmarks
+        .iter()
+        .filter(|one| one.token_latencies.is_some() && one.cannot_run.is_none());
     let rows: Vec<_> = models.map(|benchmark| row(table, benchmark)).collect();
     let head =
         "| benchmark | rounds | releases of LoadGen | TTFT / TPOT, ms |\n|---|---|---|---|\n";
@@ -39,7 +42,17 @@ fn every_benchmark_of_the_suite_has_a_row() {
     let names = names.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect::<Vec<_>>();
     for benchmark in &Table::builtin().unwrap().benchmarks {
         let is_there = names.iter().any(|name| benchmark.name.starts_with(name));
-        assert!(is_there || benchmark.suite != Suite::Datacenter, "{} has no row", benchmark.name);
+        let is_run = benchmark.cannot_run.is_none() && benchmark.suite == Suite::Datacenter;
+        assert!(is_there || !is_run, "{} has no row", benchmark.name);
+    }
+    let (_, reasons) = text
+        .split_once("| benchmark | reason, and what would be needed first |\n|---|---|\n")
+        .unwrap();
+    for benchmark in &Table::builtin().unwrap().benchmarks {
+        let Some(why) = &benchmark.cannot_run else { continue };
+        let is_there =
+            reasons.lines().any(|row| row.contains(&benchmark.name) && row.contains(why.as_str()));
+        assert!(is_there, "docs/MODELS.md has to have: | `{}` | {why} |", benchmark.name);
     }
     for name in names {
         let table = Table::builtin().unwrap();

@@ -214,11 +214,27 @@ impl DetailLog {
         self.value(key)?.as_u64()
     }
 
+    /// Samples of an accuracy run: the whole data set, or what `accuracy_sample_count_override` leaves of it (LoadGen 6.0.6 and later).
+    pub(crate) fn accuracy_samples(&self) -> Option<u64> {
+        let total = self.integer("qsl_reported_total_count")?;
+        let counted = self.integer("effective_accuracy_sample_count");
+        Some(counted.map_or(total, |counted| counted.min(total)))
+    }
+
     /// Returns true of LoadGen 5.0 and later. Before, it logged Offline's queries and samples otherwise than it issued them, and some
     /// revisions did not log that samples are issued equally often.
     pub(crate) fn logs_as_issued(&self) -> bool {
-        let version = self.text("loadgen_version").and_then(|version| version.split('.').next());
-        version.and_then(|major| major.parse::<u64>().ok()).is_some_and(|major| major >= 5)
+        self.is_since([5, 0, 0])
+    }
+
+    /// Returns true if LoadGen has that version or a later one.
+    pub(crate) fn is_since(&self, version: [u64; 3]) -> bool {
+        let own = self.text("loadgen_version").and_then(|version| version.split(' ').next());
+        let numbers = own.map(|own| {
+            let mut parts = own.split('.').map(|number| number.parse().unwrap_or(0));
+            [(); 3].map(|()| parts.next().unwrap_or(0))
+        });
+        numbers.is_some_and(|numbers| numbers >= version)
     }
 
     /// Samples of a query. With equal issue Offline's has whole passes over the samples that are loaded, which LoadGen's settings in

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     Outcome, Rule,
+    book::{BuiltLoadGen, Sources},
+    fixture::loadgen_files::{OF_5_0_11, of_release},
     record::{Evidence, Prepared},
 };
 
@@ -27,7 +29,7 @@ struct Case {
     performance_samples: u64,
     has_labels: bool,
     settings: BTreeMap<String, String>,
-    loadgen: &'static str,
+    loadgen: BuiltLoadGen,
     sut_name: &'static str,
     digests: bool,
     in_process: bool,
@@ -43,6 +45,17 @@ fn engine(node: &'static str) -> Engine<'static> {
         model: "resnet50",
         model_sha256: "5ca1ab1e",
         software_version: "0.1.0",
+    }
+}
+
+/// LoadGen as built from its package of that version.
+fn built(version: &str) -> BuiltLoadGen {
+    let files: BTreeMap<String, String> =
+        serde_json::from_str(&of_release(OF_5_0_11, version)).unwrap();
+    BuiltLoadGen {
+        version: format!("{version} @ ef1bd3b95e"),
+        changes: String::new(),
+        sources: Sources::of(files.iter().map(|(path, sha1)| (path.as_str(), sha1.as_str()))),
     }
 }
 
@@ -126,7 +139,7 @@ fn images() -> Case {
         performance_samples: 50_000,
         has_labels: true,
         settings: settings(&[]),
-        loadgen: "5.0.11 @ ef1bd3b95e",
+        loadgen: built("5.0.11"),
         sut_name: "netdiv Network SUT",
         digests: false,
         in_process: false,
@@ -168,7 +181,7 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
         performance_samples: case.performance_samples,
         has_labels: case.has_labels,
         test_settings: &case.settings,
-        loadgen: case.loadgen,
+        loadgen: &case.loadgen,
         sut_name_part: case.sut_name,
         digests: case.digests,
         in_process: case.in_process,

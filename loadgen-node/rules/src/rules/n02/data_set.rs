@@ -50,6 +50,9 @@ fn other_libraries(entry: &Entry, found: &mut Findings) {
     let named = entry.runs.iter().filter_map(|run| Some((run, run.detail()?.text("qsl_name")?)));
     let mut named = named.filter(|(run, _)| run.result().is_none());
     let Some((first, known)) = named.next() else { return };
+    if entry.benchmark.is_some_and(|benchmark| benchmark.own_performance_set) {
+        return;
+    }
     for (run, name) in named.filter(|(_, name)| *name != known) {
         let text = format!(
             "qsl_name is `{name}`, and `{known}` in {}: make all runs of a result with one data set",
@@ -109,7 +112,7 @@ fn prepared_differently(entry: &Entry) -> Option<String> {
 
 fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: At) {
     let key = "qsl_reported_total_count";
-    match detail.integer(key) {
+    match detail.accuracy_samples() {
         Some(count) => at.fail_each(
             not_the_whole_set(benchmark, count).map(|what| format!("the accuracy run had {what}")),
         ),

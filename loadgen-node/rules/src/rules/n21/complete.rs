@@ -46,6 +46,10 @@ const OF_ALL: [&str; 33] = [
     "requested_schedule_rng_seed",
 ];
 
+/// Keys of a test in any mode, since LoadGen 6.0.6.
+const SINCE_6_0_6: [&str; 2] =
+    ["effective_accuracy_sample_count", "requested_accuracy_sample_count_override"];
+
 /// Keys of a test of performance.
 const OF_PERFORMANCE: [&str; 13] = [
     "early_stopping_met",
@@ -104,5 +108,6 @@ fn expected(detail: &DetailLog) -> impl Iterator<Item = &'static str> {
         (Some(Mode::Performance), Some(_)) if is_ended => (&OF_PERFORMANCE, &[]),
         _ => (&[], &[]),
     };
-    OF_ALL.iter().chain(performance).chain(scenario).copied()
+    let later: &[&str] = if detail.is_since([6, 0, 6]) { &SINCE_6_0_6 } else { &[] };
+    OF_ALL.iter().chain(later).chain(performance).chain(scenario).copied()
 }

@@ -90,8 +90,7 @@ fn not_all(detail: &DetailLog) -> Option<String> {
         return None;
     }
     let as_written = "submit the log as LoadGen wrote it";
-    let total = detail.integer("qsl_reported_total_count")?;
-    let expected = detail.integer("effective_accuracy_sample_count").unwrap_or(total).min(total);
+    let expected = detail.accuracy_samples()?;
     let sets = detail.all("loaded_qsl_set").map(|set| set.as_array());
     let sets: Vec<_> = sets.collect::<Option<Vec<_>>>()?;
     let count: usize = sets.iter().map(|set| set.len()).sum();

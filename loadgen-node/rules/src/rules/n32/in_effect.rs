@@ -40,6 +40,13 @@ fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
         None => (of(reported), reported),
     };
     equal("effective_performance_sample_count", loaded, from);
+    let overridden = of("requested_accuracy_sample_count_override").filter(|count| *count > 0.0);
+    let all = "qsl_reported_total_count";
+    let (counted, from) = match overridden {
+        Some(count) => (Some(count), "requested_accuracy_sample_count_override"),
+        None => (of(all), all),
+    };
+    equal("effective_accuracy_sample_count", counted, from);
     match detail.scenario() {
         Some(Scenario::Server) => {
             let duration = "effective_min_duration_ms";

@@ -5,7 +5,7 @@ use crate::{
     book::{Benchmark, Formats, Test},
     compliance::{Part, responses, speed, tokens},
     facts::{files, official_log::is_truncated},
-    official_log::metric,
+    official_log::{DetailLog, metric},
     subject::{Entry, Kind, Run, Tree},
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
@@ -188,10 +188,12 @@ fn odd_counts(text: &str, entry: &Entry) -> Option<String> {
         });
     };
     let run = entry.run(Kind::Accuracy);
-    let logged = run.and_then(Run::detail).and_then(|log| log.integer("qsl_reported_total_count"));
+    let log = run.and_then(Run::detail);
+    let total = log.and_then(|log| log.integer("qsl_reported_total_count"));
     let recorded = run.and_then(Run::result).map(|record| record.dataset_samples);
     // Where these two differ, that is a finding already.
-    let issued = logged.filter(|logged| recorded.is_none_or(|recorded| recorded == *logged));
+    let is_recorded = total.is_some_and(|total| recorded.is_none_or(|recorded| recorded == total));
+    let issued = log.and_then(DetailLog::accuracy_samples).filter(|_| is_recorded);
     let passes = text.contains("TEST PASS");
     let wrong = if issued.is_some_and(|issued| issued != all) {
         format!(

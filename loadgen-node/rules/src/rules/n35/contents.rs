@@ -116,9 +116,13 @@ fn folders(tree: &Tree, place: &Place, at: &mut At) {
     }
 }
 
-/// Pictures that the checker asks of a generating benchmark.
+/// Returns the folders of pictures or videos that the checker requires of a generating benchmark.
 fn image_folders(benchmark: &str) -> Vec<&'static str> {
-    if benchmark == "stable-diffusion-xl" { vec!["images"] } else { Vec::new() }
+    match benchmark {
+        "stable-diffusion-xl" => vec!["images"],
+        "wan-2.2-t2v-a14b" => vec!["videos"],
+        _ => Vec::new(),
+    }
 }
 
 fn of_test(place: &Place, test: Test) -> Vec<Wanted> {

@@ -112,7 +112,7 @@ fn runs_of_another_round_are_one_problem() {
         all,
         [
             "round is v5.1, and the runs were made with LoadGen 5.0.11, which is of round v5.0; write round = \"v5.0\", or \
-          build with NETDIV_LOADGEN_RELEASE=5.0.22 and run again (releases: 5.0.11 for v5.0, 5.0.22 for v5.1)"
+          build one for round v5.1 with `make LOADGEN=5.1.1` and run again"
         ]
     );
 }

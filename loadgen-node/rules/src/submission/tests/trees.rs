@@ -8,7 +8,7 @@ use super::{build_in, change_result, change_settings, keep, text};
 use crate::{
     Scenario,
     book::Table,
-    fixture::{self, RunSpec, SEEDS_5_1, SEEDS_6_0, SOURCES},
+    fixture::{self, RunSpec, SOURCES},
     record::{Division, RunResult, Verdict},
     submission::{Settings, Strictness, Tree, make, sources_sha256},
     tree,
@@ -20,18 +20,17 @@ use crate::{
 fn both_layouts_have_what_the_official_checkers_ask_for() {
     let both = [Scenario::Offline, Scenario::Server];
     let llama = both.map(|scenario| RunSpec::llama(scenario, Mode::Performance)).to_vec();
-    let of_5_1 =
-        |spec: RunSpec| RunSpec { seeds: SEEDS_5_1, loadgen: "5.0.22 @ 75f297d44c", ..spec };
-    let of_6_0 = |spec: RunSpec| RunSpec { seeds: SEEDS_6_0, ..spec };
+    let of_round = |round: &str| llama.clone().into_iter().map(|run| run.of_round(round)).collect();
     let cases = [
         ("resnet", "v5.0", "network", fixture::performance_runs("v5.0")),
         ("resnet", "v5.0", "open", fixture::performance_runs("v5.0")),
         ("unet", "v5.0", "network", vec![RunSpec::unet(Mode::Performance)]),
         ("llama", "v5.0", "network", llama.clone()),
-        ("llama", "v5.1", "network", llama.clone().into_iter().map(of_5_1).collect()),
+        ("llama", "v5.1", "network", of_round("v5.1")),
         ("chat", "v5.1", "network", RunSpec::chat().to_vec()),
         ("unet", "v6.0", "network", fixture::performance_runs("v6.0")),
-        ("llama", "v6.0", "network", llama.into_iter().map(of_6_0).collect()),
+        ("unet", "v6.1", "network", fixture::performance_runs("v6.1")),
+        ("llama", "v6.0", "network", of_round("v6.0")),
     ];
     for (name, round, division, runs) in cases {
         let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,196 @@
+//! The built-in table against the text of the rules of July 2026 (`inference_rules_2026-07.adoc` in `NETDIV_RULES_TEXT`), row by row.
+
+use std::path::PathBuf;
+
+use super::against_rules_text::{in_rules, numbers, value};
+use crate::{
+    Scenario,
+    book::{Benchmark, Compression, Suite, Table},
+};
+
+const ROUND: &str = "v6.1";
+
+fn rules() -> String {
+    let folder = std::env::var_os("NETDIV_RULES_TEXT").expect("NETDIV_RULES_TEXT names the folder");
+    let path = PathBuf::from(folder).join("inference_rules_2026-07.adoc");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Returns the rows of the first table behind a text, without the titles. A row begins with a bar; the lines up to the next one belong to
+/// it.
+fn rows(text: &str, behind: &str) -> Vec<Vec<String>> {
+    let (_, text) = text.split_once(behind).unwrap_or_else(|| panic!("no `{behind}`"));
+    let table = text.split("|===").nth(1).unwrap().replace("\\|", "/");
+    let mut rows: Vec<String> = Vec::new();
+    for line in table.lines().map(str::trim) {
+        match rows.last_mut() {
+            _ if line.starts_with('|') => rows.push(line.to_owned()),
+            Some(row) => *row = format!("{row} {line}"),
+            None => {}
+        }
+    }
+    let cells = |row: &String| row.split('|').skip(1).map(|cell| cell.trim().to_owned()).collect();
+    rows.iter().skip(1).map(cells).collect()
+}
+
+/// The benchmarks of the round, without the data base of E2E-RAG, of which the rules have no row.
+fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
+    let round = ROUND.parse().unwrap();
+    let is_of =
+        move |one: &&Benchmark| one.suite == Suite::Datacenter && one.rounds.contains(&round);
+    let all = Table::builtin().unwrap().benchmarks.iter();
+    all.filter(is_of).filter(|one| one.name != "e2e-rag-db")
+}
+
+/// Returns the only row whose cell is the model of a benchmark.
+fn row_of<'r>(
+    rows: &'r [Vec<String>],
+    cell: usize,
+    benchmark: &Benchmark,
+) -> Option<&'r Vec<String>> {
+    rows.iter().find(|row| row[cell].eq_ignore_ascii_case(&benchmark.model))
+}
+
+#[test]
+#[cfg_attr(not(netdiv_rules_text), ignore = "needs the rules' text: set NETDIV_RULES_TEXT")]
+fn suites_sizes_qualities_and_bounds() {
+    let text = rules();
+    let rows = rows(&text, "The Datacenter suite includes the following benchmarks");
+    for benchmark in benchmarks() {
+        let Benchmark { name, .. } = benchmark;
+        let row = row_of(&rows, 2, benchmark).unwrap_or_else(|| panic!("{name} has no row"));
+        let [area, task, _, dataset, qsl, quality, latency] = &row[..] else { panic!("{row:?}") };
+        assert_eq!([&benchmark.area, &benchmark.task, &benchmark.dataset], [area, task, dataset]);
+        let size = in_rules(benchmark, "qsl_size", benchmark.qsl_size as f64);
+        // Of the interactive variant with a data set of its own the rules say nothing.
+        if name != "qwen3-vl-235b-a22b-interactive" {
+            assert_eq!(size, qsl.parse::<f64>().unwrap(), "{name}");
+        }
+        qualities(benchmark, quality);
+        bounds(benchmark, latency);
+    }
+}
+
+/// The rules give a reference, the share of it that is enough, or an error instead of what is right.
+fn qualities(benchmark: &Benchmark, cell: &str) {
+    let said = numbers(cell);
+    let is_said = |number: f64| said.iter().any(|said| (said - number).abs() < 1e-4 * number);
+    for target in &benchmark.quality {
+        // The checker alone bounds their lengths, and E2E-RAG is judged by a language model.
+        let is_unsaid =
+            ["TOKENS_PER_SAMPLE", "E2E_ACCURACY", "ROUGELSUM"].contains(&target.metric.as_str());
+        let is_interactive = benchmark.name == "qwen3-vl-235b-a22b-interactive";
+        let reference = in_rules(benchmark, &target.metric, target.reference);
+        let forms = [reference, reference * 100.0, 100.0 - reference, target.least];
+        assert!(
+            is_unsaid || is_interactive || forms.into_iter().any(is_said),
+            "{}: {} in {cell}",
+            benchmark.name,
+            target.metric
+        );
+    }
+}
+
+fn bounds(benchmark: &Benchmark, cell: &str) {
+    let Benchmark { name, server_latency_ms, ttft_ms, tpot_ms, .. } = benchmark;
+    let is_interactive = benchmark.interactive_of.is_some();
+    if cell == "N/A" {
+        assert_eq!((server_latency_ms, ttft_ms), (&None, &None), "{name}");
+    } else if cell.contains("TTFT") {
+        let (server, interactive) = cell.split_once("Interactive").unwrap();
+        let said = numbers(if is_interactive { interactive } else { server });
+        let further = in_rules(benchmark, "tpot_ms", tpot_ms.unwrap());
+        assert_eq!(said[..2], [ttft_ms.unwrap(), further], "{name}: {cell}");
+    } else if !is_interactive {
+        let unit = if cell.ends_with(" ms") { 1.0 } else { 1000.0 };
+        assert_eq!(server_latency_ms.unwrap(), numbers(cell)[0] * unit, "{name}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(netdiv_rules_text), ignore = "needs the rules' text: set NETDIV_RULES_TEXT")]
+fn scenarios() {
+    let text = rules();
+    let rows = rows(&text, "Each Datacenter benchmark *requires* the following scenarios");
+    for benchmark in benchmarks().filter(|one| one.interactive_of.is_none()) {
+        // The task of gpt-oss-120b is text generation, with its kinds in brackets.
+        let task = benchmark.task.split(" (").next().unwrap();
+        let row = rows.iter().find(|row| row[1] == task);
+        let row = row.unwrap_or_else(|| panic!("{} has no row", benchmark.name));
+        let words = row[2]
+            .replace("(Server/ Interactive)", "Server")
+            .replace("Single Stream", "SingleStream");
+        let scenarios: Vec<_> =
+            words.split(", ").map(|word| Scenario::of_official_name(word).unwrap()).collect();
+        assert_eq!(benchmark.scenarios, scenarios, "{}", benchmark.name);
+    }
+}
+
+#[test]
+#[cfg_attr(not(netdiv_rules_text), ignore = "needs the rules' text: set NETDIV_RULES_TEXT")]
+fn parameters() {
+    let text = rules();
+    let rows = rows(&text, "it is necessary to use the following inference parameters");
+    let mut said = 0;
+    for row in &rows {
+        let model = row[0].split(['(', ')']).nth(1).unwrap().replace("DeepSeek", "DeepSeek-r1");
+        let name = match row[1].as_str() {
+            "max_new_tokens (accuracy)" => "max_new_tokens",
+            "max_new_tokens (performance)" => "max_new_tokens_performance",
+            name => name,
+        };
+        for benchmark in benchmarks().filter(|one| one.model == model) {
+            assert_eq!(benchmark.parameters.get(name), Some(&row[2]), "{} {name}", benchmark.name);
+            said += 1;
+        }
+    }
+    assert_eq!(benchmarks().map(|benchmark| benchmark.parameters.len()).sum::<usize>(), said);
+}
+
+#[test]
+#[cfg_attr(not(netdiv_rules_text), ignore = "needs the rules' text: set NETDIV_RULES_TEXT")]
+fn compression() {
+    let text = rules();
+    let rows = rows(&text, "==== Benchmarks and QSL Preprocessing");
+    for benchmark in benchmarks() {
+        let row = row_of(&rows, 2, benchmark);
+        let compression = match row.map(|row| row[3].as_str()) {
+            None => Compression::Unstated,
+            Some(cell) if cell.contains("No compression allowed") => Compression::None,
+            Some(cell) if cell.contains("original compression") => Compression::LosslessOrOriginal,
+            Some(cell) if cell.contains("ossless compression") => Compression::Lossless,
+            Some(cell) => panic!("{cell}"),
+        };
+        assert_eq!(benchmark.compression, compression, "{}", benchmark.name);
+    }
+}
+
+#[test]
+#[cfg_attr(not(netdiv_rules_text), ignore = "needs the rules' text: set NETDIV_RULES_TEXT")]
+fn bytes_of_appendix_b() {
+    let text = rules();
+    for (title, is_ingress) in [("=== Ingress Bandwidth", true), ("=== Egress Bandwidth", false)] {
+        let rows = rows(&text, title);
+        for benchmark in benchmarks() {
+            let Some(row) = row_of(&rows, 1, benchmark) else {
+                assert!(benchmark.bandwidth.is_empty(), "{} has no row", benchmark.name);
+                continue;
+            };
+            // The last formula of a cell with several is that of performance runs.
+            let formula = row[4].split("footnote:").next().unwrap().trim_matches('_');
+            let formula = formula.split("__ (").next().unwrap();
+            for bandwidth in &benchmark.bandwidth {
+                let (ours, elements) = if is_ingress {
+                    (&bandwidth.rules_ingress, &bandwidth.ingress)
+                } else {
+                    (&bandwidth.rules_egress, &bandwidth.egress)
+                };
+                assert_eq!(ours, formula, "{}", bandwidth.name);
+                let elements: u64 = elements.iter().map(|part| part.elements).sum();
+                let is_in_bytes = formula == "98368";
+                let elements = if is_in_bytes { elements * 8 } else { elements };
+                assert_eq!(elements, value(formula.trim_start_matches('~')), "{}", bandwidth.name);
+            }
+        }
+    }
+}

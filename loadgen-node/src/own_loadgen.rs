@@ -1,0 +1,52 @@
+//! The LoadGen in this program, and the rounds that it can run.
+
+use loadgen_sys::{Mode, Scenario, TestSettings};
+use netdiv_rules::book::{BuiltLoadGen, Round, RoundName, Sources, Table};
+
+use crate::{RunError, settings::usage};
+
+/// Returns LoadGen's own description.
+pub(crate) fn built() -> BuiltLoadGen {
+    let files = loadgen_sys::file_sha1();
+    BuiltLoadGen {
+        version: loadgen_sys::version(),
+        changes: loadgen_sys::git_status(),
+        sources: Sources::of(files.iter().map(|(path, sha1)| (path.as_str(), sha1.as_str()))),
+    }
+}
+
+/// Returns the round whose seeds LoadGen's mlperf.conf has.
+pub(crate) fn round(table: &Table) -> Option<&Round> {
+    let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
+    settings.from_config(None, "*").ok()?;
+    table.round_of_seeds(|setting| settings.field(setting)?.parse().ok())
+}
+
+/// Refuses a round that LoadGen has no seeds of.
+pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError> {
+    let Some(wanted) = table.round(name) else {
+        let known: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
+        return usage(format!(
+            "--round {name}: the table has {}; choose one of them",
+            known.join(", ")
+        ));
+    };
+    let own = round(table);
+    if own == Some(wanted) {
+        return Ok(());
+    }
+    let own = own.map_or_else(|| "no known round".into(), |own| format!("round {}", own.name));
+    usage(format!(
+        "--round {name}: LoadGen {} in this program has the seeds of {own}; {}",
+        loadgen_sys::version(),
+        table.build_for(wanted)
+    ))
+}
+
+/// Returns the text behind the program's version: its LoadGen and the round that it can run.
+pub(crate) fn version() -> String {
+    let round = Table::builtin().ok().and_then(round);
+    let round = round.map_or_else(|| "no known round".into(), |own| format!("round {}", own.name));
+    let loadgen = loadgen_sys::version();
+    format!("{}\nLoadGen {loadgen}: runs {round}", env!("CARGO_PKG_VERSION"))
+}
