@@ -1,5 +1,6 @@
 //! The LoadGen in this program, and the rounds that it can run.
 
+use clap::builder::{Resettable, Str};
 use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_rules::book::{BuiltLoadGen, Round, RoundName, Sources, Table};
 
@@ -11,7 +12,7 @@ pub(crate) fn built() -> BuiltLoadGen {
     BuiltLoadGen {
         version: loadgen_sys::version(),
         changes: loadgen_sys::git_status(),
-        sources: Sources::of(files.iter().map(|(path, sha1)| (path.as_str(), sha1.as_str()))),
+        sources: Sources::of(&files),
     }
 }
 
@@ -24,13 +25,7 @@ pub(crate) fn round(table: &Table) -> Option<&Round> {
 
 /// Refuses a round that LoadGen has no seeds of.
 pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError> {
-    let Some(wanted) = table.round(name) else {
-        let known: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
-        return usage(format!(
-            "--round {name}: the table has {}; choose one of them",
-            known.join(", ")
-        ));
-    };
+    let wanted = table.known_round(name).map_err(RunError::Usage)?;
     let own = round(table);
     if own == Some(wanted) {
         return Ok(());
@@ -43,10 +38,15 @@ pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError
     ))
 }
 
-/// Returns the text behind the program's version: its LoadGen and the round that it can run.
-pub(crate) fn version() -> String {
+/// Returns the text that `--version` prints: the program's version, its LoadGen, and the round that it can run; nothing without that
+/// option, so that no other command reads the table at its start.
+pub(crate) fn version() -> Resettable<Str> {
+    if !std::env::args_os().any(|arg| arg == "--version") {
+        return Resettable::Reset;
+    }
     let round = Table::builtin().ok().and_then(round);
     let round = round.map_or_else(|| "no known round".into(), |own| format!("round {}", own.name));
     let loadgen = loadgen_sys::version();
-    format!("{}\nLoadGen {loadgen}: runs {round}", env!("CARGO_PKG_VERSION"))
+    let text = format!("{}\nLoadGen {loadgen}: runs {round}", env!("CARGO_PKG_VERSION"));
+    Resettable::Value(text.into())
 }

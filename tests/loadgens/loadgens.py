@@ -66,11 +66,9 @@ def row(checkout, commit):
 def rows(checkout, branch):
     """All rows, the oldest first."""
     tags = {git(checkout, "rev-parse", f"{tag}^{{commit}}").strip(): tag for tag in git(checkout, "tag").split()}
-    on_main = git(checkout, "rev-list", "--first-parent", f"{FIRST}^..{branch}").split()
-    since = git(checkout, "show", "-s", "--format=%ct", FIRST).strip()
-    dated = {commit: int(git(checkout, "show", "-s", "--format=%ct", commit)) for commit in {*on_main, *tags}}
-    changed = set(git(checkout, "rev-list", "--first-parent", f"{FIRST}^..{branch}", "--", "loadgen").split())
-    wanted = [commit for commit in dated if commit in changed or commit in tags and dated[commit] >= int(since)]
+    changed = git(checkout, "rev-list", "--first-parent", f"{FIRST}^..{branch}", "--", "loadgen").split()
+    dated = {commit: int(git(checkout, "show", "-s", "--format=%ct", commit)) for commit in {FIRST, *changed, *tags}}
+    wanted = {*changed, *(commit for commit in tags if dated[commit] >= dated[FIRST])}
     found = {}
     for commit in sorted(wanted, key=dated.get):
         one = row(checkout, commit)

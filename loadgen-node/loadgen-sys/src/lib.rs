@@ -18,7 +18,7 @@ mod ffi;
 mod settings;
 mod test;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ffi::c_void};
 
 pub use answers::{ResponseId, complete, first_token};
 pub use netdiv_words::{AnswerTokens, Mode, Scenario};
@@ -30,31 +30,28 @@ pub use test::{
 
 /// Returns the version and the git revision that the compiled LoadGen reports, such as `6.0.17 @ d6147c7eb7`.
 pub fn version() -> String {
-    ffi::collect(|sink, to| {
-        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
-        unsafe { ffi::nd_version(sink, to) }
-    })
-    .concat()
+    text(ffi::nd_version)
 }
 
 /// Returns git's status of LoadGen's files when it was compiled: empty or `NA` without changes.
 pub fn git_status() -> String {
-    ffi::collect(|sink, to| {
-        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
-        unsafe { ffi::nd_git_status(sink, to) }
-    })
-    .concat()
+    text(ffi::nd_git_status)
 }
 
 /// Returns the files that LoadGen was compiled from, each with its SHA-1 in hex, as it logs them (`loadgen_file_sha1`).
 pub fn file_sha1() -> BTreeMap<String, String> {
-    let lines = ffi::collect(|sink, to| {
-        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
-        unsafe { ffi::nd_file_sha1(sink, to) }
-    })
-    .concat();
+    let lines = text(ffi::nd_file_sha1);
     let files = lines.lines().filter_map(|line| line.split_once(' '));
     files.map(|(sha1, path)| (path.to_owned(), sha1.to_owned())).collect()
+}
+
+/// Returns the text that a function of LoadGen's version hands over.
+fn text(of: unsafe extern "C" fn(ffi::Sink, *mut c_void)) -> String {
+    ffi::collect(|sink, to| {
+        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
+        unsafe { of(sink, to) }
+    })
+    .concat()
 }
 
 /// LoadGen's own answer to how many queries within the bound make a run with so many beyond it valid (rules, Appendix

@@ -36,12 +36,7 @@ pub(crate) struct CheckArgs {
 impl CheckArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let table = self.table.read()?;
-        if let Some(round) = self.round.filter(|round| table.round(*round).is_none()) {
-            let known: Vec<_> = table.rounds.iter().map(|known| known.name.to_string()).collect();
-            let text =
-                format!("--round {round}: the table has {}; choose one of them", known.join(", "));
-            return Err(RunError::Usage(text));
-        }
+        self.round.map(|round| table.known_round(round)).transpose().map_err(RunError::Usage)?;
         let options = Options { against: self.against.as_deref(), round: self.round };
         let report = check(&self.path, &table, &options)
             .map_err(|error| RunError::Usage(error.to_string()))?;

@@ -65,10 +65,10 @@ pub(crate) struct Difference {
     pub(crate) values: Vec<Vec<String>>,
 }
 
-/// What is said where a run does not say it.
+/// Value of a run that has none of its own.
 const ABSENT: &str = "–";
 
-/// All that differs, by name.
+/// Returns the differences between all sides, by name.
 fn differences(sides: &[Side]) -> Vec<Difference> {
     let facts: Vec<Vec<_>> =
         sides.iter().map(|side| side.subjects.iter().map(|one| &one.facts).collect()).collect();

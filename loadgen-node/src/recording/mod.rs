@@ -11,7 +11,7 @@ use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use crate::{RunError, output};
 
-/// The record of a run in that mode, or in mode `submission`, which has both. Refuses logs that were changed.
+/// Reads the record of a run in that mode, or in mode `submission`, which has both. Refuses logs that were changed.
 pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
     let path = folder.join(output::RESULT);
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));

@@ -8,6 +8,7 @@ use netdiv_resources::plain::PlainText;
 use netdiv_rules::{
     Division,
     book::{Benchmark, Table, TokenLatencies},
+    policy::ACCURACY_COUNT,
     user_conf::{self, UserConf},
 };
 use tracing::{info, warn};
@@ -76,9 +77,6 @@ pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     };
     Ok(RunSettings { effective, given, user_conf, audit_config })
 }
-
-/// The setting that shortens an accuracy run, from LoadGen 6.0.6 on.
-const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
 /// Reads a file for LoadGen, which opens it by its path.
 fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {

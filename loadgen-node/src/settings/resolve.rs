@@ -227,8 +227,8 @@ impl RunArgs {
     }
 }
 
-/// LoadGen's settings for the demo's language model, where no user.conf has them: enough queries for LoadGen's verdict, at a rate that two nodes keep on one small
-/// machine, and within the bounds of Llama 2 70B.
+/// LoadGen's settings for the demo's language model, where no user.conf has them: enough queries for LoadGen's verdict, at a rate that
+/// two nodes sustain on one small machine, and within the bounds of Llama 2 70B.
 const DEMO_TOKENS: [(&str, &str); 7] = [
     ("use_token_latencies", "true"),
     ("server_ttft_latency", "2000000000"),
@@ -239,7 +239,7 @@ const DEMO_TOKENS: [(&str, &str); 7] = [
     ("single_stream_expected_latency_ns", "5000000"),
 ];
 
-/// LoadGen's settings for it in Offline, which has one query, with as many samples as the nodes of the demo answer in some seconds.
+/// The settings in Offline, whose only query has as many samples as the nodes of the demo answer in a few seconds.
 const DEMO_TOKENS_OFFLINE: [(&str, &str); 3] = [
     ("use_token_latencies", "true"),
     ("offline_expected_qps", "5000"),

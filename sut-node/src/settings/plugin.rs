@@ -4,20 +4,20 @@ use std::{path::PathBuf, sync::Arc};
 
 use crate::model::language::LanguageModel;
 
-/// Which plug-in.
+/// The library that a plug-in is loaded from.
 #[derive(Debug, Clone)]
 pub enum PluginFile {
-    /// The node's own for libtorch.
+    /// The plug-in for libtorch that comes with the node.
     Torch {
-        /// Folder of libtorch; `None`: it is looked for.
+        /// Folder of libtorch; `None` searches for one.
         libtorch: Option<PathBuf>,
     },
-    /// Somebody's.
+    /// A plug-in of the user's.
     File(PathBuf),
 }
 
 impl PluginFile {
-    /// `torch`, or the name of the file.
+    /// Returns `torch`, or the name of the file.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Torch { libtorch: _ } => "torch".into(),
@@ -33,8 +33,8 @@ pub struct TokenPluginConfig {
     pub file: PluginFile,
     /// The model.
     pub model: Arc<LanguageModel>,
-    /// Devices; none: all of the plug-in's preferred kind.
+    /// Devices; an empty list selects all of the plug-in's preferred kind.
     pub devices: Vec<String>,
-    /// Threads of one instance on the host's processors; `None`: an equal share of the cores.
+    /// Threads of one instance on the host's processors; `None` gives it an equal share of the cores.
     pub threads: Option<usize>,
 }

@@ -49,7 +49,7 @@ pub struct Benchmark {
     /// True if a performance run may be shorter than the round's minimum.
     #[serde(default)]
     pub no_min_duration: bool,
-    /// The reason why netdiv cannot run it, and what would be needed first.
+    /// Reason why netdiv cannot run it, and what would be needed first.
     pub cannot_run: Option<String>,
     /// The share of the reference's quality that counts where [`Quality`] names no other.
     #[serde(default = "whole")]
@@ -107,7 +107,7 @@ pub struct Benchmark {
     /// Compliance tests that a submission needs.
     #[serde(default)]
     pub compliance: Vec<Test>,
-    /// Further ones, by their names, which netdiv cannot make: of them only the verdict is read.
+    /// Names of further tests, which netdiv cannot make. `check` reads only their verdicts.
     #[serde(default)]
     pub other_tests: Vec<String>,
     /// TEST01's `accuracy_log_sampling_target`; 0 without TEST01.
@@ -130,7 +130,7 @@ impl Benchmark {
         self.checker_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// The names of all compliance tests that a submission needs.
+    /// Returns the names of all compliance tests that a submission needs.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         let made = self.compliance.iter().map(|test| test.name());
         made.chain(self.other_tests.iter().map(String::as_str))

@@ -52,10 +52,11 @@ pub struct Sources {
 
 impl Sources {
     /// Sums up files, each a path below `loadgen/` and its SHA-1.
-    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn of(files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Self {
         let mut conf_header_sha1 = None;
         let mut lines = Vec::new();
         for (path, sha1) in files {
+            let (path, sha1) = (path.as_ref(), sha1.as_ref());
             if path == CONF_HEADER {
                 conf_header_sha1 = Some(sha1.to_owned());
             } else if [".cc", ".h", ".conf"].iter().any(|end| path.ends_with(end)) {

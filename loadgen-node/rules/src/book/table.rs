@@ -110,6 +110,19 @@ impl Table {
         self.rounds.iter().find(|round| round.name == name)
     }
 
+    /// Returns the round of that name, or an error for an option that lists those of the table.
+    pub fn known_round(&self, name: RoundName) -> Result<&Round, String> {
+        self.round(name).ok_or_else(|| {
+            format!("--round {name}: the table has {}; choose one of them", self.round_names())
+        })
+    }
+
+    /// Returns the names of all rounds, with commas between them.
+    pub(crate) fn round_names(&self) -> String {
+        let names: Vec<_> = self.rounds.iter().map(|round| round.name.to_string()).collect();
+        names.join(", ")
+    }
+
     /// The round that all three seeds were announced for, each by LoadGen's setting.
     pub fn round_of_seeds(&self, seed: impl Fn(&str) -> Option<u64>) -> Option<&Round> {
         self.rounds.iter().find(|round| round.seeds.unlike(&seed).next().is_none())

@@ -1,4 +1,4 @@
-//! Of N3: a LoadGen whose files are those of a commit that the round accepts (rules, section 5.1).
+//! A LoadGen's files against the commits that its round accepts, for N3 (rules, section 5.1).
 
 use crate::book::{BuiltLoadGen, LoadGen, Round, Table};
 

@@ -12,8 +12,8 @@ use crate::{
     record::{Evidence, Prepared},
 };
 
-/// LoadGen's setting that shortens an accuracy run.
-pub(super) const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
+/// The setting that shortens an accuracy run, from LoadGen 6.0.6 on.
+pub const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
 /// What a run is about to do.
 #[derive(Debug, Clone, Copy)]

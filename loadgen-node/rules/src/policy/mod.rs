@@ -13,7 +13,7 @@ mod settings;
 
 use netdiv_words::Mode;
 
-pub use choice::{Choice, Engine, Tensor};
+pub use choice::{ACCURACY_COUNT, Choice, Engine, Tensor};
 
 use crate::{
     Finding,

@@ -15,15 +15,14 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
     let mut findings = Vec::new();
     findings.extend(encoding(benchmark, choice.encoding));
     findings.extend(tensors(benchmark, choice));
-    if let Some(what) = not_the_whole_set(benchmark, choice.dataset_samples)
-        && choice.is_accurate()
-    {
-        findings.push(Finding::fail(N2, "dataset", format!("it has {what}")));
-    } else if let Some(what) = not_the_whole_set(benchmark, choice.accuracy_samples())
-        && choice.is_accurate()
-    {
-        let text = format!("it leaves {what}: do not set it");
-        findings.push(Finding::fail(N2, ACCURACY_COUNT, text));
+    if choice.is_accurate() {
+        let part_of_set = not_the_whole_set(benchmark, choice.dataset_samples)
+            .map(|what| Finding::fail(N2, "dataset", format!("it has {what}")));
+        let shortened = || {
+            let what = not_the_whole_set(benchmark, choice.accuracy_samples())?;
+            Some(Finding::fail(N2, ACCURACY_COUNT, format!("it leaves {what}: do not set it")))
+        };
+        findings.extend(part_of_set.or_else(shortened));
     }
     let otherwise = prepared_otherwise(benchmark, choice.prepared, choice.is_accurate());
     findings.extend(otherwise.map(|what| Finding::fail(N2, "dataset", what)));

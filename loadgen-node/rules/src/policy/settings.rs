@@ -183,11 +183,10 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
     if let [Some(qsl), Some(sample_index), Some(schedule)] = seeds
         && round.is_none()
     {
-        let rounds: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
         let text = format!(
             "{qsl}, {sample_index} and {schedule} are not the seeds of {}; leave them to LoadGen's mlperf.conf, and use the \
              LoadGen of the round",
-            rounds.join(", ")
+            table.round_names()
         );
         settings.fail("seeds", text);
     }

@@ -91,7 +91,7 @@ fn built(log: &DetailLog) -> Result<BuiltLoadGen, String> {
     let (version, changes) = (text("loadgen_version")?, text("loadgen_git_status_message")?);
     let files = log.value("loadgen_file_sha1").and_then(|value| value.as_object());
     let files = files.ok_or("the log has no map loadgen_file_sha1: take it as LoadGen wrote it")?;
-    let files = files.iter().map(|(path, sha1)| (path.as_str(), sha1.as_str().unwrap_or_default()));
+    let files = files.iter().map(|(path, sha1)| (path, sha1.as_str().unwrap_or_default()));
     Ok(BuiltLoadGen { version, changes, sources: Sources::of(files) })
 }
 
@@ -170,12 +170,8 @@ mod tests {
                 panic!("{map}")
             };
             let row = &why[why.find("loadgen = [").unwrap()..];
-            let sum = Sources::of(
-                serde_json::from_str::<BTreeMap<String, String>>(&map)
-                    .unwrap()
-                    .iter()
-                    .map(|(path, sha1)| (path.as_str(), sha1.as_str())),
-            );
+            let files: BTreeMap<String, String> = serde_json::from_str(&map).unwrap();
+            let sum = Sources::of(&files);
             assert!(row.contains(&sum.sha256) && row.contains("schedule_seed = \"7\""), "{row}");
         }
         let header = MAP.replace("3d6fc18ef366524e751b68039699e0e48951167d", zeros);

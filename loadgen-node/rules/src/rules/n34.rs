@@ -56,6 +56,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
+const PASSES: &str = "every test that the benchmark needs was made with its settings, and passes";
+
 fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
     let name = &benchmark.name;
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else {
@@ -77,7 +79,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
                 "is missing: make {test}, which {name} needs, with the official scripts"
             ));
         }
-        at.or_pass("every test that the benchmark needs was made with its settings, and passes");
+        at.or_pass(PASSES);
     }
     for test in &benchmark.compliance {
         let folder = place.compliance(test.name());
@@ -117,7 +119,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
                 }
             }
         }
-        at.or_pass("every test that the benchmark needs was made with its settings, and passes");
+        at.or_pass(PASSES);
     }
 }
 

@@ -113,11 +113,10 @@ pub(crate) fn without_round(subject: &Subject, found: &mut AllFindings) {
         return;
     }
     let JudgedRound { name, by, .. } = &subject.judged_round;
-    let known: Vec<_> = subject.table.rounds.iter().map(|round| round.name.to_string()).collect();
     let text = format!(
         "round {name} ({by}) is not in the table, which has {}: what changes from round to round cannot be told; --round \
          judges by another one, --benchmarks by a table of your own",
-        known.join(", ")
+        subject.table.round_names()
     );
     found.forget(&DEPENDENT);
     for rule in DEPENDENT {

@@ -130,8 +130,7 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
     }
     let round = settings.round.and_then(|name| table.round(name));
     if let (Some(name), None) = (settings.round, round) {
-        let known: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
-        problems.fault(format!("round `{name}`: the table has {}", known.join(", ")));
+        problems.fault(format!("round `{name}`: the table has {}", table.round_names()));
     }
     let layout = round.map_or(Layout::A, |round| round.layout);
     (Home::new(layout, division.word(), submitter), id)

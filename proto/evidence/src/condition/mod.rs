@@ -50,22 +50,22 @@ impl System {
 /// Limits of sockets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketLimits {
-    /// `net.core.rmem_max`: the longest receive buffer that a program can ask for, in bytes.
+    /// Maximum receive buffer that a program can ask for, in bytes (`net.core.rmem_max`).
     pub receive_max: Option<u64>,
-    /// `net.core.wmem_max`: the same of send buffers.
+    /// Maximum send buffer that a program can ask for, in bytes (`net.core.wmem_max`).
     pub send_max: Option<u64>,
-    /// The last of `net.ipv4.tcp_rmem`: how far the kernel lets a TCP receive buffer grow, in bytes.
+    /// Size up to which the kernel lets a TCP receive buffer grow, in bytes (the last number of `net.ipv4.tcp_rmem`).
     pub tcp_receive_max: Option<u64>,
-    /// The same of send buffers, `net.ipv4.tcp_wmem`.
+    /// Size up to which the kernel lets a TCP send buffer grow, in bytes (the last number of `net.ipv4.tcp_wmem`).
     pub tcp_send_max: Option<u64>,
-    /// `net.core.somaxconn`: connections that may wait until a program accepts them.
+    /// Connections that may wait until a program accepts them (`net.core.somaxconn`).
     pub waiting_max: Option<u64>,
 }
 
 impl System {
     pub(super) fn socket_limits(&self) -> SocketLimits {
         let number = |name: &str| self.read(&format!("proc/sys/net/{name}"))?.parse().ok();
-        // Least, default and most.
+        // Minimum, default and maximum.
         let most = |name: &str| {
             let text = self.read(&format!("proc/sys/net/ipv4/{name}"))?;
             let sizes: Vec<u64> = text.split_whitespace().map_while(|n| n.parse().ok()).collect();

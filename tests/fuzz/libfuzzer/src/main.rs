@@ -1,4 +1,4 @@
-//! One target under libFuzzer: the one that the variable `FUZZ_TARGET` names.
+//! Runs the target that the variable `FUZZ_TARGET` names under libFuzzer.
 
 #![no_main]
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::against_rules_text::{in_rules, numbers, value};
+use super::against_rules_text::{check_bytes, compression_of, in_rules, numbers};
 use crate::{
     Scenario,
     book::{Benchmark, Compression, Suite, Table},
@@ -154,13 +154,7 @@ fn compression() {
     let rows = rows(&text, "==== Benchmarks and QSL Preprocessing");
     for benchmark in benchmarks() {
         let row = row_of(&rows, 2, benchmark);
-        let compression = match row.map(|row| row[3].as_str()) {
-            None => Compression::Unstated,
-            Some(cell) if cell.contains("No compression allowed") => Compression::None,
-            Some(cell) if cell.contains("original compression") => Compression::LosslessOrOriginal,
-            Some(cell) if cell.contains("ossless compression") => Compression::Lossless,
-            Some(cell) => panic!("{cell}"),
-        };
+        let compression = row.map_or(Compression::Unstated, |row| compression_of(&row[3]));
         assert_eq!(benchmark.compression, compression, "{}", benchmark.name);
     }
 }
@@ -179,18 +173,7 @@ fn bytes_of_appendix_b() {
             // The last formula of a cell with several is that of performance runs.
             let formula = row[4].split("footnote:").next().unwrap().trim_matches('_');
             let formula = formula.split("__ (").next().unwrap();
-            for bandwidth in &benchmark.bandwidth {
-                let (ours, elements) = if is_ingress {
-                    (&bandwidth.rules_ingress, &bandwidth.ingress)
-                } else {
-                    (&bandwidth.rules_egress, &bandwidth.egress)
-                };
-                assert_eq!(ours, formula, "{}", bandwidth.name);
-                let elements: u64 = elements.iter().map(|part| part.elements).sum();
-                let is_in_bytes = formula == "98368";
-                let elements = if is_in_bytes { elements * 8 } else { elements };
-                assert_eq!(elements, value(formula.trim_start_matches('~')), "{}", bandwidth.name);
-            }
+            check_bytes(benchmark, formula, is_ingress);
         }
     }
 }

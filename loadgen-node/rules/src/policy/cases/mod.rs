@@ -55,7 +55,7 @@ fn built(version: &str) -> BuiltLoadGen {
     BuiltLoadGen {
         version: format!("{version} @ ef1bd3b95e"),
         changes: String::new(),
-        sources: Sources::of(files.iter().map(|(path, sha1)| (path.as_str(), sha1.as_str()))),
+        sources: Sources::of(&files),
     }
 }
 

@@ -33,20 +33,22 @@ fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
     let (queries, samples) = ("effective_min_query_count", "effective_samples_per_query");
     let product = of(queries).zip(of(samples)).map(|(queries, samples)| queries * samples);
     equal("effective_min_sample_count", product, &format!("{queries} and {samples}"));
-    let overridden = of("requested_performance_sample_count_override").filter(|count| *count > 0.0);
-    let reported = "qsl_reported_performance_count";
-    let (loaded, from) = match overridden {
-        Some(count) => (Some(count), "requested_performance_sample_count_override"),
-        None => (of(reported), reported),
-    };
-    equal("effective_performance_sample_count", loaded, from);
-    let overridden = of("requested_accuracy_sample_count_override").filter(|count| *count > 0.0);
-    let all = "qsl_reported_total_count";
-    let (counted, from) = match overridden {
-        Some(count) => (Some(count), "requested_accuracy_sample_count_override"),
-        None => (of(all), all),
-    };
-    equal("effective_accuracy_sample_count", counted, from);
+    for (key, overridden, reported) in [
+        (
+            "effective_performance_sample_count",
+            "requested_performance_sample_count_override",
+            "qsl_reported_performance_count",
+        ),
+        (
+            "effective_accuracy_sample_count",
+            "requested_accuracy_sample_count_override",
+            "qsl_reported_total_count",
+        ),
+    ] {
+        let is_set = of(overridden).is_some_and(|count| count > 0.0);
+        let from = if is_set { overridden } else { reported };
+        equal(key, of(from), from);
+    }
     match detail.scenario() {
         Some(Scenario::Server) => {
             let duration = "effective_min_duration_ms";
