@@ -417,7 +417,8 @@ fn a_version_is_of_the_last_round_before_it_or_of_none() {
         ("5.0.12", "v5.0"),
         ("6.0.5", "v6.0"),
         ("6.0.15", "v6.0"),
-        ("6.0.17", "of LoadGen 6.0.17"),
+        ("6.0.17", "v6.1"),
+        ("6.1.0", "of LoadGen 6.1.0"),
         ("7.1", "of LoadGen 7.1"),
         ("4.0", "v4.0"),
     ] {
