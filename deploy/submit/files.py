@@ -31,7 +31,7 @@ class Result:
     scenario: str
     performance: str
     accuracy: str
-    digests: str
+    digests: str | None
     compliance: str | None
     accuracy_txt: str | None
 
@@ -80,7 +80,7 @@ class Files:
     @property
     def has_targets(self) -> bool:
         """Whether accuracy has to reach its target."""
-        return self.run.get("division") == "network" and not self.rehearsal
+        return self.run.get("division") in ("network", "closed") and not self.rehearsal
 
     @property
     def model(self) -> str:
@@ -138,13 +138,14 @@ class Files:
             return self.wrong(f"{SUBMISSION}: the result of {scenario} is of {one.get('benchmark')}, {RUN} is of {self.benchmark}")
         if one.get("power"):
             return self.wrong(f"{SUBMISSION}: the result of {scenario} has power: its runs are made by the measurement client, step by step")
-        missing = [key for key in FOLDERS if not one.get(key)]
+        optional = ("digests",) if self.run.get("division") == "closed" else ()
+        missing = [key for key in FOLDERS if not one.get(key) and key not in optional]
         if missing:
             return self.wrong(f"{SUBMISSION}: the result of {scenario} lacks {', '.join(missing)}: write runs/{scenario}/{missing[0]}")
         outside = [one[key] for key in (*FOLDERS, "compliance") if ".." in Path(one.get(key, "")).parts or one.get(key, "").startswith("/")]
         if outside:
             return self.wrong(f"{SUBMISSION}: {', '.join(outside)}: write folders inside of {self.folder}, such as runs/{scenario}")
-        return Result(scenario, *(one[key] for key in FOLDERS), one.get("compliance"), one.get("accuracy_txt"))
+        return Result(scenario, *(one.get(key) for key in FOLDERS), one.get("compliance"), one.get("accuracy_txt"))
 
     def paths(self) -> None:
         """Files that are named have to be there."""

@@ -131,7 +131,8 @@ class Steps:
         if self.needs_script:
             yield self.script(result)
         yield self.run(result, "performance", result.performance, list)
-        yield self.run(result, "digests", result.digests, lambda: self.digests(result))
+        if result.digests:
+            yield self.run(result, "digests", result.digests, lambda: self.digests(result))
         for test in self.tests:
             yield self.test(result, test)
 

@@ -292,7 +292,7 @@ fn what_cannot_be_is_refused() {
         (&["resnet51"][..], "there is no benchmark resnet51 (did you mean resnet50?)"),
         (&["llama2-70b"], "(did you mean llama2-70b-99 or llama2-70b-99.9?)"),
         (&["gpt-oss-120b"], "gpt-oss-120b cannot be run"),
-        (&["bert-99"], "is no benchmark of the Network division"),
+        (&["bert-99"], "belongs to the edge suite only, which netdiv does not support"),
         (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),
         (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 is of v5.0"),
         (&["resnet50", "--round", "five"], "is not the name of a round"),

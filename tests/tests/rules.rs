@@ -37,11 +37,11 @@ fn a_run_says_what_it_is_for() {
         LoadGen::new(&[&node.address], "offline").args(&FABRIC).args(&["--division", "open"]);
     let open = open.short(0, 1).run().expect(0);
     assert!(open.stdout.contains("VALID, Open division"), "{}", open.stdout);
-    let division = ["--division", "closed"];
+    let division = ["--division", "standard"];
     LoadGen::new(&[&node.address], "offline")
         .args(&division)
         .run()
-        .expect_refusal("[possible values: exploratory, network, open]");
+        .expect_refusal("[possible values: exploratory, closed, network, open]");
 }
 
 #[test]
@@ -95,6 +95,47 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
     assert!(rehearsal.stdout.contains("rehearsal for the Network division"));
     let findings = rehearsal.result()["findings"].as_array().expect("findings").clone();
     assert!(findings.iter().any(|finding| finding["rule"] == "N4"), "{findings:#?}");
+}
+
+#[test]
+fn a_closed_run_may_share_its_machine_with_a_node() {
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
+    let closed = |options: &[&str]| {
+        let run = LoadGen::new(&[&node.address], "offline")
+            .args(&["--division", "closed", "--benchmark", "resnet50"])
+            .args(&["--dataset", "synthetic:1024x150528"])
+            .args(&["--benchmarks", &table_of_v5_0().display().to_string()])
+            .args(options);
+        let user_conf = run.file("user.conf", USER_CONF);
+        run.args(&["--user-conf", &user_conf])
+    };
+    // What holds for every division still does; section 6.2.2 is the Network division's.
+    let refused = closed(&[]).run().expect_refusal("this is no run of the Closed division");
+    assert!(refused.stderr.contains("N2 (section"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("N4 (section 6.2.2) broken"), "{}", refused.stderr);
+    closed(&["--in-process", "model.onnx"])
+        .run()
+        .expect_refusal("a run of the Closed division is of SUT nodes");
+    let edge = closed(&[]).args(&["--benchmark", "bert-99"]).run();
+    edge.expect_refusal("belongs to the edge suite only, which netdiv does not support");
+
+    let rehearsal = closed(&["--rehearsal"]).short(0, 1).run().expect(0);
+    assert!(rehearsal.stdout.contains("rehearsal for the Closed division"), "{}", rehearsal.stdout);
+    assert!(rehearsal.stdout.contains("N4, N5, of the Closed division"), "{}", rehearsal.stdout);
+    let result = rehearsal.result();
+    let rules = |key: &str| -> Vec<String> {
+        let findings = result[key].as_array().expect("findings").iter();
+        findings.map(|finding| finding["rule"].as_str().expect("a rule").to_owned()).collect()
+    };
+    assert!(rules("waived").iter().any(|rule| rule == "N4"), "{result:#}");
+    assert!(!rules("findings").iter().any(|rule| rule == "N4"), "{result:#}");
+    assert!(result["evidence"]["nodes"]["a"].is_object(), "{result:#}");
+
+    let folder = rehearsal.path("").display().to_string();
+    let (code, text, _) = loadgen_node(&["check", &folder]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("The rules of the Closed division"), "{text}");
+    assert!(text.contains("the run was a rehearsal"), "{text}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use netdiv_process::absolute;
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
+    policy,
     template::{self, NODE, RUN, SUBMISSION, Template, USER_CONF},
 };
 use netdiv_transport::{
@@ -41,7 +42,7 @@ pub(crate) struct InitArgs {
     /// Port of nodes that are named without one [default: 50051]
     #[arg(long, value_name = "PORT")]
     nodes_port: Option<u16>,
-    /// The division: network or open [default: network]
+    /// The division: network, closed or open [default: network]
     #[arg(long)]
     division: Option<Division>,
     /// The round, such as v5.0 [default: that of LoadGen in this program]
@@ -65,7 +66,7 @@ impl InitArgs {
         let division = self.division.unwrap_or(Division::Network);
         if division == Division::Exploratory {
             return usage(
-                "--division exploratory: init writes files for a submission, of the division network or open; other runs need no \
+                "--division exploratory: init writes files for a submission, of the division network, closed or open; other runs need no \
                  more than options of loadgen-node run",
             );
         }
@@ -104,7 +105,9 @@ impl InitArgs {
             return usage(format!("{why} (docs/MODELS.md)"));
         }
         if benchmark.rounds.is_empty() {
-            return usage(format!("{name} is no benchmark of the Network division (6.2)"));
+            let why = policy::outside_suite(table, name)
+                .unwrap_or_else(|| format!("{name} is of no round"));
+            return usage(why);
         }
         if !benchmark.scenarios.contains(&self.scenario) {
             let required: Vec<_> = benchmark.scenarios.iter().map(ToString::to_string).collect();
@@ -238,8 +241,14 @@ fn next_steps(
             format!("loadgen-node plan {benchmark} --scenario {scenario} --rate {rate}    # how long it takes; {origin} {USER_CONF}"),
             format!("{run} --mode accuracy --output {}", output("accuracy")),
             format!("{run} --output {}", output("performance")),
-            format!("{run} --digests --setting min_duration_ms=60000 --output {}", output("digests")),
         ]);
+        // Proofs of every byte are for rules of the Network division.
+        if template.division != Division::Closed {
+            let digests = output("digests");
+            lines.push(format!(
+                "{run} --digests --setting min_duration_ms=60000 --output {digests}"
+            ));
+        }
         if !template.benchmark.compliance.is_empty() {
             lines.push(format!(
                 "loadgen-node audit --performance {} --accuracy {} --output {}",

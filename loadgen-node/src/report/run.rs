@@ -31,12 +31,12 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// What the run was for; whatever is not for a division is no MLPerf result.
-pub(super) fn purpose(result: &RunResult) -> &'static str {
+pub(super) fn purpose(result: &RunResult) -> String {
+    let division = result.division.title();
     match (result.division, result.rehearsal) {
-        (Division::Exploratory, _) => "exploratory",
-        (Division::Network, true) => "rehearsal for the Network division",
-        (Division::Network, false) => "Network division",
-        (Division::Open, _) => "Open division",
+        (Division::Exploratory, _) => "exploratory".into(),
+        (_, true) => format!("rehearsal for the {division} division"),
+        (_, false) => format!("{division} division"),
     }
 }
 
@@ -45,6 +45,14 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let broken = result.broken_rules();
     if !broken.is_empty() {
         facts.push(("rules broken", format!("{broken}; result.json says how")));
+    }
+    let waived = result.waived_rules();
+    if !waived.is_empty() {
+        let division = result.division.title();
+        facts.push((
+            "not asked",
+            format!("{waived}, of the {division} division; result.json says what"),
+        ));
     }
     if let Some(metric) = &result.metric {
         let value = match metric.unit.as_str() {

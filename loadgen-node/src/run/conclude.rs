@@ -7,7 +7,7 @@ use netdiv_contract::{
     layout::{self, InputLayout},
     said::shell_word,
 };
-use netdiv_rules::policy;
+use netdiv_rules::{Finding, policy};
 use tracing::{error, warn};
 
 use super::{
@@ -90,6 +90,8 @@ fn result(
 ) -> Result<RunResult, RunError> {
     let LoadGenTest { config, library, settings, .. } = test;
     let after = policy::after_run(config.division, &counted.nodes);
+    let is_asked = |finding: &Finding| policy::is_asked(config.division, finding.rule);
+    let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
     Ok(RunResult {
         samples: samples(&counted, config.mode, log),
@@ -97,7 +99,8 @@ fn result(
         reasons: judgement.reasons,
         division: config.division,
         rehearsal: config.rehearsal,
-        findings: [counted.findings, after].concat(),
+        findings,
+        waived,
         scenario: config.scenario,
         mode: config.mode,
         benchmark: config.benchmark.clone(),

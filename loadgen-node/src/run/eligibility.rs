@@ -9,9 +9,9 @@ use netdiv_resources::files;
 use netdiv_rules::{
     Finding, Outcome,
     policy::{self, Choice, Engine, Tensor},
-    record::{Division, Evidence},
+    record::Evidence,
 };
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::loadgen_test::LoadGenTest;
 use crate::{RunError, own_loadgen, settings::Target};
@@ -31,8 +31,9 @@ fn engine(node: &NodeInfo) -> Engine<'_> {
     }
 }
 
-/// The rules that the settings of a run for a division break or may break. There are nodes and evidence once they were asked.
-/// Refuses a run for the Network division that breaks one, or with --strict may, unless it is a rehearsal.
+/// The rules that the settings of a run for a division break or may break, with those that its division does not ask for. There are
+/// nodes and evidence once they were asked. Refuses a run that breaks a rule of its division, or with --strict may, unless it is a
+/// rehearsal.
 pub(crate) fn findings(
     test: &LoadGenTest,
     nodes: &[NodeInfo],
@@ -70,23 +71,31 @@ pub(crate) fn findings(
     );
     // A first look has no evidence, and leaves open what only that can tell.
     let is_strict = config.strict && evidence.is_some();
+    let is_asked = |f: &&Finding| policy::is_asked(config.division, f.rule);
     let is_against = |f: &&Finding| match f.outcome {
         Outcome::Fail => true,
         Outcome::CannotTell => is_strict,
         Outcome::Pass => false,
     };
-    let broken: Vec<_> = findings.iter().filter(is_against).collect();
-    if config.division == Division::Network && !broken.is_empty() && !config.rehearsal {
+    let broken: Vec<_> = findings.iter().filter(is_asked).filter(is_against).collect();
+    if !broken.is_empty() && !config.rehearsal {
         let list: Vec<_> = broken.iter().map(|finding| format!("  {finding}")).collect();
         let advice = if is_strict { "leave --strict out, or" } else { "or" };
         return Err(RunError::Usage(format!(
-            "this is no run of the Network division:\n{}\nChange the settings, {advice} give --rehearsal to run anyway, for \
+            "this is no run of the {} division:\n{}\nChange the settings, {advice} give --rehearsal to run anyway, for \
              practice; without --division a run is exploratory",
+            config.division.title(),
             list.join("\n")
         )));
     }
     if evidence.is_some() {
-        findings.iter().for_each(|finding| warn!("{finding}"));
+        for finding in &findings {
+            if is_asked(&finding) {
+                warn!("{finding}");
+            } else {
+                info!("not asked of the {} division: {finding}", config.division.title());
+            }
+        }
     }
     Ok(findings)
 }

@@ -17,7 +17,7 @@ use netdiv_metrics::{
     },
 };
 use netdiv_qdl::NodeReport;
-use netdiv_rules::{Finding, Outcome};
+use netdiv_rules::{Finding, Outcome, policy};
 use parking_lot::Mutex;
 
 use crate::{RunConfig, RunError};
@@ -81,7 +81,9 @@ impl Endpoint {
 
 impl RunFacts {
     pub(super) fn new(config: &RunConfig, findings: &[Finding]) -> Self {
-        let count = |outcome| findings.iter().filter(|finding| finding.outcome == outcome).count();
+        let is_asked = |finding: &&Finding| policy::is_asked(config.division, finding.rule);
+        let asked = || findings.iter().filter(is_asked);
+        let count = |outcome| asked().filter(|finding| finding.outcome == outcome).count();
         Self {
             benchmark: config.benchmark.clone(),
             scenario: config.scenario.to_string(),

@@ -102,11 +102,7 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
         let (model, scenario) = (&config.loadgen_model, config.scenario.official_name());
         let what = match &config.user_conf {
             None => {
-                let division = match config.division {
-                    Division::Open => "Open",
-                    _ => "Network",
-                };
-                format!("a run of the {division} division needs --user-conf, with")
+                format!("a run of the {} division needs --user-conf, with", config.division.title())
             }
             Some(path) => {
                 let warnings: String = read.warnings.iter().map(|one| format!("{one}\n")).collect();
@@ -117,11 +113,12 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
             "{what} the line `{model}.{scenario}.target_qps = RATE`: without it LoadGen takes 1 query per second"
         ));
     }
-    if config.division == Division::Network && !config.rehearsal {
+    if config.division.has_rules() && !config.rehearsal {
         if config.user_conf.is_none() {
-            return usage(
-                "a run of the Network division needs --user-conf, with target_qps for benchmark and scenario",
-            );
+            return usage(format!(
+                "a run of the {} division needs --user-conf, with target_qps for benchmark and scenario",
+                config.division.title()
+            ));
         }
         if !read.warnings.is_empty() {
             return usage(read.warnings.join("\n"));

@@ -106,14 +106,19 @@ impl RunArgs {
         let division = self.division.unwrap_or_default();
         let (rehearsal, strict) = (self.rehearsal.unwrap_or(false), self.strict.unwrap_or(false));
         for (given, option) in [(rehearsal, "--rehearsal"), (strict, "--strict")] {
-            if given && division != Division::Network {
+            if given && !division.has_rules() {
                 return usage(format!(
-                    "{option}: give --division network, whose rules it is about"
+                    "{option}: give --division network or closed, whose rules it is about"
                 ));
             }
         }
         if rehearsal && strict {
             return usage("--rehearsal notes what --strict refuses: give one of them");
+        }
+        if division == Division::Closed && self.in_process.is_some() {
+            return usage(
+                "--in-process: a run of the Closed division is of SUT nodes; leave out --in-process or --division",
+            );
         }
         Ok((division, rehearsal, strict))
     }

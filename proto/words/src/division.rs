@@ -29,6 +29,8 @@ pub enum Division {
     /// For exploration; the result is not an MLPerf result
     #[default]
     Exploratory,
+    /// The Closed division (rules, section 4.1.1): systems of several nodes behind a network, too
+    Closed,
     /// The Network division (rules, section 6.2)
     Network,
     /// The Open division (rules, section 6.3)
@@ -39,5 +41,20 @@ impl Division {
     /// The word of the command line and of `result.json`.
     pub fn word(self) -> &'static str {
         self.into()
+    }
+
+    /// The word of documents; empty for an exploratory run.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Exploratory => "",
+            Self::Closed => "Closed",
+            Self::Network => "Network",
+            Self::Open => "Open",
+        }
+    }
+
+    /// Returns true if a run for it has to keep the division's rules.
+    pub fn has_rules(self) -> bool {
+        matches!(self, Self::Closed | Self::Network)
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     fn a_word_is_the_same_everywhere() {
         agree::<Scenario>(&["offline", "server", "single-stream", "multi-stream"]);
         agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
-        agree::<Division>(&["exploratory", "network", "open"]);
+        agree::<Division>(&["exploratory", "closed", "network", "open"]);
         agree::<PrefixCaching>(&["off", "cannot-tell", "on"]);
         agree::<Transport>(&["grpc", "quic"]);
     }

@@ -45,8 +45,8 @@ pub fn describe(benchmark: &Benchmark) -> String {
         benchmark.area,
         match benchmark.suite {
             Suite::Datacenter => "datacenter suite",
-            Suite::Edge => "edge suite only: no benchmark of the Network division (6.2)",
-            Suite::Retired => "retired: no benchmark of the Network division (6.2)",
+            Suite::Edge => "edge suite only, which netdiv does not support",
+            Suite::Retired => "retired: of no round",
         }
     )];
     let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
@@ -308,7 +308,7 @@ mod tests {
         }
         assert!(of("rgat").contains("classes          2983 [graph/R-GAT/tools/split_seeds.py"));
         assert!(of("dlrm-v2-99").contains("lossless; whole queries in server [6.2.4]"));
-        assert!(of("bert-99").contains("no benchmark of the Network division"));
+        assert!(of("bert-99").contains("edge suite only"));
         assert!(!of("rnnt").contains("compression"));
     }
 }

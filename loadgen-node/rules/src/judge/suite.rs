@@ -2,17 +2,19 @@
 
 use crate::book::{Benchmark, Round, Suite, Table};
 
-/// Why the benchmark of that name is none of the Network division.
-pub(crate) fn outside(table: &Table, name: &str) -> Option<String> {
+/// Returns why the benchmark of that name is none of the datacenter suite.
+pub fn outside(table: &Table, name: &str) -> Option<String> {
     let what = match table.find(name).map(|benchmark| benchmark.suite) {
         Some(Suite::Datacenter) => return None,
-        Some(Suite::Edge) => "belongs to the edge suite only".to_owned(),
+        Some(Suite::Edge) => {
+            "belongs to the edge suite only, which netdiv does not support".to_owned()
+        }
         Some(Suite::Retired) => "is no benchmark any more".into(),
         None => format!("is not a benchmark{}", table.meant(name)),
     };
     let names = table.benchmarks.iter().filter(|benchmark| benchmark.suite == Suite::Datacenter);
     let names: Vec<_> = names.map(|benchmark| benchmark.name.as_str()).collect();
-    Some(format!("{name} {what}; the Network division has {}", names.join(", ")))
+    Some(format!("{name} {what}; the datacenter suite has {}", names.join(", ")))
 }
 
 /// Why a benchmark of the datacenter suite is none of a round.

@@ -13,11 +13,12 @@ mod settings;
 
 use netdiv_words::Mode;
 
+pub use crate::judge::suite::outside as outside_suite;
 pub use choice::{ACCURACY_COUNT, Choice, Engine, Tensor};
 
 use crate::{
     Finding,
-    Rule::{N1, N2, N3, N10, N13, N32, N33},
+    Rule::{self, N1, N2, N3, N10, N13, N32, N33},
     book::{Benchmark, Suite, Table},
     compliance::audit_config,
     judge::{
@@ -29,12 +30,20 @@ use crate::{
     record::{Division, Node},
 };
 
-/// The rules of the division that the run would break, or of which it cannot be told; empty when it may start.
-///
-/// The Open division prescribes none of this (section 4.1.2), and an exploratory run is no result: nothing is found for
-/// them.
+/// Returns true if the division asks for the rule before a run. The Open division prescribes nothing (section 4.1.2), and an
+/// exploratory run is no result.
+pub fn is_asked(division: Division, rule: Rule) -> bool {
+    match division {
+        Division::Network => true,
+        Division::Closed => rule.entry().in_closed,
+        Division::Open | Division::Exploratory => false,
+    }
+}
+
+/// The rules of the Network division that the run would break, or of which it cannot be told; [`is_asked`] says which of them
+/// another division asks for. Empty for divisions that ask for none.
 pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec<Finding> {
-    if division != Division::Network {
+    if !division.has_rules() {
         return Vec::new();
     }
     let mut findings = Vec::new();
@@ -73,6 +82,11 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         Some(Finding::fail(N10, *node, reuses_prompts(engine, machine)?))
     }));
     findings.extend(machines::check(choice));
+    if division == Division::Closed {
+        // The suite and its rounds are a rule of the Network division; of the Closed division N2 asks for them.
+        let of_suite = findings.iter_mut().filter(|finding| finding.rule == N1);
+        of_suite.for_each(|finding| finding.rule = N2);
+    }
     findings
 }
 
@@ -92,7 +106,7 @@ fn loadgen(table: &Table, choice: &Choice<'_>) -> Option<Finding> {
 
 /// The rules of the division that the answers of a run have broken.
 pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
-    if division != Division::Network {
+    if !division.has_rules() {
         return Vec::new();
     }
     let ones = one_token(nodes).map(|why| Finding::fail(N33, "answers", why));

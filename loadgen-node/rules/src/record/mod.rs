@@ -33,6 +33,10 @@ pub struct RunResult {
     pub rehearsal: bool,
     /// Those rules, as they were found before the run; what its answers break, as it was found after it.
     pub findings: Vec<Finding>,
+    /// Rules of the Network division that the run does not keep, or of which it cannot be told, and that its own division does not
+    /// ask for: a LoadGen node that is also a SUT node, or a loopback address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<Finding>,
     /// LoadGen's scenario.
     pub scenario: Scenario,
     /// LoadGen's mode.
@@ -269,10 +273,20 @@ impl RunResult {
 
     /// The rules that were found broken before the run, each once, in a line; empty where there is none.
     pub fn broken_rules(&self) -> String {
-        let broken = self.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
-        let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();
-        rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        broken(&self.findings)
     }
+
+    /// Likewise, of those that the division of the run does not ask for.
+    pub fn waived_rules(&self) -> String {
+        broken(&self.waived)
+    }
+}
+
+/// The rules that are broken, each once, in a line.
+fn broken(findings: &[Finding]) -> String {
+    let broken = findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
+    let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();
+    rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What messages travelled over.

@@ -17,10 +17,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N38,
     section: "6.2",
     title: "what does not conform goes to the Open division",
-    in_closed: false,
+    in_closed: true,
     in_open: true,
-    kept_in: "`run --division network` refuses; `submission` writes `why-open.md`",
-    looked_at: "any rule above; a rehearsal or an exploratory run; in Open, a reason and the list of broken rules",
+    kept_in: "`run --division network` and `closed` refuse; `submission` writes `why-open.md`",
+    looked_at: "any rule above; a rehearsal, an exploratory run, or one for another division; in Open, a reason and the list of broken rules",
     shown_by: "`rules.rs`",
     same: &[],
     judge,
@@ -30,7 +30,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     match subject.division {
         JudgedDivision::Open => open(subject, found),
         JudgedDivision::Network => conforming(subject, found),
-        JudgedDivision::Closed => {}
+        JudgedDivision::Closed => closed(subject, found),
     }
 }
 
@@ -80,24 +80,46 @@ fn listed_otherwise(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String>
     missing.chain(surplus).collect()
 }
 
-fn conforming(subject: &Subject, found: &mut Findings) {
+/// Judges the records alone: of a Closed submission without any, other rules say all that is wrong.
+fn closed(subject: &Subject, found: &mut Findings) {
+    let conforms = records(subject, found);
+    let mut at = found.at("");
+    no_rehearsal(subject, &mut at);
+    if conforms {
+        at.or_pass("no run is a rehearsal, exploratory, or of another division");
+    }
+}
+
+/// Judges the records; returns true if all of them conform.
+fn records(subject: &Subject, found: &mut Findings) -> bool {
     let broken = found.broken();
-    // N37 needs a second submission, which is optional.
-    let mut unknown = found.unknown_rules();
-    unknown.retain(|rule| ![Rule::N37, Rule::N38].contains(rule));
     let mut conforms = true;
     for (run, record) in subject.records() {
         let mut at = found.at(&run.record_place);
-        of_run(record, &broken, &mut at);
+        of_run(record, subject.division, &broken, &mut at);
         conforms &= at.is_kept();
     }
-    let mut at = found.at("");
+    conforms
+}
+
+/// Finds a submission that was made as a rehearsal.
+fn no_rehearsal(subject: &Subject, at: &mut At) {
     if let Some(tree) = &subject.tree {
         let place = tree.home.document(documents::REHEARSAL);
         if tree.path(&place).exists() {
             at.fail_there(place, "the submission was made as a rehearsal: make it again without");
         }
     }
+}
+
+fn conforming(subject: &Subject, found: &mut Findings) {
+    let broken = found.broken();
+    // N37 needs a second submission, which is optional.
+    let mut unknown = found.unknown_rules();
+    unknown.retain(|rule| ![Rule::N37, Rule::N38].contains(rule));
+    let conforms = records(subject, found);
+    let mut at = found.at("");
+    no_rehearsal(subject, &mut at);
     match broken.as_slice() {
         [] => {}
         [one] => at.fail(belongs_elsewhere(&format!("{one} is"))),
@@ -123,13 +145,20 @@ fn listed(rules: &[Rule]) -> String {
 }
 
 /// Judges the division that the record gives its run. A rule that is broken here anyway is not named again.
-fn of_run(record: &RunResult, already_broken: &[Rule], at: &mut At) {
+fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], at: &mut At) {
+    let is_closed = judged == JudgedDivision::Closed;
     match record.division {
+        // A run for the Network division keeps every rule of Closed.
         Division::Network => {}
-        Division::Open => at.fail("the run was made for the Open division: it belongs there"),
-        Division::Exploratory => {
-            at.fail("the run was exploratory, and is no result: run again with --division network")
-        }
+        Division::Closed if is_closed => {}
+        Division::Closed | Division::Open => at.fail(format!(
+            "the run was made for the {} division: it belongs there",
+            record.division.title()
+        )),
+        Division::Exploratory => at.fail(format!(
+            "the run was exploratory, and is no result: run again with --division {}",
+            if is_closed { Division::Closed } else { Division::Network }
+        )),
     }
     if record.rehearsal {
         at.fail("the run was a rehearsal: run again without --rehearsal");
@@ -140,7 +169,8 @@ fn of_run(record: &RunResult, already_broken: &[Rule], at: &mut At) {
         ));
     }
     let is_new = |finding: &&Finding| {
-        finding.outcome == Outcome::Fail && !already_broken.contains(&finding.rule)
+        let is_asked = !is_closed || finding.rule.entry().in_closed;
+        finding.outcome == Outcome::Fail && is_asked && !already_broken.contains(&finding.rule)
     };
     let broken = grouped(record.findings.iter().filter(is_new)).into_iter();
     at.fail_each(broken.map(|one| format!("the run itself found: {one}")));

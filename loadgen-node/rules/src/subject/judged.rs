@@ -30,6 +30,7 @@ impl JudgedDivision {
     /// That of a run. An exploratory one is held against the Network division, and is no result.
     pub(crate) fn of_run(division: Division) -> Self {
         match division {
+            Division::Closed => Self::Closed,
             Division::Open => Self::Open,
             Division::Network | Division::Exploratory => Self::Network,
         }

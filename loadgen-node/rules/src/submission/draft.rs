@@ -107,7 +107,7 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
             problems.fault(what);
         }
     };
-    missing(settings.division.is_none(), "write division, \"network\" or \"open\"");
+    missing(settings.division.is_none(), "write division, \"network\", \"closed\" or \"open\"");
     missing(settings.status.is_none(), "write status: \"available\", \"preview\" or \"rdi\"");
     missing(settings.round.is_none(), "write round, such as \"v5.0\"");
     let id = settings.system.get("id").and_then(|id| id.as_str()).map(str::to_owned);
@@ -126,7 +126,7 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
     }
     let division = settings.division.unwrap_or_default();
     if settings.division == Some(Division::Exploratory) {
-        problems.fault(format!("division `{division}`: write \"network\" or \"open\""));
+        problems.fault(format!("division `{division}`: write \"network\", \"closed\" or \"open\""));
     }
     let round = settings.round.and_then(|name| table.round(name));
     if let (Some(name), None) = (settings.round, round) {

@@ -44,7 +44,7 @@ pub enum Strictness {
 pub struct Made {
     /// Its files.
     pub tree: Tree,
-    /// The rules of the Network division of which it cannot be told whether they are kept, each with what to do.
+    /// The rules of its division of which it cannot be told whether they are kept, each with what to do.
     pub open: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub fn make(
     let mut refused = std::mem::take(&mut draft.gaps);
     let of_rules = |text: String| Gap { file: None, text };
     // A tree without a place, or with a file outside of it, is not written at all; the gaps say why.
-    let has_division = matches!(settings.division, Some(Division::Network | Division::Open));
+    let has_division = settings.division.is_some_and(|one| one != Division::Exploratory);
     let has_place = has_division && is_folder_name(&draft.home.submitter);
     if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
         return Err(MakeError::Refused(refused));

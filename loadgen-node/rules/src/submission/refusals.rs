@@ -42,7 +42,7 @@ impl Refusals<'_> {
         self.told(self.standing(is_open).filter(is_of_run))
     }
 
-    /// All that cannot be told of a submission of the Network division and does not stand against it.
+    /// All that cannot be told of a submission outside of the Open division and does not stand against it.
     pub(super) fn open(&self) -> Vec<String> {
         let is_open = |finding: &&Grouped| {
             let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);

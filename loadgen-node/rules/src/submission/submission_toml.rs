@@ -25,7 +25,7 @@ use crate::{
 pub struct Settings {
     /// The submitter: the name of its folder.
     pub submitter: Option<String>,
-    /// network or open.
+    /// network, closed or open.
     pub division: Option<Division>,
     /// Whether others can have the system.
     pub status: Option<Status>,
@@ -92,6 +92,13 @@ pub struct Topology {
     /// Links.
     #[serde(rename = "link")]
     pub links: Vec<Link>,
+}
+
+impl Topology {
+    /// Returns true if the settings say nothing of it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_none() && self.switches.is_empty() && self.links.is_empty()
+    }
 }
 
 /// A switch.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{problems::Problems, submission_toml::Settings};
 use crate::{
+    Division,
     book::system_fields::{FIELDS, Field, Kind},
     placeholder::is_placeholder,
 };
@@ -17,7 +18,7 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("submitter", "write it above [system]"),
     ("status", "write it above [system]"),
     ("system_type", "it is always datacenter (section 6.2)"),
-    ("is_network", "it is always True"),
+    ("is_network", "it follows from the division"),
 ];
 
 /// Whether a field of the description is no key of `[system]`.
@@ -47,11 +48,17 @@ pub(super) fn description(
         ("submitter".into(), word(settings.submitter.clone())),
         ("status".into(), word(settings.status.map(|one| one.to_string()))),
         ("system_type".into(), "datacenter".into()),
-        // The checkers want a text.
-        ("is_network".into(), "True".into()),
     ]);
+    let is_closed = settings.division == Some(Division::Closed);
+    if !is_closed {
+        // The checkers want a text.
+        description.insert("is_network".into(), "True".into());
+    }
     for field in &FIELDS {
-        if !description.contains_key(field.name) {
+        // In the Closed division nobody asks for the fields of a network, which may be there all the same.
+        let is_left_out =
+            is_closed && field.kind == Kind::Network && !settings.system.contains_key(field.name);
+        if !description.contains_key(field.name) && !is_left_out {
             let value = given(settings, field, derived, problems);
             description.insert(field.name.into(), value.into());
         }

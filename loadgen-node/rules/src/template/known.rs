@@ -23,7 +23,7 @@ pub struct Template<'a> {
     pub round: &'a Round,
     /// The scenario of `run.toml`.
     pub scenario: Scenario,
-    /// Network, or open.
+    /// Network, closed or open.
     pub division: Division,
     /// The nodes, as `--nodes` names them.
     pub nodes: &'a [String],

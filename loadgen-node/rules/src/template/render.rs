@@ -95,13 +95,18 @@ fn values(template: &Template<'_>) -> Value {
     let longest = longest.unwrap_or(0);
     let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
     let input_types: Vec<_> = benchmark.input_types.iter().map(|one| one.word()).collect();
-    let is_untold = |field: &&Field| UNTOLD.contains(&field.name);
+    // Without a topology, nothing tells how the nodes are connected.
+    let is_closed = *division == Division::Closed;
+    let is_untold = |field: &&Field| {
+        UNTOLD.contains(&field.name) || (is_closed && field.name == "host_networking_topology")
+    };
     let untold = FIELDS.iter().filter(is_untold);
     let untold: Vec<_> =
         untold.map(|field| context! { name => field.name, example => field.example }).collect();
+    let is_asked = |field: &&Field| !is_closed || field.kind != Kind::Network;
     let others = |is_free: bool| {
-        let fields =
-            FIELDS.iter().filter(|field| !is_untold(field) && !is_said_elsewhere(field.name));
+        let fields = FIELDS.iter().filter(is_asked);
+        let fields = fields.filter(|field| !is_untold(field) && !is_said_elsewhere(field.name));
         let names = fields.filter(|field| (field.kind == Kind::Free) == is_free);
         names.map(|field| field.name).collect::<Vec<_>>().join(", ")
     };
@@ -134,7 +139,7 @@ fn values(template: &Template<'_>) -> Value {
         scenario => scenario.word(),
         scenarios,
         division => division.to_string(),
-        is_network => *division == Division::Network,
+        is_closed,
         is_open => *division == Division::Open,
         nodes => toml::Value::from(nodes.to_vec()).to_string(),
         nodes_port,

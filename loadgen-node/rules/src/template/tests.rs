@@ -15,7 +15,9 @@ fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
     for benchmark in table.benchmarks.iter().filter(|one| one.cannot_run.is_none()) {
         for round in table.rounds.iter().filter(|round| benchmark.rounds.contains(&round.name)) {
             for scenario in &benchmark.scenarios {
-                for (division, is_local) in [(Division::Network, false), (Division::Open, true)] {
+                for (division, is_local) in
+                    [(Division::Network, false), (Division::Closed, false), (Division::Open, true)]
+                {
                     let template = Template {
                         benchmark,
                         round,

@@ -10,7 +10,7 @@ mod plot;
 mod times;
 
 use maud::{Markup, html};
-use netdiv_rules::Outcome;
+use netdiv_rules::{Finding, Outcome};
 
 use self::parts::{document, words};
 use super::run::{facts, purpose, verdict};
@@ -142,23 +142,37 @@ fn settings(result: &RunResult) -> Markup {
 
 fn rules(result: &RunResult) -> Markup {
     html! {
-        @if result.findings.is_empty() {
+        @if !result.division.has_rules() {
             p {
                 "None was looked at, as the run was not for a division. "
                 code { "loadgen-node run --division network --rehearsal" }
                 " tells what it would have to answer for; " code { "loadgen-node check" } " reads a run or a submission."
             }
+        } @else if result.findings.is_empty() && result.waived.is_empty() {
+            p { "No rule of the " (result.division.title()) " division is broken by the settings or the answers." }
         } @else {
-            p.note { "What the settings, and the answers, mean for the rules of the Network division (docs/RULES.md)." }
+            p.note {
+                "What the settings, and the answers, mean for the rules of the " (result.division.title())
+                " division (docs/RULES.md)."
+            }
             div.wide { table {
                 thead { tr { th.word { "rule" } th.word { "asks for" } th.word { "outcome" } th.word { "found" } } }
-                tbody { @for finding in &result.findings { tr {
-                    td.word { (finding.rule) }
-                    td.word { (finding.rule.text()) " (" (finding.rule.section()) ")" }
-                    td.word { (outcome(finding.outcome)) }
-                    td.word { @if !finding.place.is_empty() { (finding.place) ": " } (finding.text) }
-                } } }
+                tbody {
+                    @for finding in &result.findings { (row(finding, outcome(finding.outcome))) }
+                    @for finding in &result.waived { (row(finding, "not asked")) }
+                }
             } }
+        }
+    }
+}
+
+fn row(finding: &Finding, outcome: &str) -> Markup {
+    html! {
+        tr {
+            td.word { (finding.rule) }
+            td.word { (finding.rule.text()) " (" (finding.rule.section()) ")" }
+            td.word { (outcome) }
+            td.word { @if !finding.place.is_empty() { (finding.place) ": " } (finding.text) }
         }
     }
 }

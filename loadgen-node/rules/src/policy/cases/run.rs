@@ -52,21 +52,21 @@ fn only_the_datacenter_suite() {
         images(),
         Rule::N1,
         "benchmark",
-        "no benchmark any more; the Network division has resnet50, ",
+        "no benchmark any more; the datacenter suite has resnet50, ",
         everything("rnnt"),
     );
     fails(
         images(),
         Rule::N1,
         "benchmark",
-        "gptj is not a benchmark (did you mean gptj-99 or gptj-99.9?); the Network division has resnet50",
+        "gptj is not a benchmark (did you mean gptj-99 or gptj-99.9?); the datacenter suite has resnet50",
         everything("gptj"),
     );
     fails(
         images(),
         Rule::N1,
         "benchmark",
-        "digits is not a benchmark; the Network division has resnet50, retinanet",
+        "digits is not a benchmark; the datacenter suite has resnet50, retinanet",
         everything("digits"),
     );
     let mut bert = images();
@@ -77,7 +77,7 @@ fn only_the_datacenter_suite() {
         bert,
         Rule::N1,
         "benchmark",
-        "edge suite only; the Network division has resnet50",
+        "edge suite only, which netdiv does not support; the datacenter suite has resnet50",
         |_| {},
     );
 }

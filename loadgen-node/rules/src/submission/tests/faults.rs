@@ -155,7 +155,7 @@ fn unknown_keys_and_wrong_types_are_named_with_their_line() {
         ("submiter = 'a'", "(did you mean submitter?)"),
         ("submitter = 1", "invalid type"),
         ("status = \"soon\"", "unknown variant `soon`, expected one of `available`"),
-        ("division = \"closed\"", "unknown variant `closed`"),
+        ("division = \"edge\"", "unknown variant `edge`"),
         ("round = \"5\"", "`5` is not the name of a round; write one such as v5.0"),
         ("[[result]]\nscenario = \"ofline\"", "(did you mean offline?)"),
         ("[[result]]\nbenchmrk = \"x\"", "unknown field `benchmrk`"),

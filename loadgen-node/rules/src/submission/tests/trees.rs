@@ -2,7 +2,10 @@
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_words::Mode;
-use std::fs;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{build_in, change_result, change_settings, keep, text};
 use crate::{
@@ -66,6 +69,60 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
         assert_eq!(tree.contains_key(&why_open), division == "open");
         keep(&tree, &format!("{round}-{division}-{name}"));
     }
+}
+
+/// Sixteen Closed systems of round v6.0 have several nodes behind a network.
+#[test]
+fn a_closed_system_needs_no_drawing_no_digests_and_no_machine_of_its_own() {
+    for (name, round, runs) in [
+        ("unet", "v6.1", fixture::performance_runs("v6.1")),
+        ("resnet", "v5.0", fixture::performance_runs("v5.0")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fixture::submission_folder_of(folder.path(), "closed", round, &runs);
+        let settings = folder.path().join("submission.toml");
+        let written = fs::read_to_string(&settings).unwrap();
+        let (before, rest) = written.split_once("[topology]").unwrap();
+        let (_, after) = rest.split_once("[architecture]").unwrap();
+        let topology = "host_networking_topology = \"two nodes on one switch\"\n\n";
+        let lines = format!("{before}{topology}[architecture]{after}");
+        let kept: Vec<_> = lines.lines().filter(|line| !line.starts_with("digests")).collect();
+        fs::write(&settings, kept.join("\n")).unwrap();
+        for run in runs_in(folder.path()) {
+            change_result(&run, |result| {
+                result.division = Division::Closed;
+                result.settings.insert("division".into(), "closed".into());
+                result.nodes[0].address = "127.0.0.1:50051".into();
+                let evidence = result.evidence.as_mut().unwrap();
+                let host = evidence.loadgen_node.clone();
+                let node = evidence.nodes.get_mut(&result.nodes[0].name).unwrap();
+                (node.boot_id, node.machine_id) = (host.boot_id, host.machine_id);
+                node.board_serial = host.board_serial;
+            });
+        }
+        let tree = build_in(folder.path(), false).unwrap();
+        let layout = Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout;
+        let home = tree::Home::new(layout, "closed", "acme");
+        let system: serde_json::Value =
+            serde_json::from_str(text(&tree, &home.system_json("two-H100-nodes"))).unwrap();
+        assert_eq!(system["division"], "closed");
+        assert_eq!(system.as_object().unwrap().len(), 35, "{system:#}");
+        assert!(tree.contains_key(&home.document(tree::documents::ARCHITECTURE)));
+        assert!(!tree.contains_key(&home.document(tree::documents::DIAGRAM)));
+        keep(&tree, &format!("{round}-closed-{name}"));
+    }
+}
+
+/// The run folders below a folder.
+fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    let inside = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, _): (Vec<_>, Vec<_>) = inside.partition(|path| path.is_dir());
+    let is_run = |path: &PathBuf| path.join(RunResult::FILE).is_file();
+    folders
+        .iter()
+        .flat_map(|path| runs_in(path))
+        .chain(folders.iter().filter(|path| is_run(path)).cloned())
+        .collect()
 }
 
 fn check_place(tree: &Tree, place: &tree::Place, spec: &RunSpec) {
