@@ -62,6 +62,7 @@ fn served(name: &str, vocabulary: u32) -> ServedModel {
         max_input_tokens: 512,
         max_tokens: 4,
         min_tokens: 1,
+        speculative_decoding: None,
         eos: vec![2],
     }
 }

@@ -38,4 +38,7 @@ pub enum PrefixCaching {
 pub struct Found {
     /// Of the serving engines behind it, the worst.
     pub prefix_caching: PrefixCaching,
+    /// Tokens of a prompt and its output together that they have room for, the least of them; none where they do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netdiv_words::with_suggestion;
+use netdiv_words::{SpeculativeDecoding, with_suggestion};
 use serde::{Deserialize, Serialize};
 
 use crate::model::manifest::{ManifestError, read_text};
@@ -29,6 +29,9 @@ pub struct ServedModel {
     /// Ids that end an output. They are part of it.
     #[serde(default)]
     pub eos: Vec<u32>,
+    /// How its engine drafts tokens, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speculative_decoding: Option<SpeculativeDecoding>,
 }
 
 /// Tokens of the longest prompt or output: more than any benchmark's.
@@ -87,6 +90,14 @@ impl ServedModel {
             .or_else(|| {
                 eos.map(|id| format!("eos has {id}; ids go from 0 to {}", self.vocabulary - 1))
             })
+            .or_else(|| {
+                let SpeculativeDecoding { head, steps, top_k } = self.speculative_decoding.as_ref()?;
+                if head.trim().is_empty() {
+                    return Some("[speculative_decoding] head is empty; write the name of the head that drafts".into());
+                }
+                within("[speculative_decoding] steps", *steps, 1, MOST_TOKENS)
+                    .or_else(|| within("[speculative_decoding] top_k", *top_k, 1, MOST_TOKENS))
+            })
     }
 }
 
@@ -117,6 +128,13 @@ mod tests {
             ("eos", "min_tokens = 0\neos", "min_tokens = 0"),
             ("[2]", "[2048]", "eos has 2048; ids go from 0 to 2047"),
             ("eos", "sha256 = 'A'\neos", "64 digits"),
+            (
+                "[2]",
+                "[2]\n[speculative_decoding]\nhead = ' '\nsteps = 3\ntop_k = 1",
+                "head is empty",
+            ),
+            ("[2]", "[2]\n[speculative_decoding]\nhead = 'h'\nsteps = 0\ntop_k = 1", "steps = 0"),
+            ("[2]", "[2]\n[speculative_decoding]\nhead = 'h'\nsteps = 3", "missing field `top_k`"),
             ("eos", "eso", "unknown field `eso`, expected one of"),
             (
                 "= 64",

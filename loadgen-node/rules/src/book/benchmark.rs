@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
+use netdiv_words::SpeculativeDecoding;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
@@ -66,6 +67,8 @@ pub struct Benchmark {
     pub token_latencies: Option<TokenLatencies>,
     /// Ids of tokens are below it, for language models.
     pub vocabulary: Option<u32>,
+    /// Speculative decoding, where it is allowed.
+    pub speculative_decoding: Option<AllowedDrafts>,
     /// Numbers of classes, in its labels, are below it; `None` where labels are something else.
     pub classes: Option<u32>,
     /// The scenarios that its suite requires.
@@ -243,6 +246,16 @@ pub enum TokenLatencies {
     Measured,
     /// By a factor (`infer_token_latencies`).
     Inferred,
+}
+
+/// The speculative decoding that the rules allow a benchmark.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowedDrafts {
+    /// The rounds whose rules allow it.
+    pub rounds: Vec<RoundName>,
+    /// The only head and configuration.
+    pub configuration: SpeculativeDecoding,
 }
 
 /// What prompts and outputs of a language model may be.

@@ -3,7 +3,10 @@
 use comfy_table::{ContentArrangement, presets::NOTHING};
 
 use super::{
-    benchmark::{Benchmark, Compression, Difference, Quality, Suite, TokenLatencies, as_written},
+    benchmark::{
+        AllowedDrafts, Benchmark, Compression, Difference, Quality, Suite, TokenLatencies,
+        as_written,
+    },
     table::Table,
 };
 
@@ -51,7 +54,7 @@ pub fn describe(benchmark: &Benchmark) -> String {
     )];
     let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
     let quality: Vec<_> = benchmark.quality.iter().map(|q| target(benchmark, q)).collect();
-    let rows: [(&str, &str, String); 23] = [
+    let rows: [(&str, &str, String); 24] = [
         ("names", "names", names(benchmark)),
         ("rounds", "rounds", rounds(benchmark)),
         ("LoadGen", "loadgen_since", since(benchmark)),
@@ -70,6 +73,7 @@ pub fn describe(benchmark: &Benchmark) -> String {
         ("parameters", "parameters", parameters(benchmark)),
         ("prompt", "bandwidth", prompt(benchmark)),
         ("vocabulary", "vocabulary", vocabulary(benchmark)),
+        ("drafts", "speculative_decoding", drafts(benchmark)),
         ("classes", "classes", classes(benchmark)),
         ("compression", "compression", compression(benchmark)),
         ("compliance", "compliance", compliance(benchmark)),
@@ -129,6 +133,18 @@ fn prompt(benchmark: &Benchmark) -> String {
 
 fn vocabulary(benchmark: &Benchmark) -> String {
     benchmark.vocabulary.map(|size| format!("{size} token ids")).unwrap_or_default()
+}
+
+fn drafts(benchmark: &Benchmark) -> String {
+    let allowed =
+        benchmark.speculative_decoding.as_ref().map(|AllowedDrafts { rounds, configuration }| {
+            let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
+            format!(
+                "speculative decoding is allowed in {}, with {configuration}",
+                rounds.join(" and ")
+            )
+        });
+    allowed.unwrap_or_default()
 }
 
 fn classes(benchmark: &Benchmark) -> String {

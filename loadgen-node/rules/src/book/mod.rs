@@ -15,8 +15,8 @@ mod tests;
 
 pub(crate) use benchmark::as_written;
 pub use benchmark::{
-    Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test, TokenLatencies,
-    TokenLimits,
+    AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test,
+    TokenLatencies, TokenLimits,
 };
 pub use element_type::ElementType;
 pub use formats::Formats;

@@ -2,9 +2,12 @@
 //! computes every query in its entirety (6.2.1).
 
 use netdiv_contract::v1::Machine;
-use netdiv_words::{Found, PrefixCaching};
+use netdiv_words::{Found, PrefixCaching, SpeculativeDecoding};
 
-use crate::{book::Benchmark, record::Node};
+use crate::{
+    book::{AllowedDrafts, Benchmark, Round},
+    record::Node,
+};
 
 /// Why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
@@ -24,9 +27,20 @@ fn settings(machine: &Machine) -> toml::Table {
     machine.settings.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
+/// Returns all that keeps the outputs of a language model at a node from being a benchmark's.
+pub(crate) fn outputs(
+    benchmark: &Benchmark,
+    round: Option<&Round>,
+    machine: &Machine,
+) -> Vec<String> {
+    let drafts = round.and_then(|round| other_drafts(benchmark, round, machine));
+    let why = [other_outputs(benchmark, machine), cut_off(benchmark, machine), drafts];
+    why.into_iter().flatten().collect()
+}
+
 /// Why the outputs of a language model at a node end elsewhere than a benchmark's, by the file of the model. At least two tokens may
 /// be asked for in any case: LoadGen has no time for a further one of a single token (N33).
-pub(crate) fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
+fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
     let settings = settings(machine);
     let model = settings.get("engine")?.get("model")?;
@@ -44,6 +58,48 @@ pub(crate) fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<
         return None;
     };
     Some(format!("in the file of its model, {why}; correct it, and run again"))
+}
+
+/// Returns why the speculative decoding that a node declares is not that of a benchmark in a round.
+fn other_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Option<String> {
+    let settings = settings(machine);
+    let declared = settings.get("engine")?.get("model")?.get("speculative_decoding")?;
+    let Ok(declared) = declared.clone().try_into::<SpeculativeDecoding>() else {
+        return Some(
+            "its speculative decoding cannot be read; take the evidence as the node gave it".into(),
+        );
+    };
+    let (name, of_round) = (&benchmark.name, round.name);
+    let allowed = benchmark.speculative_decoding.as_ref();
+    match allowed.filter(|allowed| allowed.rounds.contains(&of_round)) {
+        None => Some(format!(
+            "it decodes speculatively, which round {of_round} does not allow for {name}: turn that off, and run again"
+        )),
+        Some(AllowedDrafts { configuration, .. }) if *configuration != declared => Some(format!(
+            "it decodes speculatively with {declared}, and for {name} it is {configuration}: configure that, and run again"
+        )),
+        Some(_) => None,
+    }
+}
+
+/// Returns why outputs at a node may be cut off: its serving engine has too little room for the longest prompt and output of a
+/// benchmark.
+fn cut_off(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
+    let (limits, name) = (benchmark.tokens()?, &benchmark.name);
+    let room = found(&settings(machine))?.context_tokens?;
+    let needed = limits.prompt + limits.output_most;
+    (room < needed).then(|| {
+        format!(
+            "its serving engine has room for {room} tokens of a prompt and its output, and {name} has up to {} and {}, so that \
+             outputs are cut off: start the engine with room for {needed}, and run again",
+            limits.prompt, limits.output_most
+        )
+    })
+}
+
+/// What a node found out about the servers behind it.
+fn found(settings: &toml::Table) -> Option<Found> {
+    settings.get("found")?.clone().try_into().ok()
 }
 
 /// Whether a node with that engine and those settings sends prompts to servers, which it asks whether they reuse them. `kserve`
@@ -67,8 +123,7 @@ pub(crate) fn reused_prompts(node: &Node) -> Option<String> {
 /// Why prompts may not have been computed in their entirety at a node with that engine and evidence.
 pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> {
     let settings = settings(machine);
-    let found = settings.get("found").and_then(|found| found.clone().try_into::<Found>().ok());
-    let why = match found.map(|found| found.prefix_caching) {
+    let why = match found(&settings).map(|found| found.prefix_caching) {
         Some(PrefixCaching::Off) => return None,
         None if !sends_prompts(engine.trim(), &settings) => return None,
         Some(PrefixCaching::On) => "its serving engine reuses what it computed for other prompts",

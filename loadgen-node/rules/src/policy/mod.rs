@@ -23,7 +23,7 @@ use crate::{
     compliance::audit_config,
     judge::{
         alike::unlike,
-        engines::{other_outputs, reused_prompts, reuses_prompts, without_model},
+        engines::{outputs, reused_prompts, reuses_prompts, without_model},
         loadgen::{Known, known, of_another_round},
         one_token, suite, wrong_sut_name,
     },
@@ -60,13 +60,16 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     if let Some(text) = suite::outside(table, choice.benchmark) {
         findings.push(Finding::fail(N1, "benchmark", text));
     }
+    let seed = |setting: &str| choice.test_settings.get(setting)?.parse().ok();
+    let round = table.round_of_seeds(seed);
     match table.find(choice.benchmark) {
         Some(benchmark) if benchmark.suite != Suite::Retired => {
             findings.extend(samples::check(benchmark, choice));
             findings.extend(settings::check(table, benchmark, choice));
-            findings.extend(choice.engines.iter().filter_map(|Engine { node, .. }| {
-                let machine = choice.evidence?.nodes.get(*node)?;
-                Some(Finding::fail(N2, *node, other_outputs(benchmark, machine)?))
+            findings.extend(choice.engines.iter().flat_map(|Engine { node, .. }| {
+                let machine = choice.evidence.and_then(|evidence| evidence.nodes.get(*node));
+                let why = machine.map(|machine| outputs(benchmark, round, machine));
+                why.into_iter().flatten().map(|why| Finding::fail(N2, *node, why))
             }));
             let audit = choice.audit_config;
             let audit = audit.and_then(|text| not_of_a_test(benchmark, text));

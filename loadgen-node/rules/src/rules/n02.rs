@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::{RuleEntry, Same, n01::not_of_round, same, settings};
 use crate::{
     Rule, Scenario,
-    book::{Benchmark, TokenLatencies},
+    book::{Benchmark, Round, TokenLatencies},
     judge::{
-        engines::{other_outputs, without_model},
+        engines::{outputs, without_model},
         samples::too_long,
     },
     placeholder::is_placeholder,
@@ -29,7 +29,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
          prepared for something else (`policy/samples.rs`), nodes without a model (`judge/engines.rs`), and nodes that \
          differ in model, engine, framework, program, or in settings that decide the answers (`judge/alike.rs`)",
     looked_at: "accuracy and latency against the table, calibration; of a language model how tokens are measured, in all runs, \
-         their bounds and how many an answer has ([TOKENS.md](TOKENS.md#rules-about-tokens)); \
+         their bounds and how many an answer has, speculative decoding and the room of its engines ([TOKENS.md](TOKENS.md#rules-about-tokens)); \
          `accuracy.txt` against what the run counted; data sets that were prepared for another benchmark or subset, or \
          differ between runs of a result (`n02/data_set.rs`, [DATA.md](DATA.md)); `user.conf` against what was asked for, \
          line by line; nodes that differ; results of one system by different programs, kernels, or for one benchmark by \
@@ -63,7 +63,9 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
         let Some(record) = run.result() else { continue };
         let texts = entry.benchmark.into_iter().flat_map(|benchmark| {
-            ends_otherwise(benchmark, record).into_iter().chain(of_benchmark(benchmark, record))
+            other_outputs(benchmark, subject.round, record)
+                .into_iter()
+                .chain(of_benchmark(benchmark, record))
         });
         for text in texts.chain(no_model(record)).chain(timed_otherwise(record)) {
             found.fail(&run.record_place, text);
@@ -85,12 +87,14 @@ fn no_model(record: &RunResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// The nodes whose model ends its outputs elsewhere than the benchmark's, each with why.
-fn ends_otherwise(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
+/// The nodes whose outputs are not the benchmark's, each with why.
+fn other_outputs(benchmark: &Benchmark, round: Option<&Round>, record: &RunResult) -> Vec<String> {
     let machines = record.evidence.iter().flat_map(|evidence| &evidence.nodes);
-    let why =
-        |(name, machine)| Some(format!("node {name}: {}", other_outputs(benchmark, machine)?));
-    machines.filter_map(why).collect()
+    let why = |(name, machine)| {
+        let why = outputs(benchmark, round, machine).into_iter();
+        why.map(move |why| format!("node {name}: {why}"))
+    };
+    machines.flat_map(why).collect()
 }
 
 /// Returns how tokens differ from what a benchmark asks.

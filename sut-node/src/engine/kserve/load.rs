@@ -48,7 +48,7 @@ pub(crate) fn load(
         (Wanted::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
         (_, found) => Some(found),
     };
-    let found = found.map(|prefix_caching| Found { prefix_caching });
+    let found = found.map(|prefix_caching| Found { prefix_caching, context_tokens: None });
     let (plan, servers) = (Arc::new(plan), Servers::new(&settings.urls));
     let engine = |_| {
         let plan = plan.clone();

@@ -38,6 +38,7 @@ pub(crate) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
         max_tokens,
         min_tokens: 1,
         eos: eos.to_vec(),
+        speculative_decoding: None,
     }
 }
 

@@ -43,7 +43,10 @@ fn model(settings: &ServedConfig, probed: Probed) -> Model {
         framework: probed.framework,
         name: served.name.clone(),
         sha256: served.sha256.clone(),
-        found: Some(Found { prefix_caching: probed.prefix_caching }),
+        found: Some(Found {
+            prefix_caching: probed.prefix_caching,
+            context_tokens: probed.context_tokens,
+        }),
         ..Model::of_tokens("openai", limits)
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct Probed {
     pub(super) framework: String,
     /// Of the server where it is worst.
     pub(super) prefix_caching: PrefixCaching,
+    /// Tokens that a prompt and its output may have together, at the server with the least room.
+    pub(super) context_tokens: Option<u64>,
 }
 
 /// Asks all servers.
@@ -59,6 +61,7 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
     let servers = Servers::new(&settings.servers.urls);
     let mut names = BTreeSet::new();
     let mut worst = PrefixCaching::Off;
+    let mut context_tokens = None;
     for server in servers.all() {
         let (remarks, caching) = runtime.block_on(probe_one(&exchange, server))?;
         let off = exchange.client.api.no_caching;
@@ -73,12 +76,27 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
                 "cannot tell whether it reuses what it computed for other prompts; make sure of {off}"
             ),
         }
+        let patience = exchange.settings.servers.timeout;
+        let room = runtime
+            .block_on(async { timeout(patience, exchange.client.context_tokens(server)).await });
+        if let Ok(Some(room)) = room {
+            let model = &settings.model;
+            let needed = u64::from(model.max_input_tokens) + u64::from(model.max_tokens);
+            if room < needed {
+                warn!(
+                    %server,
+                    "it has room for {room} tokens of a prompt and its output, and the file of the model allows {needed}: outputs \
+                     may be cut off"
+                );
+            }
+            context_tokens = Some(context_tokens.map_or(room, |least: u64| least.min(room)));
+        }
         names.insert(remarks.server.unwrap_or_else(|| exchange.client.api.product.into()));
         worst = worst.max(caching);
     }
     runtime.shutdown_background();
     let names: Vec<_> = names.into_iter().collect();
-    Ok(Probed { framework: names.join(", "), prefix_caching: worst })
+    Ok(Probed { framework: names.join(", "), prefix_caching: worst, context_tokens })
 }
 
 async fn probe_one(

@@ -222,7 +222,7 @@ fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
         OPENAI.replace("FOLDER", &folder.path().display().to_string())
     ))
     .unwrap();
-    let found = Found { prefix_caching: PrefixCaching::Off };
+    let found = Found { prefix_caching: PrefixCaching::Off, context_tokens: None };
     let with = Published::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
     assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
     for (from, to) in [("'toy'", "'boy'"), ("= 100", "= 99"), ("[2]", "[3]"), ("= 10", "= 11")] {

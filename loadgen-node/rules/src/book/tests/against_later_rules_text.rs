@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use netdiv_words::SpeculativeDecoding;
+
 use super::against_rules_text::{check_bytes, compression_of, in_rules, numbers};
 use crate::{
     Scenario,
-    book::{Benchmark, Compression, Suite, Table},
+    book::{AllowedDrafts, Benchmark, Compression, Suite, Table},
 };
 
 const ROUND: &str = "v6.1";
@@ -176,4 +178,30 @@ fn bytes_of_appendix_b() {
             check_bytes(benchmark, formula, is_ingress);
         }
     }
+}
+
+#[test]
+#[cfg_attr(not(netdiv_rules_text), ignore = "needs the rules' text: set NETDIV_RULES_TEXT")]
+fn speculative_decoding() {
+    let text = rules();
+    let rows = rows(&text, "== Speculative Decoding");
+    let said = benchmarks().filter_map(|benchmark| {
+        let row = rows.iter().find(|row| row[0].eq_ignore_ascii_case(&benchmark.model))?;
+        (row[1] == "Interactive" && benchmark.interactive_of.is_some()).then(|| {
+            let steps = numbers(row[3].split_once("num-steps=").unwrap().1)[0];
+            let top_k = numbers(row[3].split_once("topk=").unwrap().1)[0];
+            let head = row[4].strip_prefix("https://huggingface.co/").unwrap().to_owned();
+            (&benchmark.name, head, steps as u32, top_k as u32)
+        })
+    });
+    let round = ROUND.parse().unwrap();
+    let allowed = benchmarks().filter_map(|benchmark| {
+        let AllowedDrafts { rounds, configuration } = benchmark.speculative_decoding.as_ref()?;
+        assert!(rounds.contains(&round), "{}", benchmark.name);
+        let SpeculativeDecoding { head, steps, top_k } = configuration.clone();
+        Some((&benchmark.name, head, steps, top_k))
+    });
+    let said: Vec<_> = said.collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(allowed.collect::<Vec<_>>(), said);
 }

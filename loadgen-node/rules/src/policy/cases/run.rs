@@ -356,6 +356,66 @@ fn a_language_model_ends_its_outputs_as_the_benchmark_does() {
 }
 
 #[test]
+fn outputs_are_drafted_only_where_the_rules_allow_it() {
+    let reasoning = |round| {
+        let mut case = Case { benchmark: "deepseek-r1-interactive", ..tokens() };
+        case.engines.truncate(1);
+        of_round(case, round)
+    };
+    let draft = |head: &str, steps| {
+        format!(
+            "[engine.model]\nvocabulary = 100\nmax_tokens = 20000\neos = [1]\n\
+             [engine.model.speculative_decoding]\nhead = \"{head}\"\nsteps = {steps}\ntop_k = 1\n"
+        )
+    };
+    const HEAD: &str = "deepseek-ai/DeepSeek-R1";
+    let of = |case: &Case| {
+        let all = found(Division::Network, case).into_iter();
+        all.filter(|one| one.text.contains("speculative"))
+            .map(|one| (one.rule, one.text))
+            .collect::<Vec<_>>()
+    };
+    for (round, head, steps, text) in [
+        (
+            "v6.1",
+            "my/head",
+            3,
+            "with the head my/head, 3 steps and a top-k of 1, and for deepseek-r1-interactive it is the head",
+        ),
+        ("v6.1", HEAD, 4, "4 steps and a top-k of 1, and for deepseek-r1-interactive it is"),
+        ("v5.1", HEAD, 3, "which round v5.1 does not allow for deepseek-r1-interactive"),
+    ] {
+        let mut case = reasoning(round);
+        node(&mut case).settings = Some(draft(head, steps));
+        let texts = of(&case);
+        assert!(
+            matches!(&texts[..], [(Rule::N2, said)] if said.contains(text)),
+            "{round} {head} {steps}: {texts:?}"
+        );
+    }
+    let mut case = reasoning("v6.1");
+    node(&mut case).settings = Some(draft(HEAD, 3));
+    assert_eq!(of(&case), []);
+    case.benchmark = "deepseek-r1";
+    assert_eq!(of(&case).len(), 1);
+}
+
+#[test]
+fn a_serving_engine_has_room_for_the_longest_prompt_and_output() {
+    let file = "[engine.model]\nvocabulary = 32000\nmax_tokens = 1024\neos = [2]\n\
+                [found]\nprefix_caching = \"off\"\ncontext_tokens = ";
+    let text = "room for 2047 tokens of a prompt and its output, and llama2-70b-99 has up to 1024 and 1024";
+    fails(tokens(), Rule::N2, "rack-a", text, |case| {
+        case.engines.truncate(1);
+        node(case).settings = Some(format!("{file}2047\n"));
+    });
+    let mut case = tokens();
+    case.engines.truncate(1);
+    node(&mut case).settings = Some(format!("{file}2048\n"));
+    assert_eq!(found(Division::Network, &case), []);
+}
+
+#[test]
 fn an_audit_config_is_of_a_compliance_test() {
     let file = |text| move |case: &mut Case| case.audit_config = Some(text);
     let place = "audit.config";

@@ -19,7 +19,7 @@ use crate::{
             connections::{Failure, Pool, fresh, kept, was_closed},
             openai::{
                 answer::Answer,
-                dialect::{Api, api},
+                dialect::{Api, Context, api},
                 fault::refusal,
                 links::{AnswerBody, Links},
                 retry_after::pause,
@@ -114,6 +114,14 @@ impl Client {
             (false, true) => PrefixCaching::Off,
             (false, false) => PrefixCaching::CannotTell,
         }
+    }
+
+    /// Returns the tokens that a server has room for, prompt and output together, where it says so.
+    pub(crate) async fn context_tokens(&self, server: &Server) -> Option<u64> {
+        let Context { path, pointer } = self.api.context.as_ref()?;
+        let page = self.page(server.at(path)).await.ok()?;
+        let page: serde_json::Value = serde_json::from_str(&page).ok()?;
+        page.pointer(pointer)?.as_u64()
     }
 
     /// The text of a page.

@@ -26,7 +26,19 @@ pub(crate) struct Api {
     pub(crate) no_caching: &'static str,
     /// Where it says how it was started, if its answers do not say enough.
     pub(super) metrics: Option<&'static str>,
+    /// Where it says how many tokens a prompt and its output may have together.
+    pub(super) context: Option<Context>,
 }
+
+/// The place of a server's limit.
+pub(super) struct Context {
+    pub(super) path: &'static str,
+    /// Its JSON pointer.
+    pub(super) pointer: &'static str,
+}
+
+/// The model that is served comes first in its list.
+const IN_MODELS: Context = Context { path: "/v1/models", pointer: "/data/0/max_model_len" };
 
 /// What stands at the end of an answer, where an event does not say that it is the last one.
 const DONE: &str = "[DONE]";
@@ -41,6 +53,7 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
             read: completions::read,
             no_caching: "--no-enable-prefix-caching",
             metrics: Some("/metrics"),
+            context: Some(IN_MODELS),
         },
         Dialect::Sglang => &Api {
             product: "SGLang",
@@ -50,6 +63,7 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
             read: sglang::read,
             no_caching: "--disable-radix-cache",
             metrics: None,
+            context: Some(IN_MODELS),
         },
         Dialect::Trtllm => &Api {
             product: "TensorRT-LLM",
@@ -59,6 +73,7 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
             read: completions::read,
             no_caching: "enable_block_reuse: false in kv_cache_config",
             metrics: None,
+            context: None,
         },
         Dialect::Llamacpp => &Api {
             product: "llama.cpp",
@@ -68,6 +83,10 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
             read: llamacpp::read,
             no_caching: "cache_prompt, which every request turns off",
             metrics: None,
+            context: Some(Context {
+                path: "/props",
+                pointer: "/default_generation_settings/n_ctx",
+            }),
         },
     }
 }

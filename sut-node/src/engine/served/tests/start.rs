@@ -101,6 +101,31 @@ fn prefix_caching_is_found_out() {
 }
 
 #[test]
+fn the_least_room_for_a_prompt_and_its_output_is_found_out() {
+    let server = |dialect, page: &'static str| {
+        Fake::start(move |_, request| {
+            match request.starts_with("GET /v1/models") || request.starts_with("GET /props") {
+                true => refusal("200 OK", "content-type: application/json\r\n", page),
+                false => answer(dialect, Some(0)),
+            }
+        })
+    };
+    let models =
+        |room| format!(r#"{{"object":"list","data":[{{"id":"tiny","max_model_len":{room}}}]}}"#);
+    let (large, small) = (models("2048").leak(), models("512").leak());
+    for (dialect, pages, want) in [
+        (Vllm, [&*large, &*small], Some(512)),
+        (Sglang, [&*large, "{}"], Some(2048)),
+        (Llamacpp, [r#"{"default_generation_settings":{"n_ctx":640}}"#, "nothing"], Some(640)),
+        (Vllm, [r#"{"data":[{"max_model_len":null}]}"#, r#"{"data":[]}"#], None),
+    ] {
+        let servers = pages.map(|page| server(dialect, page));
+        let urls = servers.each_ref().map(|server| &server.url[..]);
+        assert_eq!(probe(&of(&urls, dialect)).unwrap().context_tokens, want, "{pages:?}");
+    }
+}
+
+#[test]
 fn every_server_is_asked_and_the_worst_one_counts() {
     let (good, bad) =
         (Fake::always(answer(Sglang, Some(0))), Fake::always(answer(Sglang, Some(9))));
@@ -129,8 +154,12 @@ fn a_node_answers_through_a_serving_engine() {
         }
     });
     let found = answers_through("openai", &server.url);
-    assert_eq!(found, Some(Found { prefix_caching: PrefixCaching::Off }));
-    assert_eq!(server.requests.lock().len(), 4, "two tries, the metrics and the sample");
+    assert_eq!(found, Some(Found { prefix_caching: PrefixCaching::Off, context_tokens: None }));
+    assert_eq!(
+        server.requests.lock().len(),
+        5,
+        "two tries, the metrics, the models and the sample"
+    );
 }
 
 /// A node with that engine answers a prompt of four tokens with the ids 7 to 9, and sends none that does not fit; what it found
