@@ -43,6 +43,8 @@ pub(crate) struct Agreed {
     pub(crate) tokens: AnswerTokens,
     /// Within which times their tokens have to come, where there are bounds.
     pub(crate) token_bounds: Option<TokenBounds>,
+    /// Tokens of the longest output that the node makes, where it says so.
+    pub(crate) longest_output: Option<u32>,
     /// Whether every answer has a payload.
     pub(crate) never_empty: bool,
 }

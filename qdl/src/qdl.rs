@@ -253,6 +253,7 @@ fn lanes<L: LoadGen>(
         let agreed = Agreed {
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,
+            longest_output: Some(info.description.max_output_tokens).filter(|most| *most > 0),
             never_empty: info.description.never_empty,
         };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))

@@ -171,7 +171,7 @@ fn last<L: LoadGen>(
         tokens::check(first, &response, &payload).map_err(bad)?;
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
-        report.count(&response, now - sample.issued, first, lane.agreed.token_bounds);
+        report.count(&response, now - sample.issued, first, &lane.agreed);
     }
     state.report.received(received, encoding);
     state.report.cached_prompt_tokens += u64::from(response.cached_tokens);

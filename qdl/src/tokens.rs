@@ -12,6 +12,7 @@ use netdiv_words::AnswerTokens;
 
 use crate::{
     histograms::{histogram, merge_histogram, nanoseconds},
+    lane::Agreed,
     settings::TokenBounds,
 };
 
@@ -30,6 +31,8 @@ pub struct TokenReport {
     pub tokens: u64,
     /// Answers of one token, which have no time for each further one.
     pub one_token: u64,
+    /// Answers with as many tokens as the node's longest output.
+    pub at_limit: u64,
     /// Answers whose first and further tokens came within the bounds.
     pub within_bounds: u64,
     /// From `IssueQuery` to the first token, in nanoseconds.
@@ -49,6 +52,7 @@ impl Default for TokenReport {
         Self {
             tokens: 0,
             one_token: 0,
+            at_limit: 0,
             within_bounds: 0,
             first: histogram(3),
             further: histogram(3),
@@ -62,17 +66,18 @@ impl Default for TokenReport {
 impl TokenReport {
     /// Counts an answer that was complete so long after `IssueQuery`, and its first token so long after it, where that was
     /// told.
-    pub fn count(
+    pub(crate) fn count(
         &mut self,
         reply: &InferResponse,
         whole: Duration,
         first: Option<Duration>,
-        bounds: Option<TokenBounds>,
+        agreed: &Agreed,
     ) {
         let tokens = u64::from(reply.token_count);
         self.tokens += tokens;
         self.lengths.saturating_record(tokens);
         self.one_token += u64::from(tokens == 1);
+        self.at_limit += u64::from(agreed.longest_output == Some(reply.token_count));
         self.prefill.saturating_record(reply.first_token_ns);
         self.decode.saturating_record(reply.compute_ns.saturating_sub(reply.first_token_ns));
         let Some(first) = first else { return };
@@ -85,13 +90,14 @@ impl TokenReport {
             self.further.saturating_record(nanoseconds(further));
         }
         let is_within = |bounds: TokenBounds| first <= bounds.first && further <= bounds.further;
-        self.within_bounds += u64::from(bounds.is_some_and(is_within));
+        self.within_bounds += u64::from(agreed.token_bounds.is_some_and(is_within));
     }
 
     /// Adds those of another lane.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.one_token += other.one_token;
+        self.at_limit += other.at_limit;
         self.within_bounds += other.within_bounds;
         for (into, from) in [
             (&mut self.first, &other.first),

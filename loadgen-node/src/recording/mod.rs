@@ -4,6 +4,7 @@
 pub(crate) mod histograms;
 pub(crate) mod run;
 pub(crate) mod series;
+pub(crate) mod steady;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The closing table of a run.
 
 use super::{table, tokens};
-use crate::record::{Distribution, Division, Metric, Node, RunResult, Verdict};
+use crate::record::{Distribution, Division, Metric, Node, RunResult, Steady, Verdict};
 
 /// The run for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {
@@ -60,6 +60,14 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
             unit => format!("{:.1} {unit}", metric.value),
         };
         facts.push((&metric.name, value));
+    }
+    if let Some(Steady { seconds, samples_per_second, tokens_per_second }) = &result.steady {
+        let tokens = tokens_per_second.map(|tokens| format!(", {tokens:.1} tokens/s"));
+        let tokens = tokens.unwrap_or_default();
+        let text = format!(
+            "{samples_per_second:.1} samples/s{tokens} over the {seconds:.1} s between the first and the last tenth of the answers"
+        );
+        facts.push(("steady state", text));
     }
     facts.extend(tokens::facts(result));
     if let Some(accuracy) = &result.accuracy {

@@ -26,8 +26,19 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let all = || result.nodes.iter().filter_map(|node| Some((node, node.tokens.as_ref()?)));
     let answered: u64 = all().map(|(node, _)| node.answered).sum();
     let total: u64 = all().map(|(_, tokens)| tokens.total).sum();
+    if let Some(Distribution { mean, p50, p99, max, .. }) = &result.prompt_tokens {
+        let text = format!("mean {mean:.2}, p50 {p50}, p99 {p99}, max {max}");
+        facts.push(("tokens per prompt", text));
+    }
     if answered > 0 {
-        facts.push(("tokens per sample", format!("{:.2}", total as f64 / answered as f64)));
+        let max = all().map(|(_, tokens)| tokens.per_answer.max).max().unwrap_or_default();
+        let mean = total as f64 / answered as f64;
+        facts.push(("tokens per sample", format!("mean {mean:.2}, max {max}")));
+    }
+    let at_limit: Option<u64> = all().map(|(_, tokens)| tokens.at_limit).sum();
+    if let (Some(at_limit), 1..) = (at_limit, answered) {
+        let stop = answered.saturating_sub(at_limit);
+        facts.push(("finish reasons", format!("stop {stop}, length {at_limit}")));
     }
     for (label, kind, bound) in [
         ("first token (TTFT)", "first_token", "server_ttft_latency"),

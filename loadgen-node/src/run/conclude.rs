@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loadgen_sys::{Mode, StartTestError};
+use loadgen_sys::{AnswerTokens, Mode, StartTestError};
 use netdiv_contract::{
     layout::{self, InputLayout},
     said::shell_word,
@@ -20,7 +20,7 @@ use crate::{
     official_log::{self, DetailLog},
     output,
     record::{RunResult, Samples, Verdict},
-    recording::histograms,
+    recording::{histograms, series, steady::steady},
     report,
 };
 
@@ -110,6 +110,7 @@ fn result(
         input: input(library.layout(), counted.input),
         encoding: config.encoding,
         sample_bytes: library.lengths(),
+        prompt_tokens: library.elements().filter(|_| test.tokens() != AnswerTokens::Uncounted),
         transport: counted.transport,
         tls: counted.tls,
         checksums: config.checksums,
@@ -119,6 +120,9 @@ fn result(
         } else {
             None
         },
+        steady: (config.mode == Mode::Performance && measured)
+            .then(|| steady(&series::read(&config.output).unwrap_or_default()))
+            .flatten(),
         accuracy: judgement.accuracy,
         official_accuracy: judgement.official_accuracy,
         loadgen_latency_ns: official_log::latencies(log),

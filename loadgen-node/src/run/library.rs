@@ -10,14 +10,14 @@ use loadgen_sys::{Abort, QuerySampleLibrary};
 use netdiv_contract::{
     checksum,
     encoding::{self, Encoded, Encoding},
-    layout::{self, InputLayout},
+    layout::{self, InputLayout, element_bytes},
 };
-use netdiv_dataset::Dataset;
+use netdiv_dataset::{Dataset, Sample};
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
-use netdiv_rules::record::{Lengths, Prepared};
+use netdiv_rules::record::{Distribution, Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
 
-use super::{sut, witness::Witness};
+use super::{record::distribution_of, sut, witness::Witness};
 
 /// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
 pub struct Library {
@@ -29,6 +29,8 @@ pub struct Library {
     witness: Option<Arc<Witness>>,
     /// Least and greatest length of what was loaded, as encoded.
     lengths: Mutex<Option<Lengths>>,
+    /// Elements of the first tensor of what was loaded, each sample once: of a language model, the tokens of its prompts.
+    elements: Mutex<Vec<u64>>,
     /// How often each sample was loaded more than unloaded: MultiStream loads some more than once.
     loads: Mutex<Vec<usize>>,
     /// A checksum of each sample as it was when it was loaded first: LoadGen may load it again for another series.
@@ -66,6 +68,7 @@ impl Library {
         Self {
             witness,
             lengths: Mutex::new(None),
+            elements: Mutex::new(Vec::new()),
             performance_samples: performance_samples.unwrap_or(count).min(count),
             loads: Mutex::new(vec![0; count]),
             first: Mutex::new(vec![None; count]),
@@ -140,6 +143,12 @@ impl Library {
         *self.lengths.lock()
     }
 
+    /// Returns the elements of the first tensor of the samples that were loaded, each counted once; none if nothing is known of their
+    /// tensors.
+    pub(crate) fn elements(&self) -> Option<Distribution> {
+        distribution_of(self.elements.lock().clone())
+    }
+
     /// The data set's layout, where it has one.
     pub(crate) fn layout(&self) -> Option<InputLayout> {
         self.dataset.layout()
@@ -152,10 +161,18 @@ impl Library {
     }
 
     /// All series of a run have the same samples.
-    fn compare_with_first(&self, index: usize, payload: &Bytes) -> Result<(), String> {
+    fn compare_with_first(
+        &self,
+        index: usize,
+        payload: &Bytes,
+        elements: Option<u64>,
+    ) -> Result<(), String> {
         let now = checksum::of_payload(payload);
         let mut all = self.first.lock();
         let Some(first) = all.get_mut(index) else { return Ok(()) };
+        if let (None, Some(elements)) = (*first, elements) {
+            self.elements.lock().push(elements);
+        }
         if *first.get_or_insert(now) == now {
             return Ok(());
         }
@@ -179,12 +196,21 @@ impl Library {
         .collect()
     }
 
+    /// Returns the elements of a sample's first tensor.
+    fn elements_of(&self, sample: &Sample) -> Option<u64> {
+        let Sample::Tensors(tensors) = sample else { return None };
+        let layout = self.dataset.layout()?;
+        let bytes = element_bytes(layout.tensors.first()?.data_type());
+        Some((tensors.first()?.data.len() / bytes) as u64)
+    }
+
     fn load(&self, index: usize) -> Result<Encoded, String> {
         let sample = self.dataset.read(index).map_err(|error| error.to_string())?;
+        let elements = self.elements_of(&sample);
         let takes = self.nodes_take.get();
         let any = InputLayout::default();
         let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
-        self.compare_with_first(index, &payload)?;
+        self.compare_with_first(index, &payload, elements)?;
         let decoded = payload.len();
         let mut sample =
             encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;

@@ -48,7 +48,10 @@ pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) 
             sut_queue: distribution(&report.stages.sut_queue),
             compute: distribution(&report.stages.compute),
         },
-        tokens: report.tokens.as_deref().map(|report| tokens(report, has_bounds)),
+        tokens: report.tokens.as_deref().map(|report| {
+            let at_limit = (d.max_output_tokens > 0).then_some(report.at_limit);
+            Tokens { at_limit, ..tokens(report, has_bounds) }
+        }),
     }
 }
 
@@ -56,6 +59,7 @@ fn tokens(report: &TokenReport, has_bounds: bool) -> Tokens {
     Tokens {
         total: report.tokens,
         one_token_answers: report.one_token,
+        at_limit: None,
         within_bounds: has_bounds.then_some(report.within_bounds),
         per_answer: distribution(&report.lengths),
         first_ns: distribution(&report.first),
@@ -73,5 +77,38 @@ fn distribution(histogram: &hdrhistogram::Histogram<u64>) -> Distribution {
         p99: histogram.value_at_quantile(0.99),
         p99_9: histogram.value_at_quantile(0.999),
         max: histogram.max(),
+    }
+}
+
+/// Returns the distribution of values, exactly; none without a value.
+pub(super) fn distribution_of(mut values: Vec<u64>) -> Option<Distribution> {
+    values.sort_unstable();
+    let max = *values.last()?;
+    let at = |quantile: f64| {
+        let rank = (quantile * values.len() as f64).ceil() as usize;
+        values[rank.clamp(1, values.len()) - 1]
+    };
+    Some(Distribution {
+        mean: values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values() {
+        assert!(distribution_of(Vec::new()).is_none());
+        let of = distribution_of((1..=1000).rev().collect()).unwrap();
+        let Distribution { mean, p50, p90, p99, p99_9, max } = of;
+        assert_eq!((mean, p50, p90, p99, p99_9, max), (500.5, 500, 900, 990, 999, 1000));
+        let one = distribution_of(vec![7]).unwrap();
+        assert_eq!((one.mean, one.p50, one.p99_9, one.max), (7.0, 7, 7, 7));
     }
 }

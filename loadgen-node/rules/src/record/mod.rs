@@ -58,6 +58,9 @@ pub struct RunResult {
     pub encoding: Encoding,
     /// Length of the samples that LoadGen had loaded, as encoded.
     pub sample_bytes: Option<Lengths>,
+    /// Tokens of the prompts that LoadGen had loaded, each counted once, where it counts tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<Distribution>,
     /// How messages travelled.
     pub transport: Carrier,
     /// Whether nodes had to prove who they are (TLS 1.3 with certificates).
@@ -70,6 +73,9 @@ pub struct RunResult {
     /// LoadGen's tokens per second, from its log, where it counts tokens.
     #[serde(default)]
     pub token_metric: Option<Metric>,
+    /// The rate without ramp and drain, of a performance run that is long enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
     /// Accuracy, when labels were given.
     pub accuracy: Option<Accuracy>,
     /// The official script that computes the benchmark's accuracy from the accuracy log, where this program cannot.
@@ -120,6 +126,18 @@ pub struct Process {
     pub peak_resident_bytes: u64,
     /// Processor time, user and system, in seconds; 0 where the system does not say.
     pub cpu_seconds: f64,
+}
+
+/// The rate between the answer to the first tenth of the samples and that to the last but a tenth, from `series.csv`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Steady {
+    /// Time from the one to the other.
+    pub seconds: f64,
+    /// Samples answered per second.
+    pub samples_per_second: f64,
+    /// Tokens of whole answers per second, where they are counted.
+    pub tokens_per_second: Option<f64>,
 }
 
 /// How a run ended.

@@ -83,6 +83,10 @@ pub struct Tokens {
     pub total: u64,
     /// Answers of one token: there is no time for each further one.
     pub one_token_answers: u64,
+    /// Answers that ended at the node's limit (`length`): they have as many tokens as its longest output. All others ended at an
+    /// end-of-text id (`stop`). Absent where the node states no limit.
+    #[serde(default)]
+    pub at_limit: Option<u64>,
     /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.
     pub within_bounds: Option<u64>,
     /// Tokens of an answer.
@@ -111,7 +115,7 @@ pub struct StageTimes {
     pub compute: Distribution,
 }
 
-/// A distribution of times, in nanoseconds; zeros when there was no sample.
+/// A distribution of times, in nanoseconds, or of numbers of tokens; zeros when there was no sample.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Distribution {
