@@ -112,6 +112,10 @@ pub(super) struct FabricArgs {
     /// Congestion control of what this machine sends: gRPC takes those of the kernel, QUIC cubic, new-reno or bbr
     #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
     congestion_control: Option<String>,
+    /// Write the statement about the network that the rules of MLPerf Endpoints ask for into this file, in Markdown: interconnect, hops,
+    /// latency and bandwidth. For the measurement of all sizes
+    #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
+    statement: Option<PathBuf>,
     /// Write the report as JSON into this file, or with - to standard output in place of the tables
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     json: Option<PathBuf>,
@@ -124,6 +128,7 @@ pub(super) struct FabricArgs {
 struct FabricConfig {
     plan: Plan,
     json: Option<PathBuf>,
+    statement: Option<PathBuf>,
     output: PathBuf,
 }
 
@@ -146,6 +151,11 @@ impl FabricArgs {
         if !(1..=MOST_ROUNDS).contains(&rounds) {
             return usage(format!("--rounds {rounds}: must be from 1 to {MOST_ROUNDS}"));
         }
+        if self.statement.is_some() && !matches!(kind, Kind::Sweep { .. }) {
+            return usage(
+                "--statement is for the measurement of all sizes; leave the other one out",
+            );
+        }
         let given = [self.network.connections, self.network.streams, self.network.io_threads];
         let settings = self.settings("--nodes", &self.network, names)?;
         let plaintext = self.plaintext(&settings, &kind, names)?;
@@ -166,7 +176,12 @@ impl FabricArgs {
             kind,
         };
         let output = self.output.clone().unwrap_or_else(|| "out/fabric".into());
-        Ok(FabricConfig { plan, json: self.json.clone(), output })
+        Ok(FabricConfig {
+            plan,
+            json: self.json.clone(),
+            statement: self.statement.clone(),
+            output,
+        })
     }
 
     /// The QDL's settings for nodes, with the way out of this machine.
@@ -309,14 +324,22 @@ impl FabricCommand {
         let interruptions = Interruptions::listen()?;
         let names = Names::of(&self.file);
         let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
-        let Some(FabricConfig { plan, json, output: folder }) = config else { return Ok(0) };
+        let Some(FabricConfig { plan, json, statement, output: folder }) = config else {
+            return Ok(0);
+        };
         let _claim = interruptions.prepare(&folder)?;
-        let figures = plan.run()?;
+        let mut figures = plan.run()?;
+        if statement.is_some() {
+            figures.count_hops();
+        }
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
         let text = serde_json::to_string_pretty(&figures)
             .map_err(|error| failed(FILE, error.to_string()))?;
         output::write(&folder.join(FILE), format!("{text}\n").as_bytes())?;
+        if let Some(path) = &statement {
+            output::write(path, report::statement::markdown(&figures).as_bytes())?;
+        }
         let mut files = FILE.to_owned();
         if !figures.bandwidth.is_empty() {
             let svg = report::fabric_plot::svg(&figures)

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use super::subject::{Measured, Subject};
+use super::{
+    kind::Kind,
+    subject::{Measured, Subject},
+};
 use crate::{
     RunError,
     fabric::{
@@ -26,8 +29,10 @@ pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
     let report: Report = serde_json::from_slice(&json).map_err(|error| wrong(&error))?;
     Ok(Subject {
         folder: folder.into(),
-        kind: "a measurement of a network".into(),
+        kind: Kind::Network,
         facts: facts(&report),
+        workload: BTreeMap::new(),
+        remarks: Vec::new(),
         figures: figures(&report),
         histograms: Histograms::default(),
     })

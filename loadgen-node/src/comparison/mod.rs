@@ -5,8 +5,10 @@
 //! range, and a change counts when the ranges do not touch. A single value has no range and takes that of the other side;
 //! where both sides have one value, only a given tolerance decides.
 
+mod endpoints;
 mod fabric;
 mod figure;
+mod kind;
 mod run;
 mod side;
 mod subject;
@@ -20,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use self::{kind::Kind, subject::Subject};
+
 use crate::RunError;
 
 /// All that was found.
@@ -31,6 +35,8 @@ pub(crate) struct Comparison {
     pub(crate) sides: Vec<Side>,
     /// What is not the same in settings, programs and machines.
     pub(crate) differences: Vec<Difference>,
+    /// What the clients of both sides count otherwise, where they are not the same.
+    pub(crate) remarks: Vec<String>,
     /// The figures, each with its change from the baseline.
     pub(crate) figures: Vec<Figure>,
     /// True if any is worse beyond the tolerance and beyond the noise.
@@ -53,7 +59,16 @@ impl Comparison {
         let regression = figures.iter().any(|figure| figure.is(Judgement::Worse));
         let unknown = figures.iter().filter(|figure| figure.is(Judgement::Unknown)).count();
         let tolerance = tolerance.unwrap_or(TOLERANCE);
-        Ok(Self { tolerance, sides, differences, figures, regression, unknown })
+        let mut remarks = Vec::new();
+        if has_several_clients(&sides) {
+            let all = sides.iter().flat_map(|side| &side.subjects);
+            for remark in all.flat_map(|subject| &subject.remarks) {
+                if !remarks.contains(remark) {
+                    remarks.push(remark.clone());
+                }
+            }
+        }
+        Ok(Self { tolerance, sides, differences, remarks, figures, regression, unknown })
     }
 }
 
@@ -68,10 +83,22 @@ pub(crate) struct Difference {
 /// Value of a run that has none of its own.
 const ABSENT: &str = "–";
 
-/// Returns the differences between all sides, by name.
+/// Returns true if runs are compared with results of MLPerf Endpoints.
+fn has_several_clients(sides: &[Side]) -> bool {
+    let is_endpoints = |subject: &Subject| matches!(subject.kind, Kind::Endpoints { .. });
+    let mut all = sides.iter().flat_map(|side| &side.subjects).map(is_endpoints);
+    let first = all.next();
+    all.any(|one| Some(one) != first)
+}
+
+/// Returns the differences between all sides, by name. Of different clients, only the workload.
 fn differences(sides: &[Side]) -> Vec<Difference> {
-    let facts: Vec<Vec<_>> =
-        sides.iter().map(|side| side.subjects.iter().map(|one| &one.facts).collect()).collect();
+    let several = has_several_clients(sides);
+    let mut facts: Vec<Vec<_>> = Vec::new();
+    for side in sides {
+        let of_side = side.subjects.iter();
+        facts.push(of_side.map(|one| if several { &one.workload } else { &one.facts }).collect());
+    }
     let names: BTreeSet<_> = facts.iter().flatten().flat_map(|facts| facts.keys()).collect();
     let of = |name: &String, runs: &[&BTreeMap<String, String>]| -> Vec<String> {
         let value = |run: &&BTreeMap<String, String>| run.get(name).cloned();

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use netdiv_evidence::Machine;
 use netdiv_rules::{Mode, Scenario};
 
-use super::subject::{Measured, Subject};
+use super::{
+    kind::Kind,
+    subject::{Measured, Subject},
+};
 use crate::{
     record::{Accuracy, Metric, RunResult, Verdict},
     recording::run::RecordedRun,
@@ -18,8 +21,14 @@ const PLACES: [&str; 2] = ["settings output", "settings metrics"];
 pub(super) fn subject(run: RecordedRun) -> Subject {
     let result = &run.result;
     Subject {
-        kind: format!("{} {} {}", result.benchmark, result.scenario, result.mode),
+        kind: Kind::Run {
+            benchmark: result.benchmark.clone(),
+            scenario: result.scenario,
+            mode: result.mode,
+        },
         facts: facts(result),
+        workload: workload(result),
+        remarks: Vec::new(),
         figures: figures(result),
         folder: run.folder,
         histograms: run.histograms,
@@ -27,9 +36,9 @@ pub(super) fn subject(run: RecordedRun) -> Subject {
 }
 
 /// Kinds of latencies by the beginning of their keys in a record, and percentiles by the rest; each with its name.
-const LATENCIES: [(&str, &str); 3] =
+pub(super) const LATENCIES: [(&str, &str); 3] =
     [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")];
-const PERCENTILES: [(&str, &str); 4] =
+pub(super) const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
 /// Returns the figures of a run.
@@ -62,6 +71,29 @@ fn figures(result: &RunResult) -> Vec<Measured> {
         figures.push(Measured::new(name, "ns", vec![spent]));
     }
     figures
+}
+
+/// What was computed, in terms that other clients have, too.
+fn workload(result: &RunResult) -> BTreeMap<String, String> {
+    let samples = &result.samples;
+    let mut workload = BTreeMap::from([
+        ("client".to_owned(), format!("LoadGen {}", result.versions.loadgen)),
+        ("samples".into(), format!("{} issued, {} completed", samples.issued, samples.completed)),
+    ]);
+    let prompts = result.prompt_tokens.as_ref();
+    let prompts = prompts.map(|prompts| format!("mean {:.2}, max {}", prompts.mean, prompts.max));
+    workload.extend(prompts.map(|text| ("tokens of a prompt".into(), text)));
+    let all = || result.nodes.iter().filter_map(|node| node.tokens.as_ref());
+    if let Some(max) = all().map(|tokens| tokens.per_answer.max).max() {
+        let total: u64 = all().map(|tokens| tokens.total).sum();
+        let mean = total as f64 / samples.completed.max(1) as f64;
+        workload.insert("tokens of an output".into(), format!("mean {mean:.2}, max {max}"));
+        if let Some(length) = all().map(|tokens| tokens.at_limit).sum::<Option<u64>>() {
+            let stop = samples.completed.saturating_sub(length);
+            workload.insert("finish reasons".into(), format!("length {length}, stop {stop}"));
+        }
+    }
+    workload
 }
 
 /// All that may make a run faster or slower, by name.

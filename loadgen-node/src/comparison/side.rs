@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde::Serialize;
 
-use super::{fabric, run, subject::Subject};
+use super::{endpoints, fabric, run, subject::Subject};
 use crate::{RunError, fabric::report::FILE, output, recording::run::RecordedRun};
 
 /// A subject, or several of the same settings.
@@ -33,7 +33,7 @@ impl Side {
         }
         if subjects.is_empty() {
             return Err(RunError::Usage(format!(
-                "{} holds nothing to compare: there is no result.json or fabric.json in it, nor in a folder in it",
+                "{} holds nothing to compare: there is no result.json, fabric.json or result_summary.json in it, nor in a folder in it",
                 folder.display()
             )));
         }
@@ -48,7 +48,7 @@ impl Side {
     pub(crate) fn check_alike(sides: &[Self]) -> Result<(), RunError> {
         let mut subjects = sides.iter().flat_map(|side| &side.subjects);
         let Some(first) = subjects.next() else { return Ok(()) };
-        match subjects.find(|subject| subject.kind != first.kind) {
+        match subjects.find(|subject| !first.kind.is_comparable(&subject.kind)) {
             None => Ok(()),
             Some(other) => Err(RunError::Usage(format!(
                 "{} is {}, and {} is {}: only runs of one benchmark, scenario and mode, or measurements of a network, can be \
@@ -68,6 +68,8 @@ fn read(folder: &Path) -> Result<Option<Subject>, RunError> {
         Ok(Some(run::subject(RecordedRun::read(folder)?)))
     } else if folder.join(FILE).exists() {
         fabric::read(folder).map(Some)
+    } else if let Some(summary) = endpoints::find(folder) {
+        endpoints::read(&summary).map(Some)
     } else {
         Ok(None)
     }

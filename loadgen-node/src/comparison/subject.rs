@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use super::kind::Kind;
 use crate::recording::histograms::Histograms;
 
 /// What is compared: a run, or a network's measurement.
@@ -9,9 +10,13 @@ use crate::recording::histograms::Histograms;
 pub(crate) struct Subject {
     pub(crate) folder: PathBuf,
     /// Only those of one kind can be compared.
-    pub(crate) kind: String,
+    pub(crate) kind: Kind,
     /// All that may make it faster or slower, by name.
     pub(crate) facts: BTreeMap<String, String>,
+    /// What was computed, in terms that every client has.
+    pub(crate) workload: BTreeMap<String, String>,
+    /// What its client counts otherwise than LoadGen.
+    pub(crate) remarks: Vec<String>,
     pub(crate) figures: Vec<Measured>,
     pub(crate) histograms: Histograms,
 }

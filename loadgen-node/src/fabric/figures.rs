@@ -26,6 +26,9 @@ pub(crate) struct Route {
     pub(crate) link: Option<Link>,
     /// The node's interface, as the node says.
     pub(crate) node_link: Option<Link>,
+    /// IP hops to it, with `--statement`: 1 without a router on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hops: Option<u32>,
 }
 
 impl Route {
@@ -45,6 +48,7 @@ impl Route {
                 .map(str::to_owned)
                 .or(own.interface)
                 .map(|name| Link::of(name, &System::default().interfaces())),
+            hops: None,
             node_link: back.map(|name| Link::of(name, &theirs.interfaces)),
         }
     }

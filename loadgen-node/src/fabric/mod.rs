@@ -9,6 +9,7 @@ mod client;
 mod counters;
 pub(crate) mod defaults;
 pub(crate) mod figures;
+mod hops;
 pub(crate) mod matrix;
 mod open_loop;
 mod path;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     choice::Tried,
     figures::{Bandwidth, Benchmark, OpenLoop, RoundTrip, Route},
+    hops::hops,
     matrix::figures::Matrix,
 };
 
@@ -62,6 +63,13 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Counts the hops to each node.
+    pub(crate) fn count_hops(&mut self) {
+        for route in &mut self.routes {
+            route.hops = hops(&route.address, self.interface.as_deref());
+        }
+    }
+
     /// What was chosen of the way out of this machine.
     pub(crate) fn way_out(&self) -> impl Iterator<Item = (&'static str, String)> {
         let chosen = [

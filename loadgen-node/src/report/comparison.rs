@@ -19,6 +19,9 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         [] => "nothing differs in settings, programs and machines".into(),
         _ => table::table(["differs", "", "values"], 3, differences.iter().flat_map(rows)),
     });
+    if !comparison.remarks.is_empty() {
+        parts.push(format!("\ncounted otherwise\n  {}", comparison.remarks.join("\n  ")));
+    }
     parts.push(String::new());
     let titles = ["figure", "", "median", "least", "most", "change", "noise", ""];
     parts.push(table::table(titles, 2, figures.iter().flat_map(figure)));

@@ -10,6 +10,7 @@ pub(crate) mod nodes;
 pub(crate) mod page;
 pub(crate) mod probe;
 pub(crate) mod run;
+pub(crate) mod statement;
 mod table;
 pub(crate) mod tax;
 mod tokens;

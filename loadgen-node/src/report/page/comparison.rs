@@ -40,6 +40,10 @@ pub(crate) fn comparison(of: &Comparison) -> String {
                     } } }
                 } }
             }
+            @if !of.remarks.is_empty() {
+                h2 { "What is counted otherwise" }
+                ul { @for remark in &of.remarks { li { (remark) } } }
+            }
             h2 { "Figures" }
             p.note { "The median of a side's runs, with the least and the most; the change is from the first side. The noise is the \
                 wider range of both sides to its median." }

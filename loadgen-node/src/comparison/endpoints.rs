@@ -1,0 +1,282 @@
+//! Results of MLPerf Endpoints: `result_summary.json`, as its client writes it (mlcommons/endpoints, `metrics/report.py` at ea332753).
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use netdiv_resources::files;
+use netdiv_rules::Scenario;
+use serde::Deserialize;
+
+use super::{
+    kind::Kind,
+    run::{LATENCIES, PERCENTILES},
+    subject::{Measured, Subject},
+};
+use crate::{RunError, recording::histograms::Histograms};
+
+const FILE: &str = "result_summary.json";
+
+/// What is read of a summary. Its client may write more.
+#[derive(Debug, Deserialize)]
+struct Summary {
+    version: String,
+    git_sha: Option<String>,
+    state: String,
+    complete: bool,
+    n_samples_issued: u64,
+    n_samples_completed: u64,
+    n_samples_failed: u64,
+    legacy_loadgen_window_duration_ns: Option<u64>,
+    qps: Option<f64>,
+    tps: Option<f64>,
+    #[serde(default)]
+    ttft: Series,
+    #[serde(default)]
+    tpot: Series,
+    #[serde(default)]
+    latency: Series,
+    #[serde(default)]
+    input_sequence_lengths: Series,
+    #[serde(default)]
+    output_sequence_lengths: Series,
+    #[serde(default)]
+    finish_reason_counts: BTreeMap<String, u64>,
+    run_config: Option<RunConfig>,
+}
+
+/// A series of values; empty where there was none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Series {
+    avg: Option<f64>,
+    max: Option<f64>,
+    percentiles: BTreeMap<String, f64>,
+}
+
+impl Series {
+    /// Returns a percentile, which is written as `99` or as `99.0`.
+    fn percentile(&self, wanted: &str) -> Option<f64> {
+        let wanted: f64 = wanted.parse().ok()?;
+        let is_it = |key: &&String| key.parse::<f64>().is_ok_and(|key| key == wanted);
+        let key = self.percentiles.keys().find(is_it)?;
+        self.percentiles.get(key).copied()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct RunConfig {
+    load_pattern: Option<LoadPattern>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LoadPattern {
+    r#type: String,
+}
+
+/// Returns the summary below a folder: in it, or in `performance/` as its submissions have it.
+pub(super) fn find(folder: &Path) -> Option<PathBuf> {
+    let places = [folder.join(FILE), folder.join("performance").join(FILE)];
+    places.into_iter().find(|path| path.is_file())
+}
+
+/// Reads a summary.
+pub(super) fn read(path: &Path) -> Result<Subject, RunError> {
+    let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
+    let json = files::read_text(path).map_err(|error| refused(error.to_string()))?;
+    let summary: Summary = serde_json::from_str(&json)
+        .map_err(|error| refused(format!("not a summary of MLPerf Endpoints' client: {error}")))?;
+    if !summary.complete {
+        return Err(refused(format!(
+            "the run is not complete (its state is `{}`): run it again to its end",
+            summary.state
+        )));
+    }
+    let scenario = scenario(&summary).map_err(refused)?;
+    Ok(Subject {
+        folder: path.parent().unwrap_or(path).into(),
+        kind: Kind::Endpoints { scenario },
+        facts: facts(&summary),
+        workload: workload(&summary),
+        remarks: remarks(&summary, scenario),
+        figures: figures(&summary, scenario),
+        histograms: Histograms::default(),
+    })
+}
+
+/// Returns the scenario whose queries are issued as the load pattern says.
+fn scenario(summary: &Summary) -> Result<Scenario, String> {
+    let pattern = summary.run_config.as_ref().and_then(|config| config.load_pattern.as_ref());
+    match pattern.map(|pattern| pattern.r#type.as_str()) {
+        Some("max_throughput") => Ok(Scenario::Offline),
+        Some("poisson") => Ok(Scenario::Server),
+        Some(other) => Err(format!(
+            "its load pattern is `{other}`, which none of LoadGen's scenarios has: compare runs with the pattern poisson (server) or \
+             max_throughput (offline)"
+        )),
+        // Only with this pattern is the window there.
+        None if summary.legacy_loadgen_window_duration_ns.is_some() => Ok(Scenario::Server),
+        None => {
+            Err("it does not say its load pattern (run_config): run it again with a newer client"
+                .into())
+        }
+    }
+}
+
+/// Returns the figures under the names that a run has for them.
+fn figures(summary: &Summary, scenario: Scenario) -> Vec<Measured> {
+    let completed = if scenario == Scenario::Server { "completed " } else { "" };
+    let rates = [
+        (format!("{completed}samples per second"), "samples/s", summary.qps),
+        (format!("{completed}tokens per second"), "tokens/s", summary.tps),
+    ];
+    let rates = rates
+        .into_iter()
+        .filter_map(|(name, unit, value)| Some(Measured::new(name, unit, vec![value?])));
+    let series = |what: &str| match what {
+        "TTFT" => &summary.ttft,
+        "TPOT" => &summary.tpot,
+        _ => &summary.latency,
+    };
+    let kinds = LATENCIES.iter().filter(|_| scenario != Scenario::Offline);
+    let latencies = kinds.flat_map(|(_, what)| {
+        PERCENTILES.iter().filter_map(move |(percentile, shown)| {
+            let ns = series(what).percentile(percentile)?;
+            Some(Measured::new(format!("{what} {shown}"), "ns", vec![ns]))
+        })
+    });
+    rates.chain(latencies).collect()
+}
+
+fn facts(summary: &Summary) -> BTreeMap<String, String> {
+    let commit = summary.git_sha.as_ref().map(|sha| format!(" ({sha})")).unwrap_or_default();
+    let version = format!("{}{commit}", summary.version);
+    [("version of MLPerf Endpoints' client".to_owned(), version)].into()
+}
+
+fn workload(summary: &Summary) -> BTreeMap<String, String> {
+    let lengths = |series: &Series| Some(format!("mean {:.2}, max {}", series.avg?, series.max?));
+    let finish: Vec<_> =
+        summary.finish_reason_counts.iter().filter(|(_, count)| **count > 0).collect();
+    let finish: Vec<_> = finish.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    [
+        ("client", Some(format!("MLPerf Endpoints {}", summary.version))),
+        (
+            "samples",
+            Some(format!(
+                "{} issued, {} completed",
+                summary.n_samples_issued, summary.n_samples_completed
+            )),
+        ),
+        ("tokens of a prompt", lengths(&summary.input_sequence_lengths)),
+        ("tokens of an output", lengths(&summary.output_sequence_lengths)),
+        ("finish reasons", (!finish.is_empty()).then(|| finish.join(", "))),
+    ]
+    .into_iter()
+    .filter_map(|(what, value)| Some((what.to_owned(), value?)))
+    .collect()
+}
+
+/// Returns what its client counts otherwise than LoadGen.
+fn remarks(summary: &Summary, scenario: Scenario) -> Vec<String> {
+    let mut remarks = vec![
+        "tokens: Endpoints counts those that its tokenizer makes of the text, LoadGen the ids that a node reports".to_owned(),
+        "order: both have seeds, and issue samples in different orders".into(),
+    ];
+    match (scenario, summary.legacy_loadgen_window_duration_ns) {
+        (Scenario::Server, Some(_)) => remarks.push(
+            "rate: both divide all samples but one by the time from the first query to the end of the last one issued".into(),
+        ),
+        (Scenario::Server, None) => remarks.push(
+            "rate: Endpoints divides all samples by the whole run, LoadGen all but one by the time to the end of the last one issued"
+                .into(),
+        ),
+        _ => {}
+    }
+    if scenario == Scenario::Server {
+        remarks.extend([
+            "latency: Endpoints counts from when its client issued a request, LoadGen from when the query was due: a client that is \
+             late shows in LoadGen's figures alone"
+                .into(),
+            "TTFT: Endpoints counts to the first chunk of text, LoadGen to the first token".into(),
+            "TPOT: Endpoints divides the time after the first chunk by the tokens after it, LoadGen the time after the first token by \
+             all tokens but one"
+                .into(),
+        ]);
+    }
+    if summary.n_samples_failed > 0 {
+        remarks.push(format!(
+            "failures: {} samples failed at Endpoints, which goes on; LoadGen calls a run with a failed sample invalid",
+            summary.n_samples_failed
+        ));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn summary() -> Value {
+        let series =
+            json!({"avg": 5.5, "max": 9, "percentiles": {"99.9": 9e6, "99.0": 8e6, "50": 4e6}});
+        json!({
+            "version": "0.5.0", "git_sha": "ea332753", "test_started_at": 0, "state": "complete", "complete": true,
+            "n_samples_issued": 700, "n_samples_completed": 699, "n_samples_failed": 1, "duration_ns": 7_000_000_000_u64,
+            "legacy_loadgen_window_duration_ns": 6_990_000_000_u64, "qps": 99.8, "tps": 549.0,
+            "ttft": series, "tpot": series, "latency": series,
+            "input_sequence_lengths": series, "output_sequence_lengths": {},
+            "finish_reason_counts": {"stop": 690, "length": 9, "other": 0},
+            "run_config": {"load_pattern": {"type": "poisson", "target_qps": 100.0}, "warmup": {}, "scheduler_random_seed": 42},
+        })
+    }
+
+    fn read_as(summary: &Value) -> Result<Subject, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("performance")).unwrap();
+        std::fs::write(folder.path().join("performance").join(FILE), summary.to_string()).unwrap();
+        read(&find(folder.path()).unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn figures_have_the_names_of_a_run() {
+        let subject = read_as(&summary()).unwrap();
+        assert_eq!(subject.kind, Kind::Endpoints { scenario: Scenario::Server });
+        assert_eq!(subject.values("completed samples per second"), Some(vec![99.8]));
+        assert_eq!(subject.values("completed tokens per second"), Some(vec![549.0]));
+        assert_eq!(subject.values("TTFT p99"), Some(vec![8e6]));
+        assert_eq!(subject.values("TPOT p50"), Some(vec![4e6]));
+        assert_eq!(subject.values("latency p99.9"), Some(vec![9e6]));
+        assert_eq!(subject.values("latency p90"), None);
+        assert_eq!(subject.workload["finish reasons"], "length 9, stop 690");
+        assert_eq!(subject.workload["tokens of a prompt"], "mean 5.50, max 9");
+        assert!(subject.remarks.iter().any(|one| one.starts_with("failures: 1 samples")));
+    }
+
+    #[test]
+    fn a_summary_that_cannot_be_compared_is_refused() {
+        for (key, value, why) in [
+            ("complete", json!(false), "is not complete (its state is `complete`)"),
+            (
+                "run_config",
+                json!({"load_pattern": {"type": "concurrency"}}),
+                "load pattern is `concurrency`",
+            ),
+            ("qps", json!("many"), "not a summary of MLPerf Endpoints' client: invalid type"),
+            ("n_samples_issued", json!(-1), "not a summary"),
+        ] {
+            let mut changed = summary();
+            changed[key] = value;
+            let refused = read_as(&changed).unwrap_err();
+            assert!(refused.contains(why) && refused.contains(FILE), "{refused}");
+        }
+        let mut changed = summary();
+        changed["run_config"] = Value::Null;
+        assert!(read_as(&changed).is_ok());
+        changed["legacy_loadgen_window_duration_ns"] = Value::Null;
+        assert!(read_as(&changed).unwrap_err().contains("does not say its load pattern"));
+    }
+}

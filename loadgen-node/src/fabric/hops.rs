@@ -1,0 +1,59 @@
+//! The number of IP hops to a node: a packet that may take one hop reaches a machine on the same network, and each router on the way
+//! needs one more.
+
+use std::{
+    io::ErrorKind,
+    net::{SocketAddr, ToSocketAddrs as _},
+    time::Duration,
+};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Maximum number of hops that are tried.
+const MAX_HOPS: u32 = 16;
+
+/// Time to connect. The kernel sends a lost first packet again after a second.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Returns the fewest hops with which a connection to a node can be opened; none if it takes more than 16, or cannot be told.
+pub(super) fn hops(address: &str, interface: Option<&str>) -> Option<u32> {
+    let address = address.to_socket_addrs().ok()?.next()?;
+    (1..=MAX_HOPS).find(|hops| is_reached(address, *hops, interface))
+}
+
+/// Returns true if a node answers a packet that may take so many hops. A refusal is an answer, too.
+fn is_reached(address: SocketAddr, hops: u32, interface: Option<&str>) -> bool {
+    let connected = || {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        match address {
+            SocketAddr::V4(_) => socket.set_ttl_v4(hops)?,
+            SocketAddr::V6(_) => socket.set_unicast_hops_v6(hops)?,
+        }
+        socket.bind_device(interface.map(str::as_bytes))?;
+        socket.connect_timeout(&address.into(), PATIENCE)
+    };
+    match connected() {
+        Ok(()) => true,
+        Err(error) => error.kind() == ErrorKind::ConnectionRefused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_is_one_hop_from_itself() {
+        for host in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(host) else { continue };
+            let address = listener.local_addr().unwrap().to_string();
+            assert_eq!(hops(&address, None), Some(1), "{address}");
+            drop(listener);
+            // Nobody listens, which the machine says itself.
+            assert_eq!(hops(&address, None), Some(1), "{address}");
+        }
+        assert_eq!(hops("no address", None), None);
+    }
+}
