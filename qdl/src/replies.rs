@@ -15,7 +15,7 @@ use netdiv_words::AnswerTokens;
 use crate::{
     event::Reply,
     failure::Failure,
-    lane::{Lane, LaneState},
+    lane::{Agreed, Lane, LaneState},
     loadgen::LoadGen,
     report::{Alike, AnswerTimes},
     tokens,
@@ -171,7 +171,8 @@ fn last<L: LoadGen>(
         tokens::check(first, &response, &payload).map_err(bad)?;
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
-        report.count(&response, now - sample.issued, first, &lane.agreed);
+        let Agreed { token_bounds, longest_output, .. } = lane.agreed;
+        report.count(&response, now - sample.issued, first, token_bounds, longest_output);
     }
     state.report.received(received, encoding);
     state.report.cached_prompt_tokens += u64::from(response.cached_tokens);

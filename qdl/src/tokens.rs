@@ -12,7 +12,6 @@ use netdiv_words::AnswerTokens;
 
 use crate::{
     histograms::{histogram, merge_histogram, nanoseconds},
-    lane::Agreed,
     settings::TokenBounds,
 };
 
@@ -65,19 +64,20 @@ impl Default for TokenReport {
 
 impl TokenReport {
     /// Counts an answer that was complete so long after `IssueQuery`, and its first token so long after it, where that was
-    /// told.
-    pub(crate) fn count(
+    /// told; `longest` is the number of tokens of the node's longest output.
+    pub fn count(
         &mut self,
         reply: &InferResponse,
         whole: Duration,
         first: Option<Duration>,
-        agreed: &Agreed,
+        bounds: Option<TokenBounds>,
+        longest: Option<u32>,
     ) {
         let tokens = u64::from(reply.token_count);
         self.tokens += tokens;
         self.lengths.saturating_record(tokens);
         self.one_token += u64::from(tokens == 1);
-        self.at_limit += u64::from(agreed.longest_output == Some(reply.token_count));
+        self.at_limit += u64::from(longest == Some(reply.token_count));
         self.prefill.saturating_record(reply.first_token_ns);
         self.decode.saturating_record(reply.compute_ns.saturating_sub(reply.first_token_ns));
         let Some(first) = first else { return };
@@ -90,7 +90,7 @@ impl TokenReport {
             self.further.saturating_record(nanoseconds(further));
         }
         let is_within = |bounds: TokenBounds| first <= bounds.first && further <= bounds.further;
-        self.within_bounds += u64::from(agreed.token_bounds.is_some_and(is_within));
+        self.within_bounds += u64::from(bounds.is_some_and(is_within));
     }
 
     /// Adds those of another lane.
