@@ -111,16 +111,37 @@ testbed: build
 	BIN=$(TARGET)/release tests/testbed/faults.sh
 	BIN=$(TARGET)/release tests/testbed/exhausted.sh
 
-# A whole submission of ResNet50 on this machine, up to the official checker of MLCOMMONS, a checkout of mlcommons/inference, tag
-# v5.0.1; as root, with iproute2. PROGRAMS has programs that are built already, PYTHON is one with torch, torchvision and Pillow;
-# BUILD=1 builds the sources in the tree too.
-# ResNet50 is of round v5.0 alone.
-rehearsal: export NETDIV_LOADGEN_RELEASE := $(or $(LOADGEN),5.0.13)
-rehearsal: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made) $(TARGET)/data/made
+# A whole submission on this machine, of two nodes, up to the official checkers of MLCOMMONS, a clone of mlcommons/inference with its tags;
+# as root, with iproute2. ROUND and DIVISION choose which: of v5.0 ResNet50 with torch, of later rounds Llama 2 70B with the engine `tokens`,
+# interactive variant included. PROGRAMS has programs with the LoadGen of the round that are built already. For ResNet50, PYTHON is one with
+# torch, torchvision and Pillow, MLCOMMONS is a checkout of tag v5.0.1, and BUILD=1 builds the sources in the tree too.
+ROUND ?= v5.0
+DIVISION ?= network
+LOADGEN_OF_v5.0 := 5.0.13
+LOADGEN_OF_v5.1 := 5.0.22
+LOADGEN_OF_v6.0 := 6.0.10
+LOADGEN_OF_v6.1 := 6.0.17
+REHEARSAL := out/rehearsal-$(ROUND)-$(DIVISION)
+.PHONY: rehearsal-v5.0 rehearsal-language
+rehearsal: export NETDIV_LOADGEN_RELEASE := $(or $(LOADGEN),$(LOADGEN_OF_$(ROUND)),$(error ROUND=$(ROUND): write v5.0, v5.1, v6.0 or v6.1))
+rehearsal: export BIN := $(abspath $(or $(PROGRAMS),$(TARGET)/release))
+rehearsal: $(if $(PROGRAMS),,build) $(TARGET)/data/made
 	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
-	rm -rf out/rehearsal
-	BIN=$(or $(PROGRAMS),$(TARGET)/release) PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) \
-		tests/rehearsal/rehearse.sh out/rehearsal $(MLCOMMONS)
+	rm -rf $(REHEARSAL)
+	$(MAKE) $(if $(filter v5.0,$(ROUND)),rehearsal-v5.0,rehearsal-language)
+
+rehearsal-v5.0: $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) \
+		tests/rehearsal/rehearse.sh $(REHEARSAL) $(MLCOMMONS)
+
+rehearsal-language: $(TARGET)/checker/made
+	PYTHON=$(abspath $(TARGET))/checker/bin/python tests/rehearsal/language.sh $(REHEARSAL) $(MLCOMMONS) $(ROUND) $(DIVISION)
+
+# What the official checkers import.
+$(TARGET)/checker/made: tests/rehearsal/requirements.txt
+	python3 -m venv --clear $(TARGET)/checker
+	$(TARGET)/checker/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 # What `check` finds in published submissions: TREES are folders with divisions, or submitters' folders in them; MISSING is a file that
 # names what the copies lack. PROGRAMS has programs that are built already.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rehearses a submission of ResNet50 to the Network division on one machine, from `loadgen-node init` to the official checker:
+# Rehearses a submission of ResNet50 on one machine, from `loadgen-node init` to the official checker:
 #
 #   tests/rehearsal/rehearse.sh OUT MLCOMMONS
 #
@@ -12,12 +12,12 @@
 #   MS        least duration of a performance run, in ms [default: 10000]
 #   RATE      pictures that both nodes classify in a second [default: measured]
 #   SAMPLES   pictures, at least 1024 [default: 1024]
+#   DIVISION  network or closed [default: network]
 #   BUILD=1   at the end, build the sources in the tree too, as their README says
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-. "$here/../testbed/hosts.sh"
 need ip python3
 usage="rehearse.sh OUT MLCOMMONS, a checkout of mlcommons/inference, tag v5.0.1"
 out=${1:?where to: $usage}
@@ -28,31 +28,14 @@ BIN=$(realpath "${BIN:-$root/target/release}")
 PYTHON=$(realpath -s "${PYTHON:-$root/target/models-venv/bin/python}")
 MS=${MS:-10000}
 SAMPLES=${SAMPLES:-1024}
+DIVISION=${DIVISION:-network}
 export BIN PYTHON
 unset RUST_LOG
 mkdir -p "$out"
 out=$(realpath "$out")
 files=$out/resnet50
 
-# Other rehearsals may be under way.
-lg=netdiv-lg-$$ a=netdiv-a-$$ b=netdiv-b-$$
-cleanup() {
-    for host in "$lg" "$a" "$b"; do remove_host "$host"; done
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-# A node's host, its cable to the LoadGen node, and the number of both.
-cable() {
-    ip link add "lg$2" netns "$lg" type veth peer name sut0 netns "$1"
-    settle "$lg" "lg$2" "10.232.$2.1/24"
-    settle "$1" sut0 "10.232.$2.2/24"
-}
-ip netns add "$lg"
-ip netns add "$a"
-ip netns add "$b"
-cable "$a" 0
-cable "$b" 1
+. "$here/two_nodes.sh"
 
 # What is run, and the files of a submitter.
 prepare() {
@@ -67,7 +50,7 @@ prepare() {
 
     echo "== settings"
     rm -rf "$files"
-    "$BIN/loadgen-node" init resnet50 --scenario server --nodes 10.232.0.2,10.232.1.2 --rate "$rate" --output "$files"
+    "$BIN/loadgen-node" init resnet50 --scenario server --division "$DIVISION" --nodes 10.232.0.2,10.232.1.2 --rate "$rate" --output "$files"
     "$PYTHON" "$here/fill.py" "$files" --data "$out/data" --model "$out/models/resnet50-jpeg.toml" --rate "$rate" --ms "$MS"
     "$BIN/loadgen-node" certificates --hosts 10.232.0.2,10.232.1.2 --output "$files/certificates" >/dev/null
     touch "$out/prepared"
@@ -76,21 +59,6 @@ prepare() {
 cd "$files"
 rm -f checker.txt
 
-# HOST NAME ADDRESS OPTION…
-start_node() {
-    local host=$1 name=$2 address=$3 ready=$out/$2.json
-    shift 3
-    rm -f "$ready"
-    ip netns exec "$host" "$BIN/sut-node" --name "$name" --ready-file "$ready" --tls-client-ca certificates/ca.pem \
-        --tls-certificate "certificates/$address.pem" --tls-key "certificates/$address.key" "$@" 2>"$out/$name.log" &
-    disown
-    for _ in $(seq 600); do
-        [ -e "$ready" ] && return
-        sleep 0.1
-    done
-    cat "$out/$name.log" >&2
-    exit 1
-}
 start_node "$a" node-a 10.232.0.2 --config node.toml --threads 1
 start_node "$b" node-b 10.232.1.2 --config node.toml --threads 1
 start_node "$a" fabric-a 10.232.0.2 --engine none --listen 0.0.0.0:50052
@@ -113,7 +81,7 @@ done
 if [ "${BUILD:-}" = 1 ]; then
     echo "== the sources in the tree, built by the command of their README"
     rm -rf "$out/sources"
-    cp -r tree/network/*/*/netdiv "$out/sources"
+    cp -r tree/"$DIVISION"/*/*/netdiv "$out/sources"
     # shellcheck disable=SC2016 # backquotes of Markdown
     command=$(sed -n '/^```sh$/,/^```$/{//!p}' "$out/sources/README.md" | head -1)
     echo "$command"

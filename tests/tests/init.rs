@@ -296,7 +296,7 @@ fn what_cannot_be_is_refused() {
         (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),
         (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 is of v5.0"),
         (&["resnet50", "--round", "five"], "is not the name of a round"),
-        (&["resnet50", "--division", "exploratory"], "of the division network or open"),
+        (&["resnet50", "--division", "exploratory"], "of the division network, closed or open"),
         (&["resnet50", "--rate", "0"], "write a number above 0"),
         (&["resnet50", "--nodes", "n[1"], "a bracket is opened and not closed"),
     ] {

@@ -306,3 +306,35 @@ fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
     let (broken, report) = check(&runs.path("offline/accuracy"));
     assert!(broken.iter().any(|(rule, text)| rule == "N10" && text.contains(reused)), "{report:#}");
 }
+
+/// LoadGen's own verdict over the bounds of its mlperf.conf. The engine has no model, which only a rehearsal may do.
+#[test]
+fn server_runs_of_the_language_models_of_the_round_are_valid() {
+    let engine = [&ENGINE[..3], &["20ms"], &ENGINE[4..8], &["--max-batch", "64"]].concat();
+    let node = SutNode::start("a", &engine);
+    let folder = tempfile::tempdir().expect("a folder");
+    let user_conf = folder.path().join("user.conf");
+    for (benchmark, model) in [
+        ("llama2-70b-99.9", "llama2-70b"),
+        ("llama3.1-8b", "llama3_1-8b"),
+        ("deepseek-r1", "deepseek-r1"),
+    ] {
+        std::fs::write(&user_conf, format!("{model}.Server.target_qps = 400\n")).expect("writes");
+        let output = folder.path().join(benchmark).display().to_string();
+        let (user_conf, nodes) = (user_conf.display().to_string(), &node.address);
+        let options = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
+        let samples = ["--dataset", "synthetic-ids:700x4-64", "--performance-samples", "700"];
+        let places = ["--nodes", nodes, "--output", &output, "--user-conf", &user_conf];
+        let run = ["--benchmark", benchmark, "--scenario", "server"];
+        let args = [&options[..], &samples, &places, &run, &SHORT].concat();
+        let (code, stdout, stderr) = loadgen_node(&args);
+        assert_eq!(code, Some(0), "{benchmark}: {stdout}\n{stderr}");
+        assert!(stdout.starts_with(&format!("{benchmark} server performance: VALID")), "{stdout}");
+        for fact in ["tokens per prompt", "finish reasons"] {
+            assert!(stdout.contains(fact), "{fact} in {stdout}");
+        }
+        let result = std::fs::read_to_string(format!("{output}/result.json")).expect("a record");
+        let result: Value = serde_json::from_str(&result).expect("JSON");
+        assert!((4.0..=64.0).contains(&result["prompt_tokens"]["mean"].as_f64().expect("a mean")));
+    }
+}

@@ -116,8 +116,6 @@ fn a_closed_run_may_share_its_machine_with_a_node() {
     closed(&["--in-process", "model.onnx"])
         .run()
         .expect_refusal("a run of the Closed division is of SUT nodes");
-    let edge = closed(&[]).args(&["--benchmark", "bert-99"]).run();
-    edge.expect_refusal("belongs to the edge suite only, which netdiv does not support");
 
     let rehearsal = closed(&["--rehearsal"]).short(0, 1).run().expect(0);
     assert!(rehearsal.stdout.contains("rehearsal for the Closed division"), "{}", rehearsal.stdout);

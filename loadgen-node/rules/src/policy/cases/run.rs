@@ -511,3 +511,23 @@ fn all_that_is_wrong_is_said_at_once() {
     let rules: Vec<_> = found(Division::Network, &case).iter().map(|f| f.rule).collect();
     assert_eq!(rules, [Rule::N32, Rule::N13, Rule::N1, Rule::N31, Rule::N29]);
 }
+
+/// Rules of section 6.2 alone are the Network division's.
+#[test]
+fn the_closed_division_asks_for_the_suite_and_not_for_a_network() {
+    let case = Case { benchmark: "bert-99", ..images() };
+    let findings = found(Division::Closed, &case);
+    let texts: Vec<_> = findings.iter().map(|finding| (finding.rule, &finding.text[..])).collect();
+    let is_edge = |(rule, text): &(Rule, &str)| {
+        *rule == Rule::N2
+            && text.contains("belongs to the edge suite only, which netdiv does not support")
+    };
+    assert!(texts.iter().any(is_edge), "{texts:?}");
+    let mut case = images();
+    case.evidence = None;
+    let findings = found(Division::Closed, &case);
+    let is_asked = |rule| crate::policy::is_asked(Division::Closed, rule);
+    let [of_network, asked] = [false, true]
+        .map(|asked| findings.iter().filter(|finding| is_asked(finding.rule) == asked).count());
+    assert_eq!((of_network, asked), (2, 0), "{findings:?}");
+}

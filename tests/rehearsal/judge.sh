@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Has the tree of a rehearsal judged: by the official checkers that know its round, and by netdiv's `check`, which has to find edits.
+#
+#   tests/rehearsal/judge.sh OUT MLCOMMONS ROUND DIVISION
+#
+# The tree is OUT/files/tree. MLCOMMONS is a clone of mlcommons/inference: the checkers are those of tags v5.0.1 and v5.1.1, and of its newest
+# commit. PYTHON has numpy and pandas; BIN has the programs.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(realpath "$1") mlcommons=$(realpath "$2") round=$3 division=$4
+tree=$out/files/tree
+python=${PYTHON:-python3}
+case $round in
+    v5.0) tags=(v5.0.1 HEAD) ;;
+    v5.1) tags=(v5.1.1 HEAD) ;;
+    *) tags=(HEAD) ;;
+esac
+for tag in "${tags[@]}"; do
+    echo "== the official checker of $tag"
+    checker=$out/checker-$tag
+    rm -rf "$checker"
+    mkdir "$checker"
+    git -C "$mlcommons" archive "$tag:tools/submission" -- ':!directory_structure_samples' | tar -x -C "$checker"
+    cd "$checker"
+    if [ -e submission_checker.py ]; then command=(submission_checker.py); else command=(-m submission_checker.main); fi
+    "$python" "${command[@]}" --input "$tree" --version "$round" --submitter Rehearsal \
+        >"$out/checker-$tag.txt" 2>&1 || true
+    "$python" "$here/accepted.py" --language "$out/checker-$tag.txt"
+done
+echo "== edits"
+"$python" "$here/edits.py" "$BIN/loadgen-node" "$tree" "$division"

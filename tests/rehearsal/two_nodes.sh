@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# A LoadGen node and two SUT nodes as hosts on one machine. To be sourced by bash; `out` is the folder of the rehearsal, BIN has the
+# programs, and nodes start in a folder with certificates/.
+. "$here/../testbed/hosts.sh"
+need ip python3
+
+# Other rehearsals may be under way.
+lg=netdiv-lg-$$ a=netdiv-a-$$ b=netdiv-b-$$
+cleanup() {
+    for host in "$lg" "$a" "$b"; do remove_host "$host"; done
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+# A node's host, its cable to the LoadGen node, and the number of both.
+cable() {
+    ip link add "lg$2" netns "$lg" type veth peer name sut0 netns "$1"
+    settle "$lg" "lg$2" "10.232.$2.1/24"
+    settle "$1" sut0 "10.232.$2.2/24"
+}
+ip netns add "$lg"
+ip netns add "$a"
+ip netns add "$b"
+cable "$a" 0
+cable "$b" 1
+
+# HOST NAME ADDRESS OPTION…
+start_node() {
+    local host=$1 name=$2 address=$3 ready=$out/$2.json
+    shift 3
+    rm -f "$ready"
+    ip netns exec "$host" "$BIN/sut-node" --name "$name" --ready-file "$ready" --tls-client-ca certificates/ca.pem \
+        --tls-certificate "certificates/$address.pem" --tls-key "certificates/$address.key" "$@" 2>"$out/$name.log" &
+    disown
+    for _ in $(seq 600); do
+        [ -e "$ready" ] && return
+        sleep 0.1
+    done
+    cat "$out/$name.log" >&2
+    exit 1
+}
