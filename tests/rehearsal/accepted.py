@@ -13,14 +13,14 @@ CAUSES = {
 }
 # Of a language model, whose bounds the engine keeps and whose data set is whole.
 LANGUAGE = {
-    r"accuracy not valid$|does not pass|Accuracy .* not met": "the accuracy target is missed: there is no model",
+    r"accuracy not valid$|Some accuracy checks Checks failed for": "the accuracy target is missed: there is no model",
     r"Test duration less than 600s in user config": "the runs are short",
 }
 SUMMARY = r"^SUMMARY: submission has errors$"
 # What the checker says in their wake.
 CONSEQUENCES = (
     SUMMARY, r"/performance/run_1 has issues$", r"^compliance dir \S+ has issues$", r"does not have all required scenarios, missing",
-    r"^NoResults ", r"is OK but accuracy has issues$",
+    r"^NoResults ", r"^Some performance checks Checks failed for", r"is OK but accuracy has issues$",
 )
 
 

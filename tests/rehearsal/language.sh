@@ -51,7 +51,7 @@ start_node "$b" node-b 10.232.1.2 --listen 0.0.0.0:50051 "${engine[@]}"
 # LoadGen's verdict does not matter here: only a refusal or a failure ends the rehearsal.
 node() {
     ip netns exec "$lg" "$BIN/loadgen-node" "$@" >"$out/last.txt" 2>&1 || [ $? = 1 ] || { cat "$out/last.txt" >&2; exit 1; }
-    head -1 "$out/last.txt"
+    grep -m 1 -E '^(llama|TEST)' "$out/last.txt"
 }
 for result in "${results[@]}"; do
     read -r benchmark scenario folder <<<"$result"
