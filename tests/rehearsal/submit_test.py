@@ -136,6 +136,17 @@ class Campaigns(unittest.TestCase):
         self.submit()
         self.assertEqual([(self.files / place / "made").read_text() for place in ("old/tree-1", "tree")], ["", "other"])
 
+    def test_the_closed_division_needs_no_digests(self) -> None:
+        self.write("run.toml", RUN.replace('division = "network"', 'division = "closed"'))
+        submission = (self.files / "submission.toml").read_text().replace('division = "network"', 'division = "closed"')
+        self.write("submission.toml", "".join(line for line in submission.splitlines(True) if not line.startswith("digests")))
+        self.assertIn("6 of 6 steps to do", self.submit("--dry-run"))
+        self.submit()
+        steps = [f"{scenario}/{step}" for scenario in ("offline", "server") for step in ("accuracy", "performance", "compliance")]
+        self.assertEqual(self.calls(), steps)
+        self.write("submission.toml", submission.replace("accuracy =", "#accuracy ="))
+        self.assertIn("lacks accuracy", self.submit(code=2))
+
     def test_a_run_that_is_not_valid_stops_all_and_is_made_again(self) -> None:
         self.state(invalid="offline/performance")
         self.assertIn("submit.sh: offline performance: not valid.\n  too slow\nLook at the rate", self.submit(code=1))

@@ -88,17 +88,22 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
         }
     }
     let is_its = |system: &&System| entry.system() == Some(&system.name);
-    // Nodes may share a machine.
-    let evidence = run.result().and_then(|record| record.evidence.as_ref());
-    let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());
     if let Some(system) = subject.systems.iter().find(is_its)
-        && let Some(count) = system.text("number_of_nodes")
-        && ![listed.len(), machines].map(|number| number.to_string()).contains(&count)
+        && let Some(count) = other_count(system, run, listed.len())
     {
         let text = format!("number_of_nodes is {count}, and sut_name lists {}", listed.len());
         at.fail_there(&system.place, text);
     }
     at.or_pass("sut_name lists every node, each once");
+}
+
+/// Returns the stated number of nodes, where it is neither that of a run's nodes nor that of their machines: nodes may share one.
+pub(super) fn other_count(system: &System, run: &Run, nodes: usize) -> Option<String> {
+    let count = system.text("number_of_nodes")?;
+    let evidence = run.result().and_then(|record| record.evidence.as_ref());
+    let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());
+    let is_known = [nodes, machines].map(|number| number.to_string()).contains(&count);
+    (!is_known).then_some(count)
 }
 
 /// The names in the last brackets.

@@ -1,9 +1,11 @@
 //! N36: the description of a system has the fields that the official checker asks for, as it asks for them; in the Network
 //! division those of a network system too.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
-use super::{RuleEntry, description};
+use super::{RuleEntry, description, n15::other_count};
 use crate::{
     Outcome, Rule,
     book::system_fields::{FIELDS, Field, Kind},
@@ -59,10 +61,24 @@ fn judge(subject: &Subject, found: &mut Findings) {
                 is_network(json, subject.division, &mut at);
                 fields(json, subject.division, &mut at);
                 words(system, tree, &mut at);
+                if subject.division == JudgedDivision::Closed {
+                    at.fail_each(other_number_of_nodes(subject, system));
+                }
             }
         }
         at.or_pass("every field that the checker asks for is there");
     }
+}
+
+/// Finds a number of nodes that no run has. Of the other divisions N15 asks it.
+fn other_number_of_nodes(subject: &Subject, system: &System) -> BTreeSet<String> {
+    let of_system = subject.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
+    let wrong = of_system.filter_map(|(_, run)| {
+        let nodes = run.result()?.nodes.len();
+        let count = other_count(system, run, nodes)?;
+        Some(format!("number_of_nodes is {count}, and the runs have {nodes}"))
+    });
+    wrong.collect()
 }
 
 /// Returns true if the system says to be one over a network, as a text of any case.

@@ -110,6 +110,10 @@ fn a_closed_system_needs_no_drawing_no_digests_and_no_machine_of_its_own() {
         assert!(tree.contains_key(&home.document(tree::documents::ARCHITECTURE)));
         assert!(!tree.contains_key(&home.document(tree::documents::DIAGRAM)));
         keep(&tree, &format!("{round}-closed-{name}"));
+        // The description is held to the runs, as in every division.
+        change_settings(folder.path(), "system_name =", "number_of_nodes = \"72\"\nsystem_name =");
+        let refused = build_in(folder.path(), false).unwrap_err().join("\n");
+        assert!(refused.contains("number_of_nodes is 72, and the runs have 2"), "{refused}");
     }
 }
 
