@@ -42,6 +42,12 @@ impl Parts<'_> {
             self.problems.fault_in(measured.display(), why);
         }
         let about = self.settings.power.clone().unwrap_or_default();
+        if let Some(path) = &about.nameplate
+            && let Some(bytes) = self.bytes("nameplate", path)
+        {
+            let place = format!("{}/systems/{}_power.yaml", self.home.root(), self.system);
+            self.tree.insert(place, bytes);
+        }
         for (key, path) in
             [("analyzer_table", about.analyzer_table), ("power_settings", about.power_settings)]
         {

@@ -156,6 +156,8 @@ pub struct Power {
     pub analyzer_table: Option<PathBuf>,
     /// Settings that bear on power: a file.
     pub power_settings: Option<PathBuf>,
+    /// The power that the parts of the system are built for, from round v6.1 on: a file in YAML.
+    pub nameplate: Option<PathBuf>,
 }
 
 /// The way from the network to the accelerators.

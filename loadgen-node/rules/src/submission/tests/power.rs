@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::{build_in, change_settings, problems_of};
+use super::{build_in, change_settings, keep, problems_of};
 use crate::{fixture, tree};
 
 const FILES: [&str; 6] = [
@@ -53,6 +53,22 @@ fn a_measurement_lies_where_the_checker_looks() {
     );
     assert!(has("Offline/analyzer_table.md") && has("Offline/power_settings.txt"));
     assert!(has("documentation/power.md") && !has("Server/performance/run_1/spl.txt"));
+}
+
+#[test]
+fn the_nameplate_of_round_v6_1_lies_beside_the_system() {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "network", "v6.1");
+    measure(folder.path());
+    let settings = "power_settings = 'settings.txt'\n";
+    let written = format!("{settings}nameplate = 'plate.yaml'\n");
+    change_settings(folder.path(), settings, &written);
+    assert!(build_in(folder.path(), false).unwrap_err()[0].contains("plate.yaml"));
+    fs::write(folder.path().join("plate.yaml"), "node:\n  PowerCapacityWatts: 700\n").unwrap();
+    let tree = build_in(folder.path(), false).unwrap();
+    let plate = &tree["network/acme/systems/two-H100-nodes_power.yaml"];
+    assert!(plate.starts_with(b"node:"));
+    keep(&tree, "v6.1-network-power");
 }
 
 #[test]
