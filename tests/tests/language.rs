@@ -330,9 +330,7 @@ fn server_runs_of_the_language_models_of_the_round_are_valid() {
         let (code, stdout, stderr) = loadgen_node(&args);
         assert_eq!(code, Some(0), "{benchmark}: {stdout}\n{stderr}");
         assert!(stdout.starts_with(&format!("{benchmark} server performance: VALID")), "{stdout}");
-        for fact in ["tokens per prompt", "finish reasons"] {
-            assert!(stdout.contains(fact), "{fact} in {stdout}");
-        }
+        assert!(stdout.contains("tokens per prompt"), "{stdout}");
         let result = std::fs::read_to_string(format!("{output}/result.json")).expect("a record");
         let result: Value = serde_json::from_str(&result).expect("JSON");
         assert!((4.0..=64.0).contains(&result["prompt_tokens"]["mean"].as_f64().expect("a mean")));

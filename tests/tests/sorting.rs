@@ -92,7 +92,13 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         // Three to twelve digits, and the end.
         assert!((4.0..=13.0).contains(&per_answer), "{node:#}");
     }
-    for words in ["first token (TTFT)", "each further (TPOT)", "goodput"] {
+    for words in [
+        "first token (TTFT)",
+        "each further (TPOT)",
+        "goodput",
+        "tokens per prompt",
+        "finish reasons",
+    ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
     let outcome = run(&addresses, "offline", "performance")
