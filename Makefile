@@ -123,19 +123,23 @@ LOADGEN_OF_v6.0 := 6.0.10
 LOADGEN_OF_v6.1 := 6.0.17
 REHEARSAL := out/rehearsal-$(ROUND)-$(DIVISION)
 .PHONY: rehearsal-v5.0 rehearsal-language
-rehearsal: export NETDIV_LOADGEN_RELEASE := $(or $(LOADGEN),$(LOADGEN_OF_$(ROUND)),$(error ROUND=$(ROUND): write v5.0, v5.1, v6.0 or v6.1))
-rehearsal: export BIN := $(abspath $(or $(PROGRAMS),$(TARGET)/release))
-rehearsal: $(if $(PROGRAMS),,build) $(TARGET)/data/made
+rehearsal: export NETDIV_LOADGEN_RELEASE = $(or $(LOADGEN),$(LOADGEN_OF_$(ROUND)),$(error ROUND=$(ROUND): write v5.0, v5.1, v6.0 or v6.1))
+rehearsal: export BIN = $(abspath $(or $(PROGRAMS),$(TARGET)/release))
+rehearsal: needs-mlcommons $(if $(PROGRAMS),,build) $(TARGET)/data/made
 	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
 	rm -rf $(REHEARSAL)
 	$(MAKE) $(if $(filter v5.0,$(ROUND)),rehearsal-v5.0,rehearsal-language)
 
+.PHONY: needs-mlcommons
+needs-mlcommons:
+	$(if $(MLCOMMONS),,$(error MLCOMMONS is not set: give MLCOMMONS=CLONE, a clone of mlcommons/inference))@:
+
 rehearsal-v5.0: $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) \
-		tests/rehearsal/rehearse.sh $(REHEARSAL) $(MLCOMMONS)
+		tests/rehearsal/rehearse.sh "$(REHEARSAL)" "$(MLCOMMONS)"
 
 rehearsal-language: $(TARGET)/checker/made
-	PYTHON=$(abspath $(TARGET))/checker/bin/python tests/rehearsal/language.sh $(REHEARSAL) $(MLCOMMONS) $(ROUND) $(DIVISION)
+	PYTHON=$(abspath $(TARGET))/checker/bin/python tests/rehearsal/language.sh "$(REHEARSAL)" "$(MLCOMMONS)" "$(ROUND)" "$(DIVISION)"
 
 # What the official checkers import.
 $(TARGET)/checker/made: tests/rehearsal/requirements.txt

@@ -10,22 +10,25 @@ here=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath "$1") mlcommons=$(realpath "$2") round=$3 division=$4
 tree=$out/files/tree
 python=${PYTHON:-python3}
+# A checkout of a tag is in use for ResNet50.
+newest=HEAD
+git -C "$mlcommons" rev-parse --quiet --verify origin/HEAD >/dev/null && newest=origin/HEAD
 case $round in
-    v5.0) tags=(v5.0.1 HEAD) ;;
-    v5.1) tags=(v5.1.1 HEAD) ;;
-    *) tags=(HEAD) ;;
+    v5.0) tags=(v5.0.1 "$newest") ;;
+    v5.1) tags=(v5.1.1 "$newest") ;;
+    *) tags=("$newest") ;;
 esac
 for tag in "${tags[@]}"; do
     echo "== the official checker of $tag"
-    checker=$out/checker-$tag
+    checker=$out/checker-${tag/\//-}
     rm -rf "$checker"
     mkdir "$checker"
     git -C "$mlcommons" archive "$tag:tools/submission" -- ':!directory_structure_samples' | tar -x -C "$checker"
     cd "$checker"
     if [ -e submission_checker.py ]; then command=(submission_checker.py); else command=(-m submission_checker.main); fi
     "$python" "${command[@]}" --input "$tree" --version "$round" --submitter Rehearsal \
-        >"$out/checker-$tag.txt" 2>&1 || true
-    "$python" "$here/accepted.py" --language "$out/checker-$tag.txt"
+        >"$checker.txt" 2>&1 || true
+    "$python" "$here/accepted.py" --language "$checker.txt"
 done
 echo "== edits"
 "$python" "$here/edits.py" "$BIN/loadgen-node" "$tree" "$division"

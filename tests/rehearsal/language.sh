@@ -20,6 +20,7 @@ ROUND=${3:?which round: $usage}
 DIVISION=${4:?which division: $usage}
 BIN=$(realpath "${BIN:-$root/target/release}")
 MS=${MS:-10000}
+export BIN
 unset RUST_LOG
 mkdir -p "$out"
 out=$(realpath "$out")

@@ -18,7 +18,6 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-need ip python3
 usage="rehearse.sh OUT MLCOMMONS, a checkout of mlcommons/inference, tag v5.0.1"
 out=${1:?where to: $usage}
 MLCOMMONS=$(realpath "${2:?which checkout: $usage}")

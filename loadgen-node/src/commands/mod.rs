@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Run the compliance tests that the benchmark demands, and verify them. Exit code 0: all pass; 1: one does not; 2:
     /// files or settings do not allow it; 3: a run failed
     Audit(audit::AuditArgs),
-    /// Check the rules of the Network division, N1 to N38, over a run or a submission. Exit code 0: none is broken; 1: one
+    /// Check the rules N1 to N38, as far as the division asks for them, over a run or a submission. Exit code 0: none is broken; 1: one
     /// is; 2: the folder is neither
     Check(check::CheckArgs),
     /// Make a submission from runs

@@ -20,7 +20,7 @@ pub(crate) struct SubmissionArgs {
     /// Folder for the tree; it must not exist
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Make a tree of the Network division even if rules are broken, for practice; the tree says so
+    /// Make a tree even if rules of its division are broken, for practice; the tree says so
     #[arg(long)]
     rehearsal: bool,
     /// Refuse a submission of which it cannot be told whether it keeps a rule

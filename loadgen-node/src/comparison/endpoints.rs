@@ -81,8 +81,8 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     places.into_iter().find(|path| path.is_file())
 }
 
-/// Reads a summary.
-pub(super) fn read(path: &Path) -> Result<Subject, RunError> {
+/// Reads the summary of a folder.
+pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
     let json = files::read_text(path).map_err(|error| refused(error.to_string()))?;
     let summary: Summary = serde_json::from_str(&json)
@@ -95,9 +95,9 @@ pub(super) fn read(path: &Path) -> Result<Subject, RunError> {
     }
     let scenario = scenario(&summary).map_err(refused)?;
     Ok(Subject {
-        folder: path.parent().unwrap_or(path).into(),
+        folder: folder.into(),
         kind: Kind::Endpoints { scenario },
-        facts: facts(&summary),
+        facts: facts(&summary).into_iter().chain(workload(&summary)).collect(),
         workload: workload(&summary),
         remarks: remarks(&summary, scenario),
         figures: figures(&summary, scenario),
@@ -238,7 +238,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("performance")).unwrap();
         std::fs::write(folder.path().join("performance").join(FILE), summary.to_string()).unwrap();
-        read(&find(folder.path()).unwrap()).map_err(|error| error.to_string())
+        read(folder.path(), &find(folder.path()).unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -90,7 +90,10 @@ fn workload(result: &RunResult) -> BTreeMap<String, String> {
         workload.insert("tokens of an output".into(), format!("mean {mean:.2}, max {max}"));
         if let Some(length) = all().map(|tokens| tokens.at_limit).sum::<Option<u64>>() {
             let stop = samples.completed.saturating_sub(length);
-            workload.insert("finish reasons".into(), format!("length {length}, stop {stop}"));
+            let reasons = [("length", length), ("stop", stop)];
+            let reasons = reasons.iter().filter(|(_, count)| *count > 0);
+            let reasons: Vec<_> = reasons.map(|(why, count)| format!("{why} {count}")).collect();
+            workload.insert("finish reasons".into(), reasons.join(", "));
         }
     }
     workload

@@ -44,22 +44,32 @@ impl Side {
         })
     }
 
-    /// What all subjects of all sides have to share, or there is nothing to compare.
+    /// Refuses subjects that cannot be compared with each other, and those of several kinds in one side.
     pub(crate) fn check_alike(sides: &[Self]) -> Result<(), RunError> {
-        let mut subjects = sides.iter().flat_map(|side| &side.subjects);
-        let Some(first) = subjects.next() else { return Ok(()) };
-        match subjects.find(|subject| !first.kind.is_comparable(&subject.kind)) {
-            None => Ok(()),
-            Some(other) => Err(RunError::Usage(format!(
-                "{} is {}, and {} is {}: only runs of one benchmark, scenario and mode, or measurements of a network, can be \
-                 compared with each other",
-                first.folder.display(),
-                first.kind,
-                other.folder.display(),
-                other.kind
-            ))),
+        let all: Vec<_> = sides.iter().flat_map(|side| &side.subjects).collect();
+        for (number, one) in all.iter().enumerate() {
+            let others = all[number + 1..].iter().copied();
+            refuse(one, others.into_iter().find(|other| !one.kind.is_comparable(&other.kind)))?;
         }
+        for Self { subjects, .. } in sides {
+            let Some(first) = subjects.first() else { continue };
+            refuse(first, subjects.iter().find(|other| other.kind != first.kind))?;
+        }
+        Ok(())
     }
+}
+
+/// Refuses a subject beside another one.
+fn refuse(one: &Subject, other: Option<&Subject>) -> Result<(), RunError> {
+    let Some(other) = other else { return Ok(()) };
+    Err(RunError::Usage(format!(
+        "{} is {}, and {} is {}: only runs of one benchmark, scenario and mode, results of MLPerf Endpoints with such runs, or \
+         measurements of a network, can be compared with each other",
+        one.folder.display(),
+        one.kind,
+        other.folder.display(),
+        other.kind
+    )))
 }
 
 /// The subject of a folder; `None` where it holds none.
@@ -69,7 +79,7 @@ fn read(folder: &Path) -> Result<Option<Subject>, RunError> {
     } else if folder.join(FILE).exists() {
         fabric::read(folder).map(Some)
     } else if let Some(summary) = endpoints::find(folder) {
-        endpoints::read(&summary).map(Some)
+        endpoints::read(folder, &summary).map(Some)
     } else {
         Ok(None)
     }

@@ -29,7 +29,9 @@ fn is_reached(address: SocketAddr, hops: u32, interface: Option<&str>) -> bool {
             SocketAddr::V4(_) => socket.set_ttl_v4(hops)?,
             SocketAddr::V6(_) => socket.set_unicast_hops_v6(hops)?,
         }
-        socket.bind_device(interface.map(str::as_bytes))?;
+        if let Some(name) = interface {
+            socket.bind_device(Some(name.as_bytes()))?;
+        }
         socket.connect_timeout(&address.into(), PATIENCE)
     };
     match connected() {

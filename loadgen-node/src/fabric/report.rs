@@ -3,6 +3,7 @@
 use netdiv_qdl::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tracing::info;
 
 use super::{
     choice::Tried,
@@ -65,9 +66,13 @@ pub(crate) struct Report {
 impl Report {
     /// Counts the hops to each node.
     pub(crate) fn count_hops(&mut self) {
-        for route in &mut self.routes {
-            route.hops = hops(&route.address, self.interface.as_deref());
-        }
+        info!("counting the hops to each node");
+        let interface = self.interface.as_deref();
+        std::thread::scope(|scope| {
+            for route in &mut self.routes {
+                scope.spawn(move || route.hops = hops(&route.address, interface));
+            }
+        });
     }
 
     /// What was chosen of the way out of this machine.

@@ -50,8 +50,10 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     if !waived.is_empty() {
         let division = result.division.title();
         facts.push((
-            "not asked",
-            format!("{waived}, of the {division} division; result.json says what"),
+            "waived",
+            format!(
+                "{waived}: the {division} division does not ask for them; result.json says what"
+            ),
         ));
     }
     if let Some(metric) = &result.metric {

@@ -19,11 +19,12 @@ pub(crate) fn markdown(report: &Report) -> String {
     let mut text = format!(
         "# Network between client and server\n\nMeasured by netdiv {version} on {host}, from {started} on: messages over {transport} {security} TLS, \
          {connections_per_node} connections to each server.\n\n## Interconnect and hops\n\n\
-         | server | address | client's interface | server's interface | IP hops |\n|---|---|---|---|---|\n"
+         | server | host | address | client's interface | server's interface | IP hops |\n|---|---|---|---|---|---|\n"
     );
     for route in &report.routes {
-        let Route { node_host, address, link, node_link, hops, .. } = route;
+        let Route { node, node_host, address, link, node_link, hops, .. } = route;
         let cells = [
+            node.clone(),
             node_host.clone(),
             address.clone(),
             interface(link),

@@ -19,7 +19,7 @@ use crate::{
     error::EXIT_FAILED,
     official_log::{self, DetailLog},
     output,
-    record::{RunResult, Samples, Verdict},
+    record::{RunResult, Samples, Steady, Verdict},
     recording::{histograms, series, steady::steady},
     report,
 };
@@ -121,7 +121,7 @@ fn result(
             None
         },
         steady: (config.mode == Mode::Performance && measured)
-            .then(|| steady(&series::read(&config.output).unwrap_or_default()))
+            .then(|| steady_rate(&config.output))
             .flatten(),
         accuracy: judgement.accuracy,
         official_accuracy: judgement.official_accuracy,
@@ -142,6 +142,12 @@ fn result(
         process: process(),
         versions: record::versions(),
     })
+}
+
+/// Returns the rate without ramp and drain, by the series of the run.
+fn steady_rate(folder: &Path) -> Option<Steady> {
+    let rows = series::read(folder);
+    steady(&rows.inspect_err(|why| warn!("no rate of the steady state: {why}")).ok()?)
 }
 
 fn samples(counted: &Counted, mode: Mode, log: &DetailLog) -> Samples {

@@ -201,7 +201,7 @@ impl Library {
         let Sample::Tensors(tensors) = sample else { return None };
         let layout = self.dataset.layout()?;
         let bytes = element_bytes(layout.tensors.first()?.data_type());
-        Some((tensors.first()?.data.len() / bytes) as u64)
+        Some(tensors.first()?.data.len().checked_div(bytes)? as u64)
     }
 
     fn load(&self, index: usize) -> Result<Encoded, String> {

@@ -24,14 +24,14 @@ pub struct RunArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
-    /// What the run is for [default: exploratory]. A run for the Network division is refused if its settings break a
-    /// rule of the division
+    /// What the run is for [default: exploratory]. A run for the Network or the Closed division is refused if its settings
+    /// break a rule of the division
     #[arg(long, help_heading = RULES)]
     pub division: Option<Division>,
     /// List the rules of the division that are broken, and run anyway: for practice, not for a submission
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub rehearsal: Option<bool>,
-    /// Refuse a run for the Network division also if it cannot be told whether it keeps a rule
+    /// Refuse a run for the Network or the Closed division also if it cannot be told whether it keeps a rule
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub strict: Option<bool>,
     /// Prove that every byte arrived as it was sent, by digests of each sample and response at both ends. Costs time

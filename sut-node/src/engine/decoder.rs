@@ -65,12 +65,11 @@ impl DecoderModel {
     }
 
     pub(super) fn describe(&self) -> Model {
-        let ServedModel { vocabulary, max_input_tokens, .. } = self.served;
         Model {
             framework: RTEN.into(),
             name: self.served.name.clone(),
             sha256: self.file.sha256.clone(),
-            ..Model::of_tokens("decoder", TokenLimits { vocabulary, max_input: max_input_tokens })
+            ..Model::of_tokens("decoder", self.served.limits())
         }
     }
 }
@@ -219,7 +218,10 @@ mod tests {
         let model = DecoderModel::load(&settings(|_| ())).unwrap().describe();
         assert_eq!((model.engine.as_str(), model.name.as_str()), ("decoder", "sorting"));
         assert_eq!((model.framework.as_str(), model.sha256.len()), (RTEN, 64));
-        assert_eq!(model.tokens, Some(TokenLimits { vocabulary: 16, max_input: 14 }));
+        assert_eq!(
+            model.tokens,
+            Some(TokenLimits { vocabulary: 16, max_input: 14, max_output: 13 })
+        );
     }
 
     #[test]

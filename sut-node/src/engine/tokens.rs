@@ -34,7 +34,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What it says that it is.
 pub(super) fn model(settings: &TokensConfig) -> Model {
-    Model::of_tokens("tokens", TokenLimits { vocabulary: settings.vocabulary, max_input: 0 })
+    Model::of_tokens(
+        "tokens",
+        TokenLimits { vocabulary: settings.vocabulary, ..TokenLimits::default() },
+    )
 }
 
 pub(super) struct Tokens {

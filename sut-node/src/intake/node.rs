@@ -172,6 +172,12 @@ fn longest_input(config: &Config, model: &Model) -> u32 {
     of_model.into_iter().chain(of_node).min().unwrap_or(0)
 }
 
+/// Returns the tokens of the longest output; 0: unknown.
+fn longest_output(config: &Config, model: &Model) -> u32 {
+    let of_model = model.tokens.map_or(0, |tokens| tokens.max_output);
+    config.max_in_flight_tokens.map_or(of_model, |room| room.longest_output)
+}
+
 fn describe(
     config: &Config,
     model: &Model,
@@ -192,7 +198,7 @@ fn describe(
         max_in_flight_samples,
         max_in_flight_bytes: config.max_in_flight_bytes.into(),
         max_in_flight_tokens: config.max_in_flight_tokens.map_or(0, |room| room.most),
-        max_output_tokens: config.max_in_flight_tokens.map_or(0, |room| room.longest_output),
+        max_output_tokens: longest_output(config, model),
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,

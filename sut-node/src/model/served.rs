@@ -5,7 +5,10 @@ use std::path::Path;
 use netdiv_words::{SpeculativeDecoding, with_suggestion};
 use serde::{Deserialize, Serialize};
 
-use crate::model::manifest::{ManifestError, read_text};
+use crate::model::{
+    manifest::{ManifestError, read_text},
+    token_limits::TokenLimits,
+};
 
 /// A served language model, and what is asked of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +56,15 @@ impl ServedModel {
         let model: Self =
             toml::from_str(text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
         model.checked().map_err(refused)
+    }
+
+    /// Returns what is known of its tokens.
+    pub(crate) fn limits(&self) -> TokenLimits {
+        TokenLimits {
+            vocabulary: self.vocabulary,
+            max_input: self.max_input_tokens,
+            max_output: self.max_tokens,
+        }
     }
 
     /// The same, if it can be; else why it cannot.

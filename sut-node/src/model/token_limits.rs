@@ -15,6 +15,8 @@ pub struct TokenLimits {
     pub vocabulary: u32,
     /// Most tokens of a prompt.
     pub max_input: u32,
+    /// Most tokens of an output.
+    pub max_output: u32,
 }
 
 /// Why it does not take a prompt.
@@ -79,7 +81,7 @@ mod tests {
 
     #[test]
     fn prompts_that_the_model_cannot_read_are_refused_by_name() {
-        let limits = TokenLimits { vocabulary: 100, max_input: 3 };
+        let limits = TokenLimits { vocabulary: 100, max_input: 3, max_output: 0 };
         for (ids, words) in [
             (&[0, 99][..], ""),
             (&[], "no token"),

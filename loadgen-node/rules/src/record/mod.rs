@@ -294,7 +294,7 @@ impl RunResult {
         broken(&self.findings)
     }
 
-    /// Likewise, of those that the division of the run does not ask for.
+    /// Returns the broken rules that the division of the run waives, each once, in a line.
     pub fn waived_rules(&self) -> String {
         broken(&self.waived)
     }

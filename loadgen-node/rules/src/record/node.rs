@@ -83,8 +83,8 @@ pub struct Tokens {
     pub total: u64,
     /// Answers of one token: there is no time for each further one.
     pub one_token_answers: u64,
-    /// Answers that ended at the node's limit (`length`): they have as many tokens as its longest output. All others ended at an
-    /// end-of-text id (`stop`). Absent where the node states no limit.
+    /// Answers with as many tokens as the node's longest output (`length`), even if the last one is an end-of-text id. All others ended
+    /// at such an id (`stop`). Absent where the node states no limit.
     #[serde(default)]
     pub at_limit: Option<u64>,
     /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.

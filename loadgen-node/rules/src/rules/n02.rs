@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{RuleEntry, Same, n01::not_of_round, same, settings};
+use super::{RuleEntry, Same, n01::not_of_round, n15::left_early, same, settings};
 use crate::{
     Rule, Scenario,
     book::{Benchmark, Round, TokenLatencies},
@@ -60,6 +60,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
         }
     }
     quality::judge(subject, found);
+    if subject.division == JudgedDivision::Closed {
+        // Of the Network division N15 asks it.
+        for (run, record) in subject.records() {
+            found.at(&run.record_place).fail_each(left_early(record));
+        }
+    }
     for (entry, run) in subject.runs() {
         let Some(record) = run.result() else { continue };
         let texts = entry.benchmark.into_iter().flat_map(|benchmark| {

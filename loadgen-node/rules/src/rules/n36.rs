@@ -70,7 +70,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds a number of nodes that no run has. Of the other divisions N15 asks it.
+/// Finds runs with another number of nodes than the description. Of the other divisions N15 asks it.
 fn other_number_of_nodes(subject: &Subject, system: &System) -> BTreeSet<String> {
     let of_system = subject.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
     let wrong = of_system.filter_map(|(_, run)| {

@@ -42,10 +42,10 @@ fn open(subject: &Subject, found: &mut Findings) {
     let mut at = found.at(tree.home.document(documents::WHY_OPEN));
     let Some(why) = tree.document(documents::WHY_OPEN) else {
         return at
-            .fail("is missing or empty: say why the submission is not in the Network division");
+            .fail("is missing or empty: say why the submission is not in the Closed or the Network division");
     };
     if is_placeholder(&why) {
-        at.fail("gives no reason below its heading: say why it is not in the Network division");
+        at.fail("gives no reason below its heading: say why it is not in the Closed or the Network division");
     }
     if why.starts_with(WHY_OPEN) {
         at.fail_each(listed_otherwise(&why, &broken, &unknown));
@@ -54,11 +54,11 @@ fn open(subject: &Subject, found: &mut Findings) {
     match subject.records().filter(|(_, record)| record.rehearsal).count() {
         0 => at.or_pass("it is in the Open division, and says why"),
         count if why.to_lowercase().contains("rehearsal") => at.or_pass(format!(
-            "it is in the Open division, and says why; {count} runs were rehearsals for the Network division, which it \
+            "it is in the Open division, and says why; {count} runs were rehearsals for another division, which it \
              says, too"
         )),
         count => at.fail(format!(
-            "{count} runs were rehearsals for the Network division, and this does not say so: say it, or run again \
+            "{count} runs were rehearsals for another division, and this does not say so: say it, or run again \
              without --rehearsal"
         )),
     }

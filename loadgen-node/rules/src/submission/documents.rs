@@ -42,7 +42,7 @@ pub(super) fn why_open(
     if !rehearsed.is_empty() {
         let _ = writeln!(
             text,
-            "\nThese runs were rehearsals for the Network division: they were made with --rehearsal, though they break its \
+            "\nThese runs were rehearsals for another division: they were made with --rehearsal, though they break its \
              rules. {}.",
             rehearsed.join(", ")
         );

@@ -104,7 +104,7 @@ pub fn make(
     if !refused.is_empty() {
         return Err(MakeError::Refused(refused));
     }
-    let noted = found.noted();
+    let noted = found.noted(is_open);
     if is_open {
         draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, Some(&noted)));
     }

@@ -51,9 +51,9 @@ impl Refusals<'_> {
         self.told(self.report.findings().filter(is_open))
     }
 
-    /// All rules of the Network division that are not kept, with places in the tree.
-    pub(super) fn noted(&self) -> Vec<Grouped> {
-        let waived = self.report.waived();
+    /// All rules of its division that are not kept, with places in the tree; for the Open division, those that it waives.
+    pub(super) fn noted(&self, is_open: bool) -> Vec<Grouped> {
+        let waived = self.report.waived().filter(|_| is_open);
         let mut noted: Vec<_> = self.standing(false).chain(waived).cloned().collect();
         noted.sort_by_key(|finding| finding.rule);
         for finding in &mut noted {

@@ -81,7 +81,7 @@ fn of_tensors(
 
 fn of_tokens(model: &DecoupledModel) -> Model {
     let served = &model.served;
-    let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
+    let limits = served.limits();
     Model {
         name: served.name.clone(),
         sha256: served.sha256.clone(),

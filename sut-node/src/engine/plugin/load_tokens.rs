@@ -65,7 +65,7 @@ pub(in crate::engine) fn load_tokens(
         },
     )?;
     metrics::token_room(all.slots, all.cache_bytes);
-    let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
+    let limits = served.limits();
     let model = Model {
         framework: format!("{} {}", plugin.name(), plugin.version()),
         name: served.name.clone(),

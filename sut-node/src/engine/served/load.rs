@@ -38,7 +38,7 @@ pub(crate) fn load(
 
 fn model(settings: &ServedConfig, probed: Probed) -> Model {
     let served = &settings.model;
-    let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
+    let limits = served.limits();
     Model {
         framework: probed.framework,
         name: served.name.clone(),
