@@ -233,12 +233,16 @@ fn next_steps(
         Some(rate) => (rate.to_string(), "the rate is that of --rate, as target_qps in"),
         None => ("RATE".into(), "RATE is the target_qps that you write into"),
     };
+    let division = match template.division {
+        Division::Closed => " --division closed",
+        _ => "",
+    };
     for scenario in &template.benchmark.scenarios {
         let run = format!("loadgen-node run --config {RUN} --scenario {scenario}");
         let output = |kind| Template::folder(*scenario, kind);
         lines.extend([
             String::new(),
-            format!("loadgen-node plan {benchmark} --scenario {scenario} --rate {rate}    # how long it takes; {origin} {USER_CONF}"),
+            format!("loadgen-node plan {benchmark} --scenario {scenario}{division} --rate {rate}    # how long it takes; {origin} {USER_CONF}"),
             format!("{run} --mode accuracy --output {}", output("accuracy")),
             format!("{run} --output {}", output("performance")),
         ]);

@@ -2,7 +2,7 @@
 
 use netdiv_process::{columns, folded};
 use netdiv_rules::{
-    Scenario,
+    Division, Scenario,
     plan::{self, Rate},
 };
 
@@ -18,6 +18,9 @@ pub(crate) struct PlanArgs {
     /// How LoadGen issues queries
     #[arg(long)]
     scenario: Scenario,
+    /// The division of the submission: in the closed one no run needs digests [default: network]
+    #[arg(long)]
+    division: Option<Division>,
     /// The expected rate
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
@@ -41,8 +44,11 @@ impl PlanArgs {
             (None, tokens) => Rate::TokensPerSecond(tokens.unwrap_or_default()),
         };
         let table = self.table.read()?;
-        let plan = plan::plan(&table, &self.benchmark, self.scenario, rate, self.output_tokens)
+        let mut plan = plan::plan(&table, &self.benchmark, self.scenario, rate, self.output_tokens)
             .map_err(|error| RunError::Usage(error.to_string()))?;
+        if self.division == Some(Division::Closed) {
+            plan.leave_out_digests();
+        }
         if self.json {
             let json = serde_json::to_string_pretty(&plan);
             say(json.map_err(|error| RunError::Failed(format!("the plan as JSON: {error}")))?)?;
