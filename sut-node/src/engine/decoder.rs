@@ -12,10 +12,7 @@ use crate::{
         onnx_file::{OnnxFile, RTEN},
         sink::Sink,
     },
-    model::{
-        identity::Model, payload::Payload, served::ServedModel, token_limits::TokenLimits,
-        workload::integers,
-    },
+    model::{identity::Model, payload::Payload, served::ServedModel, workload::integers},
     settings::decoder::DecoderConfig,
 };
 
@@ -187,6 +184,7 @@ mod tests {
 
     use super::*;
     use crate::engine::onnx_data::tests::write_beside;
+    use crate::model::token_limits::TokenLimits;
 
     /// Prompts and the model's outputs, which `deploy/sorting/train.py` computed without a cache.
     const GREEDY: &str = include_str!("../../../deploy/sorting/greedy.txt");

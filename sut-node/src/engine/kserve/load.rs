@@ -17,10 +17,7 @@ use crate::{
         remote::{servers::Servers, tasks::Tasks},
         workload::workload,
     },
-    model::{
-        decoupled::DecoupledModel, identity::Model, manifest::Manifest, token_limits::TokenLimits,
-        workload::Workload,
-    },
+    model::{decoupled::DecoupledModel, identity::Model, manifest::Manifest, workload::Workload},
     settings::{
         config::Config,
         kserve::{KserveConfig, KserveModel},

@@ -13,7 +13,7 @@ use crate::{
             tokens::{TokenEngine, cannot_start},
         },
     },
-    model::{identity::Model, token_limits::TokenLimits},
+    model::identity::Model,
     node::metrics,
     settings::{config::Config, plugin::TokenPluginConfig},
 };

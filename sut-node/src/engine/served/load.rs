@@ -15,7 +15,7 @@ use crate::{
             probe::{Probed, probe},
         },
     },
-    model::{identity::Model, token_limits::TokenLimits},
+    model::identity::Model,
     settings::{config::Config, served::ServedConfig},
 };
 
