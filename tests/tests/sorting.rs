@@ -97,7 +97,7 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         "each further (TPOT)",
         "goodput",
         "tokens per prompt",
-        "finish reasons",
+        "at the token limit",
     ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }

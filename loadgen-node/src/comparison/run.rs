@@ -89,11 +89,7 @@ fn workload(result: &RunResult) -> BTreeMap<String, String> {
         let mean = total as f64 / samples.completed.max(1) as f64;
         workload.insert("tokens of an output".into(), format!("mean {mean:.2}, max {max}"));
         if let Some(length) = all().map(|tokens| tokens.at_limit).sum::<Option<u64>>() {
-            let stop = samples.completed.saturating_sub(length);
-            let reasons = [("length", length), ("stop", stop)];
-            let reasons = reasons.iter().filter(|(_, count)| *count > 0);
-            let reasons: Vec<_> = reasons.map(|(why, count)| format!("{why} {count}")).collect();
-            workload.insert("finish reasons".into(), reasons.join(", "));
+            workload.insert("outputs at the token limit".into(), length.to_string());
         }
     }
     workload

@@ -37,8 +37,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     }
     let at_limit: Option<u64> = all().map(|(_, tokens)| tokens.at_limit).sum();
     if let (Some(at_limit), 1..) = (at_limit, answered) {
-        let stop = answered.saturating_sub(at_limit);
-        facts.push(("finish reasons", format!("stop {stop}, length {at_limit}")));
+        facts.push(("at the token limit", format!("{at_limit} of {answered} outputs")));
     }
     for (label, kind, bound) in [
         ("first token (TTFT)", "first_token", "server_ttft_latency"),

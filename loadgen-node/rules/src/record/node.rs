@@ -83,8 +83,8 @@ pub struct Tokens {
     pub total: u64,
     /// Answers of one token: there is no time for each further one.
     pub one_token_answers: u64,
-    /// Answers with as many tokens as the node's longest output (`length`), even if the last one is an end-of-text id. All others ended
-    /// at such an id (`stop`). Absent where the node states no limit.
+    /// Answers with as many tokens as the node's longest output, even if the last one is an end-of-text id. All others ended at such
+    /// an id. Absent where the node states no limit.
     #[serde(default)]
     pub at_limit: Option<u64>,
     /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.
