@@ -18,7 +18,7 @@ use crate::{RunError, recording::histograms::Histograms};
 
 const FILE: &str = "result_summary.json";
 
-/// What is read of a summary. Its client may write more.
+/// The keys of a summary that are read. Its client may write more.
 #[derive(Debug, Deserialize)]
 struct Summary {
     version: String,
@@ -94,11 +94,12 @@ pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
         )));
     }
     let scenario = scenario(&summary).map_err(refused)?;
+    let workload = workload(&summary);
     Ok(Subject {
         folder: folder.into(),
         kind: Kind::Endpoints { scenario },
-        facts: facts(&summary).into_iter().chain(workload(&summary)).collect(),
-        workload: workload(&summary),
+        facts: facts(&summary).into_iter().chain(workload.clone()).collect(),
+        workload,
         remarks: remarks(&summary, scenario),
         figures: figures(&summary, scenario),
         histograms: Histograms::default(),
@@ -178,7 +179,7 @@ fn workload(summary: &Summary) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// Returns what its client counts otherwise than LoadGen.
+/// Returns the differences between its client's counts and those of LoadGen.
 fn remarks(summary: &Summary, scenario: Scenario) -> Vec<String> {
     let mut remarks = vec![
         "tokens: Endpoints counts those that its tokenizer makes of the text, LoadGen the ids that a node reports".to_owned(),

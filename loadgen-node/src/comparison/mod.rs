@@ -23,7 +23,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use self::{kind::Kind, subject::Subject};
-
 use crate::RunError;
 
 /// All that was found.
@@ -35,7 +34,7 @@ pub(crate) struct Comparison {
     pub(crate) sides: Vec<Side>,
     /// What is not the same in settings, programs and machines.
     pub(crate) differences: Vec<Difference>,
-    /// What the clients of both sides count otherwise, where they are not the same.
+    /// Differences in how the clients of both sides count, where there are several clients.
     pub(crate) remarks: Vec<String>,
     /// The figures, each with its change from the baseline.
     pub(crate) figures: Vec<Figure>,

@@ -73,7 +73,7 @@ fn figures(result: &RunResult) -> Vec<Measured> {
     figures
 }
 
-/// What was computed, in terms that other clients have, too.
+/// The workload, in terms that other clients also have.
 fn workload(result: &RunResult) -> BTreeMap<String, String> {
     let samples = &result.samples;
     let mut workload = BTreeMap::from([

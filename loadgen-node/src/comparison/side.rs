@@ -48,8 +48,8 @@ impl Side {
     pub(crate) fn check_alike(sides: &[Self]) -> Result<(), RunError> {
         let all: Vec<_> = sides.iter().flat_map(|side| &side.subjects).collect();
         for (number, one) in all.iter().enumerate() {
-            let others = all[number + 1..].iter().copied();
-            refuse(one, others.into_iter().find(|other| !one.kind.is_comparable(&other.kind)))?;
+            let mut others = all[number + 1..].iter().copied();
+            refuse(one, others.find(|other| !one.kind.is_comparable(&other.kind)))?;
         }
         for Self { subjects, .. } in sides {
             let Some(first) = subjects.first() else { continue };

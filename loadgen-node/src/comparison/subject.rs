@@ -13,9 +13,9 @@ pub(crate) struct Subject {
     pub(crate) kind: Kind,
     /// All that may make it faster or slower, by name.
     pub(crate) facts: BTreeMap<String, String>,
-    /// What was computed, in terms that every client has.
+    /// The workload, in terms that every client has.
     pub(crate) workload: BTreeMap<String, String>,
-    /// What its client counts otherwise than LoadGen.
+    /// Differences between its client's counts and those of LoadGen.
     pub(crate) remarks: Vec<String>,
     pub(crate) figures: Vec<Measured>,
     pub(crate) histograms: Histograms,

@@ -15,13 +15,13 @@ const MAX_HOPS: u32 = 16;
 /// Time to connect. The kernel sends a lost first packet again after a second.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Returns the fewest hops with which a connection to a node can be opened; none if it takes more than 16, or cannot be told.
+/// Returns the fewest hops with which a connection to a node can be opened; `None` if it takes more than 16 hops, or if the address does not resolve.
 pub(super) fn hops(address: &str, interface: Option<&str>) -> Option<u32> {
     let address = address.to_socket_addrs().ok()?.next()?;
     (1..=MAX_HOPS).find(|hops| is_reached(address, *hops, interface))
 }
 
-/// Returns true if a node answers a packet that may take so many hops. A refusal is an answer, too.
+/// Returns true if a node answers a packet that may take that many hops. A refused connection is an answer.
 fn is_reached(address: SocketAddr, hops: u32, interface: Option<&str>) -> bool {
     let connected = || {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;

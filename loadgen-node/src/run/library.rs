@@ -160,21 +160,14 @@ impl Library {
         *known = Lengths { least: known.least.min(bytes), most: known.most.max(bytes) };
     }
 
-    /// All series of a run have the same samples.
-    fn compare_with_first(
-        &self,
-        index: usize,
-        payload: &Bytes,
-        elements: Option<u64>,
-    ) -> Result<(), String> {
+    /// Compares a sample with its first load, as all series of a run have the same samples. Returns true if this is the first load.
+    fn compare_with_first(&self, index: usize, payload: &Bytes) -> Result<bool, String> {
         let now = checksum::of_payload(payload);
         let mut all = self.first.lock();
-        let Some(first) = all.get_mut(index) else { return Ok(()) };
-        if let (None, Some(elements)) = (*first, elements) {
-            self.elements.lock().push(elements);
-        }
+        let Some(first) = all.get_mut(index) else { return Ok(false) };
+        let is_first = first.is_none();
         if *first.get_or_insert(now) == now {
-            return Ok(());
+            return Ok(is_first);
         }
         Err(format!(
             "sample {index} of {} is not what it was when it was loaded first. Let nobody write to a data set that is in use",
@@ -210,7 +203,9 @@ impl Library {
         let takes = self.nodes_take.get();
         let any = InputLayout::default();
         let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
-        self.compare_with_first(index, &payload, elements)?;
+        if self.compare_with_first(index, &payload)? {
+            self.elements.lock().extend(elements);
+        }
         let decoded = payload.len();
         let mut sample =
             encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;

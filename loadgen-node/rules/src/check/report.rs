@@ -86,7 +86,7 @@ impl Judgement {
     }
 
     fn is_asked(&self, rule: Rule) -> bool {
-        self.division != JudgedDivision::Closed || rule.entry().in_closed
+        self.division.asks_for(rule)
     }
 
     fn text(&self, subject: &str) -> String {

@@ -97,7 +97,7 @@ fn cut_off(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     })
 }
 
-/// What a node found out about the servers behind it.
+/// Reads the findings of a node about the servers behind it.
 fn found(settings: &toml::Table) -> Option<Found> {
     settings.get("found")?.clone().try_into().ok()
 }

@@ -2,7 +2,7 @@
 
 use crate::book::{Benchmark, Round, Suite, Table};
 
-/// Returns why the benchmark of that name is none of the datacenter suite.
+/// Returns why the datacenter suite does not have a benchmark of that name.
 pub fn outside(table: &Table, name: &str) -> Option<String> {
     let what = match table.find(name).map(|benchmark| benchmark.suite) {
         Some(Suite::Datacenter) => return None,

@@ -19,7 +19,7 @@ pub use choice::{ACCURACY_COUNT, Choice, Engine, Tensor};
 use crate::{
     Finding,
     Rule::{self, N1, N2, N3, N10, N13, N32, N33},
-    book::{Benchmark, Suite, Table},
+    book::{Benchmark, Round, Suite, Table},
     compliance::audit_config,
     judge::{
         alike::unlike,
@@ -77,7 +77,7 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         }
         _ => {}
     }
-    findings.extend(loadgen(table, choice));
+    findings.extend(loadgen(table, choice, round));
     findings.extend(settings::seeds(table, choice));
     findings.extend(engines(choice));
     findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, .. }| {
@@ -94,14 +94,11 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
 }
 
 /// Judges LoadGen by its files.
-fn loadgen(table: &Table, choice: &Choice<'_>) -> Option<Finding> {
+fn loadgen(table: &Table, choice: &Choice<'_>, round: Option<&Round>) -> Option<Finding> {
     let place = "LoadGen";
     let seed = |setting: &str| choice.test_settings.get(setting)?.parse().ok();
     match known(table, choice.loadgen, seed("schedule_rng_seed")) {
-        Known::Listed(row) => {
-            let round = table.round_of_seeds(seed)?;
-            Some(Finding::fail(N3, place, of_another_round(table, row, round)?))
-        }
+        Known::Listed(row) => Some(Finding::fail(N3, place, of_another_round(table, row, round?)?)),
         Known::Unlisted(why) => Some(Finding::cannot_tell(N3, place, why)),
         Known::Altered(why) => Some(Finding::fail(N3, place, why)),
     }

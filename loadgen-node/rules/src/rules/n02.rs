@@ -54,18 +54,15 @@ const SAME: [Same; 2] = [
 
 fn judge(subject: &Subject, found: &mut Findings) {
     if subject.division == JudgedDivision::Closed {
-        // Of the other divisions N1 asks it.
+        // N1 and N15 ask it of the other divisions.
         for entry in &subject.results {
             found.at(&entry.place).fail_each(not_of_round(subject, entry));
         }
-    }
-    quality::judge(subject, found);
-    if subject.division == JudgedDivision::Closed {
-        // Of the Network division N15 asks it.
         for (run, record) in subject.records() {
             found.at(&run.record_place).fail_each(left_early(record));
         }
     }
+    quality::judge(subject, found);
     for (entry, run) in subject.runs() {
         let Some(record) = run.result() else { continue };
         let texts = entry.benchmark.into_iter().flat_map(|benchmark| {

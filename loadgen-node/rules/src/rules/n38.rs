@@ -169,7 +169,7 @@ fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], a
         ));
     }
     let is_new = |finding: &&Finding| {
-        let is_asked = !is_closed || finding.rule.entry().in_closed;
+        let is_asked = judged.asks_for(finding.rule);
         finding.outcome == Outcome::Fail && is_asked && !already_broken.contains(&finding.rule)
     };
     let broken = grouped(record.findings.iter().filter(is_new)).into_iter();

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::Division;
+use crate::{Rule, record::Division};
 
 /// The division whose rules are asked of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
@@ -25,6 +25,11 @@ impl JudgedDivision {
             "open" => Self::Open,
             _ => Self::Network,
         }
+    }
+
+    /// Returns true if the division asks for the rule. The Open division's waivers depend on what was found.
+    pub(crate) fn asks_for(self, rule: Rule) -> bool {
+        self != Self::Closed || rule.entry().in_closed
     }
 
     /// That of a run. An exploratory one is held against the Network division, and is no result.
