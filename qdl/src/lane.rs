@@ -21,6 +21,7 @@ use crate::{
     report::NodeReport,
     run::Run,
     settings::TokenBounds,
+    tokens::OutputLimit,
     window::Window,
 };
 
@@ -37,14 +38,14 @@ pub(crate) struct Lane<L: LoadGen> {
 }
 
 /// What its answers have to be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Agreed {
     /// What its answers are made of.
     pub(crate) tokens: AnswerTokens,
     /// Within which times their tokens have to come, where there are bounds.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// Tokens of the longest output that the node makes, where it says so.
-    pub(crate) longest_output: Option<u32>,
+    /// The limit of the node's outputs, if it announces one.
+    pub(crate) output_limit: Option<OutputLimit>,
     /// Whether every answer has a payload.
     pub(crate) never_empty: bool,
 }

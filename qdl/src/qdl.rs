@@ -27,7 +27,7 @@ use crate::{
     report::{NodeReport, Progress},
     run::Run,
     settings::Settings,
-    tokens::asked_for,
+    tokens::{OutputLimit, asked_for},
 };
 
 /// How long connections may take to end after the run.
@@ -253,7 +253,7 @@ fn lanes<L: LoadGen>(
         let agreed = Agreed {
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,
-            longest_output: Some(info.description.max_output_tokens).filter(|most| *most > 0),
+            output_limit: OutputLimit::of(&info.description),
             never_empty: info.description.never_empty,
         };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))

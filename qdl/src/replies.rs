@@ -171,8 +171,9 @@ fn last<L: LoadGen>(
         tokens::check(first, &response, &payload).map_err(bad)?;
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
-        let Agreed { token_bounds, longest_output, .. } = lane.agreed;
-        report.count(&response, now - sample.issued, first, token_bounds, longest_output);
+        let Agreed { token_bounds, output_limit, .. } = &lane.agreed;
+        let is_cut = output_limit.as_ref().is_some_and(|limit| limit.cuts(&payload));
+        report.count(&response, now - sample.issued, first, *token_bounds, is_cut);
     }
     state.report.received(received, encoding);
     state.report.cached_prompt_tokens += u64::from(response.cached_tokens);

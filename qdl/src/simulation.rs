@@ -168,7 +168,7 @@ impl World {
             let agreed = Agreed {
                 tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
                 token_bounds: None,
-                longest_output: None,
+                output_limit: None,
                 never_empty: false,
             };
             Arc::new(Lane::new(number, number % nodes, run.clone(), window, agreed, report))

@@ -1,12 +1,12 @@
 //! The tokens of answers: whether they fit together, and how long they took. The QDL computes none of them (rules, section
 //! 6.2.1): a node sends the whole output, and here it is compared with its first token and its count.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use hdrhistogram::Histogram;
 use netdiv_contract::{
     tokens::{self, ID_BYTES},
-    v1::{InferResponse, Tokens},
+    v1::{DescribeResponse, InferResponse, Tokens},
 };
 use netdiv_words::AnswerTokens;
 
@@ -23,6 +23,28 @@ pub const fn asked_for(tokens: AnswerTokens) -> Tokens {
     }
 }
 
+/// The longest output that a node makes, and the ids that end one.
+#[derive(Debug, Clone)]
+pub(crate) struct OutputLimit {
+    bytes: usize,
+    ends: BTreeSet<u32>,
+}
+
+impl OutputLimit {
+    /// Returns what a node announces; `None` if it announces no limit.
+    pub(crate) fn of(description: &DescribeResponse) -> Option<Self> {
+        let tokens = Some(description.max_output_tokens).filter(|tokens| *tokens > 0)?;
+        let bytes = (tokens as usize).saturating_mul(ID_BYTES);
+        Some(Self { bytes, ends: description.end_tokens.iter().copied().collect() })
+    }
+
+    /// Returns true if an output is as long as it may be and its last token does not end it: its finish reason is `length`.
+    pub(crate) fn cuts(&self, output: &[u8]) -> bool {
+        let last = || output.last_chunk().map(|id| u32::from_le_bytes(*id));
+        output.len() == self.bytes && last().is_none_or(|id| !self.ends.contains(&id))
+    }
+}
+
 /// How long the tokens of answers took, as seen from the QDL.
 #[derive(Debug, Clone)]
 pub struct TokenReport {
@@ -30,8 +52,8 @@ pub struct TokenReport {
     pub tokens: u64,
     /// Answers of one token, which have no time for each further one.
     pub one_token: u64,
-    /// Answers with as many tokens as the node's longest output.
-    pub at_limit: u64,
+    /// Answers that the node's limit of output tokens cut off.
+    pub cut: u64,
     /// Answers whose first and further tokens came within the bounds.
     pub within_bounds: u64,
     /// From `IssueQuery` to the first token, in nanoseconds.
@@ -51,7 +73,7 @@ impl Default for TokenReport {
         Self {
             tokens: 0,
             one_token: 0,
-            at_limit: 0,
+            cut: 0,
             within_bounds: 0,
             first: histogram(3),
             further: histogram(3),
@@ -64,20 +86,20 @@ impl Default for TokenReport {
 
 impl TokenReport {
     /// Counts an answer that was complete so long after `IssueQuery`, and its first token so long after it, where that was
-    /// told; `longest` is the number of tokens of the node's longest output.
+    /// told; `is_cut` says that the node's limit cut it off.
     pub fn count(
         &mut self,
         reply: &InferResponse,
         whole: Duration,
         first: Option<Duration>,
         bounds: Option<TokenBounds>,
-        longest: Option<u32>,
+        is_cut: bool,
     ) {
         let tokens = u64::from(reply.token_count);
         self.tokens += tokens;
         self.lengths.saturating_record(tokens);
         self.one_token += u64::from(tokens == 1);
-        self.at_limit += u64::from(longest == Some(reply.token_count));
+        self.cut += u64::from(is_cut);
         self.prefill.saturating_record(reply.first_token_ns);
         self.decode.saturating_record(reply.compute_ns.saturating_sub(reply.first_token_ns));
         let Some(first) = first else { return };
@@ -97,7 +119,7 @@ impl TokenReport {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.one_token += other.one_token;
-        self.at_limit += other.at_limit;
+        self.cut += other.cut;
         self.within_bounds += other.within_bounds;
         for (into, from) in [
             (&mut self.first, &other.first),
@@ -140,5 +162,34 @@ pub(crate) fn check(
             Err(format!("it begins with the token {now}, and its first token was {sent}"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_cuts_off_what_is_as_long_and_does_not_end() {
+        let announced = |max_output_tokens, end_tokens: &[u32]| {
+            let end_tokens = end_tokens.to_vec();
+            let description =
+                DescribeResponse { max_output_tokens, end_tokens, ..Default::default() };
+            OutputLimit::of(&description)
+        };
+        assert!(announced(0, &[2]).is_none());
+        let (ends, endless) = (announced(3, &[9, 2]).unwrap(), announced(3, &[]).unwrap());
+        for (output, cut_by_ends, cut_by_endless) in [
+            (&[7, 7, 7][..], true, true),
+            (&[7, 7, 2], false, true),
+            (&[7, 7, 9], false, true),
+            (&[2, 2, 7], true, true),
+            (&[7, 7], false, false),
+            (&[], false, false),
+        ] {
+            let bytes = tokens::to_bytes(output);
+            let cut = (ends.cuts(&bytes), endless.cuts(&bytes));
+            assert_eq!(cut, (cut_by_ends, cut_by_endless), "{output:?}");
+        }
     }
 }

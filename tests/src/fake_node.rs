@@ -117,6 +117,7 @@ impl Behaviour {
                 max_streams: 0,
                 max_streams_per_connection: 0,
                 processor_ns: 0,
+                end_tokens: vec![],
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,

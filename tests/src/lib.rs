@@ -10,6 +10,7 @@ pub mod fake_node;
 pub mod flood;
 mod load_gen;
 pub mod plugin;
+pub mod ports;
 pub mod process;
 pub mod relay;
 pub mod round;

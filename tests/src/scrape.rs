@@ -3,14 +3,8 @@
 use std::{
     collections::BTreeMap,
     io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
 };
-
-/// An address that nothing listens on, for an endpoint.
-pub fn free_address() -> String {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    free.local_addr().expect("bound").to_string()
-}
 
 /// The answer of an endpoint; `None` when nothing listens there.
 pub fn get(address: &str, path: &str) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use std::{
     io::{BufRead, BufReader},
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -12,10 +11,10 @@ use std::{
     thread,
 };
 
-use crate::process::{made, wait_until};
-
-/// How often another port is tried: the one that was free may be taken before Triton has it.
-const TRIES: usize = 5;
+use crate::{
+    ports::free_address,
+    process::{made, wait_until},
+};
 
 /// What Triton logs once it takes calls; its models are loaded by then.
 const READY: &str = "Started GRPCInferenceService";
@@ -37,10 +36,9 @@ impl Triton {
 
     /// The same with more options.
     pub fn start_with(args: &[&str]) -> Self {
-        let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let mut tries =
-            (0..TRIES).map(|_| Self::start_at(free().expect("a free port").port(), args));
-        let started = tries.by_ref().find_map(Result::ok);
+        let address = free_address();
+        let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
+        let started = Self::start_at(port.expect("a port"), args);
         started.expect("Triton starts; run it by hand, as tests/engines/README.md says")
     }
 

@@ -9,6 +9,7 @@ use e2e::{
     Behaviour, FakeNode, LoadGen, SutNode,
     fake_node::{self, BEFORE_THE_RUN, silent_port},
     npy,
+    ports::CLOSED,
     process::{program, transport},
 };
 use netdiv_contract::v1::{DataType, InputLayout, TensorSpec};
@@ -22,12 +23,6 @@ fn fabric(address: &str) -> LoadGen {
     run(address).args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
 }
 
-/// A port where nobody listens.
-fn closed_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("bound").to_string()
-}
-
 fn fake(change: impl FnOnce(&mut Behaviour)) -> FakeNode {
     let mut behaviour = Behaviour::good("fake");
     change(&mut behaviour);
@@ -36,8 +31,7 @@ fn fake(change: impl FnOnce(&mut Behaviour)) -> FakeNode {
 
 #[test]
 fn no_node_answers() {
-    let address = closed_port();
-    fabric(&address).run().expect_refusal(&format!("no node answers at {address}"));
+    fabric(CLOSED).run().expect_refusal(&format!("no node answers at {CLOSED}"));
     if transport() == "grpc" {
         let outcome = fabric(&silent_port()).args(&["--control-timeout", "300ms"]).run();
         outcome.expect_refusal("accepts connections but has not answered for 0.3 s");
@@ -153,7 +147,6 @@ fn data_sets_that_cannot_be_used() {
 
 #[test]
 fn settings_that_make_no_sense() {
-    let address = closed_port();
     for (args, text) in [
         (
             &["--scenario", "ofline"][..],
@@ -214,7 +207,7 @@ fn settings_that_make_no_sense() {
         (&["--frobnicate"], "unexpected argument '--frobnicate'"),
     ] {
         // The last of two equal options would be an error of its own, so this starts from nothing.
-        let run = LoadGen::bare(&address);
+        let run = LoadGen::bare(CLOSED);
         let scenario: &[&str] =
             if args[0] == "--scenario" { &[] } else { &["--scenario", "offline"] };
         run.args(scenario).args(args).run().expect_refusal(text);
@@ -223,11 +216,11 @@ fn settings_that_make_no_sense() {
 
 #[test]
 fn files_with_a_bad_line() {
-    let run = LoadGen::new(&[&closed_port()], "server");
+    let run = LoadGen::new(&[CLOSED], "server");
     let user_conf = run.file("user.conf", "*.Server.target_qps = 10\n*.Server.target_qps = fast\n");
     run.args(&["--user-conf", &user_conf]).run().expect_refusal("line 2: `fast` is not a number");
 
-    let run = LoadGen::new(&[&closed_port()], "server");
+    let run = LoadGen::new(&[CLOSED], "server");
     let config = run.file("run.toml", "encoding = 'none'\nbatchsize = 3\n");
     let outcome = run.args(&["--config", &config]).run();
     outcome
@@ -238,7 +231,7 @@ fn files_with_a_bad_line() {
 #[test]
 fn what_loadgen_does_not_survive_is_refused_wherever_it_is_set() {
     let run = || {
-        LoadGen::new(&[&closed_port()], "multi-stream").args(&[
+        LoadGen::new(&[CLOSED], "multi-stream").args(&[
             "--benchmark",
             "fabric",
             "--dataset",
@@ -306,7 +299,7 @@ fn files_that_never_end_are_refused_by_their_kind() {
 #[test]
 fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
     let run = || {
-        let run = LoadGen::new(&[&closed_port()], "offline").after("ulimit -v 1000000");
+        let run = LoadGen::new(&[CLOSED], "offline").after("ulimit -v 1000000");
         run.args(&["--benchmark", "fabric", "--dataset"])
     };
     run()
@@ -385,7 +378,7 @@ fn nodes_that_cannot_start_say_why() {
 #[test]
 fn nodes_tells_who_is_there_and_who_is_not() {
     let a = SutNode::start("first", &[]);
-    let output = e2e::nodes(&[&a.address, &closed_port()], Duration::from_millis(300));
+    let output = e2e::nodes(&[&a.address, CLOSED], Duration::from_millis(300));
     let text = String::from_utf8_lossy(&output.stdout);
     let missing = String::from_utf8_lossy(&output.stderr);
     assert_eq!(missing.matches("no node answers").count(), 1, "{missing}");

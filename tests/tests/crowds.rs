@@ -247,7 +247,7 @@ fn open_files(node: &SutNode) -> usize {
 
 #[test]
 fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
-    let metrics = e2e::scrape::free_address();
+    let metrics = e2e::ports::free_address();
     let mut node = SutNode::echo("a", &["--metrics", &metrics]);
     let log = node.log();
     let before = open_files(&node);

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use e2e::{
     SutNode,
+    ports::free_address,
     process::{program, transport},
-    scrape::free_address,
 };
 use serde_json::Value;
 

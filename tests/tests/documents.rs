@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use e2e::{process::program, scrape::free_address};
+use e2e::{ports::free_address, process::program};
 use serde::Deserialize;
 
 /// Around the commands: what was started in the background ends with the script, and a node that a command starts is up

@@ -4,7 +4,8 @@ use std::{cell::RefCell, collections::BTreeSet, net::TcpListener};
 
 use e2e::{
     LoadGen, SutNode, plugin,
-    scrape::{free_address, scrape, total},
+    ports::free_address,
+    scrape::{scrape, total},
     wait_until,
 };
 use netdiv_dataset::write_ids;

@@ -1,11 +1,12 @@
 //! `loadgen-node probe`: one sample to every node, and its answer.
 
-use std::{net::TcpListener, process::Command};
+use std::process::Command;
 
 use bytes::Bytes;
 use e2e::{
     Behaviour, FakeNode, SutNode,
     fake_node::answer,
+    ports::CLOSED,
     process::{program, transport},
 };
 use netdiv_contract::v1::Status;
@@ -129,9 +130,8 @@ fn a_node_that_hangs_or_is_gone_is_lost() {
     let (code, odd, stderr) = with_one(|node| node.reply = |_, _| Vec::new());
     assert_eq!((code, &odd["lost"]), (Some(3), &true.into()), "{stderr}{odd:#}");
     assert!(odd["failure"].as_str().is_some_and(|why| why.contains("has not answered any")));
-    let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let node = SutNode::echo("a", &[]);
-    let nodes = [closed.to_string(), node.address.clone()];
+    let nodes = [CLOSED.to_owned(), node.address.clone()];
     let nodes = nodes.each_ref().map(String::as_str);
     let (code, findings, _) = probe(&nodes, &["--dataset", "synthetic:2x16"]);
     assert_eq!(code, Some(3), "{findings:#}");

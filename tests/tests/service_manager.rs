@@ -7,8 +7,8 @@ use std::{
 };
 
 use e2e::{
+    ports::free_address,
     process::{program, send_signal},
-    scrape::free_address,
 };
 
 /// Ended with the value.

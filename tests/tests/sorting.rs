@@ -1,6 +1,6 @@
 //! The language model of the demo: a real decoder behind official LoadGen, over the network and without one.
 
-use std::sync::mpsc;
+use std::{fs, path::Path, sync::mpsc};
 
 use e2e::{LoadGen, Outcome, SutNode};
 use netdiv_contract::{
@@ -11,6 +11,9 @@ use netdiv_contract::{
 use netdiv_dataset::{Sample, Tensor, write_ids};
 use serde_json::Value;
 use sut_node::{Args, InProcess};
+
+/// The id that ends an output, as LoadGen logs it.
+const END: &str = "0C000000";
 
 /// A node with the embedded model.
 fn sorter(name: &str) -> SutNode {
@@ -91,13 +94,15 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         let per_answer = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");
         // Three to twelve digits, and the end.
         assert!((4.0..=13.0).contains(&per_answer), "{node:#}");
+        // Twelve digits and the end are as many tokens as the model gives, but it is the end that ends them.
+        assert_eq!(node["tokens"]["finished_by_length"], 0, "{node:#}");
     }
     for words in [
         "first token (TTFT)",
         "each further (TPOT)",
         "goodput",
         "tokens per prompt",
-        "at the token limit",
+        "finish reasons",
     ] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
@@ -107,6 +112,30 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         .expect(0);
     assert_eq!(outcome.result()["verdict"], "VALID");
     assert_eq!(outcome.result()["token_metric"]["unit"], "tokens/s");
+}
+
+#[test]
+fn outputs_that_a_limit_cuts_off_are_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let described = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sorting/sorting.toml");
+    let text = fs::read_to_string(&described).expect("the demo's model");
+    let limited = text.replace("max_tokens = 13", "max_tokens = 6");
+    assert_ne!(text, limited);
+    fs::write(path("sorting.toml"), limited).expect("ours");
+    fs::copy(described.with_extension("onnx"), path("sorting.onnx")).expect("ours");
+    let model = path("sorting.toml").display().to_string();
+    let args = ["--engine", "decoder", "--model", &model, "--threads", "1"];
+    let node = SutNode::start("a", &args);
+    let outcome = run(&[&node.address], "offline", "accuracy").run().expect(0);
+    let tokens = &outcome.result()["nodes"][0]["tokens"];
+    // Six tokens are up to five digits and the end, or six digits that the limit cuts off.
+    let is_cut = |(_, output): &&(u64, String)| output.len() == 6 * 8 && !output.ends_with(END);
+    let cut = outputs(&outcome).iter().filter(is_cut).count();
+    assert!((1..500).contains(&cut), "{cut}");
+    assert_eq!(tokens["finished_by_length"], cut, "{tokens:#}");
+    let reasons = format!("stop {}, length {cut}", 500 - cut);
+    assert!(outcome.stdout.contains(&reasons), "{}", outcome.stdout);
 }
 
 #[test]

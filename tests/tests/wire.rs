@@ -291,7 +291,7 @@ async fn a_flush_lets_go_of_its_samples_wherever_they_are() {
 #[tokio::test]
 async fn health_reflection_and_metrics_are_served() {
     use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
-    let metrics = e2e::scrape::free_address();
+    let metrics = e2e::ports::free_address();
     let node = SutNode::start("a", &["--metrics", &metrics]);
     let channel = connect(&node.address).await;
     let service = "netdiv.v1.SutNode".to_owned();

@@ -457,6 +457,31 @@ fn an_inferred_result_has_the_logs_of_the_run_that_it_is_inferred_from() {
 }
 
 #[test]
+fn an_end_by_number_is_judged_in_single_stream_by_the_time_that_was_taken() {
+    const RATE: &str = "result_qps_with_loadgen_overhead";
+    const RESULTS: &str = "closed/X/results/S/stable-diffusion-xl";
+    // 108 queries take 107 intervals.
+    for (rate, says_end, says_time) in
+        [(None, true, false), (Some("0.1"), false, false), (Some("10"), false, true)]
+    {
+        let tree = Tree::of("stable-diffusion-xl");
+        tree.rename(&format!("{RESULTS}/Offline"), &format!("{RESULTS}/SingleStream"));
+        tree.edit_logs(|log| {
+            let count = "\"result_query_count\", \"value\": ";
+            let name = rate.map_or(String::new(), |rate| {
+                format!(":::MLLOG {{\"key\": \"{RATE}\", \"value\": {rate}, \"metadata\": {{}}}}\n")
+            });
+            let log = log.replace("\"value\": \"Offline\"", "\"value\": \"SingleStream\"");
+            log.replace(&format!("{count}1,"), &format!("{count}108,")) + &name
+        });
+        let report = tree.check();
+        let broken = broken(&report, Rule::N32);
+        assert_eq!(says(&broken, "would end the run"), says_end, "{rate:?}: {broken:#?}");
+        assert_eq!(says(&broken, "the test took 10.7 s"), says_time, "{rate:?}: {broken:#?}");
+    }
+}
+
+#[test]
 fn empty_files_that_no_checker_reads_are_left_alone() {
     let tree = Tree::of("llama3.1-8b");
     for (name, is_found) in [

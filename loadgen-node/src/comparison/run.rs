@@ -88,8 +88,8 @@ fn workload(result: &RunResult) -> BTreeMap<String, String> {
         let total: u64 = all().map(|tokens| tokens.total).sum();
         let mean = total as f64 / samples.completed.max(1) as f64;
         workload.insert("tokens of an output".into(), format!("mean {mean:.2}, max {max}"));
-        if let Some(length) = all().map(|tokens| tokens.at_limit).sum::<Option<u64>>() {
-            workload.insert("outputs at the token limit".into(), length.to_string());
+        if let Some(length) = all().map(|tokens| tokens.finished_by_length).sum::<Option<u64>>() {
+            workload.insert("outputs with finish reason length".into(), length.to_string());
         }
     }
     workload

@@ -35,9 +35,10 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         let mean = total as f64 / answered as f64;
         facts.push(("tokens per sample", format!("mean {mean:.2}, max {max}")));
     }
-    let at_limit: Option<u64> = all().map(|(_, tokens)| tokens.at_limit).sum();
-    if let (Some(at_limit), 1..) = (at_limit, answered) {
-        facts.push(("at the token limit", format!("{at_limit} of {answered} outputs")));
+    let length: Option<u64> = all().map(|(_, tokens)| tokens.finished_by_length).sum();
+    if let (Some(length), 1..) = (length, answered) {
+        let stop = answered.saturating_sub(length);
+        facts.push(("finish reasons", format!("stop {stop}, length {length}")));
     }
     for (label, kind, bound) in [
         ("first token (TTFT)", "first_token", "server_ttft_latency"),

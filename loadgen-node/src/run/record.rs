@@ -49,8 +49,8 @@ pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) 
             compute: distribution(&report.stages.compute),
         },
         tokens: report.tokens.as_deref().map(|report| {
-            let at_limit = (d.max_output_tokens > 0).then_some(report.at_limit);
-            Tokens { at_limit, ..tokens(report, has_bounds) }
+            let finished_by_length = (d.max_output_tokens > 0).then_some(report.cut);
+            Tokens { finished_by_length, ..tokens(report, has_bounds) }
         }),
     }
 }
@@ -59,7 +59,7 @@ fn tokens(report: &TokenReport, has_bounds: bool) -> Tokens {
     Tokens {
         total: report.tokens,
         one_token_answers: report.one_token,
-        at_limit: None,
+        finished_by_length: None,
         within_bounds: has_bounds.then_some(report.within_bounds),
         per_answer: distribution(&report.lengths),
         first_ns: distribution(&report.first),

@@ -64,9 +64,8 @@ impl DecoderModel {
     pub(super) fn describe(&self) -> Model {
         Model {
             framework: RTEN.into(),
-            name: self.served.name.clone(),
             sha256: self.file.sha256.clone(),
-            ..Model::of_tokens("decoder", self.served.limits())
+            ..Model::of_language("decoder", &self.served)
         }
     }
 }

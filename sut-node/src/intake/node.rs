@@ -207,6 +207,7 @@ fn describe(
         tokens: model.tokens.is_some(),
         vocabulary: model.tokens.map_or(0, |tokens| tokens.vocabulary),
         max_input_tokens: longest_input(config, model),
+        end_tokens: model.end_tokens.clone(),
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
         max_connections: u32::try_from(config.network.max_connections).unwrap_or(u32::MAX),

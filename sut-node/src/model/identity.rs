@@ -12,6 +12,7 @@ use netdiv_words::Found;
 
 use crate::model::{
     payload::Payload,
+    served::ServedModel,
     token_limits::{TokenLimits, UnfitPrompt},
     workload::Workload,
 };
@@ -44,6 +45,8 @@ pub struct Model {
     pub encodings: Vec<Encoding>,
     /// What is known of its tokens, where its outputs are made of them.
     pub tokens: Option<TokenLimits>,
+    /// Ids that end an output, where its engine knows them.
+    pub(crate) end_tokens: Vec<u32>,
     /// Bytes of an answer, where the engine knows them before it has one; 0 elsewhere.
     pub(crate) answer_bytes: u64,
     /// What the engine found out when it was loaded.
@@ -65,6 +68,7 @@ impl Model {
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
+            end_tokens: Vec::new(),
             answer_bytes: 0,
             found: None,
             batch_sizes: None,
@@ -80,6 +84,16 @@ impl Model {
             input: InputLayout { tensors: vec![prompt] },
             tokens: Some(limits),
             ..Self::any_bytes(engine)
+        }
+    }
+
+    /// Of an engine that runs a language model.
+    pub(crate) fn of_language(engine: &str, served: &ServedModel) -> Self {
+        Self {
+            name: served.name.clone(),
+            sha256: served.sha256.clone(),
+            end_tokens: served.eos.clone(),
+            ..Self::of_tokens(engine, served.limits())
         }
     }
 

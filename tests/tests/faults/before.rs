@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, net::TcpListener, thread, time::Duration};
 
-use e2e::{Behaviour, fake_node::silent_port};
+use e2e::{Behaviour, fake_node::silent_port, ports::CLOSED};
 
 use super::{
     fault::{Expected, Fault, Node},
@@ -34,7 +34,7 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
     let ours = &papers.ours;
     let certified = ["--tls-certificate", ours.certificate, "--tls-key", ours.key];
     vec![
-        elsewhere("nobody listens at the port", unreachable, closed_port),
+        elsewhere("nobody listens at the port", unreachable, || CLOSED.to_owned()),
         elsewhere("something listens at the port and says nothing", silent, silent_port),
         elsewhere(
             "a web server listens at the port",
@@ -112,11 +112,6 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             .more_node_args(&certified)
             .args(&["--tls-ca", papers.theirs.authority]),
     ]
-}
-
-fn closed_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("bound").to_string()
 }
 
 fn web_server() -> String {

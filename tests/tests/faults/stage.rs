@@ -8,6 +8,7 @@ use std::{
 use e2e::{
     Direction, FakeEngine, FakeNode, Flood, LoadGen, Outcome, Relay, Running, SutNode,
     fake_engine::MODEL,
+    ports::free_address,
     process::{send_signal, transport},
     relay::Counts,
 };
@@ -271,7 +272,10 @@ impl Fault {
 
 impl Stage {
     fn real(&mut self, args: &[&str]) -> String {
-        self.node.insert(SutNode::start("struck", args)).address.clone()
+        // Its successor has the same address, so nobody else may take that in between.
+        let args = [&["--name", "struck"], args].concat();
+        let node = SutNode::try_start_at(&free_address(), &args).expect("a node");
+        self.node.insert(node).address.clone()
     }
 
     /// Sends a signal to the LoadGen node.

@@ -83,10 +83,10 @@ pub struct Tokens {
     pub total: u64,
     /// Answers of one token: there is no time for each further one.
     pub one_token_answers: u64,
-    /// Answers with as many tokens as the node's longest output, even if the last one is an end-of-text id. All others ended at such
-    /// an id. Absent where the node states no limit.
+    /// Answers that the node's limit of output tokens cut off (finish reason `length`): as many tokens as it allows, and the last
+    /// one is no end-of-text id. Absent where the node announces no limit.
     #[serde(default)]
-    pub at_limit: Option<u64>,
+    pub finished_by_length: Option<u64>,
     /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.
     pub within_bounds: Option<u64>,
     /// Tokens of an answer.

@@ -17,7 +17,7 @@ use crate::{
         remote::{servers::Servers, tasks::Tasks},
         workload::workload,
     },
-    model::{decoupled::DecoupledModel, identity::Model, manifest::Manifest, workload::Workload},
+    model::{identity::Model, manifest::Manifest, workload::Workload},
     settings::{
         config::Config,
         kserve::{KserveConfig, KserveModel},
@@ -35,7 +35,9 @@ pub(crate) fn load(
             let (model, workload) = of_tensors(manifest, config)?;
             (model, Wanted::Tensors(manifest.clone(), workload))
         }
-        KserveModel::Tokens(model) => (of_tokens(model), Wanted::Tokens(model.clone())),
+        KserveModel::Tokens(model) => {
+            (Model::of_language("kserve", &model.served), Wanted::Tokens(model.clone()))
+        }
     };
     let Probed { framework, response_cache, plan } = probe(settings, &wanted)?;
     check_rows(&plan)?;
@@ -74,16 +76,6 @@ fn of_tensors(
         ..Model::any_bytes("kserve")
     };
     Ok((model, workload))
-}
-
-fn of_tokens(model: &DecoupledModel) -> Model {
-    let served = &model.served;
-    let limits = served.limits();
-    Model {
-        name: served.name.clone(),
-        sha256: served.sha256.clone(),
-        ..Model::of_tokens("kserve", limits)
-    }
 }
 
 /// A sample of some workloads is several rows, which a model without a batch dimension does not take.

@@ -65,12 +65,10 @@ pub(in crate::engine) fn load_tokens(
         },
     )?;
     metrics::token_room(all.slots, all.cache_bytes);
-    let limits = served.limits();
     let model = Model {
         framework: format!("{} {}", plugin.name(), plugin.version()),
-        name: served.name.clone(),
         sha256,
-        ..Model::of_tokens(plugin.name(), limits)
+        ..Model::of_language(plugin.name(), served)
     };
     Ok((model, engines))
 }

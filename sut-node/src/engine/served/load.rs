@@ -37,16 +37,12 @@ pub(crate) fn load(
 }
 
 fn model(settings: &ServedConfig, probed: Probed) -> Model {
-    let served = &settings.model;
-    let limits = served.limits();
     Model {
         framework: probed.framework,
-        name: served.name.clone(),
-        sha256: served.sha256.clone(),
         found: Some(Found {
             prefix_caching: probed.prefix_caching,
             context_tokens: probed.context_tokens,
         }),
-        ..Model::of_tokens("openai", limits)
+        ..Model::of_language("openai", &settings.model)
     }
 }

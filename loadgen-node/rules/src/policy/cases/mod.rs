@@ -2,6 +2,7 @@
 
 mod machines;
 mod run;
+mod tokens;
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_contract::v1::{Accelerator, Interface, Machine, Route};
@@ -229,4 +230,15 @@ fn node(case: &mut Case) -> &mut Machine {
 
 fn loadgen(case: &mut Case) -> &mut Machine {
     &mut case.evidence.as_mut().unwrap().loadgen_node
+}
+
+/// The settings of a case with the seeds of that round.
+fn of_round(case: Case, name: &str) -> Case {
+    let seeds = Table::builtin().unwrap().round(name.parse().unwrap()).unwrap().seeds;
+    let release = if name == "v5.1" { "5.0.22" } else { "6.0.10" };
+    let mut case = Case { loadgen: built(release), ..case };
+    for (setting, seed, _) in seeds.unlike(|_| None) {
+        case.settings.insert(setting.into(), seed.to_string());
+    }
+    case
 }

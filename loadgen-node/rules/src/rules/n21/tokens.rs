@@ -49,7 +49,7 @@ fn miscounted(node: &Node, tokens: &Tokens) -> Vec<String> {
     }
     if tokens.within_bounds.is_some_and(|within| within > *answered)
         || tokens.one_token_answers > *answered
-        || tokens.at_limit.is_some_and(|at_limit| at_limit > *answered)
+        || tokens.finished_by_length.is_some_and(|cut| cut > *answered)
     {
         wrong.push(format!(
             "node {name} counts more answers by their tokens than the {answered} that it gave"

@@ -1,0 +1,34 @@
+//! Ports of the loopback interface.
+
+use std::{
+    net::{TcpListener, UdpSocket},
+    process,
+    sync::atomic::{AtomicU16, Ordering},
+};
+
+/// Ports below those that Linux gives to a socket that asks for any, so that nothing else takes one between the choice and its use.
+const FIRST: u16 = 10_000;
+const PORTS: u16 = 20_000;
+
+/// An address that nobody listens at: the system gives no such port, and no service of today has it.
+pub const CLOSED: &str = "127.0.0.1:1";
+
+/// An address that is free for TCP and UDP, another one with each call.
+///
+/// # Panics
+///
+/// Panics when no port is free.
+pub fn free_address() -> String {
+    static CALLS: AtomicU16 = AtomicU16::new(0);
+    // Test programs that run side by side begin at different places.
+    let begin = process::id().wrapping_mul(97);
+    for _ in 0..PORTS {
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let offset = begin.wrapping_add(call.into()) % u32::from(PORTS);
+        let address = format!("127.0.0.1:{}", u32::from(FIRST) + offset);
+        if TcpListener::bind(&address).is_ok() && UdpSocket::bind(&address).is_ok() {
+            return address;
+        }
+    }
+    panic!("no port from {FIRST} on is free");
+}
