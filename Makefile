@@ -134,12 +134,13 @@ rehearsal: needs-mlcommons $(if $(PROGRAMS),,build) $(TARGET)/data/made
 needs-mlcommons:
 	$(if $(MLCOMMONS),,$(error MLCOMMONS is not set: give MLCOMMONS=CLONE, a clone of mlcommons/inference))@:
 
-rehearsal-v5.0: $(if $(PYTHON),,$(TARGET)/models-venv/made)
+rehearsal-v5.0 rehearsal-language: export CHECKER_PYTHON = $(abspath $(TARGET))/checker/bin/python
+rehearsal-v5.0: $(TARGET)/checker/made $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) \
 		tests/rehearsal/rehearse.sh "$(REHEARSAL)" "$(MLCOMMONS)"
 
 rehearsal-language: $(TARGET)/checker/made
-	PYTHON=$(abspath $(TARGET))/checker/bin/python tests/rehearsal/language.sh "$(REHEARSAL)" "$(MLCOMMONS)" "$(ROUND)" "$(DIVISION)"
+	tests/rehearsal/language.sh "$(REHEARSAL)" "$(MLCOMMONS)" "$(ROUND)" "$(DIVISION)"
 
 # What the official checkers import.
 $(TARGET)/checker/made: tests/rehearsal/requirements.txt

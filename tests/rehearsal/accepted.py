@@ -19,7 +19,7 @@ LANGUAGE = {
 SUMMARY = r"^SUMMARY: submission has errors$"
 # What the checker says in their wake.
 CONSEQUENCES = (
-    SUMMARY, r"/performance/run_1 has issues$", r"^compliance dir \S+ has issues$", r"does not have all required scenarios, missing",
+    SUMMARY, r"/performance/run_1 has issues$", r"^compliance dir \S+ has issues$", r"does not have all required scenarios, (missing|one of \[Server, Interactive\] is required)",
     r"^NoResults ", r"^Some performance checks Checks failed for", r"is OK but accuracy has issues$",
 )
 

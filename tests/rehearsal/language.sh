@@ -7,23 +7,17 @@
 # and Interactive of Llama 2 70B make one tree. The official checkers of MLCOMMONS, a clone of mlcommons/inference with its tags, may find fault
 # with nothing but accuracy and duration; netdiv's `check` has to find an edit of a seed, a bound and a field. It needs root, iproute2 and both
 # programs, with the LoadGen of the round. What comes out is no MLPerf result. Settings from the environment:
-#   BIN       folder of the programs [default: target/release]
-#   MS        minimum duration of a performance run, in ms [default: 10000]
+#   BIN             folder of the programs [default: target/release]
+#   MS              minimum duration of a performance run, in ms [default: 10000]
+#   CHECKER_PYTHON  Python with the packages of the official checkers [default: python3]
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
 usage="language.sh OUT MLCOMMONS ROUND DIVISION"
 out=${1:?where to: $usage}
 MLCOMMONS=$(realpath "${2:?which clone: $usage}")
 ROUND=${3:?which round: $usage}
 DIVISION=${4:?which division: $usage}
-BIN=$(realpath "${BIN:-$root/target/release}")
-MS=${MS:-10000}
-export BIN
-unset RUST_LOG
-mkdir -p "$out"
-out=$(realpath "$out")
 . "$here/two_nodes.sh"
 
 nodes=10.232.0.2,10.232.1.2
@@ -68,4 +62,4 @@ done
 
 echo "== the tree"
 "$BIN/loadgen-node" submission --rehearsal --settings submission.toml --output tree
-"$here/judge.sh" "$out" "$MLCOMMONS" "$ROUND" "$DIVISION"
+"$here/judge.sh" tree "$out" "$MLCOMMONS" "$ROUND" "$DIVISION" --language

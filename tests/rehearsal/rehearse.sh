@@ -4,37 +4,32 @@
 #   tests/rehearsal/rehearse.sh OUT MLCOMMONS
 #
 # Three network namespaces stand for three hosts, and pairs of virtual interfaces for cables. The weights are random, the
-# pictures are made, the engine is torch on the processor. deploy/submit.sh makes the runs and the tree; then the official checker
-# of MLCOMMONS, a checkout of mlcommons/inference of tag v5.0.1, may find fault with nothing but accuracy, duration and latency
-# bound. An OUT that was begun is gone on with. It needs root, iproute2 and both programs. What comes out is no MLPerf result. Settings from the environment:
-#   PYTHON    Python 3.11 or newer with torch, torchvision and Pillow (deploy/models/requirements.txt)
-#   BIN       folder of the programs [default: target/release]
-#   MS        least duration of a performance run, in ms [default: 10000]
-#   RATE      pictures that both nodes classify in a second [default: measured]
-#   SAMPLES   pictures, at least 1024 [default: 1024]
-#   DIVISION  network or closed [default: network]
-#   BUILD=1   at the end, build the sources in the tree too, as their README says
+# pictures are made, the engine is torch on the processor. deploy/submit.sh makes the runs and the tree; then the official checkers
+# of tag v5.0.1 and of the newest commit may find fault with nothing but accuracy, duration and latency bound, and netdiv's `check` has
+# to find edits. MLCOMMONS is a clone of mlcommons/inference with v5.0.1 checked out. An OUT that was begun is continued. It needs root,
+# iproute2 and both programs. What comes out is no MLPerf result. Settings from the environment:
+#   PYTHON          Python 3.11 or newer with torch, torchvision and Pillow (deploy/models/requirements.txt)
+#   CHECKER_PYTHON  Python with the packages of the official checkers [default: python3]
+#   BIN             folder of the programs [default: target/release]
+#   MS              minimum duration of a performance run, in ms [default: 10000]
+#   RATE            pictures that both nodes classify in a second [default: measured]
+#   SAMPLES         pictures, at least 1024 [default: 1024]
+#   DIVISION        network or closed [default: network]
+#   BUILD=1         at the end, build the sources in the tree too, as their README says
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-usage="rehearse.sh OUT MLCOMMONS, a checkout of mlcommons/inference, tag v5.0.1"
+usage="rehearse.sh OUT MLCOMMONS, a clone of mlcommons/inference with tag v5.0.1 checked out"
 out=${1:?where to: $usage}
 MLCOMMONS=$(realpath "${2:?which checkout: $usage}")
 checker=$MLCOMMONS/tools/submission/submission_checker.py
-[ -e "$checker" ] || { echo "there is no $checker: give a checkout of mlcommons/inference, tag v5.0.1" >&2; exit 2; }
-BIN=$(realpath "${BIN:-$root/target/release}")
-PYTHON=$(realpath -s "${PYTHON:-$root/target/models-venv/bin/python}")
-MS=${MS:-10000}
+[ -e "$checker" ] || { echo "$checker is missing: run git checkout v5.0.1 in $MLCOMMONS" >&2; exit 2; }
 SAMPLES=${SAMPLES:-1024}
 DIVISION=${DIVISION:-network}
-export BIN PYTHON
-unset RUST_LOG
-mkdir -p "$out"
-out=$(realpath "$out")
-files=$out/resnet50
-
 . "$here/two_nodes.sh"
+PYTHON=$(realpath -s "${PYTHON:-$root/target/models-venv/bin/python}")
+export PYTHON
+files=$out/resnet50
 
 # What is run, and the files of a submitter.
 prepare() {
@@ -88,5 +83,4 @@ if [ "${BUILD:-}" = 1 ]; then
     for program in loadgen-node sut-node; do "$out/sources/target/release/$program" --version; done
 fi
 
-echo "== what the official checker finds"
-"$PYTHON" "$here/accepted.py" checker.txt
+"$here/judge.sh" tree "$out" "$MLCOMMONS" v5.0 "$DIVISION"

@@ -1,8 +1,16 @@
 # shellcheck shell=bash
-# A LoadGen node and two SUT nodes as hosts on one machine. To be sourced by bash; `out` is the folder of the rehearsal, BIN has the
-# programs, and nodes start in a folder with certificates/.
+# A LoadGen node and two SUT nodes as hosts on one machine. To be sourced by bash; `here` is this folder, `out` that of the rehearsal,
+# and nodes start in a folder with certificates/.
 . "$here/../testbed/hosts.sh"
 need ip python3
+
+root=$(cd "$here/../.." && pwd)
+BIN=$(realpath "${BIN:-$root/target/release}")
+MS=${MS:-10000}
+export BIN
+unset RUST_LOG
+mkdir -p "$out"
+out=$(realpath "$out")
 
 # Other rehearsals may be under way.
 lg=netdiv-lg-$$ a=netdiv-a-$$ b=netdiv-b-$$
