@@ -135,8 +135,8 @@ needs-mlcommons:
 	$(if $(MLCOMMONS),,$(error MLCOMMONS is not set: give MLCOMMONS=CLONE, a clone of mlcommons/inference))@:
 
 rehearsal-v5.0 rehearsal-language: export CHECKER_PYTHON = $(abspath $(TARGET))/checker/bin/python
-rehearsal-v5.0: $(TARGET)/checker/made $(if $(PYTHON),,$(TARGET)/models-venv/made)
-	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) \
+rehearsal-v5.0: libtorch $(TARGET)/checker/made $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) LIBTORCH=$(or $(LIBTORCH),$(abspath target/libtorch)) \
 		tests/rehearsal/rehearse.sh "$(REHEARSAL)" "$(MLCOMMONS)"
 
 rehearsal-language: $(TARGET)/checker/made
