@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Has the tree of a rehearsal judged: by the official checkers that know its round, and by netdiv's `check`, which has to find edits.
 #
-#   tests/rehearsal/judge.sh TREE OUT MLCOMMONS ROUND DIVISION [--language]
+#   tests/rehearsal/judge.sh TREE OUT MLCOMMONS ROUND DIVISION KIND
 #
 # MLCOMMONS is a clone of mlcommons/inference: the checkers are those of tags v5.0.1 and v5.1.1, and of its newest commit. OUT gets them and
-# what they print. CHECKER_PYTHON has their packages (requirements.txt); BIN has the programs.
+# what they print. KIND is pictures or language. CHECKER_PYTHON has their packages (requirements.txt); BIN has the programs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-tree=$(realpath "$1") out=$(realpath "$2") mlcommons=$(realpath "$3") round=$4 division=$5 kind=${6:-}
+tree=$(realpath "$1") out=$(realpath "$2") mlcommons=$(realpath "$3") round=$4 division=$5 kind=$6
 python=${CHECKER_PYTHON:-python3}
 # A checkout of a tag is in use for ResNet50.
 newest=HEAD
@@ -27,7 +27,8 @@ for tag in "${tags[@]}"; do
     if [ -e submission_checker.py ]; then command=(submission_checker.py); else command=(-m submission_checker.main); fi
     "$python" "${command[@]}" --input "$tree" --version "$round" --submitter Rehearsal \
         >"$checker.txt" 2>&1 || true
-    "$python" "$here/accepted.py" ${kind:+"$kind"} "$checker.txt"
+    if [ "$kind-$tag" = "pictures-$newest" ]; then kind=pictures-newest; fi
+    "$python" "$here/accepted.py" "$kind" "$checker.txt"
 done
 echo "== edits"
 "$python" "$here/edits.py" "$BIN/loadgen-node" "$tree" "$division"

@@ -62,4 +62,4 @@ done
 
 echo "== the tree"
 "$BIN/loadgen-node" submission --rehearsal --settings submission.toml --output tree
-"$here/judge.sh" tree "$out" "$MLCOMMONS" "$ROUND" "$DIVISION" --language
+"$here/judge.sh" tree "$out" "$MLCOMMONS" "$ROUND" "$DIVISION" language

@@ -83,4 +83,4 @@ if [ "${BUILD:-}" = 1 ]; then
     for program in loadgen-node sut-node; do "$out/sources/target/release/$program" --version; done
 fi
 
-"$here/judge.sh" tree "$out" "$MLCOMMONS" v5.0 "$DIVISION"
+"$here/judge.sh" tree "$out" "$MLCOMMONS" v5.0 "$DIVISION" pictures
