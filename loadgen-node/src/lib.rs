@@ -1,8 +1,9 @@
 //! The LoadGen node: official LoadGen, Query Sample Library, Query Dispatch Library, and what comes out.
 //!
 //! - `settings/`: the keys of command line and settings file, and the run that they resolve to, once
-//! - `run/`: a run, from its settings to `result.json`. `library.rs` is the QSL, `sut.rs` joins LoadGen and the QDL,
-//!   `conclude.rs` reads what LoadGen wrote and says what it means
+//! - `qsl/`: the Query Sample Library, and the files that describe its samples
+//! - `run/`: a run, from its settings to `result.json`: `setup/` before a node is asked, `system.rs` with `sut.rs` while LoadGen runs, which
+//!   joins it and the QDL, `progress/` and `guard/` beside it, `outcome/` from the logs to a verdict
 //! - `fabric/`: what the network can carry
 //! - `doctor/`: what keeps this machine, or the way to a node, from measuring well
 //! - `probe/`: one sample to every node, and its answer
@@ -26,11 +27,13 @@ mod fabric;
 mod output;
 mod own_loadgen;
 mod probe;
+mod qsl;
 mod recording;
 mod report;
 mod run;
 mod settings;
 mod sources;
+mod units;
 
 use std::{env, process::ExitCode};
 
@@ -38,8 +41,9 @@ use commands::Cli;
 pub use commands::exit_code;
 pub use error::RunError;
 pub use netdiv_rules::{official_log, record};
+pub use qsl::library::Library;
 pub use run::{
-    Counted, InProcess, Library, LoadGenTest, Reading, Start, System, cpu_seconds, failure_text,
+    Counted, InProcess, LoadGenTest, Reading, Start, System, cpu_seconds, failure_text,
     node_record, process,
 };
 pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};

@@ -9,6 +9,7 @@ use std::{
 
 pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
 
+use loadgen_sys::Abort;
 use tracing::error;
 
 use crate::{RunError, claim::Claim};
@@ -16,11 +17,19 @@ use crate::{RunError, claim::Claim};
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
 
+/// Name of the file with a measurement of a network.
+pub(crate) const FABRIC: &str = "fabric.json";
+
 /// Name of LoadGen's detail log of a failed run that cannot say so itself: no reader takes it for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 
 /// How LoadGen's log begins to say why a run failed.
 pub(crate) const FAILED: &str = "netdiv: the run failed: ";
+
+/// Ends LoadGen's test for this reason.
+pub(crate) fn failed(why: String) -> Abort {
+    Abort(format!("{FAILED}{why}"))
+}
 
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {

@@ -4,7 +4,7 @@ use clap::builder::{Resettable, Str};
 use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_rules::book::{BuiltLoadGen, Round, RoundName, Sources, Table};
 
-use crate::{RunError, settings::usage};
+use crate::RunError;
 
 /// Returns LoadGen's own description.
 pub(crate) fn built() -> BuiltLoadGen {
@@ -31,11 +31,11 @@ pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError
         return Ok(());
     }
     let own = own.map_or_else(|| "no known round".into(), |own| format!("round {}", own.name));
-    usage(format!(
+    Err(RunError::Usage(format!(
         "--round {name}: LoadGen {} in this program has the seeds of {own}; {}",
         loadgen_sys::version(),
         table.build_for(wanted)
-    ))
+    )))
 }
 
 /// Returns the text that `--version` prints: the program's version, its LoadGen, and the round that it can run; nothing without that

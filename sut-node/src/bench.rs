@@ -13,7 +13,7 @@ use netdiv_contract::{
 use netdiv_dataset::DatasetError;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{error::NodeError, in_process::InProcess, settings::config::Config};
+use crate::{in_process::InProcess, process::error::NodeError, settings::config::Config};
 
 /// What to feed.
 #[derive(Debug, Clone, clap::Args)]

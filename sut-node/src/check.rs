@@ -2,13 +2,16 @@
 
 use netdiv_evidence::System;
 
-use crate::{engine::load, error::NodeError, settings::config::Config};
+use crate::{
+    engine::load, intake::evidence::EvidenceError, process::error::NodeError,
+    settings::config::Config,
+};
 
 /// Refuses files and statements that no start would take, as far as that shows without loading the model. Nothing is written.
 pub fn check(config: &Config) -> Result<(), NodeError> {
     load::check(config)?;
     if let Some(statement) = &config.evidence {
-        statement.supply(&mut System::default().machine())?;
+        statement.supply(&mut System::default().machine()).map_err(EvidenceError::from)?;
     }
     Ok(())
 }

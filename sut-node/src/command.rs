@@ -23,8 +23,8 @@ use crate::{
     bench::BenchArgs,
     check::check,
     engine::devices,
-    error::NodeError,
-    node::{
+    process::{
+        error::NodeError,
         health::{HealthError, health},
         server::run,
         sockets::Sockets,

@@ -6,12 +6,11 @@ use bytes::Bytes;
 use netdiv_contract::v1::{InferResponse, Tokens};
 
 use crate::{
-    background::Background,
     engine::pool::EnginePool,
-    error::NodeError,
-    intake::{admission::Admission, replies::ReplyTo},
+    ground::background::Background,
     model::identity::Model,
-    sample::Sample,
+    process::error::NodeError,
+    sample::{admission::Admission, queued::Sample, replies::ReplyTo},
     settings::config::Config,
 };
 

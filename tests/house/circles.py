@@ -1,8 +1,9 @@
-"""Finds circles of files: files of one crate that use each other's names.
+"""Finds circles of files and of rooms: files of one crate that use each other's names, and folders whose files do.
 
 A file uses another when it names something that the other declares: in `use`, or in a path. Names are followed through
 re-exports to the file that declares them, so a parent that only declares and re-exports its modules is never part of a
-circle. Test code is left out. Prints each circle with the names that make it; fails if there is one.
+circle. A room is a folder, or a file beside folders: of two files those count that lie in the folder that both have in
+common. Test code is left out. Prints each circle with the names that make it; fails if there is one.
 
     python3 tests/house/circles.py [FOLDER OF A CRATE]...       without folders: all members of the workspace
 """
@@ -212,15 +213,30 @@ def circles(edges):
     return sorted((sorted(group) for group in groups), key=lambda group: (-len(group), group))
 
 
+def rooms(edges, src):
+    """Which room uses which, as `uses` says it of files. A module's own file and its folder are one."""
+    found = {}
+    for (a, b), names in edges.items():
+        (a, b), at = [path.relative_to(src).with_suffix("").parts for path in (a, b)], 0
+        while a[at : at + 1] == b[at : at + 1] != ():
+            at += 1
+        a, b = a[: at + 1], b[: at + 1]
+        if len(a) == len(b) == at + 1 and not {a[-1], b[-1]} & {"mod", "lib", "main"}:
+            found.setdefault((src.joinpath(*a), src.joinpath(*b)), set()).update(names)
+    return found
+
+
 def report(crate):
     """The circles of a crate's library and programs, as lines."""
     src = crate / "src"
     roots = [src / "lib.rs", src / "main.rs", *sorted(src.glob("bin/*.rs")), *sorted(src.glob("bin/*/main.rs"))]
     lines = []
     for root in (r for r in roots if r.exists()):
-        edges = uses(root)
+        files = uses(root)
+        # A circle of files is one of rooms, too.
+        kind, edges = ("files", files) if circles(files) else ("rooms", rooms(files, root.parent))
         for group in circles(edges):
-            lines.append(f"{crate}: {len(group)} files use each other's names")
+            lines.append(f"{crate}: {len(group)} {kind} use each other's names")
             for (a, b), names in sorted(edges.items()):
                 if a in group and b in group:
                     lines.append(f"  {a.relative_to(crate)} -> {b.relative_to(crate)}: {', '.join(sorted(names))}")
@@ -234,5 +250,5 @@ def members():
 
 if __name__ == "__main__":
     lines = [line for crate in [Path(a) for a in sys.argv[1:]] or members() for line in report(crate)]
-    print("\n".join(lines) or "No circle of files.")
+    print("\n".join(lines) or "No circle of files or rooms.")
     sys.exit(bool(lines))

@@ -42,6 +42,18 @@ class Circles(unittest.TestCase):
         found = self.found(lib="mod a; mod b; mod c;", a="use crate::b::B; fn A() {}", b="use crate::c::C; fn B() {}", c="use crate::a::A; fn C() {}")
         self.assertEqual(len(found), 3)
 
+    def test_rooms(self):
+        lib = "mod a; mod b; mod c;"
+        files = {"a_mod": "mod x; mod y;", "a_x": "use crate::b::x::B; pub struct A(B);", "a_y": "pub struct C;", "b_mod": "mod x;"}
+        found = self.found(lib=lib, **files, b_x="use crate::a::y::C; pub struct B(C);")
+        self.assertEqual(found, ["src/a -> src/b: B", "src/b -> src/a: C"])
+        # By way of a file beside them.
+        found = self.found(lib=lib, **files, b_x="use crate::c::D; pub struct B(D);", c="use crate::a::y::C; pub struct D(C);")
+        self.assertEqual(found, ["src/a -> src/b: B", "src/b -> src/c: D", "src/c -> src/a: C"])
+        # Within a room, and in one direction only.
+        within = {"a_mod": "mod x; mod y;", "a_x": "use super::y::C; pub struct A(C);", "a_y": "pub struct C;", "b_mod": "mod x;"}
+        self.assertEqual(self.found(lib=lib, **within, b_x="use crate::a::{x::A, y::C}; pub struct B(A, C);"), [])
+
     def test_what_is_no_circle(self):
         b = "use crate::a::A; pub struct B(A);"
         for a in [

@@ -29,12 +29,14 @@ pub mod tree;
 pub mod user_conf;
 
 mod derived;
+mod drafting;
 mod facts;
 mod finding;
 #[cfg(test)]
 #[path = "../tests/fixture/mod.rs"]
 pub(crate) mod fixture;
 mod grouped;
+mod input;
 mod judge;
 mod placeholder;
 mod rules;
@@ -56,8 +58,9 @@ extern crate self as netdiv_rules;
 pub mod testing {
     pub use crate::{
         derived::readme,
-        facts::{files::sha256_of, measurements::recorded},
+        facts::measurements::recorded,
         grouped::lines,
+        input::files::sha256_of,
         sources_digest::{Source, sources_sha256},
     };
 }

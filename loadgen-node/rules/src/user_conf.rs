@@ -8,7 +8,7 @@ use std::{
 
 use netdiv_words::{TODO, did_you_mean, is_todo};
 
-use crate::facts::files;
+use crate::input::files;
 
 /// The keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
 const KEYS: [&str; 24] = [

@@ -13,7 +13,7 @@ use crate::{
     output::{self, say},
     record::{RunResult, Verdict},
     recording::read_unchanged,
-    run::accuracy::{self, OfficialScript},
+    run::outcome::accuracy::{self, OfficialScript},
     settings::{TableArgs, usage},
 };
 

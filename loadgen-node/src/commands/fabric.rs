@@ -21,10 +21,11 @@ use crate::{
         defaults::{Defaults, ONE_SIZE, OPEN_LOOP_SIZES, QUICK, ROUNDS, THOROUGH},
         figures::{Direction, Shape},
         plan::{Kind, Plan},
-        report::{FILE, Report},
+        report::Report,
         watch::Times,
     },
-    output, report,
+    output::{self, FABRIC},
+    report,
     run::Interruptions,
     settings::{Names, bytes, set_time, usage},
 };
@@ -335,12 +336,12 @@ impl FabricCommand {
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
         let text = serde_json::to_string_pretty(&figures)
-            .map_err(|error| failed(FILE, error.to_string()))?;
-        output::write(&folder.join(FILE), format!("{text}\n").as_bytes())?;
+            .map_err(|error| failed(FABRIC, error.to_string()))?;
+        output::write(&folder.join(FABRIC), format!("{text}\n").as_bytes())?;
         if let Some(path) = &statement {
             output::write(path, report::statement::markdown(&figures).as_bytes())?;
         }
-        let mut files = FILE.to_owned();
+        let mut files = FABRIC.to_owned();
         if !figures.bandwidth.is_empty() {
             let svg = report::fabric_plot::svg(&figures)
                 .map_err(|error| failed("fabric.svg", error.to_string()))?;

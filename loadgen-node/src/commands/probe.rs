@@ -13,8 +13,9 @@ use crate::{
     error::EXIT_FAILED,
     output::{self, say},
     probe::{self, Findings},
+    qsl::labels,
     report,
-    run::{Interruptions, labels},
+    run::Interruptions,
     settings::{Names, usage},
 };
 

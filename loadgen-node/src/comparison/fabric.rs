@@ -8,17 +8,15 @@ use super::{
 };
 use crate::{
     RunError,
-    fabric::{
-        figures::Bandwidth,
-        report::{FILE, Report},
-    },
+    fabric::{figures::Bandwidth, report::Report},
+    output,
     recording::histograms::Histograms,
-    report::units::size,
+    units::size,
 };
 
 /// The measurement of a folder.
 pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
-    let path = folder.join(FILE);
+    let path = folder.join(output::FABRIC);
     let wrong = |why: &dyn std::fmt::Display| {
         RunError::Usage(format!(
             "{}: {why}; give the folder of a measurement by this version of `loadgen-node fabric`",

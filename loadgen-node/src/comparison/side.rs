@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde::Serialize;
 
 use super::{endpoints, fabric, run, subject::Subject};
-use crate::{RunError, fabric::report::FILE, output, recording::run::RecordedRun};
+use crate::{RunError, output, recording::run::RecordedRun};
 
 /// A subject, or several of the same settings.
 #[derive(Debug, Serialize)]
@@ -76,7 +76,7 @@ fn refuse(one: &Subject, other: Option<&Subject>) -> Result<(), RunError> {
 fn read(folder: &Path) -> Result<Option<Subject>, RunError> {
     if folder.join(output::RESULT).exists() {
         Ok(Some(run::subject(RecordedRun::read(folder)?)))
-    } else if folder.join(FILE).exists() {
+    } else if folder.join(output::FABRIC).exists() {
         fabric::read(folder).map(Some)
     } else if let Some(summary) = endpoints::find(folder) {
         endpoints::read(folder, &summary).map(Some)

@@ -9,7 +9,7 @@ use std::{
 use netdiv_resources::files;
 use tracing::info;
 
-use crate::{RunError, output, run::accuracy::OfficialScript, settings::usage};
+use crate::{RunError, output, run::outcome::accuracy::OfficialScript, settings::usage};
 
 /// Where Python is.
 #[derive(Debug)]

@@ -13,7 +13,9 @@ use netdiv_rules::{
 use tracing::info;
 
 use super::{end_with_us, environment::Environment, missing, trial};
-use crate::{RunError, claim::Claim, output, run::accuracy::OfficialScript, settings::usage};
+use crate::{
+    RunError, claim::Claim, output, run::outcome::accuracy::OfficialScript, settings::usage,
+};
 
 /// What the script found.
 pub(crate) struct Evaluation {

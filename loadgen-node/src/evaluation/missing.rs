@@ -6,7 +6,7 @@ use netdiv_rules::book::Benchmark;
 
 use crate::{
     RunError,
-    run::accuracy::{OfficialScript, Value, label_map},
+    run::outcome::accuracy::{OfficialScript, Value, label_map},
     settings::usage,
 };
 

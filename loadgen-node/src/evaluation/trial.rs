@@ -5,7 +5,7 @@ use std::{fmt::Display, path::Path};
 use super::{end_with_us, environment::Environment};
 use crate::{
     RunError,
-    run::accuracy::{OfficialScript, Trial},
+    run::outcome::accuracy::{OfficialScript, Trial},
     settings::usage,
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip};
-use crate::report::units::{count, rate, size};
+use crate::units::{count, rate, size};
 
 /// Says how long all of it takes.
 pub(super) fn begin(about: Duration, is_quick: bool) {

@@ -12,9 +12,6 @@ use super::{
     matrix::figures::Matrix,
 };
 
-/// The file of a report, in the folder of its call.
-pub(crate) const FILE: &str = "fabric.json";
-
 /// All figures of one call.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Report {

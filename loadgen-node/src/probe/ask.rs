@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tracing::info;
 
 use super::{Answered, Findings, Probed};
-use crate::{RunConfig, RunError, run::Library};
+use crate::{RunConfig, RunError, qsl::library::Library};
 
 /// The sample that is sent.
 const SAMPLE: usize = 0;

@@ -9,7 +9,11 @@ use super::{
     histograms::Histograms,
     series::{self, Row},
 };
-use crate::{RunError, fabric::report::FILE, output, record::RunResult};
+use crate::{
+    RunError,
+    output::{self, FABRIC},
+    record::RunResult,
+};
 
 /// A run that has ended.
 #[derive(Debug)]
@@ -31,9 +35,9 @@ impl RecordedRun {
                 path.display()
             ))
         };
-        if !path.exists() && folder.join(FILE).exists() {
+        if !path.exists() && folder.join(FABRIC).exists() {
             return Err(RunError::Usage(format!(
-                "{} holds a measurement of a network (`loadgen-node fabric`), not a run: open the picture beside its {FILE}, \
+                "{} holds a measurement of a network (`loadgen-node fabric`), not a run: open the picture beside its {FABRIC}, \
                  fabric.svg or matrix.svg, or compare it with another one by `loadgen-node compare`",
                 folder.display()
             )));

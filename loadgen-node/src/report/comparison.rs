@@ -1,7 +1,10 @@
 //! The tables of `loadgen-node compare`.
 
-use super::{table, units::count};
-use crate::comparison::{Change, Comparison, Difference, Figure, Judgement, Spread};
+use super::table;
+use crate::{
+    comparison::{Change, Comparison, Difference, Figure, Judgement, Spread},
+    units::count,
+};
 
 /// What was found, for the terminal.
 pub(crate) fn render(comparison: &Comparison) -> String {

@@ -4,12 +4,14 @@ use super::{
     fabric_matrix,
     fabric_rounds::{basis, range, rounds},
     table,
-    units::{gigabits, gigabytes, rate, size},
 };
-use crate::fabric::{
-    choice::Tried,
-    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
-    report::Report,
+use crate::{
+    fabric::{
+        choice::Tried,
+        figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
+        report::Report,
+    },
+    units::{gigabits, gigabytes, rate, size},
 };
 
 /// The figures for the terminal.

@@ -14,16 +14,18 @@ use plotters::{
 use super::{
     fabric_rounds::{basis, range},
     table,
-    units::{gigabytes, rate, size},
 };
-use crate::fabric::{
-    figures::Bandwidth,
-    matrix::{
-        figures::{Host, Matrix, Pair, SlowPart},
-        slow::usual,
+use crate::{
+    fabric::{
+        figures::Bandwidth,
+        matrix::{
+            figures::{Host, Matrix, Pair, SlowPart},
+            slow::usual,
+        },
+        report::Report,
+        usual::SLOW,
     },
-    report::Report,
-    usual::SLOW,
+    units::{gigabytes, rate, size},
 };
 
 /// More hosts than that do not fit beside each other on a terminal; in the picture, their figures do not fit into squares.

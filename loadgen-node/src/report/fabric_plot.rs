@@ -10,8 +10,10 @@ use plotters::{
     style::{Color as _, RGBColor, WHITE},
 };
 
-use super::units::size;
-use crate::fabric::{figures::Direction, report::Report};
+use crate::{
+    fabric::{figures::Direction, report::Report},
+    units::size,
+};
 
 const PIXELS: (u32, u32) = (800, 480);
 

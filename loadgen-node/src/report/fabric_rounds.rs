@@ -1,7 +1,9 @@
 //! The rounds behind a network's figures: one round does not show the noise.
 
-use super::units::{count, gigabytes};
-use crate::fabric::{figures::Bandwidth, report::Report};
+use crate::{
+    fabric::{figures::Bandwidth, report::Report},
+    units::{count, gigabytes},
+};
 
 /// Describes the rounds behind all figures.
 pub(super) fn rounds(report: &Report) -> String {

@@ -14,4 +14,3 @@ pub(crate) mod statement;
 mod table;
 pub(crate) mod tax;
 mod tokens;
-pub(crate) mod units;

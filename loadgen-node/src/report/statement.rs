@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use netdiv_words::TODO;
 
-use super::units::{gigabits, size};
-use crate::fabric::{
-    figures::{Bandwidth, Direction, Link, Route},
-    report::Report,
+use crate::{
+    fabric::{
+        figures::{Bandwidth, Direction, Link, Route},
+        report::Report,
+    },
+    units::{gigabits, size},
 };
 
 /// The statement, in Markdown.

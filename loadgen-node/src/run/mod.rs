@@ -1,53 +1,32 @@
 //! A run, from its settings to its result.
 
-pub(crate) mod accuracy;
-mod conclude;
-mod counted;
-mod eligibility;
-mod expected;
-mod fitness;
-mod footprint;
-mod free_space;
-mod judgement;
-pub(crate) mod labels;
-mod library;
-mod loadgen_bounds;
-mod loadgen_test;
-mod machines;
-mod metrics;
+mod guard;
+pub(crate) mod outcome;
 mod over_network;
-mod peak_search;
-mod preparation;
-mod process;
 mod progress;
-mod prompts;
-mod record;
-mod recorder;
-mod signals;
+mod setup;
 mod sut;
 mod system;
-mod test_settings;
-mod watchdog;
-mod witness;
 
 use tracing::warn;
 
+pub(crate) use self::guard::{fitness::UNEVEN, free_space::has_room, signals::Interruptions};
 pub use self::{
-    counted::Counted,
-    library::Library,
-    loadgen_test::LoadGenTest,
-    metrics::Reading,
-    process::{cpu_seconds, process},
-    record::node as node_record,
+    guard::process::{cpu_seconds, process},
+    outcome::{counted::Counted, record::node as node_record},
+    progress::metrics::Reading,
+    setup::loadgen_test::LoadGenTest,
     sut::reason as failure_text,
     system::{InProcess, Start, System},
 };
-pub(crate) use self::{fitness::UNEVEN, free_space::has_room, signals::Interruptions};
 use self::{
-    machines::Traffic,
-    metrics::Endpoint,
     over_network::Network,
-    test_settings::{check_user_conf, long_accuracy_run},
+    progress::metrics::Endpoint,
+    setup::{
+        eligibility,
+        machines::{self, Traffic},
+        test_settings::{check_user_conf, long_accuracy_run},
+    },
 };
 use crate::{RunConfig, RunError, record::Verdict, settings::Target};
 
@@ -75,8 +54,7 @@ pub(crate) fn run(
         warn!("{text}");
     }
     let _claim = interruptions.prepare(output)?;
-    free_space::has_room(output, *min_free_bytes)
-        .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
+    has_room(output, *min_free_bytes).map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     let endpoint = metrics.map(Endpoint::bind).transpose()?;
     match (target, in_process) {
         (Target::Nodes(settings), _) => {

@@ -6,18 +6,16 @@ use loadgen_sys::StartTestError;
 use netdiv_qdl::{Failure, Progress, Qdl, SampleSource, Settings};
 use tracing::info;
 
-use super::{
-    counted::Counted,
-    loadgen_test::LoadGenTest,
-    machines::Traffic,
-    metrics::Reading,
-    record,
-    sut::{self, NetworkSut, OfficialLoadGen},
-    system::System,
-};
 use crate::{
     RunError,
     record::{Carrier, Digests, Evidence},
+    run::{
+        outcome::{counted::Counted, record},
+        progress::metrics::Reading,
+        setup::{loadgen_test::LoadGenTest, machines::Traffic},
+        sut::{self, NetworkSut, OfficialLoadGen},
+        system::System,
+    },
 };
 
 /// Nodes over the network.

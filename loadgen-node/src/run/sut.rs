@@ -12,8 +12,7 @@ use bytes::Bytes;
 use loadgen_sys::{Abort, ResponseId, Sample, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
 
-use super::witness::Witness;
-use crate::output::FAILED;
+use crate::{output::FAILED, qsl::witness::Witness};
 
 /// LoadGen, as the QDL needs it; a witness is told what it gets.
 pub(crate) struct OfficialLoadGen {
@@ -88,9 +87,4 @@ fn abort(failure: Failure) -> Abort {
 /// Returns the text of a failed run in LoadGen's log.
 pub fn reason(failure: &impl Display) -> String {
     format!("{FAILED}{failure}")
-}
-
-/// Ends LoadGen's test for this reason.
-pub(crate) fn failed(why: String) -> Abort {
-    Abort(format!("{FAILED}{why}"))
 }

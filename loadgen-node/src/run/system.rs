@@ -9,20 +9,19 @@ use loadgen_sys::StartTestError;
 use netdiv_qdl::{Failure, Progress};
 use netdiv_rules::Finding;
 
-use super::{
-    conclude,
-    counted::Counted,
-    fitness::Fitness,
-    loadgen_test::LoadGenTest,
-    metrics::{Endpoint, Reading, RunFacts},
-    progress,
-    recorder::{self, Latest},
-    signals::Interruptions,
-    watchdog,
-};
 use crate::{
     RunError,
     record::{Digests, Verdict},
+    run::{
+        guard::{fitness::Fitness, signals::Interruptions, watchdog},
+        outcome::{conclude, counted::Counted},
+        progress::{
+            self,
+            metrics::{Endpoint, Reading, RunFacts},
+            recorder::{self, Latest},
+        },
+        setup::loadgen_test::LoadGenTest,
+    },
 };
 
 /// A system under test: nodes over the network, or the engines of a tool in its own process.

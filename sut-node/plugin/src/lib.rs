@@ -16,11 +16,13 @@ mod instance;
 mod library;
 mod memory;
 mod model;
+mod precision;
 mod strings;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod token_table;
 mod tokens;
 
 pub use ending::{end_without_destructors, is_device_lost};
@@ -29,7 +31,8 @@ pub use guard::guarded;
 pub use instance::{Batch, Begun, Instance, Waiter};
 pub use library::{DeviceInfo, Plugin, preload};
 pub use memory::Tensor;
-pub use model::{Model, Precision, Settings};
+pub use model::{Model, Settings};
+pub use precision::Precision;
 pub use text::write as write_text;
 pub use tokens::{
     instance::{TokenEvent, TokenInstance, TokenRoom},

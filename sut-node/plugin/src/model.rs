@@ -13,37 +13,10 @@ use crate::{
     error::PluginError,
     handle::{ModelHandle, Specs},
     instance::Instance,
+    precision::Precision,
     strings::Strings,
     table::Table,
 };
-
-/// Floating-point type of a model's weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precision {
-    /// IEEE 754, 32 bits.
-    Fp32,
-    /// The same, but matrices are multiplied with 10 bits of fraction, if the device can.
-    Tf32,
-    /// IEEE 754, 16 bits.
-    Fp16,
-    /// The upper half of fp32.
-    Bf16,
-}
-
-impl Precision {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Fp32, Self::Tf32, Self::Fp16, Self::Bf16];
-
-    /// Its name in manifests.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fp32 => "fp32",
-            Self::Tf32 => "tf32",
-            Self::Fp16 => "fp16",
-            Self::Bf16 => "bf16",
-        }
-    }
-}
 
 /// Settings of a model.
 #[derive(Debug, Clone)]

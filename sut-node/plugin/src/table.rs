@@ -15,7 +15,7 @@ use crate::{
     call::call,
     ending,
     error::PluginError,
-    tokens::table::TokenFunctions,
+    token_table::TokenFunctions,
 };
 
 /// The table of a plug-in that fits this node.

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
     batching::batcher::{Batcher, Next, Queued, Rules},
-    clock::Clock,
+    ground::clock::Clock,
 };
 
 pub(crate) struct BatchQueue<T> {

@@ -10,9 +10,8 @@ use netdiv_contract::{
 };
 
 use crate::{
-    engine::error::EngineError,
-    intake::{admission::Admitted, replies::ReplyTo},
-    sample::Sample,
+    ground::error::EngineError,
+    sample::{admission::Admitted, queued::Sample, replies::ReplyTo},
 };
 
 /// How long an answer took, and how many samples shared that time.

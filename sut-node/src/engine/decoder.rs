@@ -7,11 +7,11 @@ use rten_generate::{Generator, Logits, filter};
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::StreamingEngine,
         onnx_file::{OnnxFile, RTEN},
         sink::Sink,
     },
+    ground::error::EngineError,
     model::{identity::Model, payload::Payload, served::ServedModel, workload::integers},
     settings::decoder::DecoderConfig,
 };

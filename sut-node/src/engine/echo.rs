@@ -6,7 +6,8 @@ use std::{thread, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    engine::{error::EngineError, interface::Inference, one_by_one::Infer},
+    engine::{interface::Inference, one_by_one::Infer},
+    ground::error::EngineError,
     model::payload::Payload,
     settings::echo::EchoConfig,
 };

@@ -10,10 +10,7 @@ use std::{
 use bytes::Bytes;
 use tokio::runtime::Handle;
 
-use crate::{
-    engine::{error::EngineError, sink::Sink},
-    model::payload::Payload,
-};
+use crate::{engine::sink::Sink, ground::error::EngineError, model::payload::Payload};
 
 /// What is called once something is done, on any thread.
 pub(crate) type Done = Box<dyn FnOnce() + Send>;

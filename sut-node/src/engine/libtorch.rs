@@ -9,7 +9,7 @@ use std::{
 use netdiv_plugin::{Plugin, PluginError, preload};
 use tracing::{debug, info, warn};
 
-use crate::engine::error::EngineError;
+use crate::ground::error::EngineError;
 
 /// The plug-in's file, beside the program.
 const PLUGIN: &str = "libnetdiv_engine_torch.so";

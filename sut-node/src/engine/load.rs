@@ -8,7 +8,6 @@ use crate::{
     engine::{
         decoder::{Decoder, DecoderModel},
         echo::Echo,
-        error::EngineError,
         interface::EngineKind,
         kserve,
         one_by_one::OneByOne,
@@ -17,6 +16,7 @@ use crate::{
         tokens::{self, Tokens},
         workload::workload,
     },
+    ground::error::EngineError,
     model::identity::Model,
     settings::{config::Config, engine::EngineConfig, kserve::KserveModel},
 };

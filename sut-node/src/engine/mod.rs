@@ -4,7 +4,6 @@ pub(crate) mod answer;
 pub(crate) mod batched;
 mod decoder;
 mod echo;
-pub(crate) mod error;
 pub(crate) mod interface;
 mod kserve;
 mod libtorch;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use netdiv_contract::probe;
 
 use crate::{
-    engine::{error::EngineError, interface::Inference, one_by_one::Infer},
+    engine::{interface::Inference, one_by_one::Infer},
+    ground::error::EngineError,
     model::payload::Payload,
 };
 

@@ -1,10 +1,8 @@
 //! Engines that do one batch at a time.
 
 use crate::{
-    engine::{
-        error::EngineError,
-        interface::{Engine, Inference},
-    },
+    engine::interface::{Engine, Inference},
+    ground::error::EngineError,
     model::payload::Payload,
 };
 

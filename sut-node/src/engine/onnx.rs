@@ -13,11 +13,11 @@ use rten_tensor::{AsView as _, Layout as _};
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::Inference,
         one_by_one::Infer,
         onnx_file::{OnnxFile, RTEN},
     },
+    ground::error::EngineError,
     model::{identity::Model, payload::Payload, workloads::classification::first_largest},
     settings::engine::{OnnxConfig, Postprocess},
 };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use netdiv_resources::files;
 
-use crate::engine::{error::EngineError, onnx_data};
+use crate::{engine::onnx_data, ground::error::EngineError};
 
 /// What runs such models, with its version.
 pub(super) const RTEN: &str = "rten 0.27";

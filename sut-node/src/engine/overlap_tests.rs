@@ -23,16 +23,14 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{
     batching::{batcher::Rules, queue::BatchQueue},
-    clock::Clock,
     engine::{
         batched::Batched,
-        error::EngineError,
         interface::{Done, Engine, Inference},
         thread::EngineThread,
     },
-    intake::replies::ReplyTo,
+    ground::{clock::Clock, error::EngineError},
     model::payload::Payload,
-    sample::Sample,
+    sample::{queued::Sample, replies::ReplyTo},
 };
 
 /// Longest time that a test waits for what must happen.

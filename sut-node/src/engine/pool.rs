@@ -16,10 +16,8 @@ use tracing::warn;
 
 use crate::{
     batching::queue::BatchQueue,
-    clock::Clock,
     engine::{
         batched::Batched,
-        error::EngineError,
         interface::EngineKind,
         load::load,
         streaming::Streaming,
@@ -27,10 +25,9 @@ use crate::{
         thread::EngineThread,
         work::{Work, panic_text},
     },
-    error::NodeError,
+    ground::{clock::Clock, error::EngineError, pulse::Pulse},
     model::{identity::Model, workload::Lengths},
-    node::watchdog::Pulse,
-    sample::Sample,
+    sample::queued::Sample,
     settings::config::Config,
 };
 
@@ -59,7 +56,7 @@ pub(crate) struct Running {
 impl EnginePool {
     /// Loads the model and starts the engines; returns when all are warm. Those that compute nothing run on that runtime, unless
     /// they bring their own.
-    pub(crate) fn start(config: &Config, runtime: &Handle) -> Result<Self, NodeError> {
+    pub(crate) fn start(config: &Config, runtime: &Handle) -> Result<Self, EngineError> {
         let _in_runtime = runtime.enter();
         let (model, engines) = load(config)?;
         let lengths = model.workload.as_ref().and_then(|workload| workload.lengths());
@@ -106,7 +103,7 @@ impl EnginePool {
                 Ok(thread) => pool.running.threads.push(thread),
                 Err(error) => {
                     pool.end();
-                    return Err(error.into());
+                    return Err(EngineError::Thread(error));
                 }
             }
         }
@@ -117,7 +114,7 @@ impl EnginePool {
             None => Ok(pool),
             Some(error) => {
                 pool.end();
-                Err(error.into())
+                Err(error)
             }
         }
     }

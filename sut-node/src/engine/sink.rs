@@ -13,12 +13,9 @@ use netdiv_contract::{
 };
 
 use crate::{
-    clock::Clock,
-    engine::{
-        answer::{Times, Together, nanoseconds, reply},
-        error::EngineError,
-    },
-    sample::Sample,
+    engine::answer::{Times, Together, nanoseconds, reply},
+    ground::{clock::Clock, error::EngineError},
+    sample::queued::Sample,
 };
 
 /// The answer to one sample. It is used up with the end of the answer, so that nothing follows; until then the sample keeps

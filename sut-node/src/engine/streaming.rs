@@ -11,15 +11,13 @@ use netdiv_contract::encoding::Encoding;
 use tracing::error;
 
 use crate::{
-    clock::Clock,
     engine::{
-        error::EngineError,
         interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
         work::{Work, drop_abandoned, panic_text},
     },
-    node::{metrics, watchdog::Pulse},
-    sample::Sample,
+    ground::{clock::Clock, error::EngineError, metrics, pulse::Pulse},
+    sample::queued::Sample,
 };
 
 /// Such an engine at work.

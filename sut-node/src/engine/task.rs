@@ -9,8 +9,8 @@ use std::{
 use crate::{
     batching::queue::BatchQueue,
     engine::{interface::WaitingEngine, streaming::Streaming, work::Work as _},
-    node::metrics,
-    sample::Sample,
+    ground::metrics,
+    sample::queued::Sample,
 };
 
 /// How often it looks in one turn. Most often there is nothing more after the first, and a task that wakes itself wakes another
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
     use crate::{
         batching::batcher::Rules,
-        clock::Clock,
         engine::tokens::Tokens,
-        intake::{
+        ground::clock::Clock,
+        sample::{
             replies::{self, ReplyTo},
             sessions::Sessions,
         },

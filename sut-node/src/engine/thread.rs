@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use crate::{batching::queue::BatchQueue, engine::work::Work, node::metrics, sample::Sample};
+use crate::{
+    batching::queue::BatchQueue, engine::work::Work, ground::metrics, sample::queued::Sample,
+};
 
 /// Batches in a row to which none came while they computed, and after which the thread waits for the device itself: to be woken
 /// by another thread takes longer, which a client with one sample at a time would pay for nothing.
@@ -94,21 +96,20 @@ mod tests {
     use super::*;
     use crate::{
         batching::batcher::Rules,
-        clock::Clock,
         engine::{
             batched::Batched,
-            error::EngineError,
             interface::{Inference, StreamingEngine},
             one_by_one::{Infer, OneByOne},
             sink::Sink,
             streaming::Streaming,
         },
-        intake::{
+        ground::{clock::Clock, error::EngineError},
+        model::payload::Payload,
+        sample::{
             admission::Admission,
             replies::{self, ReplyTo},
             sessions::Sessions,
         },
-        model::payload::Payload,
     };
 
     /// Fails in another way for each batch, then answers.

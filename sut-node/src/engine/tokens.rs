@@ -14,11 +14,11 @@ use netdiv_contract::{checksum, v1};
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
         timer::Timer,
     },
+    ground::error::EngineError,
     model::{identity::Model, payload::Payload, token_limits::TokenLimits},
     settings::tokens::{OutputKind, TokensConfig},
 };
@@ -198,12 +198,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        clock::Clock,
-        intake::{
+        ground::clock::Clock,
+        sample::{
+            queued::Sample,
             replies::{self, ReplyTo},
             sessions::Sessions,
         },
-        sample::Sample,
         settings::tokens::OutputLength,
     };
 

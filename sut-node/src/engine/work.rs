@@ -3,9 +3,9 @@
 use std::any::Any;
 
 use crate::{
-    engine::{error::EngineError, interface::Done},
-    node::metrics,
-    sample::Sample,
+    engine::interface::Done,
+    ground::{error::EngineError, metrics},
+    sample::queued::Sample,
 };
 
 /// An engine at work.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::ThreadPoolBuilder;
 
 use crate::{
-    engine::error::EngineError,
+    ground::error::EngineError,
     model::{manifest::Manifest, workload::Workload, workloads::by_name::of_manifest},
 };
 

@@ -1,12 +1,6 @@
-//! From the network to the batcher, and back.
+//! From the network to the batcher, and the node's answers about itself.
 
-pub(crate) mod admission;
-mod ahead;
-pub(crate) mod backlog;
-pub(crate) mod digests;
-pub(crate) mod node;
+pub(crate) mod evidence;
 mod reading;
-pub(crate) mod replies;
 pub(crate) mod service;
-pub(crate) mod sessions;
-pub(crate) mod streams;
+pub(crate) mod shared;

@@ -19,15 +19,15 @@ use tracing::warn;
 
 use crate::{
     engine::answer::cut,
-    intake::{
+    ground::{condition::Condition, metrics},
+    intake::shared::Shared,
+    model::payload::Payload,
+    sample::{
         admission::{Admitted, Cost},
-        node::Node,
+        queued::Sample,
         replies::{ReplySender, ReplyTo},
         sessions::Session,
     },
-    model::payload::Payload,
-    node::{condition::Condition, metrics},
-    sample::Sample,
 };
 
 /// Maximum length of messages that need no permission: one frame of HTTP/2.
@@ -45,7 +45,7 @@ struct Assembly<'a> {
 
 /// Reads one stream to its end, or until the node is asked to end; what was read is answered either way.
 pub(super) async fn read_stream<S>(
-    node: Arc<Node>,
+    node: Arc<Shared>,
     mut requests: Messages<S>,
     session: Arc<Session>,
     replies: ReplySender,
@@ -94,7 +94,7 @@ pub(super) async fn read_stream<S>(
 
 /// The samples of one stream on their way to the batcher.
 struct Intake<'a> {
-    node: &'a Node,
+    node: &'a Shared,
     session: &'a Session,
     replies: &'a ReplySender,
     /// Decoded, and not yet handed over.
@@ -198,7 +198,7 @@ fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
 /// Reads what has come, once the client has taken enough of its replies; false when nothing follows. Memory for a long
 /// message is asked for before it is received.
 async fn next_burst<'a, S>(
-    node: &'a Node,
+    node: &'a Shared,
     requests: &mut Messages<S>,
     burst: &mut Vec<InferRequest>,
     replies: &ReplySender,
@@ -238,7 +238,7 @@ where
 
 /// Decodes a sample and checks that it fits the model. One that does not is answered here, with the reason.
 fn accept(
-    node: &Node,
+    node: &Shared,
     request: InferRequest,
     digest: Option<PayloadDigest>,
     arrived: Instant,
@@ -261,7 +261,7 @@ fn accept(
     }
 }
 
-fn decode(node: &Node, request: InferRequest) -> Result<Payload, String> {
+fn decode(node: &Shared, request: InferRequest) -> Result<Payload, String> {
     let InferRequest { encoding, decoded_bytes, payload, .. } = request;
     let encoding = encoding::of_wire(encoding).map_err(|error| error.to_string())?;
     if !node.model.encodings.contains(&encoding) {

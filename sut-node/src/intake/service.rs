@@ -18,8 +18,9 @@ use netdiv_transport::Handler;
 use tonic::Status;
 
 use crate::{
-    intake::{node::Node, reading::read_stream, replies::Replies},
-    node::condition::Condition,
+    ground::condition::Condition,
+    intake::{reading::read_stream, shared::Shared},
+    sample::replies::Replies,
 };
 
 /// Longest session name.
@@ -27,7 +28,7 @@ const MAX_SESSION_BYTES: usize = 64;
 
 /// The service shares the node with the tasks that read its streams.
 #[derive(Clone)]
-pub(crate) struct Service(pub(crate) Arc<Node>);
+pub(crate) struct Service(pub(crate) Arc<Shared>);
 
 impl Handler for Service {
     type Replies = Replies;

@@ -16,7 +16,7 @@ use netdiv_resources::{companion::relative, files};
 use netdiv_words::{Scenario, Todo, did_you_mean, todos, with_suggestion};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use crate::settings::batching::BatchingArgs;
+use crate::model::batching::BatchingArgs;
 
 /// A manifest whose parts are known words and fit together.
 #[derive(Debug, Clone)]

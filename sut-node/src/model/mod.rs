@@ -1,6 +1,7 @@
 //! The model: its manifest, and what happens around it.
 
 pub(crate) mod aligned;
+pub(crate) mod batching;
 pub(crate) mod decoupled;
 pub(crate) mod identity;
 pub(crate) mod language;

@@ -9,7 +9,7 @@ use std::{fmt::Debug, sync::Arc};
 use bytes::Bytes;
 use netdiv_contract::layout::{DataType, InputLayout, Tensor, element_bytes};
 
-use crate::{engine::error::EngineError, model::payload::Payload};
+use crate::{ground::error::EngineError, model::payload::Payload};
 
 /// Pre- and post-processing of one benchmark.
 pub(crate) trait Workload: Debug + Send + Sync {

@@ -8,16 +8,18 @@ use netdiv_process::{ByteCount, Keys, Replace, TimeSpan};
 use netdiv_transport::discovery;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{
-    batching::BatchingArgs,
-    config::Config,
-    engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH, with_model},
-    engine_choice::{EngineChoice, EngineWord, with_plugin},
-    error::ConfigError,
-    fabric::FabricArgs,
-    network::{NetworkArgs, address},
-    range::{MILLISECOND, bytes, limit, within},
-    token_room::TokenRoom,
+use crate::{
+    ground::range::{MILLISECOND, bytes, limit, within},
+    model::batching::BatchingArgs,
+    settings::{
+        config::Config,
+        engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH, with_model},
+        engine_choice::{EngineChoice, EngineWord, with_plugin},
+        error::ConfigError,
+        fabric::FabricArgs,
+        network::{NetworkArgs, address},
+        token_room::TokenRoom,
+    },
 };
 
 /// Headings of options in the help.

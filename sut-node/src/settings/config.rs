@@ -5,9 +5,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use netdiv_contract::encoding::Encoding;
 use netdiv_evidence::Statement;
 
-use crate::settings::{
-    batching::Batching, engine::EngineConfig, fabric::Peers, network::Network,
-    token_room::TokenRoom,
+use crate::{
+    model::batching::Batching,
+    settings::{engine::EngineConfig, fabric::Peers, network::Network, token_room::TokenRoom},
 };
 
 /// Settings that fit together.

@@ -6,9 +6,9 @@ use netdiv_contract::limits;
 use netdiv_process::{ByteCount, TimeSpan};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{
-    error::ConfigError,
-    range::{bytes, time},
+use crate::{
+    ground::range::{bytes, time},
+    settings::error::ConfigError,
 };
 
 /// Keys of the engine `echo`.

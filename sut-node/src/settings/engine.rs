@@ -10,17 +10,15 @@ use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    model::{language::LanguageModel, manifest::Manifest},
+    ground::range::{OutOfRange, within},
+    model::{batching::BatchingArgs, language::LanguageModel, manifest::Manifest},
     settings::{
-        batching::BatchingArgs,
         decoder::DecoderConfig,
         echo::{EchoArgs, EchoConfig},
         engine_choice::{EngineChoice, EngineParser, EngineWord},
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
-        plugin::PluginFile,
-        plugin::TokenPluginConfig,
-        range::{OutOfRange, within},
+        plugin::{PluginFile, TokenPluginConfig},
         served::{ServedArgs, ServedConfig},
         tokens::{TokensArgs, TokensConfig},
     },

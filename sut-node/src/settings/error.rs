@@ -7,8 +7,9 @@ use netdiv_transport::security::SecurityError;
 use netdiv_words::Scenario;
 
 use crate::{
+    ground::range::OutOfRange,
     model::manifest::ManifestError,
-    settings::{fabric::PeersError, network::NetworkError, range::OutOfRange},
+    settings::{fabric::PeersError, network::NetworkError},
 };
 
 /// Why settings were refused.

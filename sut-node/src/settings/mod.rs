@@ -1,7 +1,6 @@
 //! Settings: the keys of the command line and the file, and what they become.
 
 pub(crate) mod args;
-pub(crate) mod batching;
 pub(crate) mod config;
 pub(crate) mod decoder;
 pub(crate) mod echo;
@@ -13,7 +12,6 @@ pub(crate) mod kserve;
 pub(crate) mod network;
 pub(crate) mod plugin;
 pub(crate) mod published;
-pub(crate) mod range;
 pub(crate) mod served;
 pub(crate) mod token_room;
 pub(crate) mod tokens;

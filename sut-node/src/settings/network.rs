@@ -12,7 +12,7 @@ use netdiv_transport::{
 use netdiv_words::Transport;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::range::{OutOfRange, bytes, within};
+use crate::ground::range::{OutOfRange, bytes, within};
 
 /// Heading of the options that are about who may talk to the node.
 const SECURITY: &str = "Security";

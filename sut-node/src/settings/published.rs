@@ -14,13 +14,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     model::{
+        batching::Batching,
         decoupled::DecoupledModel,
         language::LanguageModel,
         manifest::{Dimension, Manifest, Shape, WorkloadName},
         served::ServedModel,
     },
     settings::{
-        batching::Batching,
         config::Config,
         decoder::DecoderConfig,
         echo::EchoConfig,

@@ -13,11 +13,9 @@ use netdiv_transport::security::{ClientTls, Token};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    ground::range::{MILLISECOND, limit},
     model::served::ServedModel,
-    settings::{
-        error::ConfigError,
-        range::{MILLISECOND, limit},
-    },
+    settings::error::ConfigError,
 };
 
 /// Keys of these engines.

@@ -6,9 +6,9 @@ use netdiv_process::TimeSpan;
 use netdiv_resources::files;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{
-    error::ConfigError,
-    range::{OutOfRange, within},
+use crate::{
+    ground::range::{OutOfRange, within},
+    settings::error::ConfigError,
 };
 
 /// Keys of the engine `tokens`.

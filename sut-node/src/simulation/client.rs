@@ -20,7 +20,7 @@ use netdiv_contract::{
 use parking_lot::Mutex;
 use tonic::Status;
 
-use crate::intake::replies::Replies;
+use crate::sample::replies::Replies;
 
 /// More than any message here has.
 pub(super) const LONGEST: usize = 10_000;

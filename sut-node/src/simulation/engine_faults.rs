@@ -15,10 +15,8 @@ use rand::{Rng as _, rngs::StdRng};
 
 use super::MAX_BATCH;
 use crate::{
-    engine::{
-        error::EngineError,
-        interface::{Engine, Inference},
-    },
+    engine::interface::{Engine, Inference},
+    ground::error::EngineError,
     model::payload::Payload,
 };
 

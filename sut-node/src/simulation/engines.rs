@@ -20,7 +20,7 @@ use crate::{
         thread::EngineThread,
         work::Work,
     },
-    sample::Sample,
+    sample::queued::Sample,
 };
 
 const ENCODING: Encoding = Encoding::Lz4;

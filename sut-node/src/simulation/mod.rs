@@ -39,12 +39,11 @@ use self::{
 };
 use crate::{
     batching::{batcher::Rules, queue::BatchQueue},
-    clock::Clock,
     engine::load::load,
-    intake::{node::Node, service::Service},
+    ground::{clock::Clock, condition::Condition},
+    intake::{evidence::Evidence, service::Service, shared::Shared},
     model::{identity::Model, token_limits::TokenLimits},
-    node::{condition::Condition, evidence::Evidence},
-    sample::Sample,
+    sample::queued::Sample,
     settings::{
         args::Args,
         config::Config,
@@ -121,8 +120,14 @@ impl Simulation {
         };
         let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
-        let node =
-            Node::new(&config, model, evidence, queue.clone(), max_samples, condition.subscribe());
+        let node = Shared::new(
+            &config,
+            model,
+            evidence,
+            queue.clone(),
+            max_samples,
+            condition.subscribe(),
+        );
         let faulty = Arc::new(AtomicBool::new(true));
         let engines = (0..random.random_range(1..3))
             .map(|_| {

@@ -17,10 +17,10 @@ use rand::{Rng as _, rngs::StdRng};
 use super::MAX_BATCH;
 use crate::{
     engine::{
-        error::EngineError,
         interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
     },
+    ground::error::EngineError,
     model::payload::Payload,
     settings::token_room::TokenRoom,
 };

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::round::decimal;
-use crate::facts::files::sha256_of;
+use crate::input::files::sha256_of;
 
 /// The header that LoadGen's build makes of `mlperf.conf`, and may list or not.
 const CONF_HEADER: &str = "/mlperf_conf.h";

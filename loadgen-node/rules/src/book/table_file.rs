@@ -10,7 +10,7 @@ use super::{
     round::Round,
     table::Table,
 };
-use crate::{Scenario, facts::files};
+use crate::{Scenario, input::files};
 
 /// Why a table cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

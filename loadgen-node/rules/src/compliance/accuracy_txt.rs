@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{bare::bare, error::ComplianceError};
 use crate::{
     book::{Benchmark, Formats},
-    facts::files,
+    input::files,
     tree::ACCURACY_TXT,
 };
 

@@ -6,10 +6,7 @@ use netdiv_contract::v1::Machine;
 use toml::Table;
 
 use super::machines::said;
-use crate::{
-    judge::engines::without_model,
-    record::{Node, RunResult},
-};
+use crate::record::{Node, RunResult};
 
 pub(crate) const MODEL: &str = "model";
 pub(crate) const ENGINE: &str = "engine";
@@ -33,6 +30,16 @@ const OF_THE_MACHINE: [&str; 8] = [
     "threads",
     "workload_threads",
 ];
+
+/// Why no model runs at a node with that engine and that SHA-256 of a model file.
+pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
+    let why = match engine.trim().to_lowercase().as_str() {
+        "echo" | "none" | "tokens" | "" => format!("its engine is `{engine}`"),
+        _ if model_sha256.trim().is_empty() => "it named no model file".into(),
+        _ => return None,
+    };
+    Some(format!("{why}; run again with the benchmark's model"))
+}
 
 /// What runs at a node, by what it is. What is not known is left out.
 pub(crate) type Running = BTreeMap<String, String>;

@@ -21,9 +21,10 @@ use crate::{
     Rule::{self, N1, N2, N3, N10, N13, N32, N33},
     book::{Benchmark, Round, Suite, Table},
     compliance::audit_config,
+    facts::running::without_model,
     judge::{
         alike::unlike,
-        engines::{outputs, reused_prompts, reuses_prompts, without_model},
+        engines::{outputs, reused_prompts, reuses_prompts},
         loadgen::{Known, known, of_another_round},
         one_token, suite, wrong_sut_name,
     },

@@ -11,7 +11,7 @@ use netdiv_contract::v1::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Outcome, facts::json};
+use crate::{Finding, Outcome, input::json};
 
 pub use netdiv_contract::encoding::Encoding;
 pub use netdiv_words::{Division, Mode, Scenario, Transport};

@@ -3,13 +3,13 @@
 use crate::{
     Scenario,
     derived::markdown::{Row, UNKNOWN, on_one_line, rows},
-    facts::rate::bits_per_second,
-    subject::{Entry, Kind, Subject, System, Tree, topology},
-    submission::{
-        Link, Switch, Topology,
+    drafting::{
         bandwidth_document::{Measured, bandwidth},
         papers,
     },
+    facts::rate::bits_per_second,
+    subject::{Entry, Kind, Subject, System, Tree, topology},
+    submission::{Link, Switch, Topology},
     tree::documents,
 };
 

@@ -6,10 +6,8 @@ use super::{RuleEntry, Same, n01::not_of_round, n15::left_early, same, settings}
 use crate::{
     Rule, Scenario,
     book::{Benchmark, Round, TokenLatencies},
-    judge::{
-        engines::{outputs, without_model},
-        samples::too_long,
-    },
+    facts::running::without_model,
+    judge::{engines::outputs, samples::too_long},
     placeholder::is_placeholder,
     record::{Node, RunResult},
     subject::{Findings, JudgedDivision, Kind, Subject},

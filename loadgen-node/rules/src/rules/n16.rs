@@ -5,8 +5,8 @@ use std::{io, path::Path};
 use super::RuleEntry;
 use crate::{
     Rule,
-    facts::files,
     grouped::NEEDS_SUBMISSION,
+    input::files,
     sources_digest::sources_sha256,
     sources_named::missing_sources,
     subject::{Findings, Subject, Tree},

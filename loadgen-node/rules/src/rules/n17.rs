@@ -3,9 +3,9 @@
 use super::RuleEntry;
 use crate::{
     Rule,
+    drafting::sources::PROTOCOL,
     facts::markdown_links::led_elsewhere,
     subject::{Findings, Subject, Tree, listed},
-    submission::sources::PROTOCOL,
     tree::documents,
 };
 use wire_contract::{Field, contract, described};

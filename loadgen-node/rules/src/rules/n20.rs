@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{RuleEntry, Same};
 use crate::{
     Rule,
-    facts::{files::sha256_of, machines::said},
+    facts::machines::said,
+    input::files::sha256_of,
     record::{Evidence, Node, RunResult},
     subject::{Findings, Seen, Subject, seen},
 };

@@ -24,7 +24,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "everything outside the LoadGen node is the SUT",
     in_closed: true,
     in_open: false,
-    kept_in: "`run/conclude.rs` takes verdict, metric and latency from LoadGen's log",
+    kept_in: "`run/outcome/conclude.rs` takes verdict, metric and latency from LoadGen's log",
     looked_at: "summary, detail log and record agree (`n21/recorded.rs`: metric, latencies, late queries; the settings asked \
          for under N32); rates, samples, schedule, marks for power meters, times of entries and the record's clock are of \
          one test; percentiles rise; batches, answers and tokens of each node agree, tokens also with LoadGen's rates",

@@ -9,9 +9,9 @@ use crate::{
     Rule,
     derived::markdown::rows,
     facts::{
-        files::entries, interfaces::Interfaces as _, machines::said, markdown_links::targets,
-        rate::bits_per_second,
+        interfaces::Interfaces as _, machines::said, markdown_links::targets, rate::bits_per_second,
     },
+    input::files::entries,
     subject::{Findings, Subject, Tree, lacking, seen, topology},
     tree::documents,
 };

@@ -15,7 +15,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a system diagram with its text",
     in_closed: false,
     in_open: false,
-    kept_in: "`submission/diagram.rs` draws it from evidence and topology",
+    kept_in: "`drafting/diagram.rs` draws it from evidence and topology",
     looked_at: "diagram and text made again from records, links and switches (`rules/made_again.rs`), and their bytes compared; \
          one without the mark of `submission` is for people to judge, with the names that it lacks",
     shown_by: "mutations",

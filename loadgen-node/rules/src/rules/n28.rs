@@ -18,7 +18,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a description of the system's architecture",
     in_closed: true,
     in_open: false,
-    kept_in: "`submission/architecture.rs`",
+    kept_in: "`drafting/architecture.rs`",
     looked_at: "made again, and its bytes compared; the measured bandwidth against the LoadGen node's interfaces",
     shown_by: "mutations",
     same: &[],

@@ -21,7 +21,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the result is VALID and no log has an error",
     in_closed: true,
     in_open: true,
-    kept_in: "`run/judgement.rs`: an error line makes the verdict INVALID",
+    kept_in: "`run/outcome/judgement.rs`: an error line makes the verdict INVALID",
     looked_at: "every log, but TEST06 in Server, whose 100 queries are always too few for early stopping; every part of the \
          verdict against the figures that make it (`n33/verdict_parts.rs`); answers of one token, of which LoadGen logs \
          an error each",

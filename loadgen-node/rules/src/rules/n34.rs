@@ -5,7 +5,7 @@ use crate::{
     Rule,
     book::{Benchmark, Formats, Test},
     compliance::{self, baseline_agrees, test_settings},
-    facts::files::{self, entries},
+    input::files::{self, entries},
     official_log::DetailLog,
     record::RunResult,
     subject::{At, Entry, Findings, Kind, NO_BENCHMARK, Run, Subject, Tree},

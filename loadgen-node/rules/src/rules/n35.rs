@@ -23,7 +23,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "files of a submission",
     in_closed: true,
     in_open: true,
-    kept_in: "`submission/results.rs`",
+    kept_in: "`drafting/results.rs`",
     looked_at: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
          (`subject/set_aside.rs`); links in documents lead to files and headings of the submission; README, measurements and \
          data types against the records",

@@ -9,7 +9,7 @@ use super::{RuleEntry, description, n15::other_count};
 use crate::{
     Outcome, Rule,
     book::system_fields::{FIELDS, Field, Kind},
-    facts::json::TWICE,
+    input::json::TWICE,
     placeholder::{is_not_applicable, is_placeholder},
     subject::{At, Findings, JudgedDivision, Subject, System, Tree},
 };
@@ -20,7 +20,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "is_network and the fields of a network system",
     in_closed: true,
     in_open: true,
-    kept_in: "`submission/systems.rs`",
+    kept_in: "`drafting/systems.rs`",
     looked_at: "48 fields; those of processors, memory, accelerators and software against the evidence (`judge/stated.rs`)",
     shown_by: "mutations",
     same: &[],

@@ -5,11 +5,11 @@ use serde_json::json;
 use super::RuleEntry;
 use crate::{
     Finding, Outcome, Rule,
+    drafting::documents::WHY_OPEN,
     grouped::grouped,
     placeholder::is_placeholder,
     record::{Division, RunResult},
     subject::{At, Findings, JudgedDivision, Subject},
-    submission::documents::WHY_OPEN,
     tree::documents,
 };
 

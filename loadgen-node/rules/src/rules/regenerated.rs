@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::made_again::Texts;
 use crate::{
+    drafting::papers::{FORM, FREE, FREE_SIGN, form},
     subject::{At, listed},
-    submission::papers::{FORM, FREE, FREE_SIGN, form},
 };
 
 /// Holds a document against those that the runs make, one for each run that `submission` may have taken. People judge one that
@@ -81,7 +81,7 @@ fn fits(ours: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{facts::files::sha256_of, fixture::submission_tree, tree::documents};
+    use crate::{fixture::submission_tree, input::files::sha256_of, tree::documents};
 
     #[test]
     fn what_a_submitter_has_written_may_be_anything() {
@@ -116,6 +116,6 @@ mod tests {
         let path = |name| root.join("network/acme/documentation").join(name);
         let texts = names.map(|name| std::fs::read_to_string(path(name)).unwrap());
         let here = sha256_of(texts.concat());
-        assert_eq!(here, OF_FORM, "raise FORM in submission/papers.rs, and write this digest");
+        assert_eq!(here, OF_FORM, "raise FORM in drafting/papers.rs, and write this digest");
     }
 }

@@ -28,7 +28,7 @@ use unusable::Unusable;
 use crate::{
     Scenario,
     book::{Benchmark, Formats, Round, Table, Test},
-    facts::{files, json},
+    input::{files, json},
     official_log::{
         DetailLog,
         readable::{Readable, readable},

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Scenario,
     book::{Benchmark, Round, RoundName, Suite, Table, Test},
-    facts::files::{self, entries},
+    input::files::{self, entries},
     official_log::DetailLog,
     record::{Division, RunResult},
     tree::{self, DETAIL, DIVISIONS, Home, INTERACTIVE, Layout, Place, list_homes},

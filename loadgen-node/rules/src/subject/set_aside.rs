@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Rule::{self, *},
     Scenario,
-    facts::files,
+    input::files,
     official_log::metric,
     record::RunResult,
     tree::{DETAIL, SUMMARY},

@@ -2,17 +2,17 @@
 
 use std::{io, path::Path};
 
-use super::{
-    documents,
-    draft::draft,
-    folder::{Beside, Tree, is_folder_name, is_inside},
-    gap::{Gap, listed},
-    refusals::Refusals,
-    submission_toml::Settings,
-};
+use super::refusals::Refusals;
 use crate::{
     book::Table,
     check::{Options, check},
+    drafting::{
+        documents,
+        draft::draft,
+        folder::{Beside, Tree, is_folder_name, is_inside},
+        gap::{Gap, listed},
+        submission_toml::Settings,
+    },
     record::Division,
     sources_digest::Source,
 };

@@ -8,9 +8,10 @@ mod trees;
 
 use std::{fs, path::Path};
 
-use super::{Gap, MakeError, Settings, Strictness, Tree, folder::Beside, make};
+use super::{Gap, MakeError, Settings, Strictness, Tree, make};
 use crate::{
     book::Table,
+    drafting::folder::Beside,
     fixture::{self, SOURCES},
     record::RunResult,
 };

@@ -10,7 +10,7 @@ use crate::{
         Compression,
         system_fields::{FIELDS, Field, Kind},
     },
-    submission::is_said_elsewhere,
+    drafting::systems::is_said_elsewhere,
 };
 
 /// Each file with its template.

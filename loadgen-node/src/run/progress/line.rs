@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use netdiv_qdl::Progress;
 
 /// How often to look, and to draw.
-pub(super) const PERIOD: Duration = Duration::from_millis(200);
+pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
 /// Draws the line until the work is done.
-pub(super) fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
+pub(crate) fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
     let line = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}") {
         line.set_style(style);
@@ -28,7 +28,7 @@ pub(super) fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
 }
 
 /// Mean latency of what was answered in between.
-pub(super) fn latency_ms(before: Progress, now: Progress) -> Option<f64> {
+pub(crate) fn latency_ms(before: Progress, now: Progress) -> Option<f64> {
     let sum_ns = now.latency_sum_ns - before.latency_sum_ns;
     let mean_ns = sum_ns.checked_div(now.answered - before.answered)?;
     Some((mean_ns as f64 / 1e4).round() / 100.0)

@@ -27,10 +27,15 @@ use ratatui::{
     widgets::{Cell, Gauge, Paragraph, Row as TableRow, Sparkline, Table},
 };
 
-use super::line::{PERIOD, latency_ms};
 use crate::{
     recording::series::Row,
-    run::{expected::Expected, recorder::Latest},
+    run::{
+        progress::{
+            line::{PERIOD, latency_ms},
+            recorder::Latest,
+        },
+        setup::expected::Expected,
+    },
 };
 
 /// Log lines that are shown.
@@ -87,7 +92,7 @@ impl Drop for Screen {
 }
 
 /// What is drawn.
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     title: &'a str,
     running: Duration,
     left: Option<Duration>,
@@ -107,7 +112,7 @@ pub(super) struct View<'a> {
 const RATES: usize = 1000;
 
 /// Shows the run until it ends.
-pub(super) fn show(
+pub(crate) fn show(
     title: &str,
     glance: &impl Fn() -> Progress,
     latest: &Latest,

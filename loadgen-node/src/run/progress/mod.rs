@@ -4,6 +4,8 @@
 mod line;
 #[cfg(feature = "live")]
 mod live;
+pub(crate) mod metrics;
+pub(crate) mod recorder;
 
 use std::{
     io::IsTerminal as _,
@@ -18,15 +20,17 @@ use tracing::{info, warn};
 
 use self::line::{PERIOD, draw, latency_ms};
 #[cfg(feature = "live")]
-pub(super) use self::live::restore;
-use super::{expected::Expected, recorder::Latest};
-use crate::RunConfig;
+pub(crate) use self::live::restore;
+use crate::{
+    RunConfig,
+    run::{progress::recorder::Latest, setup::expected::Expected},
+};
 
 /// How often to log, which is a multiple of it.
 const LOGGED: Duration = Duration::from_secs(10);
 
 /// Shows progress while the work is done, unless quiet.
-pub(super) fn while_running<T>(
+pub(crate) fn while_running<T>(
     config: &RunConfig,
     expected: &Expected,
     glance: impl Fn() -> Progress + Sync,
@@ -85,7 +89,7 @@ fn show(
 
 /// Gives the terminal back before the process ends in another way than by returning.
 #[cfg(not(feature = "live"))]
-pub(super) const fn restore() {}
+pub(crate) const fn restore() {}
 
 /// Gives `line` what happened in each period.
 fn log(

@@ -3,10 +3,8 @@
 use std::{ptr::NonNull, sync::Arc};
 
 use crate::{
-    abi,
-    strings::Strings,
-    table::Table,
-    tokens::{settings::TokenSettings, table::TokenFunctions},
+    abi, strings::Strings, table::Table, token_table::TokenFunctions,
+    tokens::settings::TokenSettings,
 };
 
 /// A plug-in's language model, unloaded with the last of its instances.

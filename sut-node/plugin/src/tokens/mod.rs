@@ -5,4 +5,3 @@ pub(crate) mod instance;
 pub(crate) mod model;
 mod output;
 pub(crate) mod settings;
-pub(crate) mod table;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::model::Precision;
+use crate::precision::Precision;
 
 /// Settings of a language model.
 #[derive(Debug, Clone)]

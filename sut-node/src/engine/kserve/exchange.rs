@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     engine::{
-        error::EngineError,
         kserve::{caller::Servers, tensors::Tensors, tokens::Tokens},
         remote::{tasks, tries::Tries},
         sink::Sink,
     },
+    ground::error::EngineError,
     model::{
         payload::Payload,
         workload::{Answer, integers},

@@ -7,7 +7,6 @@ use netdiv_words::{Found, PrefixCaching};
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::EngineKind,
         kserve::{
             caller::Caller,
@@ -17,6 +16,7 @@ use crate::{
         remote::{servers::Servers, tasks::Tasks},
         workload::workload,
     },
+    ground::error::EngineError,
     model::{identity::Model, manifest::Manifest, workload::Workload},
     settings::{
         config::Config,

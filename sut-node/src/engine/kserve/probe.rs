@@ -9,7 +9,6 @@ use tracing::warn;
 
 use crate::{
     engine::{
-        error::EngineError,
         kserve::{
             caller::{Caller, Server},
             exchange::Plan,
@@ -22,6 +21,7 @@ use crate::{
         },
         remote::{refused::Refused, servers::Servers, taker::Nobody},
     },
+    ground::error::EngineError,
     model::{
         decoupled::{DecoupledModel, Given, Word},
         manifest::Manifest,

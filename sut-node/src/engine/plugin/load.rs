@@ -9,7 +9,6 @@ use tracing::{info, warn};
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::Engine,
         plugin::{
             open::{Places, open},
@@ -17,6 +16,7 @@ use crate::{
         },
         workload::workload,
     },
+    ground::error::EngineError,
     model::{identity::Model, workload::Workload},
     settings::{config::Config, engine::PluginConfig},
 };

@@ -6,15 +6,14 @@ use tracing::info;
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::StreamingEngine,
         plugin::{
             open::{Places, open},
             tokens::{TokenEngine, cannot_start},
         },
     },
+    ground::{error::EngineError, metrics},
     model::identity::Model,
-    node::metrics,
     settings::{config::Config, plugin::TokenPluginConfig},
 };
 

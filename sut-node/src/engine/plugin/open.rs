@@ -6,10 +6,7 @@ use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
 use netdiv_resources::files;
 use tracing::warn;
 
-use crate::{
-    engine::{error::EngineError, libtorch},
-    settings::plugin::PluginFile,
-};
+use crate::{engine::libtorch, ground::error::EngineError, settings::plugin::PluginFile};
 
 /// The plug-in, and where libtorch was found.
 pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), EngineError> {

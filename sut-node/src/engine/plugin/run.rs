@@ -14,16 +14,17 @@ use tracing::warn;
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::{Done, Engine, Inference},
         plugin::waiting::Waiting,
     },
+    ground::error::EngineError,
     model::{
+        batching::Batching,
         manifest::Shape,
         payload::Payload,
         workload::{Answer, Job, Lengths, Pass, Workload},
     },
-    settings::{batching::Batching, engine::PluginConfig},
+    settings::engine::PluginConfig,
 };
 
 pub(super) struct PluginEngine {

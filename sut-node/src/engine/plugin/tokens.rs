@@ -10,9 +10,9 @@ use std::{
 use netdiv_plugin::{PluginError, TokenEvent, TokenInstance};
 
 use crate::{
-    engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
+    engine::{interface::StreamingEngine, sink::Sink},
+    ground::{error::EngineError, metrics},
     model::{language::LanguageModel, payload::Payload, workload::integers},
-    node::metrics,
 };
 
 pub(super) struct TokenEngine {

@@ -10,12 +10,11 @@ use std::{
 use tokio::{runtime::Handle, sync::mpsc, task::JoinSet};
 
 use crate::{
-    background::Background,
     engine::{
-        error::EngineError,
         interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
     },
+    ground::{background::Background, error::EngineError},
     model::payload::Payload,
 };
 

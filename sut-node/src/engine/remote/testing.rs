@@ -15,14 +15,14 @@ use netdiv_contract::{
 use tokio::time::timeout;
 
 use crate::{
-    clock::Clock,
     engine::{interface::WaitingEngine, sink::Sink},
-    intake::{
+    ground::clock::Clock,
+    model::{identity::Model, payload::Payload, served::ServedModel, token_limits::TokenLimits},
+    sample::{
+        queued::Sample,
         replies::{self, Replies, ReplyTo},
         sessions::Sessions,
     },
-    model::{identity::Model, payload::Payload, served::ServedModel, token_limits::TokenLimits},
-    sample::Sample,
 };
 
 /// The recorded prompt.

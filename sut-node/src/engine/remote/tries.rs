@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::engine::{
-    error::EngineError,
-    remote::{
+use crate::{
+    engine::remote::{
         refused::Refused,
         servers::{Request, Server},
         taker::{Taker, pause},
     },
+    ground::error::EngineError,
 };
 
 /// How often a request is tried again.

@@ -8,7 +8,6 @@ use tokio::time::Instant;
 
 use crate::{
     engine::{
-        error::EngineError,
         remote::{
             refused::Refused,
             servers::{Request, Server},
@@ -24,6 +23,7 @@ use crate::{
             output::{Output, Remarks},
         },
     },
+    ground::error::EngineError,
     settings::served::ServedConfig,
 };
 

@@ -6,7 +6,6 @@ use netdiv_words::Found;
 
 use crate::{
     engine::{
-        error::EngineError,
         interface::EngineKind,
         remote::servers::Servers,
         served::{
@@ -15,6 +14,7 @@ use crate::{
             probe::{Probed, probe},
         },
     },
+    ground::error::EngineError,
     model::identity::Model,
     settings::{config::Config, served::ServedConfig},
 };

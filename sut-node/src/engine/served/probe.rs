@@ -13,13 +13,13 @@ use tracing::warn;
 
 use crate::{
     engine::{
-        error::EngineError,
         remote::{
             servers::{Server, Servers},
             taker::{Nobody, Taker},
         },
         served::{exchange::Exchange, output::Remarks},
     },
+    ground::error::EngineError,
     model::served::ServedModel,
     settings::served::ServedConfig,
 };

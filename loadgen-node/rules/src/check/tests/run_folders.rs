@@ -3,12 +3,12 @@
 use netdiv_words::Mode;
 use std::{fs, path::Path};
 
-use crate::check::{CheckError, Options, Report, check};
 use crate::{
     Outcome,
     Rule::{self, *},
     Scenario,
     book::Table,
+    check::{CheckError, Options, Report, check},
     fixture::{self, RunSpec},
     record::Division,
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},

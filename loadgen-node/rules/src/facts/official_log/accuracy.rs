@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, error::Category};
 
 use super::LogError;
-use crate::facts::{files, json::Unique};
+use crate::input::{files, json::Unique};
 
 /// A truncated log is no JSON list.
 const WHOLE: &str = "; LoadGen's whole log is needed, not a truncated one";

@@ -14,7 +14,7 @@ use super::LogError;
 use crate::{
     Scenario,
     book::formats::entry_of,
-    facts::{files, json::Unique},
+    input::{files, json::Unique},
     record::Metric,
 };
 

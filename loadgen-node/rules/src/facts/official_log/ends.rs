@@ -7,7 +7,7 @@ use std::{
 
 use super::LogError;
 use crate::{
-    facts::files,
+    input::files,
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
 

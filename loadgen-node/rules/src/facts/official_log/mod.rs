@@ -19,7 +19,7 @@ pub(crate) use truncated::{TruncatedLog, is_truncated};
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use super::files;
+use crate::input::files;
 
 /// The file, and why it cannot be read.
 #[derive(Debug, thiserror::Error)]

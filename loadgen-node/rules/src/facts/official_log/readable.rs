@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::facts::{files, json::Unique};
+use crate::input::{files, json::Unique};
 
 /// Largest log that is read, in bytes: whole ones of images have gigabytes, and lie in run folders.
 const LARGEST: u64 = 64 << 20;

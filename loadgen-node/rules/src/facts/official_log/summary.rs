@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use crate::{Scenario, book::formats::has_score, facts::files};
+use crate::{Scenario, book::formats::has_score, input::files};
 
 /// Beginnings of lines that LoadGen writes twice where it counts tokens: among the results and among the statistics, or for
 /// first and further tokens (`results.cc`).

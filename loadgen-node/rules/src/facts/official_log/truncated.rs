@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use crate::facts::files;
+use crate::input::files;
 
 /// What is kept at either end, in bytes.
 const VIEWABLE: u64 = 4096;

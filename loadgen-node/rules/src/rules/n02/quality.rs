@@ -4,7 +4,7 @@ use crate::{
     Rule,
     book::Benchmark,
     compliance::{accuracy_of, printed_accuracy},
-    facts::files,
+    input::files,
     judge::limits::{Limits, Server},
     official_log::{DetailLog, token_metric},
     placeholder::is_placeholder,

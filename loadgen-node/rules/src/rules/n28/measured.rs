@@ -2,12 +2,11 @@
 
 use crate::{
     facts::{
-        files,
         interfaces::Interfaces as _,
-        json,
         markdown_links::targets,
         rate::{in_words, of_interface},
     },
+    input::{files, json},
     record::Evidence,
     subject::{Subject, Tree},
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     book::{Benchmark, Test},
     compliance::first_number,
-    facts::files,
+    input::files,
     official_log::readable::ReadableEntry,
     subject::{Entry, Findings, Kind, Subject},
     tree::VERIFY_ACCURACY,

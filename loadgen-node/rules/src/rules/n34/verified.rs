@@ -4,7 +4,8 @@
 use crate::{
     book::{Benchmark, Formats, Test},
     compliance::{Part, responses, speed, tokens},
-    facts::{files, official_log::is_truncated},
+    facts::official_log::is_truncated,
+    input::files,
     official_log::{DetailLog, metric},
     subject::{Entry, Kind, Run, Tree},
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},

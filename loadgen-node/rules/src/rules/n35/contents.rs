@@ -6,7 +6,7 @@ use super::measurements;
 use crate::{
     Outcome,
     book::Test,
-    facts::files::entries,
+    input::files::entries,
     placeholder::is_placeholder,
     subject::{At, Entry, Findings, JudgedDivision, Kind, Subject, Tree, unusable::MISSING},
     tree::{

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use crate::{
     Outcome,
-    facts::files::entries,
+    input::files::entries,
     subject::{Findings, Subject, unusable::EMPTY},
     tree::{DIVISIONS, Layout},
 };

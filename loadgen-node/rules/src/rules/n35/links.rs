@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    facts::{
-        files::{DOCUMENT_BYTES, is_document},
-        markdown_links::{headings, local, resolved, targets},
-    },
+    facts::markdown_links::{headings, local, resolved, targets},
+    input::files::{DOCUMENT_BYTES, is_document},
     subject::{Findings, Subject, Tree, listed},
     tree::{documents, list_files},
 };

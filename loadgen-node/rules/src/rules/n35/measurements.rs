@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     Outcome,
-    facts::{json::TWICE, measurements::recorded},
+    facts::measurements::recorded,
+    input::json::TWICE,
     judge::stated::pieces,
     placeholder::is_placeholder,
     rules::n36::{is_empty, unwritten},

@@ -4,7 +4,7 @@ use crate::{
     Scenario,
     book::Test,
     derived::readme::{DIGESTS, of_test, text},
-    facts::files,
+    input::files,
     placeholder::is_placeholder,
     record::RunResult,
     subject::{Findings, Run, Subject, Tree},

@@ -2,7 +2,8 @@
 
 use crate::{
     compliance::accuracy_hash,
-    facts::{files, official_log},
+    facts::official_log,
+    input::files,
     record::RunResult,
     subject::{
         At, Entry, Findings, Kind, Run, Subject, Tree,

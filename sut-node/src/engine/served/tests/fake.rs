@@ -18,10 +18,10 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
-        error::EngineError,
         remote::{servers::Servers, taken::Taken, testing::PROMPT},
         served::{exchange::Exchange, output::Remarks},
     },
+    ground::error::EngineError,
     model::served::ServedModel,
     settings::served::{Dialect, ServedConfig, ServersConfig},
 };

@@ -4,10 +4,8 @@ use serde_json::Value;
 
 use super::fake::{Fake, ask, replay, settings};
 use crate::{
-    engine::{
-        error::EngineError,
-        remote::testing::{PROMPT, tiny},
-    },
+    engine::remote::testing::{PROMPT, tiny},
+    ground::error::EngineError,
     settings::served::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
 };
 

@@ -1,0 +1,110 @@
+//! Compliance tests: the runs that `loadgen-node audit` made, verified against the runs that are submitted.
+
+use std::{collections::BTreeMap, io, path::Path};
+
+use super::{
+    folder::Tree,
+    problems::Problems,
+    runs::{self, Run},
+    submission_toml::ResultSettings,
+};
+use crate::{
+    book::{Benchmark, Test},
+    compliance::{self, Reference},
+    input::files,
+    tree::{self, Place},
+};
+
+/// Files of TEST01 where a benchmark is not deterministic: accuracies of the official script over the same samples.
+const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
+
+/// A compliance test.
+pub(super) struct Audit {
+    pub(super) test: Test,
+    pub(super) run: Run,
+    /// What the verification says, by the file's name.
+    verified: BTreeMap<String, String>,
+    /// Further files of the folder `accuracy`.
+    accuracy: BTreeMap<String, Vec<u8>>,
+}
+
+/// Reads and verifies the tests that the benchmark asks for, as far as they are there. What came of it is in the files,
+/// which a check of the tree reads.
+pub(super) fn load(
+    base: &Path,
+    settings: &ResultSettings,
+    benchmark: Option<&Benchmark>,
+    [performance, accuracy]: [&Run; 2],
+    problems: &mut Problems,
+) -> Vec<Audit> {
+    let Some(benchmark) = benchmark else { return Vec::new() };
+    let mut audits = Vec::new();
+    for test in &benchmark.compliance {
+        let folder = settings.compliance.as_ref().map(|folder| folder.join(test.name()));
+        let Some(folder) = folder.filter(|folder| base.join(folder).is_dir()) else { continue };
+        let Some(run) = runs::load(base, &folder, problems) else { continue };
+        let accuracy_log = accuracy.folder.join(tree::ACCURACY_LOG);
+        let summary = performance.folder.join(tree::SUMMARY);
+        let reference = Reference { accuracy_log: &accuracy_log, summary: &summary };
+        let verified = compliance::verify(*test, benchmark, &reference, &run.folder);
+        let mut accuracy = BTreeMap::new();
+        let mut keep = |name: &str| match files::read(&run.folder.join(name)) {
+            Ok(bytes) => drop(accuracy.insert(name.to_owned(), bytes)),
+            // Scores are there where somebody made them.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => problems.fault_in(&run.name, format!("{name}: {error}")),
+        };
+        match test {
+            Test::Test01 => BASELINE.into_iter().for_each(keep),
+            // It has a hundred responses, and no hash that would stand for them.
+            Test::Test06 => keep(tree::ACCURACY_LOG),
+            Test::Test04 => {}
+        }
+        let verified = match verified {
+            Ok(verified) => verified.files,
+            Err(error) => refuted(*test, &error.problems().join("; "), base),
+        };
+        audits.push(Audit { test: *test, run, verified, accuracy });
+    }
+    audits
+}
+
+/// The files of a test that cannot be verified: they say why.
+fn refuted(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
+    let why = why.replace(&format!("{}/", base.display()), "");
+    let text = format!("TEST FAIL: it cannot be verified: {why}\n");
+    let files: &[&str] = match test {
+        Test::Test01 => &[tree::VERIFY_ACCURACY, tree::VERIFY_PERFORMANCE],
+        Test::Test04 => &[tree::VERIFY_PERFORMANCE],
+        Test::Test06 => &[tree::VERIFY_ACCURACY],
+    };
+    files.iter().map(|name| ((*name).to_owned(), text.clone())).collect()
+}
+
+impl Audit {
+    /// Its files.
+    pub(super) fn put(&self, place: &Place, tree: &mut Tree) {
+        let name = self.test.name();
+        let mut put = |folder: &str, name: &str, bytes: &[u8]| {
+            tree.insert(format!("{folder}/{name}"), bytes.to_vec());
+        };
+        let folder = place.compliance(name);
+        for (name, text) in &self.verified {
+            put(&folder, name, text.as_bytes());
+        }
+        let folder = place.compliance_accuracy(name);
+        if self.test == Test::Test01 {
+            let log = &self.run.accuracy_log;
+            put(&folder, tree::ACCURACY_LOG, &log.truncated);
+            put(&folder, tree::ACCURACY_TXT, compliance::with_hash("", &log.sha256).as_bytes());
+        }
+        for (name, bytes) in &self.accuracy {
+            put(&folder, name, bytes);
+        }
+        if self.test != Test::Test06 {
+            let folder = place.compliance_performance(name);
+            put(&folder, tree::DETAIL, &self.run.detail);
+            put(&folder, tree::SUMMARY, &self.run.summary);
+        }
+    }
+}

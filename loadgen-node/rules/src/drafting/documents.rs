@@ -1,0 +1,142 @@
+//! The shorter documents: what a rehearsal is, why a submission is open, what was retrained, what may be compressed.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{
+    markdown::table,
+    measurements::retraining_tag,
+    problems::Problems,
+    submission_toml::{Retrained, Retraining, Settings},
+};
+use crate::{Division, Grouped, tree::documents as names};
+
+/// `REHEARSAL.md`.
+pub(crate) fn rehearsal(findings: &[Grouped]) -> (&'static str, String) {
+    let mut text =
+        "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
+    if findings.is_empty() {
+        text += "Nothing that stands against a submission was found.\n";
+    } else {
+        text += "What stands against a submission:\n\n";
+        list(&mut text, findings);
+    }
+    (names::REHEARSAL, text)
+}
+
+/// The heading of `why-open.md`: what has it lists the rules that are broken.
+pub(crate) const WHY_OPEN: &str = "# Why this is in the Open division";
+
+/// `why-open.md` (N38); `rehearsed` are the runs that were rehearsals, `open` those made for this division. Without
+/// `findings` it is a draft.
+pub(crate) fn why_open(
+    settings: &Settings,
+    rehearsed: &[String],
+    open: &[String],
+    findings: Option<&[Grouped]>,
+) -> (&'static str, String) {
+    let reason = settings.reason.as_deref().unwrap_or_default();
+    let heading = if findings.is_some() { WHY_OPEN } else { "" };
+    let mut text = format!("{heading}\n\n{}\n", reason.trim());
+    if !rehearsed.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nThese runs were rehearsals for another division: they were made with --rehearsal, though they break its \
+             rules. {}.",
+            rehearsed.join(", ")
+        );
+    }
+    if !open.is_empty() {
+        let open = open.join(", ");
+        let _ = writeln!(text, "\nThese runs were made for the Open division (N38): {open}.");
+    }
+    if let Some(findings) = findings.filter(|findings| !findings.is_empty()) {
+        text += "\nRules of the Network division (section 6.2) that it does not keep:\n\n";
+        list(&mut text, findings);
+    }
+    (names::WHY_OPEN, text)
+}
+
+fn list(text: &mut String, findings: &[Grouped]) {
+    for finding in findings {
+        let _ = writeln!(text, "- {finding}");
+    }
+}
+
+/// `compression.md` (N25).
+pub(crate) fn compression(encodings: &[&str], approval: &str) -> String {
+    format!(
+        "# Compression of samples\n\nSamples were sent with {}, each by itself (rules, section 6.2.4). The Query Sample \
+         Library encodes them before the run; decoding is at the SUT and timed.\n\nApproval: {}\n",
+        encodings.join(" and "),
+        approval.trim()
+    )
+}
+
+/// `power.md`.
+pub(crate) fn power(text: &str) -> String {
+    format!("# Power\n\n{}\n", text.trim())
+}
+
+/// `retraining.md` (retraining rules v0.7, section 10).
+pub(crate) fn retraining(tag: &Retraining) -> String {
+    let Value::Object(fields) = retraining_tag(tag) else { return String::new() };
+    let rows = fields.into_iter().map(|(key, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        [key, value]
+    });
+    "# The retrained model\n\nWhat section 10 of the retraining rules asks for. The cost metric is the product of both \
+     fractions.\n\n"
+        .to_owned()
+        + &table(["", ""], rows)
+}
+
+/// What is missing of it, and whether it may be there.
+pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
+    let retrained = settings.results.iter().any(|result| result.retraining == Retrained::Yes);
+    let open = settings.division == Some(Division::Open);
+    if retrained && !open {
+        problems.fault("retraining is for the Open division (retraining rules, section 1); write division = \"open\"");
+    }
+    let Some(tag) = &settings.retraining else {
+        if retrained {
+            problems.fault("a result is retrained; add [retraining] with what section 10 of the retraining rules asks for");
+        }
+        return;
+    };
+    if !retrained {
+        problems.fault("[retraining]: no result is retrained; write retraining = \"Yes\" in the [[result]] it is about");
+    }
+    if !open {
+        problems.fault(
+            "[retraining] is for the Open division; take it out, or write division = \"open\"",
+        );
+    }
+    let Retraining {
+        retraining_data_fraction: data,
+        retraining_epoch_fraction: epochs,
+        non_zero_parameters: parameters,
+        model_size_bytes: bytes,
+        numerics,
+        quantization,
+    } = tag;
+    for (key, fraction) in
+        [("retraining_data_fraction", data), ("retraining_epoch_fraction", epochs)]
+    {
+        // Their product, the cost metric, is then no more than the 1 that is allowed.
+        if !fraction.is_some_and(|fraction| 0.0 < fraction && fraction <= 1.0) {
+            problems.fault(format!("[retraining] {key}: write a number above 0, and at most 1"));
+        }
+    }
+    for (key, number) in [("non_zero_parameters", parameters), ("model_size_bytes", bytes)] {
+        if number.is_none_or(|number| number == 0) {
+            problems.fault(format!("[retraining] {key}: write a number above 0"));
+        }
+    }
+    problems.need(numerics, "[retraining] numerics: write the number formats, such as \"int8\"");
+    problems.need(
+        quantization,
+        "[retraining] quantization: describe it so that others can do the same",
+    );
+}

@@ -1,0 +1,174 @@
+//! Drafts a submission: the files that settings, runs and machines make, and what is missing or wrong in the settings.
+
+use std::path::Path;
+
+use super::{
+    documents,
+    folder::{Tree, is_folder_name},
+    gap::Gap,
+    parts::Parts,
+    problems::Problems,
+    results::{self, Common, Loaded},
+    runs, sources,
+    submission_toml::Settings,
+    systems,
+};
+use crate::{
+    book::Table,
+    record::{Division, RunResult},
+    sources_digest::Source,
+    tree::{Home, Layout},
+};
+
+/// A submission before its check.
+pub(crate) struct Draft {
+    pub(crate) tree: Tree,
+    pub(crate) home: Home,
+    /// Faults of the settings and of the files that they name.
+    pub(crate) gaps: Vec<Gap>,
+    /// Folders and files of the tree, each with the run folder that it was made of.
+    pub(crate) runs: Vec<(String, String)>,
+    /// Runs that were rehearsals.
+    pub(crate) rehearsed: Vec<String>,
+    /// Runs that were made for the Open division.
+    pub(crate) open: Vec<String>,
+}
+
+impl Draft {
+    /// Adds a document.
+    pub(crate) fn note(&mut self, (name, text): (&str, String)) {
+        self.tree.insert(self.home.document(name), text.into_bytes());
+    }
+}
+
+/// Makes the files, and says all that is wrong with the settings.
+pub(crate) fn draft(
+    settings: &Settings,
+    base: &Path,
+    table: &Table,
+    sources: &[Source<'_>],
+) -> Draft {
+    let mut problems = Problems::of(settings);
+    let (home, system) = home(settings, table, &mut problems);
+    let round = settings.round.and_then(|name| table.round(name));
+    let common = Common { base, table, round };
+    if settings.results.is_empty() {
+        problems.fault("there is no [[result]]; add one for each benchmark and scenario");
+    }
+    let results = settings.results.iter().zip(1..);
+    let results: Vec<_> = results
+        .filter_map(|(settings, number)| results::load(&common, settings, number, &mut problems))
+        .collect();
+    check_once(&results, &mut problems);
+    runs::check_one_system(results.iter().flat_map(Loaded::runs), &mut problems);
+    let is_of_round = check_round(settings, table, &results, &mut problems);
+    documents::check_retraining(settings, &mut problems);
+    if settings.division == Some(Division::Open) {
+        problems.need(&settings.reason, "the division is open; write reason, why it is");
+    }
+
+    let mut tree = Tree::new();
+    let names: Vec<_> = results.iter().map(|result| result.folders[0].as_str()).collect();
+    sources::put(sources, &home, &names, &mut tree, &mut problems);
+    let mut parts = Parts {
+        settings,
+        round: settings.round.filter(|_| is_of_round),
+        base,
+        home: &home,
+        system: &system,
+        results: &results,
+        tree: &mut tree,
+        problems: &mut problems,
+    };
+    parts.texts();
+    for result in &results {
+        parts.result(result);
+    }
+    match results.first() {
+        Some(first) => parts.machines(&first.performance),
+        // What the description lacks is worth knowing already.
+        None => drop(systems::description(settings, &Default::default(), &mut problems)),
+    }
+    let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
+    let named = |is_it: fn(&RunResult) -> bool| {
+        let all = results.iter().flat_map(Loaded::runs).filter(move |run| is_it(&run.result));
+        all.map(|run| run.name.clone()).collect()
+    };
+    let rehearsed = named(|result| result.rehearsal);
+    let open = named(|result| result.division == Division::Open);
+    Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
+}
+
+/// Where the submission lies, and the name of its system.
+fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, String) {
+    let submitter = problems.need(&settings.submitter, "write submitter, the name of your folder");
+    let mut missing = |is_missing: bool, what: &str| {
+        if is_missing {
+            problems.fault(what);
+        }
+    };
+    missing(settings.division.is_none(), "write division, \"network\", \"closed\" or \"open\"");
+    missing(settings.status.is_none(), "write status: \"available\", \"preview\" or \"rdi\"");
+    missing(settings.round.is_none(), "write round, such as \"v5.0\"");
+    let id = settings.system.get("id").and_then(|id| id.as_str()).map(str::to_owned);
+    let id = problems.need(&id, "[system] write id, the name of the system's folder").to_owned();
+    for (key, name) in [("submitter", submitter), ("[system] id", &id)] {
+        if !name.is_empty() && !is_folder_name(name) {
+            problems.fault(format!(
+                "{key} `{name}`: write a name without spaces, slashes and a dot in front"
+            ));
+        }
+    }
+    // The official checker takes the first file that starts with it for the measurements.
+    let records = ["performance", "accuracy", "digests", "TEST0"];
+    if !id.is_empty() && records.iter().any(|record| record.starts_with(&id)) {
+        problems.fault(format!("[system] id `{id}`: files of ours begin so; write another"));
+    }
+    let division = settings.division.unwrap_or_default();
+    if settings.division == Some(Division::Exploratory) {
+        problems.fault(format!("division `{division}`: write \"network\", \"closed\" or \"open\""));
+    }
+    let round = settings.round.and_then(|name| table.round(name));
+    if let (Some(name), None) = (settings.round, round) {
+        problems.fault(format!("round `{name}`: the table has {}", table.round_names()));
+    }
+    let layout = round.map_or(Layout::A, |round| round.layout);
+    (Home::new(layout, division.word(), submitter), id)
+}
+
+/// Each result is there once.
+fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
+    for (place, result) in results.iter().enumerate() {
+        if results[..place].iter().any(|other| other.name == result.name) {
+            problems.fault(format!("[[result]] {} is there twice", result.name));
+        }
+    }
+}
+
+/// Compares the round in the settings with that of the runs. A fault says so where they name another one, and the tree then does not.
+fn check_round(
+    settings: &Settings,
+    table: &Table,
+    results: &[Loaded<'_>],
+    problems: &mut Problems,
+) -> bool {
+    let Some(wanted) = settings.round.and_then(|name| table.round(name)) else { return false };
+    let runs = || results.iter().flat_map(Loaded::runs);
+    let rounds: Vec<_> =
+        runs().map(|run| table.round_of_seeds(|setting| run.seed(setting))).collect();
+    let [Some(first), others @ ..] = rounds.as_slice() else { return true };
+    if first.name == wanted.name || others.iter().any(|other| *other != Some(first)) {
+        return true;
+    }
+    let mut versions: Vec<_> = runs().map(|run| run.loadgen_version()).collect();
+    versions.dedup();
+    problems.fault(format!(
+        "round is {}, and the runs were made with LoadGen {}, which is of round {}; write round = \"{}\", or {} and run again",
+        wanted.name,
+        versions.join(" and "),
+        first.name,
+        first.name,
+        table.build_for(wanted)
+    ));
+    false
+}

@@ -1,0 +1,113 @@
+//! A submission as files: in memory, and on disk.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+/// A submission: the bytes of each file by its path, with `/` between its parts.
+pub type Tree = BTreeMap<String, Vec<u8>>;
+
+/// A folder that is written beside its place and moved there when it is whole. What is not moved is removed.
+pub(crate) struct Beside {
+    place: PathBuf,
+    part: PathBuf,
+}
+
+impl Beside {
+    /// Prepares `PLACE.part`.
+    ///
+    /// # Errors
+    ///
+    /// When one of the two is there already, or the folder cannot be made.
+    pub(crate) fn new(place: &Path) -> io::Result<Self> {
+        let mut part = place.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        for path in [place, &part] {
+            if path.symlink_metadata().is_ok() {
+                let path = path.display();
+                let text = format!("{path} is there already; choose another, or move it away");
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
+        }
+        fs::create_dir_all(&part).map_err(|error| named(&part, error))?;
+        Ok(Self { place: place.to_path_buf(), part })
+    }
+
+    /// Where it is until it is whole.
+    pub(crate) fn path(&self) -> &Path {
+        &self.part
+    }
+
+    /// Writes these files.
+    pub(crate) fn write(&self, tree: &Tree) -> io::Result<()> {
+        for (path, bytes) in tree {
+            let path = self.part.join(path);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(|error| named(parent, error))?;
+            }
+            fs::write(&path, bytes).map_err(|error| named(&path, error))?;
+        }
+        Ok(())
+    }
+
+    /// Moves it to its place.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        fs::rename(&self.part, &self.place).map_err(|error| named(&self.place, error))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // After `finish` there is nothing to remove.
+        let _ = fs::remove_dir_all(&self.part);
+    }
+}
+
+fn named(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Whether the official checkers take a name for a folder: not empty, no spaces, no dot in front, one part.
+pub(crate) fn is_folder_name(name: &str) -> bool {
+    let is_good = |c: char| !c.is_whitespace() && !c.is_control() && !"/\\:".contains(c);
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(is_good)
+}
+
+/// Whether a path leads nowhere but into the folder that it starts from.
+pub(crate) fn is_inside(path: &str) -> bool {
+    Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_inside() {
+        assert!(is_inside("network/acme/systems/a b.json"));
+        for path in ["network/acme/systems/../../x", "/x", "../x"] {
+            assert!(!is_inside(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_whole_or_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("tree");
+        // A file where a folder has to be: nothing is left of it.
+        let broken = Tree::from([("a".into(), Vec::new()), ("a/b".into(), Vec::new())]);
+        let beside = Beside::new(&place).unwrap();
+        assert!(beside.write(&broken).is_err());
+        drop(beside);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let beside = Beside::new(&place).unwrap();
+        beside.write(&Tree::from([("a/b".into(), b"x".to_vec())])).unwrap();
+        beside.finish().unwrap();
+        assert_eq!(fs::read(place.join("a/b")).unwrap(), b"x");
+        let again = Beside::new(&place).err().unwrap().to_string();
+        assert!(again.contains("is there already"), "{again}");
+    }
+}

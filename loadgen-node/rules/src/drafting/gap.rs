@@ -1,0 +1,62 @@
+//! Faults that keep a submission from being made, as a list for people.
+
+use std::fmt::{self, Write as _};
+
+/// Something that keeps a submission from being made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// The file or folder in which it is; `None`: a rule that runs break.
+    pub file: Option<String>,
+    /// The fault, and what to do.
+    pub text: String,
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Returns a list of gaps for people: file by file, with their number at the end.
+pub(crate) fn listed(gaps: &[Gap]) -> String {
+    let mut files: Vec<_> = Vec::new();
+    for gap in gaps {
+        if !files.contains(&&gap.file) {
+            files.push(&gap.file);
+        }
+    }
+    let mut list = String::new();
+    for file in files {
+        // Writing to a String cannot fail.
+        let _ = writeln!(list, "  {}", file.as_deref().unwrap_or("rules, checked over the runs"));
+        for gap in gaps.iter().filter(|gap| gap.file == *file) {
+            let _ = writeln!(list, "    {}", gap.text.replace('\n', "\n    "));
+        }
+    }
+    let things = if gaps.len() == 1 { "thing" } else { "things" };
+    format!("{list}{} {things} to do", gaps.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_listed_file_by_file_with_their_number() {
+        let gap =
+            |file: Option<&str>, text: &str| Gap { file: file.map(Into::into), text: text.into() };
+        let gaps = [
+            gap(Some("s.toml"), "write submitter"),
+            gap(Some("runs/a"), "no result.json"),
+            gap(None, "N2: too few samples"),
+            gap(Some("s.toml"), "write round"),
+        ];
+        let want = "  s.toml\n    write submitter\n    write round\n  runs/a\n    no result.json\n  \
+                    rules, checked over the runs\n    N2: too few samples\n4 things to do";
+        assert_eq!(listed(&gaps), want);
+        assert!(listed(&gaps[..1]).ends_with("\n1 thing to do"));
+    }
+}

@@ -1,0 +1,68 @@
+//! Makes LoadGen's `user.conf`: the file of the run where it is still there; else the settings of the run, written as such a
+//! file.
+
+use std::{collections::BTreeMap, io, path::Path};
+
+use super::runs::Run;
+use crate::{
+    Scenario,
+    input::files,
+    judge::user_conf::{Key, keys, number},
+    user_conf::check_line,
+};
+
+/// Returns the text of the file, for the model as LoadGen names it, or the fault of the run's own file.
+pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> Result<String, String> {
+    let places = path(run).map(|path| [base.join(path), run.folder.join(path)]);
+    for path in places.iter().flatten() {
+        match files::read_text(path) {
+            Ok(text) if !text.trim().is_empty() => return Ok(text),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        }
+    }
+    let result = &run.result;
+    Ok(reconstructed(&result.test_settings, model, result.scenario))
+}
+
+/// The path of the run's file, as the run had it.
+pub(super) fn path(run: &Run) -> Option<&str> {
+    run.result.settings.get("user_conf")?.as_str()
+}
+
+/// The effective settings, as far as LoadGen reads them from such a file and would not have them without.
+fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
+    let mut text = "# The settings of the run, from its result.json.\n".to_owned();
+    let name = scenario.official_name();
+    for Key { name: key, field, factor, default } in keys(scenario) {
+        if let Some(value) = settings.get(*field).and_then(|value| number(value)) {
+            // LoadGen's factors are no binary fractions.
+            let value = (value / factor * 1e6).round() / 1e6;
+            let line = format!("{model}.{name}.{key} = {value}\n");
+            if *default != Some(value) && check_line(&line).is_ok() {
+                text += &line;
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::user_conf::{differences, tests::settings};
+
+    #[test]
+    fn the_settings_become_a_file_that_says_the_same() {
+        let text = reconstructed(&settings(), "resnet50", Scenario::Server);
+        let want = "# The settings of the run, from its result.json.\n\
+                    resnet50.Server.target_qps = 18000.5\n\
+                    resnet50.Server.target_latency = 15\n\
+                    resnet50.Server.target_latency_percentile = 99\n\
+                    resnet50.Server.min_duration = 600000\n";
+        assert_eq!(text, want);
+        let differ = differences(&text, &settings(), &[], "resnet50", Scenario::Server);
+        assert!(differ.is_empty());
+    }
+}

@@ -1,0 +1,30 @@
+//! The draft of a submission: `submission.toml` and run folders become the files of a tree. The same inputs make the same bytes.
+
+mod architecture;
+mod audits;
+pub(crate) mod bandwidth_document;
+mod diagram;
+pub(crate) mod documents;
+pub(crate) mod draft;
+mod drawing;
+pub(crate) mod folder;
+pub(crate) mod gap;
+mod graph;
+mod layout;
+mod make_accuracy_txt;
+mod make_user_conf;
+mod measurements;
+pub(crate) mod papers;
+mod parts;
+mod power;
+mod problems;
+mod results;
+mod runs;
+mod shapes;
+pub(crate) mod sources;
+pub(crate) mod submission_toml;
+mod svg;
+pub(crate) mod systems;
+mod topology;
+
+use crate::derived::{cluster, markdown};

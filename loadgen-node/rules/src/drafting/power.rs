@@ -1,0 +1,69 @@
+//! A power measurement: what the measurement client of mlcommons/power-dev left, put where the official checker looks.
+
+use std::path::Path;
+
+use super::{parts::Parts, results::Loaded};
+use crate::{
+    input::files,
+    tree::{self, Place},
+};
+
+/// What the client and its server say of themselves.
+const PROTOCOL: [&str; 5] =
+    ["client.json", "client.log", "ptd_logs.txt", "server.json", "server.log"];
+
+/// The analyzer's samples.
+const SAMPLES: &str = "spl.txt";
+
+impl Parts<'_> {
+    /// Files of a measured run: `power/`, `ranging/` and the samples of the performance run.
+    pub(super) fn power(&mut self, result: &Loaded<'_>, place: &Place, folder: &Path) {
+        let performance = format!("{}/performance", place.results());
+        let mut files = Vec::new();
+        files
+            .extend(PROTOCOL.map(|name| (format!("power/{name}"), format!("{performance}/power"))));
+        let ranging = [tree::DETAIL, tree::SUMMARY, SAMPLES];
+        files.extend(ranging.map(|n| (format!("ranging/{n}"), format!("{performance}/ranging"))));
+        files.push((format!("run_1/{SAMPLES}"), place.performance()));
+        for (from, to) in files {
+            if let Some(bytes) = self.bytes("power", &folder.join(&from)) {
+                let name = from.rsplit('/').next().unwrap_or_default();
+                self.tree.insert(format!("{to}/{name}"), bytes);
+            }
+        }
+        let measured = folder.join("run_1").join(tree::DETAIL);
+        if files::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail)
+        {
+            let why = format!(
+                "power: its log is not that of {}; write performance = \"{}\"",
+                result.performance.name,
+                folder.join("run_1").display()
+            );
+            self.problems.fault_in(measured.display(), why);
+        }
+        let about = self.settings.power.clone().unwrap_or_default();
+        if let Some(path) = &about.nameplate
+            && let Some(bytes) = self.bytes("nameplate", path)
+        {
+            let place = format!("{}/systems/{}_power.yaml", self.home.root(), self.system);
+            self.tree.insert(place, bytes);
+        }
+        for (key, path) in
+            [("analyzer_table", about.analyzer_table), ("power_settings", about.power_settings)]
+        {
+            match path {
+                None => {
+                    self.problems.fault(format!("[power] write {key}, a file (power was measured)"))
+                }
+                Some(path) => self.describe(key, &path, place),
+            }
+        }
+    }
+
+    /// The checker knows these files by how their names begin.
+    fn describe(&mut self, key: &str, path: &Path, place: &Place) {
+        let Some(bytes) = self.bytes(key, path) else { return };
+        let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or("txt");
+        self.tree.insert(format!("{}/{key}.{kind}", place.measurements()), bytes);
+    }
+}

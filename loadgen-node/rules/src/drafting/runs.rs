@@ -1,0 +1,94 @@
+//! Run folders, read one by one.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use netdiv_words::is_todo;
+
+use super::problems::Problems;
+use crate::{
+    input::files,
+    official_log::{DetailLog, TruncatedLog},
+    record::RunResult,
+    tree,
+};
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Its folder.
+    pub(super) folder: PathBuf,
+    /// How messages name it: the folder as the settings have it.
+    pub(super) name: String,
+    /// What `result.json` says.
+    pub(super) result: RunResult,
+    /// That file, byte for byte.
+    pub(super) record: Vec<u8>,
+    pub(super) detail: Vec<u8>,
+    pub(super) summary: Vec<u8>,
+    pub(super) accuracy_log: TruncatedLog,
+}
+
+/// Reads a run. None, with faults, where that cannot be done.
+pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Option<Run> {
+    let name = folder.display().to_string();
+    let folder = base.join(folder);
+    if is_todo(&name) {
+        return None;
+    }
+    let mut fault = |what: &str, error: &dyn std::fmt::Display| {
+        problems.fault_in(&name, format!("{what}: {error}"));
+    };
+    let record = files::read(&folder.join(RunResult::FILE))
+        .map_err(|error| fault("no result.json of a run can be read there", &error))
+        .ok()?;
+    let result = RunResult::of(&record).map_err(|why| fault(RunResult::FILE, &why)).ok()?;
+    let mut read =
+        |file: &str| files::read(&folder.join(file)).map_err(|error| fault(file, &error)).ok();
+    let (detail, summary) = (read(tree::DETAIL), read(tree::SUMMARY));
+    let accuracy_log = TruncatedLog::read(&folder.join(tree::ACCURACY_LOG))
+        .map_err(|error| fault(tree::ACCURACY_LOG, &error))
+        .ok();
+    let (detail, summary, accuracy_log) = (detail?, summary?, accuracy_log?);
+    Some(Run { folder, name, result, record, detail, summary, accuracy_log })
+}
+
+impl Run {
+    /// Samples per second, by LoadGen's log.
+    pub(super) fn throughput(&self) -> Option<f64> {
+        DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.throughput(self.result.scenario)
+    }
+
+    /// One of LoadGen's seeds, by its setting.
+    pub(super) fn seed(&self, setting: &str) -> Option<u64> {
+        self.result.test_settings.get(setting)?.parse().ok()
+    }
+
+    /// LoadGen's version, without its revision.
+    pub(super) fn loadgen_version(&self) -> &str {
+        self.result.versions.loadgen.split_whitespace().next().unwrap_or_default()
+    }
+}
+
+/// A `submission.toml` is about one system: all runs have the same nodes.
+pub(super) fn check_one_system<'a>(
+    mut runs: impl Iterator<Item = &'a Run>,
+    problems: &mut Problems,
+) {
+    let names = |run: &'a Run| -> BTreeSet<&'a str> {
+        run.result.nodes.iter().map(|node| node.name.as_str()).collect()
+    };
+    let listed = |run: &'a Run| names(run).into_iter().collect::<Vec<_>>().join(", ");
+    let Some(first) = runs.next() else { return };
+    for run in runs.filter(|run| names(run) != names(first)) {
+        problems.fault(format!(
+            "{} and {}: their nodes are not the same ({} and {}); a submission.toml is about one system",
+            first.name,
+            run.name,
+            listed(first),
+            listed(run)
+        ));
+    }
+}

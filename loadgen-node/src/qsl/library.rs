@@ -1,0 +1,338 @@
+//! The Query Sample Library: loaded samples in memory, encoded once, as they will go over the network.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use bytes::Bytes;
+use loadgen_sys::{Abort, QuerySampleLibrary};
+use netdiv_contract::{
+    checksum,
+    encoding::{self, Encoded, Encoding},
+    layout::{self, InputLayout, element_bytes},
+};
+use netdiv_dataset::{Dataset, Sample};
+use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
+use netdiv_rules::record::{Distribution, Lengths, Prepared};
+use parking_lot::{Mutex, RwLock};
+
+use crate::{output::failed, qsl::witness::Witness, recording::distribution::distribution_of};
+
+/// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
+pub struct Library {
+    dataset: Box<dyn Dataset>,
+    encoding: Encoding,
+    /// Whether messages have checksums: each sample's part is computed when it is loaded.
+    checksums: bool,
+    performance_samples: usize,
+    witness: Option<Arc<Witness>>,
+    /// Least and greatest length of what was loaded, as encoded.
+    lengths: Mutex<Option<Lengths>>,
+    /// Elements of the first tensor of what was loaded, each sample once: of a language model, the tokens of its prompts.
+    elements: Mutex<Vec<u64>>,
+    /// How often each sample was loaded more than unloaded: MultiStream loads some more than once.
+    loads: Mutex<Vec<usize>>,
+    /// A checksum of each sample as it was when it was loaded first: LoadGen may load it again for another series.
+    first: Mutex<Vec<Option<u32>>>,
+    loaded: RwLock<LoadedSamples>,
+    nodes_take: OnceLock<Takes>,
+    /// Set while LoadGen has samples that it has not issued, or not got back.
+    owes_calls: AtomicBool,
+}
+
+/// What all nodes take.
+struct Takes {
+    /// What a sample must look like.
+    input: InputLayout,
+    max_payload_bytes: u64,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Library({}, {} samples)", self.dataset.name(), self.dataset.sample_count())
+    }
+}
+
+impl Library {
+    /// A library of all samples of a data set; `performance_samples` of them are used in performance mode. A witness is told
+    /// what is loaded.
+    pub(crate) fn new(
+        dataset: Box<dyn Dataset>,
+        encoding: Encoding,
+        checksums: bool,
+        performance_samples: Option<usize>,
+        witness: Option<Arc<Witness>>,
+    ) -> Self {
+        let count = dataset.sample_count();
+        Self {
+            witness,
+            lengths: Mutex::new(None),
+            elements: Mutex::new(Vec::new()),
+            performance_samples: performance_samples.unwrap_or(count).min(count),
+            loads: Mutex::new(vec![0; count]),
+            first: Mutex::new(vec![None; count]),
+            loaded: RwLock::new((0..count).map(|_| None).collect()),
+            dataset,
+            encoding,
+            checksums,
+            nodes_take: OnceLock::new(),
+            owes_calls: AtomicBool::new(false),
+        }
+    }
+
+    /// What nodes must accept to be sent these samples.
+    pub(crate) fn expectation(&self) -> Expectation {
+        let sizes = (0..self.dataset.sample_count()).map(|index| self.dataset.sample_bytes(index));
+        Expectation {
+            input: self.dataset.layout(),
+            encoding: self.encoding,
+            longest_payload_bytes: sizes.max().unwrap_or(0),
+        }
+    }
+
+    /// Fits the samples to what the nodes take, all of them; before the first load.
+    pub fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
+        if let Some(holds) = self.dataset.layout().filter(|holds| !layout::accepts(&takes, holds)) {
+            let (takes, holds) = (layout::describe(&takes), layout::describe(&holds));
+            return Err(format!("the model takes {takes}, the data set holds {holds}"));
+        }
+        self.check_lengths(&takes)?;
+        let packed = !takes.tensors.is_empty() && layout::raw_tensor(&takes).is_none();
+        if packed && self.dataset.layout().is_none() {
+            return Err(format!(
+                "the nodes take {}; give a data set that says the shape of each sample (.npy)",
+                layout::describe(&takes)
+            ));
+        }
+        let takes = Takes { input: takes, max_payload_bytes };
+        // A second call would find the same nodes.
+        let _ = self.nodes_take.set(takes);
+        Ok(())
+    }
+
+    /// Samples of unknown meaning must at least have the length of the model's tensor.
+    fn check_lengths(&self, takes: &InputLayout) -> Result<(), String> {
+        let spec = layout::raw_tensor(takes).filter(|_| self.dataset.layout().is_none());
+        let Some(want) = spec.and_then(layout::fixed_bytes) else { return Ok(()) };
+        for index in 0..self.dataset.sample_count() {
+            let bytes = self.dataset.sample_bytes(index);
+            if bytes != want as u64 {
+                let takes = layout::describe(takes);
+                return Err(format!(
+                    "sample {index} has {bytes} bytes, but the nodes take {takes}, which is {want}; \
+                     choose the data set of their model"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Set when the test begins and by loading samples, which LoadGen does before each series; to be cleared at the series' end.
+    pub fn owes_calls(&self) -> &AtomicBool {
+        &self.owes_calls
+    }
+
+    /// Number of samples in the data set.
+    pub(crate) fn total_samples(&self) -> usize {
+        self.dataset.sample_count()
+    }
+
+    /// Least and greatest length of the samples that were loaded, as encoded, in bytes.
+    pub(crate) fn lengths(&self) -> Option<Lengths> {
+        *self.lengths.lock()
+    }
+
+    /// Returns the elements of the first tensor of the samples that were loaded, each counted once; none if nothing is known of their
+    /// tensors.
+    pub(crate) fn elements(&self) -> Option<Distribution> {
+        distribution_of(self.elements.lock().clone())
+    }
+
+    /// The data set's layout, where it has one.
+    pub(crate) fn layout(&self) -> Option<InputLayout> {
+        self.dataset.layout()
+    }
+
+    fn note_length(&self, bytes: u64) {
+        let mut lengths = self.lengths.lock();
+        let known = lengths.get_or_insert(Lengths { least: bytes, most: bytes });
+        *known = Lengths { least: known.least.min(bytes), most: known.most.max(bytes) };
+    }
+
+    /// Compares a sample with its first load, as all series of a run have the same samples. Returns true if this is the first load.
+    fn compare_with_first(&self, index: usize, payload: &Bytes) -> Result<bool, String> {
+        let now = checksum::of_payload(payload);
+        let mut all = self.first.lock();
+        let Some(first) = all.get_mut(index) else { return Ok(false) };
+        let is_first = first.is_none();
+        if *first.get_or_insert(now) == now {
+            return Ok(is_first);
+        }
+        Err(format!(
+            "sample {index} of {} is not what it was when it was loaded first. Let nobody write to a data set that is in use",
+            self.dataset.name()
+        ))
+    }
+
+    /// What the data set's manifests say.
+    pub(crate) fn prepared(&self) -> Vec<Prepared> {
+        let said = self.dataset.prepared().into_iter();
+        said.map(|said| Prepared {
+            data_set: said.data_set,
+            benchmark: said.benchmark,
+            subset: said.subset,
+            samples_form: said.samples_form,
+            complete: said.complete,
+            manifest_sha256: said.manifest_sha256,
+        })
+        .collect()
+    }
+
+    /// Returns the elements of a sample's first tensor.
+    fn elements_of(&self, sample: &Sample) -> Option<u64> {
+        let Sample::Tensors(tensors) = sample else { return None };
+        let layout = self.dataset.layout()?;
+        let bytes = element_bytes(layout.tensors.first()?.data_type());
+        Some(tensors.first()?.data.len().checked_div(bytes)? as u64)
+    }
+
+    fn load(&self, index: usize) -> Result<Encoded, String> {
+        let sample = self.dataset.read(index).map_err(|error| error.to_string())?;
+        let elements = self.elements_of(&sample);
+        let takes = self.nodes_take.get();
+        let any = InputLayout::default();
+        let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
+        if self.compare_with_first(index, &payload)? {
+            self.elements.lock().extend(elements);
+        }
+        let decoded = payload.len();
+        let mut sample =
+            encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
+        sample.crc32c = self.checksums.then(|| checksum::of_payload(&sample.bytes));
+        if let Some(witness) = &self.witness {
+            witness.loaded(index, &sample.bytes);
+        }
+        self.note_length(sample.bytes.len() as u64);
+        let longest = decoded.max(sample.bytes.len()) as u64;
+        match takes {
+            Some(takes) if longest > takes.max_payload_bytes => {
+                let limit = takes.max_payload_bytes;
+                Err(format!("sample {index} has {longest} bytes, a node takes at most {limit}"))
+            }
+            _ => Ok(sample),
+        }
+    }
+}
+
+impl QuerySampleLibrary for Library {
+    fn name(&self) -> String {
+        self.dataset.name()
+    }
+
+    fn total_sample_count(&self) -> usize {
+        self.dataset.sample_count()
+    }
+
+    fn performance_sample_count(&self) -> usize {
+        self.performance_samples
+    }
+
+    fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
+        self.owes_calls.store(true, Ordering::SeqCst);
+        self.change(|loads, samples| {
+            for &index in indices {
+                let none = || Abort(format!("LoadGen asks for sample {index}, which is none"));
+                let times = loads.get_mut(index).ok_or_else(none)?;
+                if *times == 0 {
+                    samples[index] = Some(self.load(index).map_err(failed)?);
+                }
+                *times += 1;
+            }
+            Ok(())
+        })
+    }
+
+    fn unload_samples(&self, indices: &[usize]) -> Result<(), Abort> {
+        self.change(|loads, samples| {
+            for &index in indices {
+                match loads.get_mut(index) {
+                    Some(1) => samples[index] = None,
+                    None | Some(0) => continue,
+                    Some(_) => {}
+                }
+                loads[index] -= 1;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Library {
+    /// Changes what is loaded. LoadGen does so between series, when no sample is in flight.
+    fn change(
+        &self,
+        with: impl FnOnce(&mut [usize], &mut [Option<Encoded>]) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let mut loads = self.loads.lock();
+        let mut samples = self.loaded().to_vec();
+        with(&mut loads, &mut samples)?;
+        *self.loaded.write() = samples.into();
+        Ok(())
+    }
+}
+
+impl SampleSource for Library {
+    fn loaded(&self) -> LoadedSamples {
+        self.loaded.read().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netdiv_dataset as dataset;
+
+    #[test]
+    fn samples_are_there_as_often_as_they_were_loaded() {
+        let library = Library::new(
+            dataset::open("synthetic:4x16").unwrap(),
+            Encoding::Zstd,
+            true,
+            None,
+            None,
+        );
+        let loaded = |index: usize| library.loaded()[index].clone();
+        library.load_samples(&[0, 1, 1]).unwrap();
+        assert!(loaded(2).is_none());
+        library.unload_samples(&[0, 1]).unwrap();
+        assert!(loaded(0).is_none());
+        assert_eq!(loaded(1).unwrap().decoded_bytes, 16);
+        library.unload_samples(&[1]).unwrap();
+        assert!(loaded(1).is_none());
+        assert!(library.load_samples(&[4]).is_err());
+    }
+
+    #[test]
+    fn a_sample_that_is_loaded_twice_is_in_memory_once_and_is_the_same_in_every_series() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.bin");
+        std::fs::write(&path, "one").unwrap();
+        let data = dataset::open(&folder.path().display().to_string()).unwrap();
+        let library = Library::new(data, Encoding::None, false, None, None);
+        let place = || library.loaded()[0].as_ref().unwrap().bytes.as_ptr();
+        library.load_samples(&[0]).unwrap();
+        let first = place();
+        // Whatever happens to the file: what is loaded stays.
+        std::fs::write(&path, "two").unwrap();
+        library.load_samples(&[0, 0]).unwrap();
+        assert_eq!(place(), first);
+        assert_eq!(library.loaded()[0].as_ref().unwrap().bytes, "one");
+        library.unload_samples(&[0, 0, 0]).unwrap();
+        let Abort(error) = library.load_samples(&[0]).unwrap_err();
+        assert!(error.contains("sample 0 of") && error.contains("loaded first"), "{error}");
+        std::fs::write(&path, "three").unwrap();
+        let Abort(error) = library.load_samples(&[0]).unwrap_err();
+        assert!(error.contains("0.bin has changed since"), "{error}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Whether this machine is fit to measure while a run goes on: its clock must run evenly, and LoadGen's logs need room and files
+//! that can grow.
+//!
+//! LoadGen takes its times from `std::chrono::high_resolution_clock`, which is the system's wall clock with GCC's library:
+//! setting it while a test runs changes latencies and the length of the test. And LoadGen does not check whether its logs
+//! were written.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::{official_log, run::guard::free_space::FreeSpace};
+
+/// How far the wall clock may be from where it would be without corrections: what reading two clocks may take on a busy
+/// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm). It holds from the start of the run
+/// and from one look to the next, so that no step hides in the thousandth of hours.
+pub(crate) const UNEVEN: Duration = Duration::from_millis(20);
+const UNEVEN_SHARE: u32 = 1000;
+
+/// The wall clock, and the machine's oscillator since some time, which nobody sets or corrects.
+#[derive(Debug, Clone, Copy)]
+struct Clocks {
+    wall: SystemTime,
+    steady: Duration,
+}
+
+/// `CLOCK_MONOTONIC_RAW`; the other monotonic clock follows the corrections of the wall clock.
+fn steady() -> Duration {
+    let time = clock_gettime(ClockId::MonotonicRaw);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+impl Clocks {
+    /// Both at nearly the same time: of a few attempts the one in which the least time passed between the two.
+    fn now() -> Self {
+        let attempt = |_| {
+            let (before, wall, steady) = (steady(), SystemTime::now(), steady());
+            (steady.saturating_sub(before), Self { wall, steady })
+        };
+        let (_, first) = attempt(0);
+        (0..4).map(attempt).min_by_key(|(took, _)| *took).map_or(first, |(_, clocks)| clocks)
+    }
+}
+
+/// Whether a file of this process has reached the limit of its size: what was written then is lost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cut(Arc<AtomicBool>);
+
+impl Cut {
+    /// It has.
+    pub(crate) fn note(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.0.load(Ordering::SeqCst) {
+            return Err(
+                "the system did not let a file of this run grow (SIGXFSZ), so that LoadGen's logs are cut: raise the limit \
+                 (ulimit -f), and run again"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What a run started with, and what it needs.
+#[derive(Debug)]
+pub(crate) struct Fitness {
+    cut: Cut,
+    start: Clocks,
+    last_look: Mutex<Clocks>,
+    output: PathBuf,
+    space: FreeSpace,
+}
+
+impl Fitness {
+    /// From now on.
+    pub(crate) fn new(cut: Cut, output: &Path, min_free_bytes: u64) -> Self {
+        let start = Clocks::now();
+        let last_look = Mutex::new(start);
+        let space = FreeSpace::new(output, min_free_bytes);
+        Self { cut, start, last_look, output: output.into(), space }
+    }
+
+    /// Why the measurement is worthless, if it is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.cut.check()?;
+        let now = Clocks::now();
+        even(self.start, now)?;
+        even(std::mem::replace(&mut *self.last_look.lock(), now), now)?;
+        self.space.check()
+    }
+
+    /// Checks a finished measurement, and that its logs are complete. The error says why the measurement is worthless.
+    pub(crate) fn check_ended(&self) -> Result<(), String> {
+        self.check()?;
+        official_log::check_ends(&self.output).map_err(|error| error.to_string())
+    }
+}
+
+fn even(start: Clocks, now: Clocks) -> Result<(), String> {
+    let steady = now.steady.saturating_sub(start.steady);
+    let (direction, off) = match now.wall.duration_since(start.wall + steady) {
+        Ok(off) => ("forward", off),
+        Err(back) => ("back", back.duration()),
+    };
+    if off <= UNEVEN + steady / UNEVEN_SHARE {
+        return Ok(());
+    }
+    Err(format!(
+        "the system's clock went {direction} by {:.3} s during the test, and LoadGen measures with it: stop what sets the \
+         clock or suspends the machine, and run again",
+        off.as_secs_f64()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_is_noticed_and_one_that_is_corrected_gradually_is_not() {
+        let start = Clocks { wall: SystemTime::UNIX_EPOCH, steady: Duration::from_secs(7) };
+        let after = |steady_ms: u64, wall_ms: u64| Clocks {
+            wall: start.wall + Duration::from_millis(wall_ms),
+            steady: start.steady + Duration::from_millis(steady_ms),
+        };
+        even(start, after(600_000, 600_300)).unwrap();
+        even(start, after(600_000, 599_700)).unwrap();
+        let error = even(start, after(10_000, 70_000)).unwrap_err();
+        assert!(error.contains("went forward by 60.000 s"), "{error}");
+        let error = even(start, after(10_000, 9_900)).unwrap_err();
+        assert!(error.contains("went back by 0.100 s"), "{error}");
+        even(Clocks::now(), Clocks::now()).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_grow_spoils_the_run_for_good() {
+        let cut = Cut::default();
+        let fitness = Fitness::new(cut.clone(), Path::new("/"), 0);
+        fitness.check().unwrap();
+        cut.note();
+        for _ in 0..2 {
+            assert!(fitness.check().unwrap_err().contains("ulimit -f"));
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The process of a run: its signals, memory, disk and time.
+
+pub(crate) mod fitness;
+pub(crate) mod free_space;
+pub(crate) mod process;
+pub(crate) mod signals;
+pub(crate) mod watchdog;

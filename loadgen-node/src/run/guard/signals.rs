@@ -1,0 +1,135 @@
+//! Signals to a run, before it and under way, and to other commands that ask nodes.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use netdiv_process::{Signal, Signals};
+use parking_lot::Mutex;
+use tracing::{error, warn};
+
+use crate::{
+    RunError,
+    claim::{self, Claim},
+    error::EXIT_FAILED,
+    output,
+    run::{guard::fitness::Cut, progress},
+};
+
+/// Signals so close together count as one: a shell may send one to a process and to its group.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// Time that preparing a folder, and then giving it up, may take when a signal arrives.
+const TIDYING: Duration = Duration::from_secs(1);
+
+/// Termination signals. The first ends the run, or the process if no run has started; a later one ends the process.
+#[derive(Clone, Default)]
+pub(crate) struct Interruptions {
+    reaction: Arc<Mutex<Reaction>>,
+    cut: Cut,
+}
+
+/// Ends a run, for the signal of that name.
+type Stop = Box<dyn Fn(&str) + Send>;
+
+#[derive(Default)]
+struct Reaction {
+    /// The folder that this process has claimed.
+    claimed: Option<PathBuf>,
+    /// Ends the run.
+    stop: Option<Stop>,
+}
+
+impl Interruptions {
+    /// Waits for them on a thread of its own.
+    pub(crate) fn listen() -> Result<Self, RunError> {
+        let failed = |error: io::Error| RunError::Failed(format!("signals: {error}"));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        // From here on no signal ends the process by itself.
+        let guard = runtime.enter();
+        let mut signals = Signals::listen(&Signal::ALL).map_err(failed)?;
+        drop(guard);
+        let interruptions = Self::default();
+        let Self { reaction, cut } = interruptions.clone();
+        let watch = move || {
+            let mut first = None;
+            loop {
+                let signal = runtime.block_on(signals.next());
+                if signal == Signal::FileTooLarge {
+                    cut.note();
+                    continue;
+                }
+                let since = first.get_or_insert_with(Instant::now).elapsed();
+                // It is held while a folder is prepared. A file system that does not answer holds up no signal.
+                match reaction.try_lock_for(TIDYING) {
+                    Some(reaction) => reaction.react(signal.name(), since > ONE_REQUEST),
+                    None => Reaction::default().react(signal.name(), true),
+                }
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(watch).map_err(failed)?;
+        Ok(interruptions)
+    }
+
+    /// Makes the folder of a run, as [`output::prepare`]; a process that is ended gives up its claim.
+    pub(crate) fn prepare(&self, folder: &Path) -> Result<Prepared, RunError> {
+        // A signal waits until the claim is known.
+        let mut reaction = self.reaction.lock();
+        let claim = output::prepare(folder)?;
+        reaction.claimed = Some(folder.into());
+        Ok(Prepared { reaction: self.reaction.clone(), _claim: claim })
+    }
+
+    /// From now on the first signal calls this.
+    pub(crate) fn end_run(&self, stop: impl Fn(&str) + Send + 'static) {
+        self.reaction.lock().stop = Some(Box::new(stop));
+    }
+
+    /// Returns the flag for files that cannot grow: the logs of a run have a hole then.
+    pub(crate) fn cut(&self) -> Cut {
+        self.cut.clone()
+    }
+}
+
+/// A folder that was prepared. Dropping this gives up the claim, after which another process may have the folder.
+pub(crate) struct Prepared {
+    reaction: Arc<Mutex<Reaction>>,
+    _claim: Claim,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        self.reaction.lock().claimed = None;
+    }
+}
+
+impl Reaction {
+    fn react(&self, signal: &str, is_later: bool) {
+        if let (Some(stop), false) = (&self.stop, is_later) {
+            warn!(
+                signal,
+                "ending the run, which takes up to 3 s; a second signal ends it at once, without a result"
+            );
+            return stop(signal);
+        }
+        progress::restore();
+        error!("interrupted by {signal}");
+        if let Some(folder) = self.claimed.clone() {
+            let (done, tidied) = mpsc::channel::<()>();
+            let tidy = move || {
+                claim::tidy(&folder);
+                drop(done);
+            };
+            // Nor does it here.
+            if thread::Builder::new().name("tidying".into()).spawn(tidy).is_ok() {
+                let _ = tidied.recv_timeout(TIDYING);
+            }
+        }
+        loadgen_sys::exit_now(EXIT_FAILED);
+    }
+}

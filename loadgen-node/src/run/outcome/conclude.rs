@@ -1,0 +1,195 @@
+//! From LoadGen's logs and our own counts to `result.json`.
+
+use std::path::Path;
+
+use loadgen_sys::{AnswerTokens, Mode, StartTestError};
+use netdiv_contract::{
+    layout::{self, InputLayout},
+    said::shell_word,
+};
+use netdiv_rules::{Finding, policy};
+use tracing::{error, warn};
+
+use crate::{
+    RunError, claim,
+    error::EXIT_FAILED,
+    official_log::{self, DetailLog},
+    output,
+    record::{RunResult, Samples, Steady, Verdict},
+    recording::{histograms, series, steady::steady},
+    report,
+    run::{
+        guard::{process::process, watchdog},
+        outcome::{counted::Counted, judgement::Judgement, record},
+        progress,
+        setup::loadgen_test::LoadGenTest,
+    },
+};
+
+/// Writes the result and prints the closing table.
+pub(crate) fn finish(
+    test: &LoadGenTest,
+    counted: Counted,
+    outcome: Result<(), StartTestError>,
+) -> Result<Verdict, RunError> {
+    let folder = &test.config.output;
+    histograms::write(folder, &counted.reports, counted.began, counted.took).unwrap_or_else(
+        |error| warn!("the run stands without {}: {error}", histograms::HISTOGRAMS),
+    );
+    let log = DetailLog::read(&folder.join(output::DETAIL));
+    let judgement = Judgement::new(test, &counted, outcome, log.as_ref());
+    let result = result(test, counted, judgement, &log.unwrap_or_default())?;
+    let json = serde_json::to_vec_pretty(&result)
+        .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
+    output::write(&folder.join(output::RESULT), &json).map_err(|error| match result.verdict {
+        // The reasons for the failure appear nowhere else.
+        Verdict::Failed => RunError::Failed(format!("{}; and {error}", result.reasons.join("; "))),
+        _ => error,
+    })?;
+    let table = report::run::render(&result);
+    let (logs, next) = (folder.display(), report_command(folder));
+    output::report(format_args!("{table}\n  logs in {logs}\n  for a report: {next}"));
+    Ok(result.verdict)
+}
+
+/// The command that makes a report of the run, for a shell.
+fn report_command(folder: &Path) -> String {
+    // A name may look like an option.
+    let is_option = folder.as_os_str().as_encoded_bytes().starts_with(b"-");
+    let folder = if is_option { Path::new(".").join(folder) } else { folder.to_owned() };
+    format!("loadgen-node report {}", shell_word(&folder.to_string_lossy()))
+}
+
+/// The error for what spoils a run although LoadGen has ended its test well. LoadGen has closed its logs, which may say VALID, so
+/// they get it too.
+pub(crate) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
+    let error = StartTestError::Aborted(reason);
+    // A result that says why is written all the same.
+    let marked = output::mark_failed(&test.config.output, &error.to_string());
+    marked.unwrap_or_else(|error| {
+        error!("{error}: LoadGen's own log does not say that the run failed")
+    });
+    error
+}
+
+/// Ends a process whose LoadGen does not end its test.
+pub(crate) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> ! {
+    progress::restore();
+    watchdog::exit_later();
+    watchdog::end_loadgen(reason.clone());
+    let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
+    finished.inspect_err(|error| error!("{error}")).ok();
+    claim::tidy(&test.config.output);
+    loadgen_sys::exit_now(EXIT_FAILED);
+}
+
+/// Puts together what LoadGen wrote and what was counted.
+fn result(
+    test: &LoadGenTest,
+    counted: Counted,
+    judgement: Judgement,
+    log: &DetailLog,
+) -> Result<RunResult, RunError> {
+    let LoadGenTest { config, library, settings, .. } = test;
+    let after = policy::after_run(config.division, &counted.nodes);
+    let is_asked = |finding: &Finding| policy::is_asked(config.division, finding.rule);
+    let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
+    let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
+    Ok(RunResult {
+        samples: samples(&counted, config.mode, log),
+        verdict: judgement.verdict,
+        reasons: judgement.reasons,
+        division: config.division,
+        rehearsal: config.rehearsal,
+        findings,
+        waived,
+        scenario: config.scenario,
+        mode: config.mode,
+        benchmark: config.benchmark.clone(),
+        dataset: config.dataset.clone(),
+        dataset_samples: library.total_samples() as u64,
+        prepared: library.prepared(),
+        input: input(library.layout(), counted.input),
+        encoding: config.encoding,
+        sample_bytes: library.lengths(),
+        prompt_tokens: library.elements().filter(|_| test.tokens() != AnswerTokens::Uncounted),
+        transport: counted.transport,
+        tls: counted.tls,
+        checksums: config.checksums,
+        metric: if measured { official_log::metric(config.scenario, log) } else { None },
+        token_metric: if measured {
+            official_log::token_metric(config.scenario, log)
+        } else {
+            None
+        },
+        steady: (config.mode == Mode::Performance && measured)
+            .then(|| steady_rate(&config.output))
+            .flatten(),
+        accuracy: judgement.accuracy,
+        official_accuracy: judgement.official_accuracy,
+        loadgen_latency_ns: official_log::latencies(log),
+        sut_name: log.text("sut_name").map(Into::into),
+        get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
+        nodes: counted.nodes,
+        connections_per_node: counted.connections_per_node,
+        streams_per_connection: counted.streams_per_connection,
+        started: Some(humantime::format_rfc3339_millis(counted.began).to_string()),
+        test_seconds: counted.took.as_secs_f64(),
+        interfaces: counted.interfaces,
+        evidence: counted.evidence,
+        digests: counted.digests,
+        settings: config.given.clone(),
+        logs: official_log::digests(&config.output).map_err(|e| RunError::Failed(e.to_string()))?,
+        test_settings: settings.fields().into_iter().collect(),
+        process: process(),
+        versions: record::versions(),
+    })
+}
+
+/// Returns the rate without ramp and drain, by the series of the run.
+fn steady_rate(folder: &Path) -> Option<Steady> {
+    let rows = series::read(folder);
+    steady(&rows.inspect_err(|why| warn!("no rate of the steady state: {why}")).ok()?)
+}
+
+fn samples(counted: &Counted, mode: Mode, log: &DetailLog) -> Samples {
+    let (issued, completed) = (counted.issued, counted.completed());
+    let late = || log.number("result_overlatency_query_count").map(|late| late as u64);
+    Samples {
+        issued,
+        completed,
+        lost: issued - completed,
+        late: if mode == Mode::Performance { late() } else { None },
+    }
+}
+
+/// What a sample holds: the data set's shapes with the nodes' names for them.
+fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> {
+    let Some(holds) = holds else { return vec!["bytes".into()] };
+    let names = takes.map(|takes| takes.tensors).unwrap_or_default();
+    let name = |place: usize| names.get(place).map_or("", |tensor| tensor.name.as_str());
+    let tensors = holds.tensors.iter().enumerate();
+    tensors
+        .map(|(place, tensor)| {
+            format!("{} {}", name(place), layout::in_words(tensor)).trim().into()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_the_report_is_for_a_shell() {
+        for (folder, want) in [
+            ("out/demo/server", "out/demo/server"),
+            ("my runs/it's", r"'my runs/it'\''s'"),
+            ("-out", "./-out"),
+            ("~/out", "'~/out'"),
+        ] {
+            let command = report_command(Path::new(folder));
+            assert_eq!(command, format!("loadgen-node report {want}"));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The verdict on a run.
+
+use loadgen_sys::{Mode, StartTestError};
+
+use crate::{
+    official_log::{self, DetailLog, LogError},
+    output,
+    record::{Accuracy, Digests, Verdict},
+    run::{
+        outcome::{accuracy, counted::Counted},
+        setup::loadgen_test::LoadGenTest,
+    },
+};
+
+/// Most errors of LoadGen's log that are repeated in the result.
+const SHOWN_ERRORS: usize = 5;
+
+/// A verdict and what led to it.
+pub(crate) struct Judgement {
+    pub(crate) verdict: Verdict,
+    pub(crate) reasons: Vec<String>,
+    pub(crate) accuracy: Option<Accuracy>,
+    pub(crate) official_accuracy: Option<String>,
+}
+
+impl Judgement {
+    /// By how LoadGen's test ended, what its detail log says, and what was counted.
+    pub(crate) fn new(
+        test: &LoadGenTest,
+        counted: &Counted,
+        outcome: Result<(), StartTestError>,
+        log: Result<&DetailLog, &LogError>,
+    ) -> Self {
+        let mut judgement = Self {
+            verdict: Verdict::Complete,
+            reasons: Vec::new(),
+            accuracy: None,
+            official_accuracy: None,
+        };
+        match (outcome, log) {
+            (Ok(()), Ok(log)) => judgement.by_log(test, log),
+            (Err(error), _) => judgement.fail(counted, error.to_string()),
+            (Ok(()), Err(error)) => judgement.fail(counted, error.to_string()),
+        }
+        judgement.by_counts(counted);
+        judgement
+    }
+
+    fn fail(&mut self, counted: &Counted, error: String) {
+        self.verdict = Verdict::Failed;
+        let error = error.strip_prefix(output::FAILED).map_or(error.clone(), Into::into);
+        self.reasons.push(counted.failure.clone().unwrap_or(error));
+    }
+
+    /// A run that failed stays failed.
+    fn fault(&mut self, reason: String) {
+        if self.verdict != Verdict::Failed {
+            self.verdict = Verdict::Invalid;
+        }
+        self.reasons.push(reason);
+    }
+
+    /// What LoadGen's logs say of a test that ended.
+    fn by_log(&mut self, test: &LoadGenTest, log: &DetailLog) {
+        let mode = test.config.mode;
+        if mode != Mode::Accuracy {
+            self.verdict = Verdict::Valid;
+            match log.text("result_validity") {
+                Some("VALID") => {}
+                Some(_) => self.fault(invalid_reason(log)),
+                None => self.fault("LoadGen's log has no result".into()),
+            }
+        }
+        let unreadable =
+            log.unreadable().iter().map(|line| format!("a line that is not an entry: {line}"));
+        let errors: Vec<_> = log.errors().iter().cloned().chain(unreadable).collect();
+        for error in errors.iter().take(SHOWN_ERRORS) {
+            self.fault(format!("LoadGen's log has an error: {error}"));
+        }
+        if errors.len() > SHOWN_ERRORS {
+            self.fault(format!("and {} more errors", errors.len() - SHOWN_ERRORS));
+        }
+        if matches!(mode, Mode::Accuracy | Mode::Submission) {
+            match score(test) {
+                Ok(Score::Computed(accuracy)) => self.accuracy = Some(accuracy),
+                Ok(Score::By(command)) => self.official_accuracy = Some(command),
+                Ok(Score::NoLabels) => {}
+                Err(reason) => self.fault(reason),
+            }
+        }
+    }
+
+    /// What was counted on the way to the SUT.
+    fn by_counts(&mut self, counted: &Counted) {
+        let missing = counted.issued - counted.completed();
+        if missing > 0 && self.verdict != Verdict::Failed {
+            self.fault(format!("{missing} samples have no answer"));
+        }
+        for (what, compared) in counted.digests.iter().flat_map(Digests::by_name) {
+            if compared.differences > 0 {
+                let examples = compared.examples.join("; ");
+                self.fault(format!("{what} did not all arrive as they were sent: {examples}"));
+            }
+        }
+        let tokens = counted.nodes.iter().filter_map(|node| node.tokens.as_ref());
+        let one_token: u64 = tokens.map(|tokens| tokens.one_token_answers).sum();
+        if one_token > 0 {
+            self.reasons.push(format!(
+                "{one_token} answers have one token: LoadGen has no time for further ones, and its figures of tokens are off"
+            ));
+        }
+        let cached: u64 = counted.nodes.iter().map(|node| node.cached_prompt_tokens).sum();
+        if cached > 0 {
+            self.reasons.push(format!(
+                "{cached} tokens of prompts were not computed: the serving engine had them from other prompts"
+            ));
+        }
+        let unmatched: u64 = counted.nodes.iter().map(|node| node.unmatched_replies).sum();
+        if unmatched > 0 {
+            self.reasons
+                .push(format!("{unmatched} replies belonged to no sample and were dropped"));
+        }
+        if self.verdict != Verdict::Failed {
+            self.reasons.extend(counted.nodes.iter().filter_map(|node| {
+                let (why, samples) = (node.lost.as_ref()?, node.redispatched);
+                Some(format!(
+                    "{why}; the run went on without it, and {samples} of its samples went to other nodes"
+                ))
+            }));
+        }
+        self.reasons.extend(counted.remark.clone());
+    }
+}
+
+/// LoadGen's texts about a result; those of early stopping also say that it was met.
+const TEXTS: [&str; 4] = [
+    "result_invalid_reason",
+    "early_stopping_result",
+    "early_stopping_ttft_result",
+    "early_stopping_tpot_result",
+];
+
+/// Parts of LoadGen's verdict, each with the reason that it gives where LoadGen has no text.
+const PARTS: [(&str, &str); 4] = [
+    ("result_min_duration_met", "the test was shorter than the minimum duration"),
+    ("result_min_queries_met", "fewer queries were issued than the minimum"),
+    ("result_perf_constraints_met", "latencies exceed their bounds"),
+    ("early_stopping_met", "too few queries were processed for early stopping"),
+];
+
+/// Returns every reason that LoadGen gives.
+fn invalid_reason(log: &DetailLog) -> String {
+    let said = TEXTS.into_iter().filter_map(|key| log.text(key));
+    let said = said.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut reasons: Vec<_> =
+        said.filter(|text| !text.is_empty() && !text.starts_with("* Run successful")).collect();
+    if reasons.is_empty() {
+        let unmet = PARTS.into_iter().filter(|(key, _)| log.is_on(key) == Some(false));
+        reasons = unmet.map(|(_, reason)| reason.to_owned()).collect();
+    }
+    format!("LoadGen calls the result INVALID: {}", reasons.join(" "))
+}
+
+/// What is known of the accuracy.
+enum Score {
+    Computed(Accuracy),
+    /// An official script computes it.
+    By(String),
+    NoLabels,
+}
+
+/// Checks that the accuracy log has an answer to each sample, and compares them with the labels.
+fn score(test: &LoadGenTest) -> Result<Score, String> {
+    let LoadGenTest { config, library, labels, .. } = test;
+    let path = config.output.join(output::ACCURACY);
+    let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
+    if let Some(labels) = labels {
+        return accuracy::of_labels(responses, labels, &config.output).map(Score::Computed);
+    }
+    match accuracy::script(&config.benchmark) {
+        Some(script) => {
+            script.check(responses, library.total_samples())?;
+            Ok(Score::By(script.command(&config.output)))
+        }
+        None => {
+            accuracy::check_complete(responses, library.total_samples())?;
+            Ok(Score::NoLabels)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(entries: &[(&str, &str)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mlperf_log_detail.txt");
+        let line = |(key, value): &(&str, &str)| {
+            format!(
+                ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 1.0, \"metadata\": {{\"is_error\": false}}}}\n"
+            )
+        };
+        std::fs::write(&path, entries.iter().map(line).collect::<String>()).unwrap();
+        invalid_reason(&DetailLog::read(&path).unwrap())
+    }
+
+    #[test]
+    fn every_reason_of_loadgen_is_reported() {
+        let few = "\" * Only processed 100 queries.  * Need to process at least 662.\"";
+        let good = "\" * Run successful.\"";
+        for (entries, want) in [
+            (vec![("early_stopping_result", few)], "* Only processed 100 queries. * Need to"),
+            (
+                vec![("early_stopping_ttft_result", few), ("early_stopping_tpot_result", good)],
+                "* Only processed 100 queries. * Need to",
+            ),
+            (
+                vec![
+                    ("result_invalid_reason", "\"Reduce target QPS. \""),
+                    ("early_stopping_result", good),
+                ],
+                "Reduce target QPS.",
+            ),
+            (vec![("result_min_duration_met", "false")], "the test was shorter"),
+            (
+                vec![("early_stopping_met", "false"), ("early_stopping_tpot_result", "\"\"")],
+                "too few queries were processed",
+            ),
+        ] {
+            let reason = reason(&entries);
+            let text = reason.strip_prefix("LoadGen calls the result INVALID: ").unwrap();
+            assert!(text.starts_with(want) && !text.contains("successful"), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! From LoadGen's logs and our own counts to a verdict and `result.json`.
+
+pub(crate) mod accuracy;
+pub(crate) mod conclude;
+pub(crate) mod counted;
+mod judgement;
+pub(crate) mod record;

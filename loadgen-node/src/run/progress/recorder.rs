@@ -1,0 +1,290 @@
+//! Records a run while it goes on, by a thread of its own, off the path of samples: it reads what is counted anyway.
+
+use std::{
+    path::Path,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+use netdiv_qdl::NodeReport;
+use parking_lot::Mutex;
+use tracing::warn;
+
+use crate::{
+    recording::series::{Row, Writer},
+    run::progress::metrics::Reading,
+};
+
+/// The rows of the last interval; empty before its end.
+pub(crate) type Latest = Mutex<Vec<Row>>;
+
+/// Length of an interval.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// An interval is at least so many times as long as reading the counters takes, as this holds each stream up for a moment,
+const READINGS: u32 = 100;
+
+/// but never longer than this.
+const LONGEST: Duration = Duration::from_secs(10);
+
+const WITHOUT: &str = "the run goes on without a record of each second";
+
+/// Writes the series of a run into its folder while the work is done.
+pub(crate) fn while_running<T>(
+    folder: &Path,
+    read: impl Fn() -> Option<Reading> + Send,
+    latest: &Latest,
+    work: impl FnOnce() -> T,
+) -> T {
+    let (done, ended) = mpsc::channel::<()>();
+    // Before the work begins, so that nothing of it is missed.
+    let begin = (Instant::now(), read());
+    thread::scope(|scope| {
+        let recording = move || {
+            if let (started, Some(first)) = begin {
+                record(&mut Series::create(folder), started, first, &read, latest, &ended);
+            }
+        };
+        let recorder = thread::Builder::new().name("recorder".into());
+        if let Err(error) = recorder.spawn_scoped(scope, recording) {
+            warn!("{WITHOUT}: {error}");
+        }
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+/// The file, for as long as it can be written.
+struct Series(Option<Writer>);
+
+impl Series {
+    fn create(folder: &Path) -> Self {
+        let mut series = Self(None);
+        match Writer::create(folder) {
+            Ok(writer) => series.0 = Some(writer),
+            Err(error) => series.give_up(&error),
+        }
+        series
+    }
+
+    fn add(&mut self, rows: &[Row]) {
+        if let Some(Err(error)) = self.0.as_mut().map(|writer| writer.add(rows)) {
+            self.give_up(&error);
+        }
+    }
+
+    fn give_up(&mut self, error: &std::io::Error) {
+        warn!("{WITHOUT}: {error}");
+        self.0 = None;
+    }
+}
+
+fn record(
+    series: &mut Series,
+    started: Instant,
+    mut before: Reading,
+    read: &impl Fn() -> Option<Reading>,
+    latest: &Latest,
+    ended: &mpsc::Receiver<()>,
+) {
+    let (mut at, mut period, mut over) = (0.0, PERIOD, false);
+    let mut took = Duration::ZERO;
+    while !over {
+        over = ended.recv_timeout(period) != Err(RecvTimeoutError::Timeout);
+        let now = Instant::now();
+        let Some(reading) = read() else { break };
+        // One that was interrupted takes longer than it needs: the quicker of two counts.
+        let last = std::mem::replace(&mut took, now.elapsed());
+        period = (took.min(last) * READINGS).clamp(PERIOD, LONGEST);
+        // The shortest interval that there is.
+        let end = rounded((now - started).as_secs_f64()).max(rounded(at + 0.001));
+        let rows = rows([at, end], &before, &reading);
+        series.add(&rows);
+        *latest.lock() = rows;
+        (at, before) = (end, reading);
+    }
+}
+
+/// To a millisecond.
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
+/// What happened between two readings: all nodes together, then each.
+fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading) -> Vec<Row> {
+    let mut all: Option<Lately> = None;
+    let mut rows = vec![Row::default()];
+    for (before, now) in before.nodes.iter().zip(&now.nodes) {
+        let lately = Lately::between(before, now);
+        rows.push(Row { node: now.name.clone(), ..lately.row() });
+        match &mut all {
+            Some(all) => all.add(&lately),
+            None => all = Some(lately),
+        }
+    }
+    if let Some(all) = all {
+        let sent = now.nodes.iter().map(|node| node.sent.saturating_sub(node.taken_back)).sum();
+        rows[0] = Row {
+            issued: Some(now.issued.saturating_sub(before.issued)),
+            waiting: Some(now.issued.saturating_sub(sent)),
+            ..all.row()
+        };
+    }
+    rows.iter_mut().for_each(|row| {
+        (row.start_seconds, row.end_seconds) = (start_seconds, end_seconds);
+    });
+    rows
+}
+
+/// What one node, or all together, did between two readings.
+struct Lately {
+    /// Without a node's name, and without what the histograms tell.
+    counts: Row,
+    latency: Histogram<u64>,
+    first_token: Option<Histogram<u64>>,
+}
+
+impl Lately {
+    fn between(before: &NodeReport, now: &NodeReport) -> Self {
+        let tokens = |report: &NodeReport| report.tokens.as_ref().map_or(0, |tokens| tokens.tokens);
+        let earlier = before.tokens.as_deref().map(|tokens| &tokens.first);
+        Self {
+            counts: Row {
+                sent: now.sent.saturating_sub(before.sent),
+                completed: now.answered.saturating_sub(before.answered),
+                in_flight: now.sent.saturating_sub(now.answered + now.taken_back),
+                bytes_sent: now.bytes_sent.saturating_sub(before.bytes_sent),
+                bytes_received: now.bytes_received.saturating_sub(before.bytes_received),
+                tokens: now.tokens.as_ref().map(|_| tokens(now).saturating_sub(tokens(before))),
+                ..Row::default()
+            },
+            latency: without(&now.latency, Some(&before.latency)),
+            first_token: now.tokens.as_deref().map(|tokens| without(&tokens.first, earlier)),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let (all, counts) = (&mut self.counts, &other.counts);
+        all.sent += counts.sent;
+        all.completed += counts.completed;
+        all.in_flight += counts.in_flight;
+        all.bytes_sent += counts.bytes_sent;
+        all.bytes_received += counts.bytes_received;
+        all.tokens = all.tokens.into_iter().chain(counts.tokens).reduce(|a, b| a + b);
+        // All have the same bounds, so adding cannot fail.
+        let _ = self.latency.add(&other.latency);
+        match (&mut self.first_token, &other.first_token) {
+            (Some(all), Some(first)) => drop(all.add(first)),
+            (all, first) => *all = all.take().or_else(|| first.clone()),
+        }
+    }
+
+    fn row(&self) -> Row {
+        let at = |times: &Histogram<u64>, quantile| {
+            (!times.is_empty()).then(|| times.value_at_quantile(quantile))
+        };
+        let first = |quantile| self.first_token.as_ref().and_then(|times| at(times, quantile));
+        Row {
+            p50_ns: at(&self.latency, 0.5),
+            p99_ns: at(&self.latency, 0.99),
+            max_ns: at(&self.latency, 1.0),
+            first_tokens: self.first_token.as_ref().map(Histogram::len),
+            first_p50_ns: first(0.5),
+            first_p99_ns: first(0.99),
+            ..self.counts.clone()
+        }
+    }
+}
+
+/// A histogram without what was in it before.
+fn without(now: &Histogram<u64>, before: Option<&Histogram<u64>>) -> Histogram<u64> {
+    let mut lately = now.clone();
+    if let Some(before) = before {
+        // Counts only grow, and the bounds are the same, so subtracting cannot fail.
+        let _ = lately.subtract(before);
+    }
+    lately
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::recording::series;
+
+    fn node(name: &str, sent: u64, latencies: &[u64]) -> NodeReport {
+        let mut report = NodeReport::new(name, "");
+        report.sent = sent;
+        report.answered = latencies.len() as u64;
+        latencies.iter().for_each(|ns| report.latency.record(*ns).unwrap());
+        report
+    }
+
+    fn reading(issued: u64, nodes: [NodeReport; 2]) -> Reading {
+        Reading { issued, nodes: nodes.into(), failed: false }
+    }
+
+    #[test]
+    fn an_interval_has_what_happened_in_it_alone() {
+        let before = reading(20, [node("a", 4, &[1000, 1000]), node("b", 3, &[9000; 3])]);
+        let mut a = node("a", 9, &[1000, 1000, 5, 7, 900]);
+        (a.redispatched, a.taken_back) = (4, 1);
+        let now = reading(25, [a, node("b", 3, &[9000; 3])]);
+        let rows = rows([1.0, 2.0], &before, &now);
+        let [all, a, b] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((&*all.node, &*a.node, &*b.node), ("", "a", "b"));
+        assert!(rows.iter().all(|row| (row.start_seconds, row.end_seconds) == (1.0, 2.0)));
+        assert_eq!((all.issued, all.waiting, a.issued, a.waiting), (Some(5), Some(14), None, None));
+        assert_eq!((all.sent, all.completed, all.in_flight), (5, 3, 3));
+        assert_eq!((a.sent, a.completed, a.in_flight), (5, 3, 3));
+        assert_eq!((a.p50_ns, a.p99_ns, a.max_ns), (Some(7), Some(900), Some(900)));
+        assert_eq!((all.p50_ns, all.max_ns), (a.p50_ns, a.max_ns));
+        assert_eq!((b.sent, b.completed, b.p50_ns, b.max_ns), (0, 0, None, None));
+        assert_eq!((all.tokens, all.first_tokens, all.first_p50_ns), (None, None, None));
+    }
+
+    #[test]
+    fn tokens_of_all_nodes_are_added_up() {
+        let tokens = |tokens, first: &[u64]| {
+            let mut report = node("a", 2, &[]);
+            let counted = report.tokens.get_or_insert_default();
+            counted.tokens = tokens;
+            first.iter().for_each(|ns| counted.first.record(*ns).unwrap());
+            report
+        };
+        let before = reading(4, [node("a", 0, &[]), tokens(5, &[100])]);
+        let now = reading(4, [tokens(7, &[30, 30]), tokens(9, &[100, 50])]);
+        let rows = rows([0.0, 1.0], &before, &now);
+        let told = |row: &Row| (row.tokens, row.first_tokens, row.first_p50_ns, row.first_p99_ns);
+        assert_eq!(told(&rows[0]), (Some(11), Some(3), Some(30), Some(50)));
+        assert_eq!(told(&rows[1]), (Some(7), Some(2), Some(30), Some(30)));
+        assert_eq!(told(&rows[2]), (Some(4), Some(1), Some(50), Some(50)));
+    }
+
+    #[test]
+    fn a_short_run_has_an_interval_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let sent = AtomicU64::new(0);
+        let read = || {
+            let sent = sent.fetch_add(5, Ordering::Relaxed);
+            Some(reading(sent, [node("a", sent, &[]), node("b", 0, &[])]))
+        };
+        while_running(folder.path(), read, &Latest::default(), || {
+            thread::sleep(Duration::from_millis(20))
+        });
+        let rows = series::read(folder.path()).unwrap();
+        assert_eq!(rows.len(), 3, "{rows:?}");
+        assert_eq!((rows[0].start_seconds, rows[0].sent), (0.0, 5));
+        assert!(rows[0].end_seconds >= 0.02, "{rows:?}");
+    }
+
+    #[test]
+    fn a_run_goes_on_where_nothing_can_be_written() {
+        let nowhere = Path::new("/proc/nowhere");
+        assert_eq!(while_running(nowhere, || None, &Latest::default(), || 7), 7);
+    }
+}

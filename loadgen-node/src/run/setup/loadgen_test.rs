@@ -1,0 +1,218 @@
+//! A test that LoadGen is about to run: all that it needs besides a system under test.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use loadgen_sys::{
+    AnswerTokens, LogSettings, Mode, QuerySampleLibrary, StartTestError, SystemUnderTest,
+    TestSettings,
+};
+use netdiv_dataset::{self as dataset, Dataset, Labels};
+use netdiv_qdl::TokenBounds;
+use netdiv_resources::{memory, plain::PlainText};
+use netdiv_rules::user_conf::UserConf;
+
+use crate::{
+    RunError, output,
+    qsl::{
+        footprint, labels,
+        library::Library,
+        preparation::{self, Samples},
+        prompts,
+        witness::Witness,
+    },
+    run::setup::{
+        expected::Expected,
+        peak_search::{PeakSearch, Searching},
+        test_settings::{RunSettings, check_settings, test_settings, token_bounds},
+    },
+    settings::RunConfig,
+};
+
+/// The stack of LoadGen's own thread where `ulimit -s` is as usual, in bytes.
+const LOADGEN_BYTES: u64 = 8 << 20;
+
+/// All that a run needs besides a system under test.
+pub struct LoadGenTest {
+    pub(crate) config: RunConfig,
+    pub(crate) library: Arc<Library>,
+    pub(crate) settings: TestSettings,
+    /// How much the test has before it.
+    pub(crate) expected: Expected,
+    /// What LoadGen is told of the tokens of answers.
+    pub(crate) tokens: AnswerTokens,
+    /// Its bounds for them, where it has any.
+    pub(crate) token_bounds: Option<TokenBounds>,
+    /// The lines of user.conf, by their effect.
+    pub(crate) user_conf: UserConf,
+    /// The audit.config, which LoadGen opens when its test starts.
+    audit_config: Option<PlainText>,
+    pub(crate) labels: Option<Labels>,
+    /// Told what LoadGen sees, where the run has digests.
+    pub(crate) witness: Option<Arc<Witness>>,
+    /// In the mode find-peak.
+    search: Option<PeakSearch>,
+}
+
+impl LoadGenTest {
+    pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
+        let data = dataset::open(&config.dataset)?;
+        let RunSettings { given: settings, effective, user_conf, audit_config } =
+            test_settings(&config)?;
+        check_settings(&config, &effective)?;
+        prompts::check(&config, data.as_ref())?;
+        let labels = labels::of_run(&config, data.sample_count())?;
+        let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
+        let expected = Expected::of(&effective, data.sample_count());
+        let search = check_memory(&config, &effective, data.as_ref())?;
+        let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
+        let (encoding, samples) = (config.encoding, config.performance_samples);
+        let sums = config.checksums;
+        let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
+        Ok(Self {
+            config,
+            library,
+            settings,
+            expected,
+            tokens,
+            token_bounds,
+            user_conf,
+            audit_config,
+            labels,
+            witness,
+            search,
+        })
+    }
+
+    /// Returns the samples.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// Returns what LoadGen is told of the tokens of answers.
+    pub fn tokens(&self) -> AnswerTokens {
+        self.tokens
+    }
+
+    /// Returns LoadGen's bounds for tokens, where it has any.
+    pub fn token_bounds(&self) -> Option<TokenBounds> {
+        self.token_bounds
+    }
+
+    /// Lets LoadGen run its test.
+    ///
+    /// # Errors
+    ///
+    /// LoadGen cannot run, or was told to stop.
+    pub fn start(&self, sut: &impl SystemUnderTest) -> Result<(), StartTestError> {
+        let log = LogSettings {
+            outdir: self.config.output.display().to_string(),
+            enable_trace: self.config.trace,
+            ..LogSettings::default()
+        };
+        // Connections have memory and descriptors that were free before.
+        memory::check_limits(LOADGEN_BYTES)
+            .map_err(|error| StartTestError::Aborted(error.to_string()))?;
+        output::try_files(&self.config.output)
+            .map_err(|error| StartTestError::Aborted(error.to_string()))?;
+        let audit_config = self.audit_config.as_ref().map(PlainText::path);
+        // It is preparing from here on, and may do so for long before its first call.
+        self.library.owes_calls().store(true, Ordering::SeqCst);
+        let library = self.library.as_ref();
+        let searching = self.search.as_ref().map(|search| Searching { library, search });
+        let library = searching.as_ref().map_or(library as &dyn QuerySampleLibrary, |qsl| qsl);
+        loadgen_sys::start_test(sut, library, &self.settings, &log, audit_config)
+    }
+}
+
+/// Refuses a run for which there is not enough memory. How far a search may go is checked with its first rates.
+fn check_memory(
+    config: &RunConfig,
+    settings: &TestSettings,
+    data: &dyn Dataset,
+) -> Result<Option<PeakSearch>, RunError> {
+    let total = data.sample_count();
+    let samples = Samples { total, performance: config.performance_samples.unwrap_or(total) };
+    let loaded = preparation::loaded_samples(settings, samples);
+    let own_bytes = footprint::of_library(data, loaded, config.encoding, config.digests).map_err(|error| {
+        RunError::Usage(format!(
+            "data set {}: its samples do not fit: {error}. Use fewer (--performance-samples, or a smaller data set)",
+            data.name()
+        ))
+    })?;
+    preparation::check(settings, config.scenario, samples, own_bytes).map_err(RunError::Usage)?;
+    let log = config.output.join(output::DETAIL);
+    let search = || PeakSearch::new(settings, samples, own_bytes, log);
+    (settings.mode() == Mode::FindPeak).then(search).transpose().map_err(RunError::Usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use loadgen_sys::{Abort, Samples};
+
+    use super::*;
+    use crate::RunArgs;
+
+    /// Is asked for its name, and says whether the test owes calls by then.
+    struct Asked<'a>(&'a LoadGenTest);
+
+    impl SystemUnderTest for Asked<'_> {
+        fn name(&self) -> Result<String, Abort> {
+            Err(Abort(format!(
+                "owes calls: {}",
+                self.0.library.owes_calls().load(Ordering::SeqCst)
+            )))
+        }
+
+        fn issue_query(&self, _: Samples<'_>) -> Result<(), Abort> {
+            Ok(())
+        }
+
+        fn flush_queries(&self) -> Result<(), Abort> {
+            Ok(())
+        }
+
+        fn abandoned(&self, _: Abort) {}
+    }
+
+    fn test(output: &std::path::Path, more: &[(&str, &str)]) -> Result<LoadGenTest, RunError> {
+        let mut settings = serde_json::json!({
+            "nodes": ["127.0.0.1:1"], "scenario": "offline", "benchmark": "fabric",
+            "dataset": "synthetic:4x4", "output": output,
+        });
+        for (key, value) in more {
+            settings[key] =
+                if *key == "setting" { serde_json::json!([value]) } else { (*value).into() };
+        }
+        let args: RunArgs = serde_json::from_value(settings).unwrap();
+        LoadGenTest::new(args.resolve()?)
+    }
+
+    #[test]
+    fn the_test_owes_calls_as_soon_as_loadgen_prepares() {
+        let folder = tempfile::tempdir().unwrap();
+        let test = test(folder.path(), &[]).unwrap();
+        assert!(!test.library.owes_calls().load(Ordering::SeqCst));
+        let error = test.start(&Asked(&test)).unwrap_err();
+        assert_eq!(error.to_string(), "owes calls: true");
+    }
+
+    #[test]
+    fn settings_of_every_source_are_checked_as_they_are_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit.config");
+        std::fs::write(&file, "*.MultiStream.samples_per_query = 0\n").unwrap();
+        let file = file.display().to_string();
+        let refused = |more: &[(&str, &str)]| test(folder.path(), more).err().unwrap().to_string();
+        for more in [
+            &[("scenario", "multi-stream"), ("setting", "multi_stream_samples_per_query=0")][..],
+            &[("scenario", "multi-stream"), ("audit_config", &file)],
+        ] {
+            let error = refused(more);
+            assert!(error.contains("multi_stream_samples_per_query is 0, and must be"), "{error}");
+        }
+        let error = refused(&[("dataset", "synthetic:1000000000x1000000")]);
+        assert!(error.contains("its samples do not fit"), "{error}");
+        let error = refused(&[("audit_config", "/dev/zero")]);
+        assert!(error.contains("/dev/zero: it is a device"), "{error}");
+    }
+}

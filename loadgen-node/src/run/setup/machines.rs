@@ -1,0 +1,74 @@
+//! The machines of a run: evidence from this one and from every node, and what the interfaces carry meanwhile.
+
+use std::collections::BTreeMap;
+
+use netdiv_evidence::{Machine, System};
+use netdiv_qdl::NodeInfo;
+use netdiv_rules::record::{Evidence, InterfaceTraffic};
+use sha2::{Digest as _, Sha256};
+
+use crate::{RunError, settings::RunConfig};
+
+/// Refuses a statement that contradicts this machine.
+pub(crate) fn check_statement(config: &RunConfig) -> Result<(), RunError> {
+    if config.evidence.is_some() {
+        loadgen_node(&[], config)?;
+    }
+    Ok(())
+}
+
+/// Evidence about this machine, with the routes to all nodes, and what each node says of its own.
+pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidence, RunError> {
+    let machine = |node: &NodeInfo| {
+        let d = &node.description;
+        (d.node_name.clone(), d.machine.clone().unwrap_or_default())
+    };
+    let loadgen_node = loadgen_node(nodes, config)?;
+    Ok(Evidence { loadgen_node, nodes: nodes.iter().map(machine).collect() })
+}
+
+/// This machine, with the routes to all nodes.
+fn loadgen_node(nodes: &[NodeInfo], config: &RunConfig) -> Result<Machine, RunError> {
+    // The digest is of this very text, which is published with it.
+    let settings = serde_json::Value::from_iter(config.given.clone()).to_string();
+    let mut loadgen_node = Machine {
+        program: Some(format!("loadgen-node {}", env!("CARGO_PKG_VERSION"))),
+        framework: Some(format!("LoadGen {}", loadgen_sys::version())),
+        routes: nodes.iter().map(|node| netdiv_evidence::route(&node.address)).collect(),
+        settings_sha256: Some(hex::encode(Sha256::digest(&settings))),
+        settings: Some(settings),
+        ..System::default().machine()
+    };
+    if let Some(stated) = &config.evidence {
+        stated
+            .supply(&mut loadgen_node)
+            .map_err(|error| RunError::Usage(format!("--evidence: {error}")))?;
+    }
+    Ok(loadgen_node)
+}
+
+/// What the interfaces to the nodes have carried until now, by name: bytes sent and received.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic(BTreeMap<String, (u64, u64)>);
+
+impl Traffic {
+    /// Of the interfaces on the routes.
+    pub(crate) fn now(evidence: &Evidence) -> Self {
+        let names = evidence.loadgen_node.routes.iter().filter_map(|r| r.interface.as_deref());
+        let count = |name: &str| Some((name.into(), System::default().bytes_carried(name)?));
+        Self(names.filter_map(count).collect())
+    }
+
+    /// What they have carried since an earlier look.
+    pub(crate) fn since(&self, earlier: &Self) -> Vec<InterfaceTraffic> {
+        let difference = |(name, (sent, received)): (&String, &(u64, u64))| {
+            let (sent_before, received_before) = earlier.0.get(name).copied().unwrap_or_default();
+            InterfaceTraffic {
+                name: name.clone(),
+                bytes_sent: sent.saturating_sub(sent_before),
+                bytes_received: received.saturating_sub(received_before),
+            }
+        };
+        self.0.iter().map(difference).collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! find-peak: LoadGen raises the rate, step by step, as long as the nodes keep up with it, and then looks between the last two.
+//! Each rate is a test of its own, which LoadGen prepares in memory; whether it can do so is known before it tries.
+
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use loadgen_sys::{Abort, QuerySampleLibrary, TestSettings};
+use netdiv_resources::files;
+use netdiv_words::Scenario;
+
+use crate::{
+    output,
+    qsl::preparation::{self, Samples},
+    run::setup::loadgen_bounds,
+};
+
+const RATE: &str = "server_target_qps";
+const STEP: &str = "server_find_peak_qps_boundary_step_size";
+const DECIMALS: &str = "server_find_peak_qps_decimals_of_precision";
+
+/// Latencies of a sample that LoadGen keeps of each rate to the end of the search, in bytes: three lists of them.
+const KEPT_BYTES: f64 = 24.0;
+
+/// What LoadGen's detail log says before each rate that is higher than all before it, and when it has found the last of them.
+const HIGHER: &str = "FindBoundaries: Checking fields [";
+const FOUND: &str = "FindPeakPerformance: Found boundaries: [";
+
+/// LoadGen writes its log every few milliseconds.
+const LOG_TIME: Duration = Duration::from_secs(1);
+const LOG_PERIOD: Duration = Duration::from_millis(10);
+
+/// How far a search may go.
+#[derive(Debug)]
+pub(crate) struct PeakSearch {
+    /// How many rates LoadGen can prepare, from the first on.
+    rates: usize,
+    /// Why it cannot prepare the next one.
+    limit: String,
+    log: PathBuf,
+    /// How often LoadGen has loaded samples: for each rate that is higher than those before, and once to look between two.
+    loads: AtomicUsize,
+}
+
+impl PeakSearch {
+    /// A search with these settings, beside which `other_bytes` are needed; refused where it could not go beyond its first rate.
+    pub(crate) fn new(
+        settings: &TestSettings,
+        samples: Samples,
+        other_bytes: u64,
+        log: PathBuf,
+    ) -> Result<Self, String> {
+        // All are within their bounds.
+        let number = |field| {
+            let text = settings.field(field);
+            text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0)
+        };
+        let (mut rate, step) = (number(RATE), number(STEP));
+        let (seconds, least) = (number("min_duration_ms") / 1000.0, number("min_query_count"));
+        let scale = 10_f64.powf(number(DECIMALS));
+        let (mut kept, mut rates) = (0.0, 0);
+        let limit = loop {
+            let mut tried = settings.clone();
+            tried.set(RATE, &rate.to_string()).map_err(|error| error.to_string())?;
+            // Where this is the last rate, LoadGen halves the distance to the one before, until it is as short as asked for.
+            let halves = if rates == 0 { 0.0 } else { (scale * rate).log2().max(0.0) };
+            let latencies = KEPT_BYTES * least.max(seconds * rate);
+            let bytes = other_bytes.saturating_add((kept + halves * latencies) as u64);
+            let prepared = loadgen_bounds::check(&tried)
+                .and_then(|()| preparation::check(&tried, Scenario::Server, samples, bytes));
+            if let Err(why) = prepared {
+                break format!("at {rate} queries per second, {why}");
+            }
+            kept += latencies;
+            rates += 1;
+            rate *= 1.0 + step;
+        };
+        if rates < 2 {
+            return Err(format!("find-peak tries {STEP} more than its first rate: {limit}"));
+        }
+        Ok(Self { rates, limit, log, loads: AtomicUsize::new(0) })
+    }
+
+    /// LoadGen begins to load samples again.
+    fn load(&self) -> Result<(), String> {
+        let loads = self.loads.fetch_add(1, Ordering::SeqCst);
+        if loads < self.rates || self.has_found(loads) {
+            return Ok(());
+        }
+        let (rates, limit) = (self.rates, &self.limit);
+        Err(format!(
+            "find-peak: the nodes keep up with all {rates} rates that can be tried: {limit}"
+        ))
+    }
+
+    /// Whether LoadGen, which makes the same calls either way, looks between two rates and not for a higher one. It said what it
+    /// does before each load but the first.
+    fn has_found(&self, loads: usize) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < LOG_TIME {
+            let log = files::read_text(&self.log).unwrap_or_default();
+            if log.contains(FOUND) {
+                return true;
+            }
+            if log.matches(HIGHER).count() >= loads {
+                return false;
+            }
+            thread::sleep(LOG_PERIOD);
+        }
+        false
+    }
+}
+
+/// The QSL during a search.
+pub(crate) struct Searching<'a, L> {
+    pub(crate) library: &'a L,
+    pub(crate) search: &'a PeakSearch,
+}
+
+impl<L: QuerySampleLibrary> QuerySampleLibrary for Searching<'_, L> {
+    fn name(&self) -> String {
+        self.library.name()
+    }
+
+    fn total_sample_count(&self) -> usize {
+        self.library.total_sample_count()
+    }
+
+    fn performance_sample_count(&self) -> usize {
+        self.library.performance_sample_count()
+    }
+
+    fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
+        self.search.load().map_err(output::failed)?;
+        self.library.load_samples(indices)
+    }
+
+    fn unload_samples(&self, indices: &[usize]) -> Result<(), Abort> {
+        self.library.unload_samples(indices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadgen_sys::Mode;
+    use netdiv_resources::memory;
+    use netdiv_rules::plan::loadgen_bytes;
+
+    use super::*;
+
+    const SAMPLES: Samples = Samples { total: 64, performance: 64 };
+
+    fn search(fields: &[(&str, &str)]) -> Result<PeakSearch, String> {
+        let mut settings = TestSettings::new(Scenario::Server, Mode::FindPeak);
+        settings.from_config(None, "fabric").unwrap();
+        for (field, value) in fields {
+            settings.set(field, value).unwrap();
+        }
+        PeakSearch::new(&settings, SAMPLES, 0, "/nowhere".into())
+    }
+
+    #[test]
+    fn each_rate_that_will_be_tried_has_to_fit() {
+        let short = ("min_duration_ms", "1");
+        let of = |rate, step| search(&[short, (RATE, rate), (STEP, step)]);
+        // 10, 20, 40 … up to the last below 10⁸.
+        assert_eq!(of("10", "1").unwrap().rates, 24);
+        assert!(of("10", "1").unwrap().limit.contains("server_target_qps is 1"));
+        assert_eq!(of("1000000", "10").unwrap().rates, 2);
+        let error = of("10000000", "10").unwrap_err();
+        assert!(error.contains("at 110000000 queries per second"), "{error}");
+        // The queries of the first rate take a hundredth of the memory.
+        let rate = (memory::available().bytes / 100 / loadgen_bytes(1, 1) / 1000).to_string();
+        let long = |step| search(&[("min_duration_ms", "1000000"), (RATE, &rate), (STEP, step)]);
+        assert!((2..8).contains(&long("1").unwrap().rates));
+        let error = long("100").unwrap_err();
+        assert!(error.contains("more than LoadGen can prepare here"), "{error}");
+    }
+
+    #[test]
+    fn a_search_ends_where_the_next_rate_cannot_be_prepared() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let search = |text: &str| {
+            std::fs::write(&log, text).unwrap();
+            let (rates, limit, loads) = (2, "too much".into(), AtomicUsize::new(0));
+            let search = PeakSearch { rates, limit, log: log.clone(), loads };
+            search.load().unwrap();
+            search.load().unwrap();
+            search.load()
+        };
+        let higher = format!("x {HIGHER}1, 2)\n");
+        for text in [higher.repeat(2), higher.clone(), String::new()] {
+            let error = search(&text).unwrap_err();
+            assert!(error.contains("keep up with all 2 rates that can be tried: too much"));
+        }
+        search(&format!("{higher}x {FOUND}1, 2)\n")).unwrap();
+    }
+}

@@ -1,0 +1,214 @@
+//! LoadGen's settings for a run, and which of them are refused.
+
+use std::{path::Path, time::Duration};
+
+use loadgen_sys::{AnswerTokens, Mode, Scenario, TestSettings};
+use netdiv_qdl::TokenBounds;
+use netdiv_resources::plain::PlainText;
+use netdiv_rules::{
+    Division,
+    book::{Benchmark, Table, TokenLatencies},
+    policy::ACCURACY_COUNT,
+    user_conf::{self, UserConf},
+};
+use tracing::{info, warn};
+
+use crate::{
+    RunError,
+    run::setup::loadgen_bounds,
+    settings::{RunConfig, usage},
+};
+
+/// LoadGen's settings for a run.
+pub(crate) struct RunSettings {
+    /// As LoadGen gets them.
+    pub(crate) given: TestSettings,
+    /// As they are in the test: an audit.config overrides them.
+    pub(crate) effective: TestSettings,
+    /// The lines of user.conf, by their effect.
+    pub(crate) user_conf: UserConf,
+    /// The audit.config as LoadGen reads it.
+    pub(crate) audit_config: Option<PlainText>,
+}
+
+/// Where LoadGen itself looks for settings of a compliance test, in the working folder.
+const AUDIT_CONFIG: &str = "audit.config";
+
+/// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
+pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError> {
+    let refused = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
+    let mut user_conf = UserConf::default();
+    if let Some(path) = &config.user_conf {
+        user_conf = user_conf::check(path, &config.loadgen_model, config.scenario.official_name())
+            .map_err(RunError::Usage)?;
+    }
+    let mut given = TestSettings::new(config.scenario, config.mode);
+    let plain_conf = plain(config.user_conf.as_deref())?;
+    let plain_conf = plain_conf.as_ref().map(PlainText::path);
+    given.from_config(plain_conf, &config.loadgen_model).map_err(refused)?;
+    if user_conf.keys.contains(ACCURACY_COUNT) && given.field(ACCURACY_COUNT).is_none() {
+        user_conf.warnings.push(format!(
+            "LoadGen {} ignores `{ACCURACY_COUNT}`; 6.0.6 and later read it",
+            loadgen_sys::version()
+        ));
+    }
+    if let Some(samples) = config.performance_samples {
+        // Else the number in mlperf.conf would win.
+        given.set("performance_sample_count_override", &samples.to_string()).map_err(refused)?;
+    }
+    for (name, value) in &config.settings {
+        given.set(name, value).map_err(refused)?;
+    }
+    let audit_config = plain(config.audit_config.as_deref())?;
+    let effective = match &audit_config {
+        Some(audit_config) => {
+            let path = config.audit_config.as_deref().unwrap_or(audit_config.path()).display();
+            warn!("LoadGen will take settings from {path}");
+            given.audited(audit_config.path()).map_err(refused)?
+        }
+        None => {
+            if Path::new(AUDIT_CONFIG).exists() {
+                warn!(
+                    "{AUDIT_CONFIG} in this folder is not used; give --audit-config {AUDIT_CONFIG} for a compliance test"
+                );
+            }
+            given.clone()
+        }
+    };
+    Ok(RunSettings { effective, given, user_conf, audit_config })
+}
+
+/// Reads a file for LoadGen, which opens it by its path.
+fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {
+    let Some(path) = path else { return Ok(None) };
+    match PlainText::of(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => usage(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Settings of LoadGen that are a run's rate.
+const RATES: [&str; 2] = ["server_target_qps", "offline_expected_qps"];
+
+/// Reports lines of user.conf without effect. A run for a division needs the rate of its benchmark and scenario, and none but a rehearsal
+/// may have such lines.
+pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(), RunError> {
+    let is_chosen = config.settings.iter().any(|(name, _)| RATES.contains(&name.as_str()));
+    if config.division != Division::Exploratory
+        && matches!(config.scenario, Scenario::Server | Scenario::Offline)
+        && !is_chosen
+        && !read.keys.contains("target_qps")
+    {
+        let (model, scenario) = (&config.loadgen_model, config.scenario.official_name());
+        let what = match &config.user_conf {
+            None => {
+                format!("a run of the {} division needs --user-conf, with", config.division.title())
+            }
+            Some(path) => {
+                let warnings: String = read.warnings.iter().map(|one| format!("{one}\n")).collect();
+                format!("{warnings}{} lacks", path.display())
+            }
+        };
+        return usage(format!(
+            "{what} the line `{model}.{scenario}.target_qps = RATE`: without it LoadGen takes 1 query per second"
+        ));
+    }
+    if config.division.has_rules() && !config.rehearsal {
+        if config.user_conf.is_none() {
+            return usage(format!(
+                "a run of the {} division needs --user-conf, with target_qps for benchmark and scenario",
+                config.division.title()
+            ));
+        }
+        if !read.warnings.is_empty() {
+            return usage(read.warnings.join("\n"));
+        }
+    }
+    read.warnings.iter().for_each(|warning| warn!("{warning}"));
+    read.of_other_runs.iter().chain(&read.repeated).for_each(|lines| info!("{lines}"));
+    Ok(())
+}
+
+/// An accuracy run that takes this long is announced.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Announces an accuracy run that its rate makes long, alone or before a performance run: each sample of the data set is issued
+/// once.
+pub(crate) fn long_accuracy_run(settings: &TestSettings, samples: usize) -> Option<String> {
+    let is_accuracy = matches!(settings.mode(), Mode::Accuracy | Mode::Submission);
+    if !is_accuracy || settings.scenario() != Scenario::Server {
+        return None;
+    }
+    let rate = settings.field("server_target_qps")?.parse::<f64>().ok()?;
+    let time = Duration::try_from_secs_f64(samples as f64 / rate).ok()?;
+    (time >= LONG).then(|| {
+        let about = humantime::format_duration(Duration::from_secs(time.as_secs() / 60 * 60));
+        format!(
+            "this accuracy run takes {about}: {samples} samples, each once, at {rate} per second; a higher target_qps makes it \
+             shorter"
+        )
+    })
+}
+
+/// Refuses what LoadGen does not survive, and a benchmark that its release does not know.
+pub(crate) fn check_settings(config: &RunConfig, settings: &TestSettings) -> Result<(), RunError> {
+    loadgen_bounds::check(settings).map_err(RunError::Usage)?;
+    let Some(known) = config.benchmarks.find(&config.benchmark) else { return Ok(()) };
+    let is_chosen = config.settings.iter().any(|(name, _)| name == "use_token_latencies");
+    let is_measured = settings.answer_tokens() != AnswerTokens::Uncounted;
+    if known.token_latencies == Some(TokenLatencies::Measured) && !is_measured && !is_chosen {
+        return usage(without_token_latencies(&config.benchmarks, known));
+    }
+    Ok(())
+}
+
+fn without_token_latencies(table: &Table, benchmark: &Benchmark) -> String {
+    let Benchmark { name, loadgen_model, .. } = benchmark;
+    let remedy = match table.packages_of(benchmark).join(", ") {
+        none if none.is_empty() => "no release in the table has it".to_owned(),
+        packages => {
+            format!(
+                "build with `make LOADGEN=RELEASE`, RELEASE one of {packages} (docs/OPERATING.md)"
+            )
+        }
+    };
+    format!(
+        "the mlperf.conf of LoadGen {} and user.conf give no token latencies for {loadgen_model}, by which {name} is judged. \
+         Where user.conf does not turn them off, this release does not know the benchmark: {remedy}; or, as an experiment, \
+         give --setting use_token_latencies=true with server_ttft_latency and server_tpot_latency, in ns",
+        loadgen_sys::version()
+    )
+}
+
+/// LoadGen's bounds for the tokens of Server's answers.
+pub(crate) fn token_bounds(settings: &TestSettings) -> Option<TokenBounds> {
+    let nanoseconds = |name| settings.field(name)?.parse().ok().map(Duration::from_nanos);
+    (settings.scenario() == Scenario::Server && settings.answer_tokens() == AnswerTokens::First)
+        .then(|| {
+            let (first, further) =
+                (nanoseconds("server_ttft_latency")?, nanoseconds("server_tpot_latency")?);
+            Some(TokenBounds { first, further })
+        })
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_accuracy_run_is_announced() {
+        let said = |scenario, mode, rate: &str, samples| {
+            let mut settings = TestSettings::new(scenario, mode);
+            settings.set("server_target_qps", rate).unwrap();
+            long_accuracy_run(&settings, samples)
+        };
+        let accuracy = |rate, samples| said(Scenario::Server, Mode::Accuracy, rate, samples);
+        assert!(accuracy("2", 1200).unwrap().starts_with("this accuracy run takes 10m:"));
+        assert!(accuracy("2", 50_000).unwrap().contains("6h 56m"));
+        assert_eq!(accuracy("3", 1200), None);
+        assert!(said(Scenario::Server, Mode::Submission, "2", 50_000).is_some());
+        assert_eq!(said(Scenario::Offline, Mode::Accuracy, "2", 50_000), None);
+        assert_eq!(said(Scenario::Server, Mode::Performance, "2", 50_000), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! The base of all other rooms: time, metrics, errors, and the condition of the node.
+
+pub(crate) mod background;
+pub(crate) mod clock;
+pub(crate) mod condition;
+pub(crate) mod error;
+pub(crate) mod metrics;
+pub(crate) mod pulse;
+pub(crate) mod range;

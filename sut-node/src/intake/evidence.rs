@@ -1,0 +1,193 @@
+//! The evidence about this machine and what runs on it, read when it is asked for: an interface may come up, and a route or a
+//! speed may change, while the node runs.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use netdiv_evidence::{Machine, SupplyError, System};
+use parking_lot::Mutex;
+use tokio::{task::spawn_blocking, time::timeout};
+use tracing::error;
+
+use crate::{
+    model::identity::Model,
+    settings::{config::Config, engine::EngineConfig, published::Published},
+};
+
+/// A reading is good for that long: however many ask, it is made once in a second.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// How long a caller waits for a reading before it is given the last one: `nvidia-smi` may take its time.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why a node has no evidence to give.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// The operator's statement about the machine cannot be used.
+    #[error(transparent)]
+    Statement(#[from] SupplyError),
+    /// The settings cannot be published.
+    #[error("the settings cannot be written as TOML: {0}")]
+    Settings(#[from] toml::ser::Error),
+}
+
+type Read = dyn Fn() -> Result<Machine, SupplyError> + Send + Sync;
+
+/// What the machine is: measured from the system, and supplied by the operator where it cannot be measured.
+pub(crate) struct Evidence {
+    read: Box<Read>,
+    /// The last reading; why there is none, where the machine has come to contradict what the operator states.
+    last: Mutex<Result<Machine, String>>,
+    /// When it was made. Locked while the next one is made.
+    read_at: Arc<tokio::sync::Mutex<Instant>>,
+}
+
+impl Evidence {
+    /// Of this machine, read for the first time.
+    pub(crate) fn of(config: &Config, model: &Model) -> Result<Arc<Self>, EvidenceError> {
+        let mut config = config.clone();
+        if let (EngineConfig::Plugin(plugin), Some(sizes)) =
+            (&mut config.engine, &model.batch_sizes)
+        {
+            plugin.batch_sizes.clone_from(sizes);
+        }
+        let Published { text, sha256 } = Published::new(&config, model.found.as_ref())?;
+        let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
+        let statement = config.evidence.clone();
+        let engines = config.engine.serving_engines();
+        let read = move || {
+            let engine = |address: &String| netdiv_evidence::serving_engine(address);
+            let mut machine = Machine {
+                serving_engines: engines.iter().map(engine).collect(),
+                program: Some(format!("sut-node {}", env!("CARGO_PKG_VERSION"))),
+                framework: framework.clone(),
+                settings_sha256: Some(sha256.clone()),
+                settings: Some(text.clone()),
+                ..System::default().machine()
+            };
+            statement.iter().try_for_each(|statement| statement.supply(&mut machine))?;
+            Ok(machine)
+        };
+        Ok(Self::new(read)?)
+    }
+
+    /// What a function reads, for the first time.
+    pub(crate) fn new(
+        read: impl Fn() -> Result<Machine, SupplyError> + Send + Sync + 'static,
+    ) -> Result<Arc<Self>, SupplyError> {
+        let last = Mutex::new(Ok(read()?));
+        let read_at = Arc::new(tokio::sync::Mutex::new(Instant::now()));
+        Ok(Arc::new(Self { read: Box::new(read), last, read_at }))
+    }
+
+    /// The machine as it was read last.
+    pub(crate) fn last(&self) -> Result<Machine, String> {
+        self.last.lock().clone()
+    }
+
+    /// The machine as it is now.
+    pub(crate) async fn now(self: &Arc<Self>) -> Result<Machine, String> {
+        // Who does not wait for its end is given what was read before.
+        let _ = timeout(PATIENCE, self.clone().refresh()).await;
+        self.last()
+    }
+
+    /// Reads again, unless somebody has just done so. A caller that goes away leaves the reading, and the lock, to its thread.
+    async fn refresh(self: Arc<Self>) {
+        let mut read_at = self.read_at.clone().lock_owned().await;
+        if read_at.elapsed() < FRESH {
+            return;
+        }
+        let reading = spawn_blocking(move || {
+            let machine = (self.read)().map_err(|why| why.to_string());
+            if let Err(why) = &machine {
+                error!("{why}; correct the evidence file and start the node again");
+            }
+            *self.last.lock() = machine;
+            *read_at = Instant::now();
+        });
+        // One that panicked has left the last reading as it was.
+        let _ = reading.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        path::PathBuf,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    fn under(root: PathBuf) -> Arc<Evidence> {
+        Evidence::new(move || Ok(System::under(&root).machine())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_interface_that_comes_up_later_is_seen() {
+        let root = tempfile::tempdir().unwrap();
+        let evidence = under(root.path().into());
+        let names = async || {
+            let machine = evidence.now().await.unwrap();
+            machine.interfaces.into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        let folder = root.path().join("sys/class/net/eth7");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("type"), "1\n").unwrap();
+        assert!(names().await.is_empty(), "it was read less than a second ago");
+        tokio::time::sleep(FRESH).await;
+        assert_eq!(names().await, ["eth7"]);
+    }
+
+    #[tokio::test]
+    async fn a_crowd_makes_one_reading_and_a_slow_one_is_not_waited_for() {
+        let readings = Arc::new(AtomicUsize::new(0));
+        let counted = readings.clone();
+        let evidence = Evidence::new(move || {
+            if counted.fetch_add(1, Ordering::Relaxed) > 0 {
+                std::thread::sleep(PATIENCE + FRESH);
+            }
+            Ok(Machine { host_name: Some("slow".into()), ..Machine::default() })
+        });
+        let evidence = evidence.unwrap();
+        tokio::time::sleep(FRESH).await;
+        let ask = |_| {
+            let evidence = evidence.clone();
+            // Half of them go away at once.
+            tokio::spawn(async move { timeout(2 * PATIENCE, evidence.now()).await })
+        };
+        let callers: Vec<_> = (0..40).map(ask).collect();
+        tokio::task::yield_now().await;
+        callers.iter().step_by(2).for_each(|caller| caller.abort());
+        for caller in callers.into_iter().skip(1).step_by(2) {
+            let machine = caller.await.unwrap().unwrap().unwrap();
+            assert_eq!(machine.host_name.as_deref(), Some("slow"));
+        }
+        assert_eq!(readings.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn a_machine_that_contradicts_its_operator_says_so() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("evidence.toml");
+        fs::write(&file, "kernel = 'Linux 6'\n").unwrap();
+        let statement = netdiv_evidence::Statement::read(&file).unwrap();
+        let system = System::under(root.path());
+        let evidence = Evidence::new(move || {
+            let mut machine = system.machine();
+            statement.supply(&mut machine).map(|()| machine)
+        });
+        let evidence = evidence.unwrap();
+        let kernel = root.path().join("proc/sys/kernel");
+        fs::create_dir_all(&kernel).unwrap();
+        fs::write(kernel.join("ostype"), "Linux\n").unwrap();
+        fs::write(kernel.join("osrelease"), "7\n").unwrap();
+        tokio::time::sleep(FRESH).await;
+        let why = evidence.now().await.unwrap_err();
+        assert!(why.contains("measured as \"Linux 7\""), "{why}");
+    }
+}

@@ -1,0 +1,219 @@
+//! The node, as its streams see it: what it is, how much it takes in, and where samples go.
+
+use std::sync::Arc;
+
+use netdiv_contract::{
+    PROTOCOL_VERSION,
+    encoding::{self, Encoding},
+    limits,
+    v1::{DescribeResponse, InferRequest, Machine, Tokens},
+};
+use tokio::sync::{Semaphore, watch};
+use tonic::Status;
+
+use crate::{
+    batching::queue::BatchQueue,
+    engine::{batched::run_batch, none::NoModel, one_by_one::OneByOne},
+    fabric::measure::Fabric,
+    ground::condition::Condition,
+    intake::evidence::Evidence,
+    model::identity::Model,
+    sample::{
+        admission::{Admission, Cost},
+        queued::Sample,
+        replies::{self, Replies, ReplySender},
+        sessions::{Session, Sessions},
+        streams::{MAX_STREAMS, Streams},
+    },
+    settings::{config::Config, engine::EngineConfig, token_room::TokenRoom},
+};
+
+/// The node, as its connections see it.
+pub(crate) struct Shared {
+    pub(super) description: DescribeResponse,
+    pub(super) evidence: Arc<Evidence>,
+    pub(super) model: Model,
+    pub(super) max_payload_bytes: usize,
+    max_in_flight_samples: usize,
+    pub(super) max_in_flight_bytes: u32,
+    /// Bytes of long messages that are being received, over all streams; as many again as are in flight.
+    pub(super) assembling: Semaphore,
+    pub(super) admission: Arc<Admission>,
+    pub(super) queue: Arc<BatchQueue<Sample>>,
+    /// In place of a queue and engines, where there is no model.
+    no_model: Option<NoModel>,
+    response_encoding: Encoding,
+    pub(super) sessions: Sessions,
+    streams: Arc<Streams>,
+    /// Where it may dial other nodes.
+    pub(super) fabric: Option<Fabric>,
+    pub(super) condition: watch::Receiver<Condition>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: &Config,
+        model: Model,
+        evidence: Arc<Evidence>,
+        queue: Arc<BatchQueue<Sample>>,
+        room: u32,
+        condition: watch::Receiver<Condition>,
+    ) -> Self {
+        let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
+        // Read at the start; later readings are of the same machine and the same settings.
+        let machine = evidence.last().unwrap_or_default();
+        let admission = Admission::of(max_in_flight_samples, config);
+        Self {
+            description: describe(config, &model, &machine, max_in_flight_samples),
+            evidence,
+            model,
+            max_payload_bytes: config.max_payload_bytes,
+            max_in_flight_samples: max_in_flight_samples as usize,
+            max_in_flight_bytes: config.max_in_flight_bytes,
+            assembling: Semaphore::new(config.max_in_flight_bytes as usize),
+            admission: Arc::new(admission),
+            queue,
+            no_model: matches!(config.engine, EngineConfig::None)
+                .then(|| NoModel::new(config.max_payload_bytes)),
+            // Zeros are not worth the time that it takes to compress them.
+            response_encoding: match config.engine {
+                EngineConfig::None => Encoding::None,
+                _ => config.response_encoding,
+            },
+            sessions: Sessions::default(),
+            streams: Arc::default(),
+            fabric: config.fabric_peers.clone().map(|peers| Fabric::new(peers, config.busy_poll)),
+            condition,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// A way to count the samples that were taken in and are not answered.
+    pub(crate) fn in_flight(&self) -> impl Fn() -> usize + Send + use<> {
+        let (most, admission) = (self.max_in_flight_samples, self.admission.clone());
+        move || {
+            let [free, ..] = admission.free();
+            most.saturating_sub(free)
+        }
+    }
+
+    pub(crate) fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    /// Why nothing is to be begun here, when the node ends.
+    pub(super) fn ending(&self) -> Option<Status> {
+        let condition = self.condition.borrow();
+        condition.is_ending().then(|| condition.refusal()).flatten()
+    }
+
+    /// A stream's way back; an error when the node takes none now.
+    pub(super) fn reply_channel(
+        &self,
+        session: Arc<Session>,
+        checksums: bool,
+        tokens: Tokens,
+    ) -> Result<(ReplySender, Replies), Status> {
+        if tokens != Tokens::Whole && self.model.tokens.is_none() {
+            let engine = &self.model.engine;
+            let text = format!("the engine {engine} gives no tokens; ask for whole outputs");
+            return Err(Status::failed_precondition(text));
+        }
+        let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
+        let channel = replies::channel(&self.streams, samples, bytes, session, checksums, tokens);
+        // Only now: who waits for the last stream to end has seen this one, or this one sees that it is too late.
+        if let Some(refusal) = self.condition.borrow().refusal() {
+            return Err(refusal);
+        }
+        channel.ok_or_else(|| {
+            let text =
+                format!("{MAX_STREAMS} streams are open; use fewer, or wait for others to end");
+            Status::resource_exhausted(text)
+        })
+    }
+
+    /// Hands over what a stream has brought.
+    pub(super) fn take(&self, samples: &mut Vec<Sample>) {
+        match &self.no_model {
+            Some(engine) if !samples.is_empty() => {
+                #[expect(clippy::drain_collect, reason = "what is left keeps its memory")]
+                let batch = samples.drain(..).collect();
+                run_batch(&mut OneByOne::new(engine.clone()), batch, self.response_encoding);
+            }
+            _ => self.queue.push(samples),
+        }
+    }
+
+    /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
+    pub(super) fn cost(&self, request: &InferRequest) -> Cost {
+        let decoded = match request.encoding() {
+            Encoding::None => request.payload.len() as u64,
+            Encoding::Zstd | Encoding::Lz4 => request.decoded_bytes,
+        };
+        let allowed = Some(decoded).filter(|n| *n <= self.max_payload_bytes as u64).unwrap_or(0);
+        let bytes = encoding::cost(request.payload.len(), allowed);
+        self.admission.cost(bytes, allowed, self.model.working_bytes(allowed))
+    }
+
+    /// Returns the reason why the node never has room for a sample of this length, decoded, that the model takes.
+    pub(super) fn refusal(&self, bytes: usize) -> Option<String> {
+        let bytes = bytes as u64;
+        self.admission.refusal(bytes, self.model.working_bytes(bytes))
+    }
+}
+
+/// Tokens of the longest prompt that the model and the node take; 0: unknown.
+fn longest_input(config: &Config, model: &Model) -> u32 {
+    let of_model = model.tokens.map(|tokens| tokens.max_input).filter(|most| *most > 0);
+    let of_node = config.max_in_flight_tokens.map(TokenRoom::longest_input);
+    of_model.into_iter().chain(of_node).min().unwrap_or(0)
+}
+
+/// Returns the tokens of the longest output; 0: unknown.
+fn longest_output(config: &Config, model: &Model) -> u32 {
+    let of_model = model.tokens.map_or(0, |tokens| tokens.max_output);
+    config.max_in_flight_tokens.map_or(of_model, |room| room.longest_output)
+}
+
+fn describe(
+    config: &Config,
+    model: &Model,
+    machine: &Machine,
+    max_in_flight_samples: u32,
+) -> DescribeResponse {
+    DescribeResponse {
+        nonce: 0,
+        protocol_version: PROTOCOL_VERSION,
+        node_name: config.name.clone(),
+        software_version: env!("CARGO_PKG_VERSION").into(),
+        engine: model.engine.clone(),
+        model_name: model.name.clone(),
+        model_sha256: model.sha256.clone(),
+        input: Some(model.input.clone()),
+        encodings: model.encodings.iter().map(|encoding| *encoding as i32).collect(),
+        max_payload_bytes: config.max_payload_bytes as u64,
+        max_in_flight_samples,
+        max_in_flight_bytes: config.max_in_flight_bytes.into(),
+        max_in_flight_tokens: config.max_in_flight_tokens.map_or(0, |room| room.most),
+        max_output_tokens: longest_output(config, model),
+        max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
+        config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
+        machine: None,
+        checksums: true,
+        never_empty: model.is_never_empty(),
+        tokens: model.tokens.is_some(),
+        vocabulary: model.tokens.map_or(0, |tokens| tokens.vocabulary),
+        max_input_tokens: longest_input(config, model),
+        end_tokens: model.end_tokens.clone(),
+        machine_id: machine.machine_id.clone().unwrap_or_default(),
+        host_name: machine.host_name.clone().unwrap_or_default(),
+        max_connections: u32::try_from(config.network.max_connections).unwrap_or(u32::MAX),
+        max_streams: MAX_STREAMS as u32,
+        max_streams_per_connection: limits::MAX_STREAMS_PER_CONNECTION,
+        processor_ns: 0,
+    }
+}

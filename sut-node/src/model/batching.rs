@@ -1,0 +1,153 @@
+//! How samples become batches.
+
+use std::time::Duration;
+
+use netdiv_contract::limits::MAX_BATCH;
+use netdiv_process::{ByteCount, TimeSpan, unknown_key};
+use netdiv_words::with_suggestion;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    batching::batcher::Rules,
+    ground::range::{OutOfRange, bytes, time, within},
+};
+
+/// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Batching")]
+pub struct BatchingArgs {
+    /// Longest batch, in samples [default: 32; serving engines: 256; echo, tokens: 1024; decoder: 1]
+    #[arg(long, value_name = "SAMPLES")]
+    pub max_batch: Option<usize>,
+    /// Longest time a sample waits for others to fill its batch; engines of tokens have none
+    /// [default: 1ms; echo: 0s]
+    #[arg(long, value_name = "TIME")]
+    pub batch_timeout: Option<TimeSpan>,
+    /// Longest batch in tokens (or user-item pairs), padding included [default: any]
+    #[arg(long, value_name = "TOKENS")]
+    pub max_batch_tokens: Option<usize>,
+    /// Longest batch in bytes of its samples [default: any]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub max_batch_bytes: Option<ByteCount>,
+    /// Lengths in tokens: samples run with those of the same bucket, padded to its length [default: all together]
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', hide_short_help = true)]
+    pub buckets: Option<Vec<usize>>,
+    /// Plug-in engines: sizes that batches are filled up to with zeros, where a device likes some better than others
+    /// [default: as they come]
+    #[arg(long, value_name = "SAMPLES", value_delimiter = ',', hide_short_help = true)]
+    pub batch_sizes: Option<Vec<usize>>,
+}
+
+/// Settings of the batcher.
+#[derive(Debug, Clone)]
+pub struct Batching {
+    /// Longest batch, in samples.
+    pub max_batch: usize,
+    /// Longest time a sample waits for others.
+    pub timeout: Duration,
+    /// Longest batch, in tokens.
+    pub max_tokens: Option<usize>,
+    /// Longest batch, in bytes.
+    pub max_bytes: Option<usize>,
+    /// Lengths that samples are sorted by, ascending.
+    pub buckets: Vec<usize>,
+}
+
+impl BatchingArgs {
+    /// These, and what they leave open from `other`.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        Self {
+            max_batch: self.max_batch.or(other.max_batch),
+            batch_timeout: self.batch_timeout.or(other.batch_timeout),
+            max_batch_tokens: self.max_batch_tokens.or(other.max_batch_tokens),
+            max_batch_bytes: self.max_batch_bytes.or(other.max_batch_bytes),
+            buckets: self.buckets.clone().or_else(|| other.buckets.clone()),
+            batch_sizes: self.batch_sizes.clone().or_else(|| other.batch_sizes.clone()),
+        }
+    }
+
+    /// A key that is set.
+    pub(crate) fn any(&self) -> Option<&'static str> {
+        let Self {
+            max_batch,
+            batch_timeout,
+            max_batch_tokens,
+            max_batch_bytes,
+            buckets,
+            batch_sizes,
+        } = self;
+        let keys = [
+            ("max-batch", max_batch.is_some()),
+            ("batch-timeout", batch_timeout.is_some()),
+            ("max-batch-tokens", max_batch_tokens.is_some()),
+            ("max-batch-bytes", max_batch_bytes.is_some()),
+            ("buckets", buckets.is_some()),
+            ("batch-sizes", batch_sizes.is_some()),
+        ];
+        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    }
+
+    /// Checks the settings and fills in the defaults.
+    pub(crate) fn resolve(
+        &self,
+        max_batch: usize,
+        timeout: TimeSpan,
+    ) -> Result<Batching, OutOfRange> {
+        let at_least_one = |key, value: Option<usize>| {
+            value.map(|value| within(key, value, 1..=usize::MAX)).transpose()
+        };
+        Ok(Batching {
+            max_batch: within("max-batch", self.max_batch.unwrap_or(max_batch), 1..=MAX_BATCH)?,
+            timeout: time("batch-timeout", self.batch_timeout, timeout, TimeSpan::ZERO)?,
+            max_tokens: at_least_one("max-batch-tokens", self.max_batch_tokens)?,
+            max_bytes: self
+                .max_batch_bytes
+                .map(|given| bytes("max-batch-bytes", Some(given), 1, 1..=usize::MAX))
+                .transpose()?,
+            buckets: steps("buckets", self.buckets.as_deref())?,
+        })
+    }
+
+    /// The batch sizes, ascending; the longest batch is one of them, where there are any.
+    pub(crate) fn sizes(&self, max_batch: usize) -> Result<Vec<usize>, OutOfRange> {
+        let mut sizes = steps("batch-sizes", self.batch_sizes.as_deref())?;
+        if sizes.last().is_some_and(|largest| *largest < max_batch) {
+            sizes.push(max_batch);
+        }
+        Ok(sizes)
+    }
+
+    /// From a table of a manifest; an error text when it holds anything else.
+    pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
+        let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<Self>(key)?));
+        match table.keys().find_map(unknown) {
+            Some(why) => Err(why),
+            None => table.try_into().map_err(|e: toml::de::Error| with_suggestion(e.message())),
+        }
+    }
+}
+
+/// Numbers above 0, ascending, each once.
+fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, OutOfRange> {
+    let mut steps = steps.unwrap_or_default().to_vec();
+    for step in &steps {
+        within(key, *step, 1..=1 << 30)?;
+    }
+    steps.sort_unstable();
+    steps.dedup();
+    Ok(steps)
+}
+
+impl Batching {
+    /// The batcher's rules; `pads`: samples of a batch are padded to the longest.
+    pub(crate) fn rules(&self, pads: bool) -> Rules {
+        Rules {
+            samples: self.max_batch,
+            tokens: self.max_tokens,
+            pads,
+            bytes: self.max_bytes,
+            age: self.timeout,
+            buckets: self.buckets.clone(),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The process: its servers, sockets and files, and the watchdog over its engines.
+
+pub(crate) mod error;
+pub(crate) mod health;
+mod observe;
+pub(crate) mod ready_file;
+pub(crate) mod server;
+mod service_manager;
+pub(crate) mod sockets;
+pub(crate) mod watchdog;

@@ -1,0 +1,302 @@
+//! The program: load the model, serve until asked to end, drain.
+
+use std::{
+    future::{self, Future},
+    io,
+    sync::Arc,
+    time::Duration,
+};
+
+use netdiv_contract::{
+    FILE_DESCRIPTOR_SET,
+    limits::{MAX_CALLS, MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
+};
+use netdiv_transport::{
+    Connections,
+    grpc::{self, Guarded, SutNodeService},
+    quic::{self, QuicServer},
+    security::{ServerTls, ServerToken},
+};
+use tokio::{runtime::Handle, sync::watch, time::timeout};
+use tonic::{server::NamedService, transport::Server};
+use tonic_health::{
+    ServingStatus,
+    pb::health_server::{Health, HealthServer},
+};
+use tracing::{error, info, warn};
+
+use crate::{
+    engine::pool::EnginePool,
+    ground::{condition::Condition, metrics, pulse::lost},
+    intake::{evidence::Evidence, service::Service, shared::Shared},
+    process::{
+        error::NodeError,
+        observe::{Observe, ObservedHandler},
+        ready_file::{Ready, ReadyFile},
+        service_manager,
+        sockets::Sockets,
+        watchdog,
+    },
+    sample::streams::Streams,
+    settings::config::Config,
+};
+
+/// Keep-alive of idle clients: the streams of clients that are gone must not hold samples forever.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
+///
+/// The node answers only after its engines are warm. `shutdown` gives the name of the signal that asks it to end.
+pub(crate) async fn run(
+    config: Config,
+    sockets: Sockets,
+    shutdown: impl Future<Output = &'static str> + Send + 'static,
+) -> Result<(), NodeError> {
+    reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
+    if let Some(address) = config.metrics {
+        metrics::serve(address).await.map_err(NodeError::Metrics)?;
+    }
+    let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
+    let runtime = Handle::current();
+    let (config, engines, evidence) = tokio::task::spawn_blocking(move || {
+        let engines = EnginePool::start(&config, &runtime)?;
+        let evidence = Evidence::of(&config, &engines.model)?;
+        Ok::<_, NodeError>((config, engines, evidence))
+    })
+    .await??;
+
+    let pulses = engines.pulses.clone();
+    let (model, queue, room, engines) = engines.split();
+    let (engine, model_name) = (model.engine.clone(), model.name.clone());
+    let condition = Arc::new(watch::Sender::new(Condition::Well));
+    let node = Shared::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
+    let streams = node.streams().clone();
+    if config.metrics.is_some() {
+        metrics::watch_in_flight(node.in_flight());
+    }
+    tokio::spawn(watchdog::watch(
+        pulses.clone(),
+        config.engine_timeout,
+        condition.clone(),
+        streams.clone(),
+    ));
+    let ready = Ready {
+        name: &config.name,
+        grpc: sockets.tcp.as_ref().map(|_| sockets.address),
+        quic: sockets.udp.as_ref().map(|_| sockets.address),
+        metrics: config.metrics,
+        pid: std::process::id(),
+    };
+    let address = sockets.address;
+    // Turns true when no stream is open any more: until then a caller is told why it is refused.
+    let (close, closing) = watch::channel(false);
+    let served = serve(&config, sockets, Service(Arc::new(node)), condition.subscribe(), closing)?;
+    tokio::pin!(served);
+    tokio::pin!(shutdown);
+    // Polled once, so that it waits for signals before anybody reads that the node is ready.
+    let mut asked = tokio::select! {
+        biased;
+        signal = &mut shutdown => Some(signal),
+        () = future::ready(()) => None,
+    };
+    let shutdown = async {
+        match asked.take() {
+            Some(signal) => signal,
+            None => shutdown.await,
+        }
+    };
+    // Kept to the end.
+    let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
+    let mut watched = condition.subscribe();
+    info!(
+        node = config.name,
+        ?address,
+        grpc = ready.grpc.is_some(),
+        quic = ready.quic.is_some(),
+        tls = config.network.tls.is_some(),
+        engine,
+        model = model_name,
+        "ready"
+    );
+    service_manager::ready(&config.name);
+    let outcome: Result<(), NodeError> = match &ready_file {
+        Err(_) => Ok(()),
+        Ok(_) => tokio::select! {
+            // The signal first: a node that has taken a connection must react to it.
+            biased;
+            signal = shutdown => {
+                info!(signal, owed = streams.owed(), "asked to end");
+                service_manager::ending();
+                condition.send_replace(Condition::Ending(signal));
+                drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
+            }
+            () = Condition::lost(&mut watched) => {
+                service_manager::ending();
+                // What is in flight is answered with errors.
+                drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
+            }
+            outcome = &mut served => outcome.map_err(NodeError::from),
+        },
+    };
+    queue.close();
+    tokio::task::spawn_blocking(move || engines.wait()).await?;
+    info!(node = config.name, "ended");
+    drop(ready_file?);
+    // It may have been lost in the last batch of a drain.
+    let lost = lost(&pulses).map(NodeError::DeviceLost);
+    outcome.and(lost.map_or(Ok(()), Err))
+}
+
+/// Serves what the sockets are for, until `closing` turns true.
+fn serve(
+    config: &Config,
+    sockets: Sockets,
+    service: Service,
+    condition: watch::Receiver<Condition>,
+    closing: watch::Receiver<bool>,
+) -> io::Result<impl Future<Output = Result<(), tonic::transport::Error>>> {
+    let connections = Connections::new(config.network.max_connections, metrics::connections);
+    let quic = sockets.udp.map(|socket| {
+        let settings = quic_settings(config, connections.clone());
+        quic::serve(settings, socket, ObservedHandler(service.clone()), closing.clone())
+    });
+    let quic = quic.transpose()?;
+    let grpc = async move {
+        let Some(listener) = sockets.tcp else { return Ok(()) };
+        let health = health(condition).await;
+        let tls = config.network.tls.clone();
+        let incoming = grpc::incoming(listener, tls, connections, closing.clone());
+        serve_grpc(config, service, health, incoming, closing).await
+    };
+    let quic = async {
+        if let Some(serving) = quic {
+            serving.await;
+        }
+        Ok(())
+    };
+    Ok(async { tokio::try_join!(grpc, quic).map(drop) })
+}
+
+/// Waits until all that was read is answered and the clients have gone, but not for longer than the limit.
+async fn drain(
+    served: impl Future<Output = Result<(), tonic::transport::Error>>,
+    close: watch::Sender<bool>,
+    streams: &Streams,
+    limit: Duration,
+) -> Result<(), tonic::transport::Error> {
+    let before = streams.answered();
+    let close = async {
+        streams.none_open().await;
+        close.send_replace(true);
+    };
+    let ended = timeout(limit, async { tokio::join!(served, close).0 }).await;
+    let (answered, dropped) = (streams.answered() - before, streams.owed());
+    if ended.is_err() {
+        warn!(dropped, "not everything is answered and taken, or a client stays; ending");
+    }
+    info!(answered, dropped, "drained");
+    ended.unwrap_or(Ok(()))
+}
+
+/// Reads certificates and token again on SIGHUP, which ends no node, not even one without any.
+fn reload_on_hangup(tls: Option<Arc<ServerTls>>, token: Option<Arc<ServerToken>>) {
+    let reload = move || {
+        match tls.as_ref().map(|tls| tls.reload()) {
+            None => info!("there are no certificates to read again"),
+            Some(Ok(())) => info!("certificates were read again"),
+            Some(Err(error)) => error!(%error, "certificates stay as they were"),
+        }
+        match token.as_ref().map(|token| token.reload()) {
+            None => {}
+            Some(Ok(())) => info!("the token was read again"),
+            Some(Err(error)) => error!(%error, "the token stays as it was"),
+        }
+    };
+    tokio::spawn(async move {
+        if let Err(error) = netdiv_process::on_hangup(reload).await {
+            error!(%error, "cannot wait for SIGHUP; certificates and token stay as they are");
+        }
+    });
+}
+
+/// The health service: the status of the node as a whole and of its service by name.
+async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl Health> {
+    let (health, service) = tonic_health::server::health_reporter();
+    let report = async move |condition: &Condition| {
+        let well = *condition == Condition::Well;
+        let status = if well { ServingStatus::Serving } else { ServingStatus::NotServing };
+        health.set_service_status("", status).await;
+        health.set_service_status(<SutNodeService<Service> as NamedService>::NAME, status).await;
+        metrics::well(well);
+    };
+    report(&Condition::Well).await;
+    tokio::spawn(async move {
+        while condition.changed().await.is_ok() {
+            let now = condition.borrow_and_update().clone();
+            report(&now).await;
+        }
+    });
+    service.max_decoding_message_size(MAX_HEADER_BYTES)
+}
+
+/// Receive windows of a stream and a connection: what a client sends before it is admitted takes memory too.
+fn windows(config: &Config) -> (u32, u32) {
+    let most = config.max_in_flight_bytes;
+    let stream = config.network.receive_window_bytes;
+    let (least, connection) = (*WINDOW_BYTES.start(), connection_window_bytes(stream));
+    (most.clamp(least, stream), most.clamp(least, connection))
+}
+
+fn quic_settings(config: &Config, connections: Connections) -> QuicServer {
+    let (window_bytes, connection_window_bytes) = windows(config);
+    QuicServer {
+        tls: config.network.tls.clone(),
+        token: config.network.token.clone(),
+        connections,
+        mtu: config.network.quic_mtu,
+        window_bytes,
+        connection_window_bytes,
+        keepalive_interval: KEEPALIVE_INTERVAL,
+        keepalive_timeout: KEEPALIVE_TIMEOUT,
+    }
+}
+
+async fn serve_grpc(
+    config: &Config,
+    service: Service,
+    health: HealthServer<impl Health>,
+    incoming: grpc::Incoming,
+    mut closing: watch::Receiver<bool>,
+) -> Result<(), tonic::transport::Error> {
+    #[allow(clippy::expect_used, reason = "a constant of the build")]
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .expect("the compiled .proto files are valid")
+        .max_decoding_message_size(MAX_HEADER_BYTES);
+    // Its answers are longer than what is asked, so strangers get none.
+    let reflection = Guarded::new(reflection, config.network.token.clone());
+    let service = SutNodeService::new(service, config.network.token.clone());
+    let (stream_window, connection_window) = windows(config);
+    Server::builder()
+        .max_frame_size(MAX_FRAME_BYTES)
+        .initial_stream_window_size(stream_window)
+        .initial_connection_window_size(connection_window)
+        .max_concurrent_streams(MAX_CALLS)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .concurrency_limit_per_connection(MAX_CALLS as usize)
+        // Calls beyond the limit are refused at once instead of waiting unseen.
+        .load_shed(true)
+        .layer(Observe)
+        .add_service(health)
+        .add_service(reflection)
+        .add_service(service)
+        .serve_with_incoming_shutdown(incoming, async move {
+            // The sender lives as long as the server.
+            let _ = closing.wait_for(|closing| *closing).await;
+        })
+        .await
+}

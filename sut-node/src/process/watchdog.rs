@@ -1,0 +1,85 @@
+//! Detects engines that hang, that fail batch after batch, or whose device is lost. It ends no thread: only the engine's library can know whether
+//! the thread can continue.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::watch;
+use tonic::Status;
+use tracing::{error, info};
+
+use crate::{
+    ground::{
+        condition::Condition,
+        metrics,
+        pulse::{Pulse, examine},
+    },
+    sample::streams::Streams,
+};
+
+/// How often engines are examined: ten times within their time limit, within bounds that keep the cost negligible.
+const LOOKS: u32 = 10;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Examines the engines until the node ends. While one is stuck, streams that wait for replies are ended and new ones refused.
+pub(crate) async fn watch(
+    engines: Vec<Arc<Pulse>>,
+    limit: Duration,
+    condition: Arc<watch::Sender<Condition>>,
+    streams: Arc<Streams>,
+) {
+    loop {
+        tokio::time::sleep((limit / LOOKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
+        let now = Instant::now();
+        engines.iter().for_each(|engine| engine.ask(now));
+        let found = examine(&engines, limit, now);
+        if let Condition::Stuck(why) = &found {
+            let aborted = streams.fail_waiting(&Status::aborted(format!(
+                "{why}; its samples are given up. Look at the node's log and its device"
+            )));
+            metrics::aborted(aborted);
+        }
+        condition.send_if_modified(|before| note(before, found));
+    }
+}
+
+/// Adopts and logs a condition that differs from the one before; false when it does not differ.
+fn note(before: &mut Condition, found: Condition) -> bool {
+    let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
+    // Once ending, always ending; but a device may be lost meanwhile.
+    if same || before.is_ending() && !matches!(found, Condition::Lost(_)) {
+        return false;
+    }
+    match &found {
+        Condition::Stuck(why) => error!("the node is unwell: {why}"),
+        Condition::Lost(why) => error!("the node ends: {why}"),
+        Condition::Failing(why) => error!("the node is not ready: {why}"),
+        _ => info!("the node is well again"),
+    }
+    *before = found;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_ends_keeps_that_condition() {
+        let stuck = || Condition::Stuck(String::new());
+        let mut condition = Condition::Well;
+        assert!(note(&mut condition, stuck()));
+        assert!(!note(&mut condition, stuck()), "said once");
+        assert!(note(&mut condition, Condition::Well));
+        condition = Condition::Lost("the device is lost".into());
+        assert!(!note(&mut condition, Condition::Well));
+        condition = Condition::Ending("SIGTERM");
+        assert!(!note(&mut condition, stuck()));
+        assert_eq!(condition, Condition::Ending("SIGTERM"));
+        assert!(note(&mut condition, Condition::Lost("the device is lost".into())));
+        assert!(!note(&mut condition, stuck()), "what is in flight is answered with errors");
+    }
+}

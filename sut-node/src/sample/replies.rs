@@ -1,0 +1,359 @@
+//! The way back: engines hand a stream all its replies of a batch at once; the transport takes them as chunks.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    vec,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{
+    burst, checksum,
+    framing::Encoder,
+    v1::{InferResponse, Tokens},
+};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use crate::{
+    ground::metrics,
+    sample::{
+        ahead::{self, Ahead, AheadOf},
+        backlog::Backlog,
+        digests::Digests,
+        sessions::Session,
+        streams::{Burst, OpenStream, Streams, WaitingStream},
+    },
+};
+
+/// Where the replies to a sample go.
+#[derive(Clone)]
+pub(crate) enum ReplyTo {
+    /// To a stream of a client.
+    Stream(ReplySender),
+    /// To a function of this process, which wants those tokens.
+    Here(Arc<Answered>, Tokens),
+}
+
+type Answered = dyn Fn(Vec<InferResponse>) + Send + Sync;
+
+impl ReplyTo {
+    pub(crate) fn here(
+        answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
+        tokens: Tokens,
+    ) -> Self {
+        Self::Here(Arc::new(answered), tokens)
+    }
+
+    /// Which tokens are wanted.
+    pub(crate) fn tokens(&self) -> Tokens {
+        match self {
+            Self::Stream(stream) => stream.0.ahead.as_ref().map_or(Tokens::Whole, Ahead::wanted),
+            Self::Here(_, tokens) => *tokens,
+        }
+    }
+
+    /// Sends tokens ahead of the whole output, where they are wanted. `false`: more than the first tokens wait already, so
+    /// that these have to go with later ones.
+    pub(crate) fn send_ahead(&self, tokens: InferResponse) -> bool {
+        match self {
+            Self::Stream(stream) => stream.send_ahead(tokens),
+            Self::Here(answered, _) => {
+                answered(vec![tokens]);
+                true
+            }
+        }
+    }
+
+    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    pub(crate) fn send(&self, replies: Vec<InferResponse>) {
+        match self {
+            Self::Stream(stream) => stream.send(replies),
+            Self::Here(answered, _) => answered(replies),
+        }
+    }
+
+    /// Where digests of the responses are kept, if they are.
+    pub(crate) fn digests(&self) -> Option<&Digests> {
+        match self {
+            Self::Stream(stream) => stream.0.digests.as_deref(),
+            Self::Here(..) => None,
+        }
+    }
+
+    /// Whether the client has gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Self::Stream(stream) => stream.0.sender.is_closed(),
+            Self::Here(..) => false,
+        }
+    }
+
+    /// Whether replies to both go the same way.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stream(one), Self::Stream(other)) => Arc::ptr_eq(&one.0, &other.0),
+            (Self::Here(one, _), Self::Here(other, _)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+/// Where the replies of one stream go. Every sample has one.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplySender(Arc<WayBack>);
+
+#[derive(Debug)]
+struct WayBack {
+    sender: mpsc::Sender<Burst>,
+    backlog: Arc<Backlog>,
+    /// Where tokens are wanted before an output is whole.
+    ahead: Option<Ahead>,
+    digests: Option<Arc<Digests>>,
+    /// Whether every reply has a checksum.
+    checksums: bool,
+}
+
+/// The response stream, as chunks.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    receiver: mpsc::Receiver<Burst>,
+    backlog: Arc<Backlog>,
+    ahead: Option<AheadOf>,
+    burst: vec::IntoIter<InferResponse>,
+    encoder: Encoder,
+    /// How the stream ends, once the last burst has come: with a status, or plainly.
+    end: Option<Option<Status>>,
+    /// A client may end its half and flush while replies are still to come.
+    _session: Arc<Session>,
+    open: OpenStream,
+}
+
+/// The two ends. The stream is not read while it owes as many replies as the node takes in, so each of the samples that
+/// it can owe, with a burst more, finds room; and so does one error. `None` when too many streams are open.
+pub(crate) fn channel(
+    streams: &Arc<Streams>,
+    max_samples: usize,
+    max_bytes: usize,
+    session: Arc<Session>,
+    checksums: bool,
+    tokens: Tokens,
+) -> Option<(ReplySender, Replies)> {
+    let most_owed = max_samples + burst::MESSAGES;
+    let (sender, receiver) = mpsc::channel(most_owed + 1);
+    let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
+    let digests = session.digests().cloned();
+    let (ahead, ahead_of) = ahead::channel(tokens, most_owed).unzip();
+    let open = streams.add(WaitingStream::new(&sender, &backlog))?;
+    let way_back = WayBack { sender, backlog: backlog.clone(), ahead, digests, checksums };
+    let sender = ReplySender(Arc::new(way_back));
+    let replies = Replies {
+        receiver,
+        backlog,
+        ahead: ahead_of,
+        burst: Vec::new().into_iter(),
+        encoder: Encoder::default(),
+        end: None,
+        _session: session,
+        open,
+    };
+    Some((sender, replies))
+}
+
+impl ReplySender {
+    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
+        if self.0.checksums {
+            for reply in &mut replies {
+                reply.crc32c = Some(checksum::of_response(reply));
+            }
+        }
+        let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
+        self.0.backlog.replied(bytes);
+        let samples = replies.len();
+        if self.0.sender.try_send(Ok(replies)).is_err() {
+            metrics::abandoned(samples);
+        }
+    }
+
+    fn send_ahead(&self, mut tokens: InferResponse) -> bool {
+        let Some(ahead) = &self.0.ahead else { return true };
+        if self.0.checksums {
+            tokens.crc32c = Some(checksum::of_response(&tokens));
+        }
+        ahead.send(tokens)
+    }
+
+    /// Ends the stream with an error, without the replies that are still to come.
+    pub(crate) fn fail(&self, status: Status) {
+        let _ = self.0.sender.try_send(Err(status));
+    }
+
+    /// Ends the stream with an error once all that was read is answered.
+    pub(crate) fn end_with(&self, farewell: Status) {
+        self.0.backlog.set_farewell(farewell);
+    }
+
+    /// Waits until the client has gone.
+    pub(crate) async fn closed(&self) {
+        self.0.sender.closed().await;
+    }
+
+    /// Whether the stream's messages have checksums, either way.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.0.checksums
+    }
+
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.0.backlog
+    }
+}
+
+impl Replies {
+    /// Encodes what is left of a batch, up to a limit.
+    fn encode(&mut self) {
+        // First tokens come past what is not encoded yet.
+        let most = if self.ahead.is_some() { ahead::BETWEEN_BYTES } else { burst::BYTES };
+        let (mut samples, mut bytes) = (0, 0);
+        while bytes < most
+            && let Some(response) = self.burst.next()
+        {
+            samples += 1;
+            bytes += response.payload.len();
+            self.encoder.push(response);
+        }
+        if samples > 0 {
+            self.backlog.taken(samples, bytes);
+            self.open.answered(samples);
+        }
+    }
+}
+
+impl Stream for Replies {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if this.encoder.has_whole_chunk() {
+                return Poll::Ready(this.encoder.next_chunk().map(Ok));
+            }
+            // After the burst has come: its first tokens were sent before it.
+            if let Some(ahead) = &mut this.ahead
+                && !ahead.encode(context, &mut this.encoder)
+            {
+                continue;
+            }
+            this.encode();
+            if this.burst.len() > 0 {
+                continue;
+            }
+            // Bursts that are ready go out together: a language model's hold one reply each.
+            if this.end.is_none() {
+                this.end = match this.receiver.poll_recv(context) {
+                    Poll::Ready(Some(Ok(burst))) => {
+                        this.burst = burst.into_iter();
+                        continue;
+                    }
+                    Poll::Ready(Some(Err(status))) => Some(Some(status)),
+                    Poll::Ready(None) => Some(this.backlog.farewell()),
+                    Poll::Pending => None,
+                };
+            }
+            return match this.encoder.next_chunk() {
+                Some(chunk) => Poll::Ready(Some(Ok(chunk))),
+                None => this.end.take().map_or(Poll::Pending, |end| Poll::Ready(end.map(Err))),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use netdiv_contract::{framing::Decoder, v1::Part};
+
+    use super::*;
+    use crate::sample::sessions::Sessions;
+
+    fn stream(tokens: Tokens) -> (ReplySender, Replies) {
+        let session = Sessions::default().join(&Default::default()).unwrap();
+        channel(&Arc::default(), 100, 1 << 20, session, false, tokens).unwrap()
+    }
+
+    async fn next(replies: &mut Replies) -> Option<Result<Bytes, Status>> {
+        poll_fn(|context| Pin::new(&mut *replies).poll_next(context)).await
+    }
+
+    fn reply(bytes: usize) -> Vec<InferResponse> {
+        vec![InferResponse { payload: vec![7; bytes].into(), ..Default::default() }]
+    }
+
+    #[tokio::test]
+    async fn bursts_that_are_ready_go_out_together_and_what_follows_is_not_lost() {
+        for tokens in [Tokens::Whole, Tokens::First] {
+            let (sender, mut replies) = stream(tokens);
+            sender.backlog().read(20);
+            (0..20).for_each(|_| sender.send(reply(1000)));
+            sender.fail(Status::data_loss("torn"));
+            let chunk = next(&mut replies).await.unwrap().unwrap();
+            assert!(chunk.len() > 20_000, "{} bytes", chunk.len());
+            let end = next(&mut replies).await.unwrap().unwrap_err();
+            assert_eq!(end.message(), "torn");
+            assert_eq!(replies.backlog.owed(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_first_token_goes_past_whole_outputs_that_wait() {
+        let (sender, mut replies) = stream(Tokens::First);
+        sender.backlog().read(1000);
+        let answers =
+            |id| InferResponse { id, payload: vec![7; 1000].into(), ..Default::default() };
+        sender.send((0..999).map(answers).collect());
+        let mut decoder = Decoder::new(1 << 20);
+        decoder.push(next(&mut replies).await.unwrap().unwrap());
+        let first = InferResponse { id: 999, part: Part::First as i32, ..Default::default() };
+        assert!(sender.send_ahead(first));
+        drop(sender);
+        while let Some(chunk) = next(&mut replies).await {
+            decoder.push(chunk.unwrap());
+        }
+        let mut order: Vec<InferResponse> = Vec::new();
+        decoder.take_messages(&mut order).unwrap();
+        let place = order.iter().position(|reply| reply.id == 999).expect("it goes out");
+        // What was encoded already is before it.
+        assert!(place < 200, "{place} outputs of {} come before it", order.len());
+        let others: Vec<_> = order.iter().map(|reply| reply.id).filter(|id| *id < 999).collect();
+        assert!(others.iter().copied().eq(0..999));
+    }
+
+    #[tokio::test]
+    async fn more_bursts_than_a_task_may_receive_in_a_row_all_go_out() {
+        let (sender, mut replies) = stream(Tokens::Whole);
+        (0..300).for_each(|_| sender.send(vec![InferResponse::default()]));
+        let one = netdiv_contract::framing::encode(&InferResponse::default()).len();
+        drop(sender);
+        let mut bytes = 0;
+        while let Some(chunk) = next(&mut replies).await {
+            bytes += chunk.unwrap().len();
+        }
+        assert_eq!(bytes, 300 * one);
+    }
+
+    #[tokio::test]
+    async fn a_chunk_that_is_full_does_not_wait_for_the_rest() {
+        let (sender, mut replies) = stream(Tokens::Whole);
+        (0..90).for_each(|_| sender.send(reply(1000)));
+        drop(sender);
+        let mut lengths = Vec::new();
+        while let Some(chunk) = next(&mut replies).await {
+            lengths.push(chunk.unwrap().len());
+        }
+        assert!(lengths.len() == 3 && lengths[..2].iter().all(|n| *n < 40_000), "{lengths:?}");
+        assert!(lengths.iter().sum::<usize>() > 90_000, "{lengths:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Counts the samples of each client, so that a flush can wait for the last one: a flush is a call of its own and may
+//! overtake samples, and even the opening of their stream.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use netdiv_contract::SessionHeader;
+use parking_lot::Mutex;
+use tokio::{sync::Notify, time::timeout};
+
+use crate::sample::digests::Digests;
+
+/// Sessions with digests at the same time: a tally may need 100 MB.
+const MOST_WITH_DIGESTS: usize = 4;
+
+/// How far a flush may be ahead of the streams that it is for.
+const AHEAD: Duration = Duration::from_secs(5);
+
+/// A client's samples over all its streams.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    received: AtomicU64,
+    /// Samples up to this one belong to a series that was flushed: they do not wait for others.
+    flushed: AtomicU64,
+    more: Notify,
+    /// Where the client asked for them.
+    digests: Option<Arc<Digests>>,
+}
+
+impl Session {
+    /// The digests of what was received and sent, where they are kept.
+    pub(crate) fn digests(&self) -> Option<&Arc<Digests>> {
+        self.digests.as_ref()
+    }
+
+    /// Notes samples that were read.
+    pub(crate) fn received(&self, samples: u64) {
+        self.received.fetch_add(samples, Ordering::SeqCst);
+        self.more.notify_waiters();
+    }
+
+    /// Whether a flush has come for the samples that were read last.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.received.load(Ordering::SeqCst) <= self.flushed.load(Ordering::SeqCst)
+    }
+
+    /// Ends a series of that many samples: waits until they have come; returns how many have.
+    pub(crate) async fn flush(&self, samples: u64) -> u64 {
+        self.flushed.fetch_max(samples, Ordering::SeqCst);
+        loop {
+            let more = self.more.notified();
+            let received = self.received.load(Ordering::SeqCst);
+            if received >= samples {
+                return received;
+            }
+            more.await;
+        }
+    }
+}
+
+/// The sessions of all clients.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<String, Arc<Session>>>,
+    more: Notify,
+}
+
+impl Sessions {
+    /// The session of that name; it lives while it is referenced. An error when too many sessions keep digests.
+    pub(crate) fn join(&self, header: &SessionHeader) -> Result<Arc<Session>, String> {
+        let mut sessions = self.open.lock();
+        sessions.retain(|_, session| Arc::strong_count(session) > 1);
+        if let Some(session) = sessions.get(&header.name) {
+            return Ok(session.clone());
+        }
+        let with_digests = sessions.values().filter(|session| session.digests.is_some()).count();
+        if header.digests && with_digests >= MOST_WITH_DIGESTS {
+            return Err(format!("{MOST_WITH_DIGESTS} sessions with digests are open; end one"));
+        }
+        let digests = header.digests.then(Arc::default);
+        let session = Arc::new(Session { digests, ..Session::default() });
+        sessions.insert(header.name.clone(), session.clone());
+        self.more.notify_waiters();
+        Ok(session)
+    }
+
+    /// The session of that name, if a stream of it is open or still has replies to come.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Session>> {
+        self.open.lock().get(name).filter(|session| Arc::strong_count(session) > 1).cloned()
+    }
+
+    /// The same for a flush, which may come first.
+    pub(crate) async fn find_soon(&self, name: &str) -> Option<Arc<Session>> {
+        let found = async {
+            loop {
+                let more = self.more.notified();
+                if let Some(session) = self.find(name) {
+                    return session;
+                }
+                more.await;
+            }
+        };
+        timeout(AHEAD, found).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flush_may_come_before_the_streams_that_it_is_for() {
+        let sessions = Arc::new(Sessions::default());
+        let flushing = tokio::spawn({
+            let sessions = sessions.clone();
+            async move { sessions.find_soon("ours").await.expect("it comes").flush(1).await }
+        });
+        tokio::task::yield_now().await;
+        let header = |name: &str| SessionHeader { name: name.into(), ..SessionHeader::default() };
+        let _other = sessions.join(&header("other")).unwrap();
+        tokio::task::yield_now().await;
+        let ours = sessions.join(&header("ours")).unwrap();
+        ours.received(1);
+        assert_eq!(flushing.await.unwrap(), 1);
+    }
+}
