@@ -27,7 +27,7 @@ for tag in "${tags[@]}"; do
     if [ -e submission_checker.py ]; then command=(submission_checker.py); else command=(-m submission_checker.main); fi
     "$python" "${command[@]}" --input "$tree" --version "$round" --submitter Rehearsal \
         >"$checker.txt" 2>&1 || true
-    if [ "$kind-$tag" = "pictures-$newest" ]; then kind=pictures-newest; fi
+    if [ "$kind-$tag" = "pictures-$newest" ]; then kind=pictures-newest-$division; fi
     "$python" "$here/accepted.py" "$kind" "$checker.txt"
 done
 echo "== edits"
