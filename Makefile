@@ -136,7 +136,7 @@ needs-mlcommons:
 
 rehearsal-v5.0 rehearsal-language: export CHECKER_PYTHON = $(abspath $(TARGET))/checker/bin/python
 rehearsal-v5.0: libtorch $(TARGET)/checker/made $(if $(PYTHON),,$(TARGET)/models-venv/made)
-	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) LIBTORCH=$(or $(LIBTORCH),$(abspath target/libtorch)) \
+	PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) DIVISION=$(DIVISION) LIBTORCH=$(abspath target/libtorch) \
 		tests/rehearsal/rehearse.sh "$(REHEARSAL)" "$(MLCOMMONS)"
 
 rehearsal-language: $(TARGET)/checker/made

@@ -2,8 +2,8 @@
 //!
 //! - `settings/`: the keys of command line and settings file, and the run that they resolve to, once
 //! - `qsl/`: the Query Sample Library, and the files that describe its samples
-//! - `run/`: a run, from its settings to `result.json`: `setup/` before a node is asked, `system.rs` with `sut.rs` while LoadGen runs, which
-//!   joins it and the QDL, `progress/` and `guard/` beside it, `outcome/` from the logs to a verdict
+//! - `run/`: a run, from its settings to `result.json`: `setup/` checks it before LoadGen starts, `system.rs` runs LoadGen, `sut.rs` joins
+//!   LoadGen and the QDL, `progress/` and `guard/` watch, `outcome/` goes from the logs to a verdict
 //! - `fabric/`: what the network can carry
 //! - `doctor/`: what keeps this machine, or the way to a node, from measuring well
 //! - `probe/`: one sample to every node, and its answer

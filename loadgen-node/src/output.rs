@@ -26,8 +26,8 @@ const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 /// How LoadGen's log begins to say why a run failed.
 pub(crate) const FAILED: &str = "netdiv: the run failed: ";
 
-/// Ends LoadGen's test for this reason.
-pub(crate) fn failed(why: String) -> Abort {
+/// Returns the order that ends LoadGen's test, with the reason for its log.
+pub(crate) fn failed(why: impl std::fmt::Display) -> Abort {
     Abort(format!("{FAILED}{why}"))
 }
 

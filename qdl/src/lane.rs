@@ -44,7 +44,7 @@ pub(crate) struct Agreed {
     pub(crate) tokens: AnswerTokens,
     /// Within which times their tokens have to come, where there are bounds.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// The limit of the node's outputs, if it announces one.
+    /// The limit of the node's outputs, if it announces one and how outputs end.
     pub(crate) output_limit: Option<OutputLimit>,
     /// Whether every answer has a payload.
     pub(crate) never_empty: bool,

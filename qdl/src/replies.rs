@@ -172,7 +172,7 @@ fn last<L: LoadGen>(
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
         let Agreed { token_bounds, output_limit, .. } = &lane.agreed;
-        let is_cut = output_limit.as_ref().is_some_and(|limit| limit.cuts(&payload));
+        let is_cut = output_limit.as_ref().map(|limit| limit.cuts(&payload));
         report.count(&response, now - sample.issued, first, *token_bounds, is_cut);
     }
     state.report.received(received, encoding);

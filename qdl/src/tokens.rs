@@ -31,11 +31,13 @@ pub(crate) struct OutputLimit {
 }
 
 impl OutputLimit {
-    /// Returns what a node announces; `None` if it announces no limit.
+    /// Returns what a node announces; `None` without a limit, or without an id that ends an output: then nothing tells a whole output
+    /// of that length from one that is cut off.
     pub(crate) fn of(description: &DescribeResponse) -> Option<Self> {
         let tokens = Some(description.max_output_tokens).filter(|tokens| *tokens > 0)?;
+        let ends: BTreeSet<_> = description.end_tokens.iter().copied().collect();
         let bytes = (tokens as usize).saturating_mul(ID_BYTES);
-        Some(Self { bytes, ends: description.end_tokens.iter().copied().collect() })
+        (!ends.is_empty()).then_some(Self { bytes, ends })
     }
 
     /// Returns true if an output is as long as it may be and its last token does not end it: its finish reason is `length`.
@@ -52,8 +54,8 @@ pub struct TokenReport {
     pub tokens: u64,
     /// Answers of one token, which have no time for each further one.
     pub one_token: u64,
-    /// Answers that the node's limit of output tokens cut off.
-    pub cut: u64,
+    /// Answers that the node's limit of output tokens cut off; `None` if the node does not announce how outputs end.
+    pub cut: Option<u64>,
     /// Answers whose first and further tokens came within the bounds.
     pub within_bounds: u64,
     /// From `IssueQuery` to the first token, in nanoseconds.
@@ -73,7 +75,7 @@ impl Default for TokenReport {
         Self {
             tokens: 0,
             one_token: 0,
-            cut: 0,
+            cut: None,
             within_bounds: 0,
             first: histogram(3),
             further: histogram(3),
@@ -86,20 +88,22 @@ impl Default for TokenReport {
 
 impl TokenReport {
     /// Counts an answer that was complete so long after `IssueQuery`, and its first token so long after it, where that was
-    /// told; `is_cut` says that the node's limit cut it off.
+    /// told; `is_cut` says whether the node's limit cut it off, if that is known.
     pub fn count(
         &mut self,
         reply: &InferResponse,
         whole: Duration,
         first: Option<Duration>,
         bounds: Option<TokenBounds>,
-        is_cut: bool,
+        is_cut: Option<bool>,
     ) {
         let tokens = u64::from(reply.token_count);
         self.tokens += tokens;
         self.lengths.saturating_record(tokens);
         self.one_token += u64::from(tokens == 1);
-        self.cut += u64::from(is_cut);
+        if let Some(is_cut) = is_cut {
+            *self.cut.get_or_insert_default() += u64::from(is_cut);
+        }
         self.prefill.saturating_record(reply.first_token_ns);
         self.decode.saturating_record(reply.compute_ns.saturating_sub(reply.first_token_ns));
         let Some(first) = first else { return };
@@ -119,7 +123,9 @@ impl TokenReport {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.one_token += other.one_token;
-        self.cut += other.cut;
+        if let Some(cut) = other.cut {
+            *self.cut.get_or_insert_default() += cut;
+        }
         self.within_bounds += other.within_bounds;
         for (into, from) in [
             (&mut self.first, &other.first),
@@ -170,26 +176,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_cuts_off_what_is_as_long_and_does_not_end() {
+    fn an_output_at_the_limit_without_an_end_token_is_cut() {
         let announced = |max_output_tokens, end_tokens: &[u32]| {
             let end_tokens = end_tokens.to_vec();
             let description =
                 DescribeResponse { max_output_tokens, end_tokens, ..Default::default() };
             OutputLimit::of(&description)
         };
-        assert!(announced(0, &[2]).is_none());
-        let (ends, endless) = (announced(3, &[9, 2]).unwrap(), announced(3, &[]).unwrap());
-        for (output, cut_by_ends, cut_by_endless) in [
-            (&[7, 7, 7][..], true, true),
-            (&[7, 7, 2], false, true),
-            (&[7, 7, 9], false, true),
-            (&[2, 2, 7], true, true),
-            (&[7, 7], false, false),
-            (&[], false, false),
+        assert!(announced(0, &[2]).is_none() && announced(3, &[]).is_none());
+        let limit = announced(3, &[9, 2]).unwrap();
+        for (output, is_cut) in [
+            (&[7, 7, 7][..], true),
+            (&[7, 7, 2], false),
+            (&[7, 7, 9], false),
+            (&[2, 2, 7], true),
+            (&[7, 7], false),
+            (&[], false),
         ] {
-            let bytes = tokens::to_bytes(output);
-            let cut = (ends.cuts(&bytes), endless.cuts(&bytes));
-            assert_eq!(cut, (cut_by_ends, cut_by_endless), "{output:?}");
+            assert_eq!(limit.cuts(&tokens::to_bytes(output)), is_cut, "{output:?}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 A file uses another when it names something that the other declares: in `use`, or in a path. Names are followed through
 re-exports to the file that declares them, so a parent that only declares and re-exports its modules is never part of a
-circle. A room is a folder, or a file beside folders: of two files those count that lie in the folder that both have in
-common. Test code is left out. Prints each circle with the names that make it; fails if there is one.
+circle. A room is a folder, or a file beside folders. Two files are compared by their rooms in the innermost folder that
+contains both; a room's own `mod.rs` belongs to none of them. Test code is left out. Prints each circle with the names that make it; fails if there is one.
 
     python3 tests/house/circles.py [FOLDER OF A CRATE]...       without folders: all members of the workspace
 """
@@ -214,7 +214,7 @@ def circles(edges):
 
 
 def rooms(edges, src):
-    """Which room uses which, as `uses` says it of files. A module's own file and its folder are one."""
+    """Returns which room uses which, from the result of `uses`. A module's own file and its folder are one."""
     found = {}
     for (a, b), names in edges.items():
         (a, b), at = [path.relative_to(src).with_suffix("").parts for path in (a, b)], 0

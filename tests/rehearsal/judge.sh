@@ -27,8 +27,9 @@ for tag in "${tags[@]}"; do
     if [ -e submission_checker.py ]; then command=(submission_checker.py); else command=(-m submission_checker.main); fi
     "$python" "${command[@]}" --input "$tree" --version "$round" --submitter Rehearsal \
         >"$checker.txt" 2>&1 || true
-    if [ "$kind-$tag" = "pictures-$newest" ]; then kind=pictures-newest-$division; fi
-    "$python" "$here/accepted.py" "$kind" "$checker.txt"
+    faults=$kind
+    if [ "$kind-$tag" = "pictures-$newest" ]; then faults=pictures-newest-$division; fi
+    "$python" "$here/accepted.py" "$faults" "$checker.txt"
 done
 echo "== edits"
 "$python" "$here/edits.py" "$BIN/loadgen-node" "$tree" "$division"

@@ -5,8 +5,8 @@
 #
 # Three network namespaces stand for three hosts, and pairs of virtual interfaces for cables. The weights are random, the
 # pictures are made, the engine is torch on the processor. deploy/submit.sh makes the runs and the tree; then the official checkers
-# of tag v5.0.1 and of the newest commit may find fault with nothing but accuracy, duration and latency bound, and netdiv's `check` has
-# to find edits. MLCOMMONS is a clone of mlcommons/inference with v5.0.1 checked out. An OUT that was begun is continued. It needs root,
+# of tag v5.0.1 and of the newest commit may find fault with nothing but accuracy, duration, number of samples and latency bound, and
+# netdiv's `check` has to find edits. MLCOMMONS is a clone of mlcommons/inference with v5.0.1 checked out. An OUT that was begun is continued. It needs root,
 # iproute2 and both programs. What comes out is no MLPerf result. Settings from the environment:
 #   PYTHON          Python 3.11 or newer with torch, torchvision and Pillow (deploy/models/requirements.txt)
 #   CHECKER_PYTHON  Python with the packages of the official checkers [default: python3]
@@ -24,6 +24,10 @@ out=${1:?where to: $usage}
 MLCOMMONS=$(realpath "${2:?which checkout: $usage}")
 checker=$MLCOMMONS/tools/submission/submission_checker.py
 [ -e "$checker" ] || { echo "$checker is missing: run git checkout v5.0.1 in $MLCOMMONS" >&2; exit 2; }
+git -C "$MLCOMMONS" rev-parse --quiet --verify origin/HEAD >/dev/null || {
+    echo "$MLCOMMONS does not name its newest commit: run git remote set-head origin --auto there" >&2
+    exit 2
+}
 SAMPLES=${SAMPLES:-1024}
 DIVISION=${DIVISION:-network}
 . "$here/two_nodes.sh"

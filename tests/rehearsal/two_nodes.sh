@@ -1,13 +1,18 @@
 # shellcheck shell=bash
 # A LoadGen node and two SUT nodes as hosts on one machine. To be sourced by bash; `here` is this folder, `out` that of the rehearsal,
-# and nodes start in a folder with certificates/.
+# and nodes start in a folder with certificates/. Sets `root`, BIN, MS and CHECKER_PYTHON, and makes `out` an absolute path.
 . "$here/../testbed/hosts.sh"
 need ip python3
 
 root=$(cd "$here/../.." && pwd)
 BIN=$(realpath "${BIN:-$root/target/release}")
 MS=${MS:-10000}
-export BIN
+CHECKER_PYTHON=$(realpath -s "$(command -v "${CHECKER_PYTHON:-python3}")")
+"$CHECKER_PYTHON" -c "import numpy, pandas, yaml" 2>/dev/null || {
+    echo "$CHECKER_PYTHON lacks a package of tests/rehearsal/requirements.txt: install them, or set CHECKER_PYTHON" >&2
+    exit 2
+}
+export BIN CHECKER_PYTHON
 unset RUST_LOG
 mkdir -p "$out"
 out=$(realpath "$out")

@@ -6,14 +6,14 @@ use std::{
     sync::atomic::{AtomicU16, Ordering},
 };
 
-/// Ports below those that Linux gives to a socket that asks for any, so that nothing else takes one between the choice and its use.
+/// Ports below those that Linux assigns by default, so that no socket without a port of its own takes one between the choice and its use.
 const FIRST: u16 = 10_000;
 const PORTS: u16 = 20_000;
 
-/// An address that nobody listens at: the system gives no such port, and no service of today has it.
+/// An address where nothing listens: the system never assigns this port, and no current service uses it.
 pub const CLOSED: &str = "127.0.0.1:1";
 
-/// An address that is free for TCP and UDP, another one with each call.
+/// Returns an address that is free for TCP and UDP, a different one for each call.
 ///
 /// # Panics
 ///

@@ -94,7 +94,7 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         let per_answer = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");
         // Three to twelve digits, and the end.
         assert!((4.0..=13.0).contains(&per_answer), "{node:#}");
-        // Twelve digits and the end are as many tokens as the model gives, but it is the end that ends them.
+        // The longest output has twelve digits and the end token, which ends it before the limit does.
         assert_eq!(node["tokens"]["finished_by_length"], 0, "{node:#}");
     }
     for words in [
@@ -119,11 +119,11 @@ fn outputs_that_a_limit_cuts_off_are_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let described = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sorting/sorting.toml");
-    let text = fs::read_to_string(&described).expect("the demo's model");
+    let text = fs::read_to_string(&described).expect("a description");
     let limited = text.replace("max_tokens = 13", "max_tokens = 6");
     assert_ne!(text, limited);
-    fs::write(path("sorting.toml"), limited).expect("ours");
-    fs::copy(described.with_extension("onnx"), path("sorting.onnx")).expect("ours");
+    fs::write(path("sorting.toml"), limited).expect("a description");
+    fs::copy(described.with_extension("onnx"), path("sorting.onnx")).expect("a model");
     let model = path("sorting.toml").display().to_string();
     let args = ["--engine", "decoder", "--model", &model, "--threads", "1"];
     let node = SutNode::start("a", &args);

@@ -457,7 +457,7 @@ fn an_inferred_result_has_the_logs_of_the_run_that_it_is_inferred_from() {
 }
 
 #[test]
-fn an_end_by_number_is_judged_in_single_stream_by_the_time_that_was_taken() {
+fn max_query_count_in_single_stream_is_judged_by_the_duration() {
     const RATE: &str = "result_qps_with_loadgen_overhead";
     const RESULTS: &str = "closed/X/results/S/stable-diffusion-xl";
     // 108 queries take 107 intervals.
@@ -468,11 +468,11 @@ fn an_end_by_number_is_judged_in_single_stream_by_the_time_that_was_taken() {
         tree.rename(&format!("{RESULTS}/Offline"), &format!("{RESULTS}/SingleStream"));
         tree.edit_logs(|log| {
             let count = "\"result_query_count\", \"value\": ";
-            let name = rate.map_or(String::new(), |rate| {
+            let line = rate.map_or(String::new(), |rate| {
                 format!(":::MLLOG {{\"key\": \"{RATE}\", \"value\": {rate}, \"metadata\": {{}}}}\n")
             });
             let log = log.replace("\"value\": \"Offline\"", "\"value\": \"SingleStream\"");
-            log.replace(&format!("{count}1,"), &format!("{count}108,")) + &name
+            log.replace(&format!("{count}1,"), &format!("{count}108,")) + &line
         });
         let report = tree.check();
         let broken = broken(&report, Rule::N32);

@@ -1,4 +1,4 @@
-//! The distribution of a few values.
+//! Exact distributions of lists of values.
 
 use netdiv_rules::record::Distribution;
 

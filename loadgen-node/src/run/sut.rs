@@ -12,7 +12,10 @@ use bytes::Bytes;
 use loadgen_sys::{Abort, ResponseId, Sample, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
 
-use crate::{output::FAILED, qsl::witness::Witness};
+use crate::{
+    output::{FAILED, failed},
+    qsl::witness::Witness,
+};
 
 /// LoadGen, as the QDL needs it; a witness is told what it gets.
 pub(crate) struct OfficialLoadGen {
@@ -81,7 +84,7 @@ impl SystemUnderTest for NetworkSut<'_> {
 }
 
 fn abort(failure: Failure) -> Abort {
-    Abort(reason(&failure))
+    failed(failure)
 }
 
 /// Returns the text of a failed run in LoadGen's log.

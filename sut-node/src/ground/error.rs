@@ -52,7 +52,7 @@ pub enum EngineError {
         /// The devices that it finds, and why they are not usable.
         found: String,
     },
-    /// A thread for it cannot be made.
+    /// The engine's thread cannot be started.
     #[error("cannot start: {0}")]
     Thread(std::io::Error),
     /// There is no libtorch.

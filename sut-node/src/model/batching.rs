@@ -1,4 +1,4 @@
-//! How samples become batches.
+//! Settings of the batcher.
 
 use std::time::Duration;
 

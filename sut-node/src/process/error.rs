@@ -11,7 +11,7 @@ pub enum NodeError {
     /// The engine cannot be made.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// There is no evidence to give.
+    /// The machine's evidence cannot be made, or the settings not published.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
     /// The ready file cannot be written.

@@ -84,7 +84,7 @@ pub struct Tokens {
     /// Answers of one token: there is no time for each further one.
     pub one_token_answers: u64,
     /// Answers that the node's limit of output tokens cut off (finish reason `length`): as many tokens as it allows, and the last
-    /// one is no end-of-text id. Absent where the node announces no limit.
+    /// one is no end-of-text id. Absent if the node does not announce both.
     #[serde(default)]
     pub finished_by_length: Option<u64>,
     /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.

@@ -31,7 +31,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     kept_in: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that is \
          of no compliance test (`policy/mod.rs`)",
     looked_at: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test took and \
-         its queries, by what LoadGen measured; both scenarios. `server_coalesce_queries` is reported and breaks nothing: \
+         its queries, by what LoadGen measured (in SingleStream that also decides on `max_query_count`); both scenarios. `server_coalesce_queries` is reported and breaks nothing: \
          no rule and no checker forbids it, and accepted results used it",
     shown_by: "`rules.rs`",
     same: &SAME,
@@ -258,7 +258,7 @@ fn performance(
         let key = format!("effective_{setting}");
         // Offline has one query, which no number of queries ends. In SingleStream the log has the time that the queries took.
         let is_harmless = setting == MAX_QUERIES
-            && match entry.scenario {
+            && match detail.scenario() {
                 Some(Scenario::Offline) => true,
                 Some(scenario @ Scenario::SingleStream) => {
                     elapsed::duration(scenario, detail).is_some()

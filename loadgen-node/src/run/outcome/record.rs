@@ -48,10 +48,7 @@ pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) 
             sut_queue: distribution(&report.stages.sut_queue),
             compute: distribution(&report.stages.compute),
         },
-        tokens: report.tokens.as_deref().map(|report| {
-            let finished_by_length = (d.max_output_tokens > 0).then_some(report.cut);
-            Tokens { finished_by_length, ..tokens(report, has_bounds) }
-        }),
+        tokens: report.tokens.as_deref().map(|report| tokens(report, has_bounds)),
     }
 }
 
@@ -59,7 +56,7 @@ fn tokens(report: &TokenReport, has_bounds: bool) -> Tokens {
     Tokens {
         total: report.tokens,
         one_token_answers: report.one_token,
-        finished_by_length: None,
+        finished_by_length: report.cut,
         within_bounds: has_bounds.then_some(report.within_bounds),
         per_answer: distribution(&report.lengths),
         first_ns: distribution(&report.first),

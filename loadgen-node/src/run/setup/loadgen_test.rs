@@ -13,16 +13,12 @@ use netdiv_rules::user_conf::UserConf;
 
 use crate::{
     RunError, output,
-    qsl::{
-        footprint, labels,
-        library::Library,
-        preparation::{self, Samples},
-        prompts,
-        witness::Witness,
-    },
+    qsl::{labels, library::Library, prompts, witness::Witness},
     run::setup::{
         expected::Expected,
+        footprint,
         peak_search::{PeakSearch, Searching},
+        preparation::{self, Samples},
         test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     },
     settings::RunConfig,

@@ -1,9 +1,11 @@
-//! A run before any node is asked: its settings, LoadGen's, and what they must fit.
+//! A run before LoadGen starts: its settings, LoadGen's, and the rules and machines that they must fit.
 
 pub(crate) mod eligibility;
 pub(crate) mod expected;
+mod footprint;
 mod loadgen_bounds;
 pub(crate) mod loadgen_test;
 pub(crate) mod machines;
 mod peak_search;
+mod preparation;
 pub(crate) mod test_settings;

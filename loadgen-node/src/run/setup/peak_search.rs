@@ -14,8 +14,10 @@ use netdiv_words::Scenario;
 
 use crate::{
     output,
-    qsl::preparation::{self, Samples},
-    run::setup::loadgen_bounds,
+    run::setup::{
+        loadgen_bounds,
+        preparation::{self, Samples},
+    },
 };
 
 const RATE: &str = "server_target_qps";

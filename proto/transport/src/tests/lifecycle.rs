@@ -88,7 +88,7 @@ async fn a_session_that_the_node_refuses_has_its_status() {
 #[tokio::test]
 async fn where_nobody_listens_the_connection_is_refused() {
     for transport in BOTH {
-        let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let free: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
         let options = Options { connect_timeout: Duration::from_millis(100), ..options(transport) };
         let error = open(free, &options).await.unwrap_err();
         assert!(matches!(error, OpenError::Unreachable { .. }), "{error}");

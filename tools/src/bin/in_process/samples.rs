@@ -149,7 +149,7 @@ impl Samples {
         report.count_answers(&AnswerTimes::new(Duration::ZERO, latency, reply), 1);
         if self.counts_tokens {
             let tokens = report.tokens.get_or_insert_default();
-            tokens.count(reply, latency, first, self.bounds, false);
+            tokens.count(reply, latency, first, self.bounds, None);
         }
     }
 
