@@ -58,7 +58,7 @@ pub(crate) struct NetworkSut<'a> {
 
 impl SystemUnderTest for NetworkSut<'_> {
     fn name(&self) -> Result<String, Abort> {
-        self.qdl.name().map_err(abort)
+        self.qdl.name().map_err(failed)
     }
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
@@ -68,11 +68,11 @@ impl SystemUnderTest for NetworkSut<'_> {
             }
         });
         let ticket = |Sample { response_id: response, index }| (Ticket { response, index }, index);
-        self.qdl.issue(samples.map(ticket)).map_err(abort)
+        self.qdl.issue(samples.map(ticket)).map_err(failed)
     }
 
     fn flush_queries(&self) -> Result<(), Abort> {
-        self.qdl.flush().map_err(abort)?;
+        self.qdl.flush().map_err(failed)?;
         self.owes_calls.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -81,10 +81,6 @@ impl SystemUnderTest for NetworkSut<'_> {
     fn abandoned(&self, Abort(reason): Abort) {
         self.qdl.stopper()(Failure::Internal(reason));
     }
-}
-
-fn abort(failure: Failure) -> Abort {
-    failed(failure)
 }
 
 /// Returns the text of a failed run in LoadGen's log.

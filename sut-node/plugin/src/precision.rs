@@ -5,7 +5,7 @@
 pub enum Precision {
     /// IEEE 754, 32 bits.
     Fp32,
-    /// The same, but matrices are multiplied with 10 bits of fraction, if the device can.
+    /// IEEE 754, 32 bits; matrices are multiplied with 10 bits of fraction, if the device can.
     Tf32,
     /// IEEE 754, 16 bits.
     Fp16,

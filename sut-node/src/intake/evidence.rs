@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// How long a caller waits for a reading before it is given the last one: `nvidia-smi` may take its time.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Why a node has no evidence to give.
+/// The reason why a node cannot give evidence.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
     /// The operator's statement about the machine cannot be used.

@@ -58,7 +58,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Of an engine that takes any bytes.
+    /// Describes an engine that takes any bytes.
     pub(crate) fn any_bytes(engine: &str) -> Self {
         Self {
             engine: engine.into(),
@@ -76,7 +76,7 @@ impl Model {
         }
     }
 
-    /// Of an engine that takes prompts and answers with outputs, both of token ids.
+    /// Describes an engine that takes prompts and answers with outputs, both of token ids.
     pub(crate) fn of_tokens(engine: &str, limits: TokenLimits) -> Self {
         let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
         let prompt = TensorSpec { name, data_type, shape: vec![-1] };
@@ -87,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Of an engine that runs a language model.
+    /// Describes an engine that runs a language model.
     pub(crate) fn of_language(engine: &str, served: &ServedModel) -> Self {
         Self {
             name: served.name.clone(),

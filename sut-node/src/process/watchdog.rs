@@ -19,7 +19,7 @@ use crate::{
     sample::streams::Streams,
 };
 
-/// How often engines are examined: ten times within their time limit, within bounds that keep the cost negligible.
+/// Examinations of an engine within its time limit. The bounds of the pause keep their cost negligible.
 const LOOKS: u32 = 10;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

@@ -31,7 +31,7 @@ const OF_THE_MACHINE: [&str; 8] = [
     "workload_threads",
 ];
 
-/// Why no model runs at a node with that engine and that SHA-256 of a model file.
+/// Returns the reason why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
     let why = match engine.trim().to_lowercase().as_str() {
         "echo" | "none" | "tokens" | "" => format!("its engine is `{engine}`"),
