@@ -97,6 +97,10 @@ const MANIFEST: &str = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'tensors'\npr
     inputs = [{ name = 'x', data_type = 'float32', shape = [2, 'n'] }]\n\
     outputs = [{ name = 'y', data_type = 'float32', shape = [2, 'n'] }]\n";
 
+const LANGUAGE: &str = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'language-model'\nprecision = 'fp32'\nweights = 'ours'\n\
+    [tokens]\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 20\neos = [2]\nslots = 3\nchunk = 4\ncache_mib = 5\n\
+    beams = 6\n";
+
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("toy.toml"), MANIFEST).unwrap();
@@ -247,15 +251,12 @@ fn what_is_known_of_a_decoder_is_published_without_its_place() {
 
 #[test]
 fn a_language_model_of_a_plugin_is_published_without_its_place() {
-    let manifest = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'language-model'\nprecision = 'fp32'\nweights = 'ours'\n\
-        [tokens]\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 20\neos = [2]\nslots = 3\nchunk = 4\n\
-        cache_mib = 5\nbeams = 6\n";
     let (folder, other) = (folder(), folder());
     let write = |folder: &tempfile::TempDir, text: &str| {
         fs::write(folder.path().join("toy.toml"), text).unwrap();
     };
-    write(&folder, manifest);
-    write(&other, manifest);
+    write(&folder, LANGUAGE);
+    write(&other, LANGUAGE);
     let of = |folder: &tempfile::TempDir, settings: &str| published(folder.path(), settings).text;
     let before = of(&other, TORCH);
     assert_eq!(of(&folder, TORCH), before);
@@ -281,7 +282,7 @@ fn a_language_model_of_a_plugin_is_published_without_its_place() {
         ("= 5\n", "= 6\n"),
         ("= 6\n", "= 7\n"),
     ] {
-        write(&folder, &manifest.replacen(from, to, 1));
+        write(&folder, &LANGUAGE.replacen(from, to, 1));
         assert_ne!(of(&folder, TORCH), before, "{from}");
     }
 }
@@ -292,4 +293,70 @@ fn the_text_is_toml_and_the_digest_is_its_own() {
     let table: toml::Table = toml::from_str(&published.text).unwrap();
     assert_eq!(table["engine"]["kind"].as_str(), Some("echo"));
     assert_eq!(published.sha256, hex::encode(Sha256::digest(published.text.as_bytes())));
+}
+
+/// Settings of each engine, of which `golden/NAME.toml` has the published text. What depends on the machine is set.
+const GOLDEN: [(&str, &str); 12] = [
+    ("none", "engine = 'none'"),
+    (
+        "echo",
+        "engine = 'echo'\necho_answer_bytes = 7\necho_batch = '8us'\nquic_mtu = 1400\npin = [0]",
+    ),
+    (
+        "tokens",
+        "engine = 'tokens'\ntokens_output = '7-9'\nmax_in_flight_tokens = 77\ntransport = 'quic'",
+    ),
+    ("tokens-schedule", "engine = 'tokens'\ntokens_schedule = 'FOLDER/schedule'"),
+    (
+        "openai",
+        "engine = 'openai'\nurl = ['http://127.0.0.1:8000', 'http://127.0.0.1:8001']\nmodel = 'FOLDER/served.toml'",
+    ),
+    (
+        "kserve-tensors",
+        "engine = 'kserve'\nurl = ['http://127.0.0.1:8001']\nmodel = 'FOLDER/toy.toml'",
+    ),
+    (
+        "kserve-tokens",
+        "engine = 'kserve'\nurl = ['http://127.0.0.1:8001']\nmodel = 'FOLDER/decoupled.toml'",
+    ),
+    ("decoder", "engine = 'decoder'\nmodel = 'sorting'\nthreads = 3"),
+    ("onnx", "model = 'digits'\nthreads = 3\npostprocess = 'none'\nresponse_encoding = 'zstd'"),
+    (
+        "plug-in",
+        "engine = 'torch'\nmodel = 'FOLDER/toy.toml'\nthreads = 3\nworkload_threads = 4\nbuckets = [7, 9]\nmax_batch = 8\n\
+        devices = ['cuda:0', 'cpu']\nmax_batch_tokens = 99",
+    ),
+    (
+        "plug-in-file",
+        "engine = 'FOLDER/own.so'\nmodel = 'FOLDER/toy.toml'\nworkload_threads = 4\nscenario = 'server'",
+    ),
+    ("token-plug-in", "engine = 'torch'\nmodel = 'FOLDER/language.toml'\nthreads = 3"),
+];
+
+/// Compares each engine's published text, byte for byte: its digest is what submitters state. `NETDIV_WRITE_GOLDEN=1` writes the
+/// files.
+#[test]
+fn the_published_texts_are_those_of_the_golden_files() {
+    let folder = folder();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "toy.toml",
+        &format!(
+            "{MANIFEST}encodings = ['zstd']\n[parameters]\nclasses = 7\n[batching.server]\nmax_batch = 7\n"
+        ),
+    );
+    write(
+        "decoupled.toml",
+        &format!("{SERVED}output = 'ids'\n[inputs]\nx = 'prompt'\nlimit = 7\n"),
+    );
+    write("language.toml", LANGUAGE);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/settings/published/golden");
+    for (name, settings) in GOLDEN {
+        let text = published(folder.path(), &format!("io_threads = 2\n{settings}")).text;
+        let file = golden.join(name).with_extension("toml");
+        if std::env::var_os("NETDIV_WRITE_GOLDEN").is_some() {
+            fs::write(&file, &text).unwrap();
+        }
+        assert_eq!(text, fs::read_to_string(&file).unwrap(), "{name}");
+    }
 }
