@@ -87,7 +87,7 @@ lint: libtorch
 RUNS ?= 5
 bench: build $(TARGET)/aiohttp/made
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
-	$(CARGO) bench -p netdiv-contract --locked
+	$(CARGO) bench -p netdiv-contract --features wire --locked
 
 # Python's aiohttp, with which the engine openai is compared.
 $(TARGET)/aiohttp/made: tests/bench/requirements.txt

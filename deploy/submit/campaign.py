@@ -107,16 +107,16 @@ class Campaign:
 
     def probe(self) -> None:
         """Every node answers a sample before a run is spent on them. Answers in floating point may differ between devices."""
-        findings = self.folder / "probe.json"
-        findings.unlink(missing_ok=True)
-        command = [self.program.path, "probe", "--config", "run.toml", "--json", findings.name]
+        report = self.folder / "probe.json"
+        report.unlink(missing_ok=True)
+        command = [self.program.path, "probe", "--config", "run.toml", "--json", report.name]
         self.say("probe", command)
         code = self.program.run(command)
-        nodes = read_json(findings).get("nodes", [])
-        if code == 1 and nodes and not any(node["failure"] for node in nodes):
+        problems = {one["id"] for one in read_json(report).get("findings", []) if one["severity"] == "problem"}
+        if code == 1 and problems == {"answer-differs"}:
             print("The nodes answer differently. Go on only if they are different devices with outputs in floating point.")
         elif code:
-            raise Stopped(code, "probe: a node does not answer as it should, see above. Mend it, then give the same command again.")
+            raise Stopped(code, "probe: a node does not answer as it should, see above. Fix it, then give the same command again.")
 
     def make_step(self, step: Step) -> None:
         why, command, stamp = self.missing(step), step.command(), step.stamp()

@@ -1,8 +1,8 @@
 //! Why a run has no verdict, and the exit codes for it.
 
 use netdiv_dataset::DatasetError;
+use netdiv_node_common::resources::remedy;
 use netdiv_qdl::ConnectError;
-use netdiv_resources::remedy;
 
 /// Exit code when settings, files or nodes do not allow a run.
 const EXIT_USAGE: u8 = 2;
@@ -37,8 +37,8 @@ pub enum RunError {
     },
 }
 
-impl From<netdiv_process::SettingsError> for RunError {
-    fn from(error: netdiv_process::SettingsError) -> Self {
+impl From<netdiv_node_common::process::SettingsError> for RunError {
+    fn from(error: netdiv_node_common::process::SettingsError) -> Self {
         Self::Usage(error.to_string())
     }
 }

@@ -24,9 +24,11 @@ mod doctor;
 mod error;
 mod evaluation;
 mod fabric;
+#[cfg(test)]
+#[path = "../../tests/src/npy_file.rs"]
+mod npy_file;
 mod output;
 mod own_loadgen;
-mod probe;
 mod qsl;
 mod recording;
 mod report;
@@ -56,9 +58,12 @@ use tracing::error;
 ///
 /// The exit code of a process that must not begin, or was asked for help; the reason has been printed.
 pub fn main(in_process: Option<InProcess>) -> Result<u8, ExitCode> {
-    let _logging = netdiv_process::start_logging("info", netdiv_process::Lines::All)?;
-    let cli: Cli =
-        netdiv_process::parse(env::args_os()).map_err(|error| netdiv_process::refused(&error))?;
+    let _logging = netdiv_node_common::process::start_logging(
+        "info",
+        netdiv_node_common::process::Lines::All,
+    )?;
+    let cli: Cli = netdiv_node_common::process::parse(env::args_os())
+        .map_err(|error| netdiv_node_common::process::refused(&error))?;
     Ok(cli.execute(in_process).unwrap_or_else(|error| {
         error!("{error}");
         error.exit_code()

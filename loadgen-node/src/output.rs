@@ -33,7 +33,7 @@ pub(crate) fn failed(why: impl std::fmt::Display) -> Abort {
 
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
-    netdiv_process::say(text)
+    netdiv_node_common::process::say(text)
         .map_err(|error| RunError::Output { path: "to standard output".into(), error })
 }
 

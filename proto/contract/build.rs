@@ -26,14 +26,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
     });
     written
-        // A word of settings and records too; see the crate netdiv-words.
+        // A word of settings and records too; see `netdiv_node_common::words`.
         .enum_attribute(
             "netdiv.v1.Encoding",
-            "#[derive(clap::ValueEnum, serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
+            "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
+             #[cfg_attr(feature = \"clap\", derive(clap::ValueEnum))] \
              #[derive(strum::Display, strum::IntoStaticStr)] \
              #[serde(rename_all = \"kebab-case\")] \
              #[strum(serialize_all = \"kebab-case\")]",
         )
+        .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
+        .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         // Payloads as `Bytes`: a slice of what was received, not a copy of it.
         .bytes(".")
         // It holds a secret.

@@ -3,10 +3,10 @@
 use std::{future::Future, pin::pin, time::Duration};
 
 use netdiv_contract::{
-    said::said,
     tally::Tally,
     v1::{self, DigestsRequest},
 };
+use netdiv_node_common::said::said;
 use netdiv_transport::Connection;
 
 /// Whether a node knows what digests are; servers that were made from an older contract do not.

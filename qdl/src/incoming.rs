@@ -138,7 +138,7 @@ pub(crate) fn cut_off<L: LoadGen>(
     let mut burst = Vec::new();
     let received = replies.take_messages(&mut burst);
     let handled = handle(lane, &mut burst, &mut Answers::new(), checksums);
-    let ended = received.map_err(|status| lost(&lane.node_name, &status));
+    let ended = received.map_err(|error| lost(&lane.node_name, &error.into()));
     match handled.and(ended) {
         Ok(()) => Broken { failure, mid_answer: replies.is_mid_message() },
         Err(wrong) => wrong.into(),

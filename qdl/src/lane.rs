@@ -10,7 +10,7 @@
 
 use std::{sync::Arc, task::Waker};
 
-use netdiv_words::AnswerTokens;
+use netdiv_node_common::words::AnswerTokens;
 use parking_lot::Mutex;
 
 use crate::{

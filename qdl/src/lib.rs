@@ -47,6 +47,7 @@ mod run;
 mod settings;
 #[cfg(test)]
 #[allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "a test")]
+#[path = "../tests/simulation/mod.rs"]
 mod simulation;
 mod slots;
 mod token_room;
@@ -61,8 +62,8 @@ pub use control::SUT_NAME_PART;
 pub use dispatch::Policy;
 pub use failure::Failure;
 pub use loadgen::{LoadGen, LoadedSamples, SampleSource};
+pub use netdiv_node_common::words::AnswerTokens;
 pub use netdiv_transport::{Options, QuicPath, Transport};
-pub use netdiv_words::AnswerTokens;
 pub use node::{NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};

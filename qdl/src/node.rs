@@ -8,9 +8,9 @@ use std::{
 use netdiv_contract::{
     NAME_RULE, PROTOCOL_VERSION, is_name,
     limits::{MAX_BATCH, MAX_ERROR_BYTES, MAX_PAYLOAD_BYTES},
-    said::{is_plain, said},
     v1::{DescribeRequest, DescribeResponse},
 };
+use netdiv_node_common::said::{is_plain, said};
 use netdiv_transport::{Connection, Http2Close, OpenError, Wait};
 
 use crate::{

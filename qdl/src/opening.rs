@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use netdiv_contract::limits;
+use netdiv_node_common::words::AnswerTokens;
 use netdiv_transport::{Connection, Wait};
-use netdiv_words::AnswerTokens;
 use tokio::task::JoinSet;
 
 use crate::{

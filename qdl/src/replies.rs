@@ -7,10 +7,9 @@ use netdiv_contract::{
     burst, checksum,
     encoding::{self, Encoding, EncodingError},
     limits,
-    said::said,
     v1::{InferResponse, Status},
 };
-use netdiv_words::AnswerTokens;
+use netdiv_node_common::{said::said, words::AnswerTokens};
 
 use crate::{
     event::Reply,
@@ -211,3 +210,7 @@ fn payload<L: LoadGen>(
     let decoded = encoding::decode_known(encoding, encoded, response.decoded_bytes, limit);
     Ok((encoding, decoded.map_err(unreadable)?))
 }
+
+#[cfg(test)]
+#[path = "../tests/replies/mod.rs"]
+mod tests;

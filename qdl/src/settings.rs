@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use netdiv_node_common::words::AnswerTokens;
 use netdiv_transport::Options;
-use netdiv_words::AnswerTokens;
 
 use crate::dispatch::Policy;
 

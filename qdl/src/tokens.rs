@@ -8,7 +8,7 @@ use netdiv_contract::{
     tokens::{self, ID_BYTES},
     v1::{DescribeResponse, InferResponse, Tokens},
 };
-use netdiv_words::AnswerTokens;
+use netdiv_node_common::words::AnswerTokens;
 
 use crate::{
     histograms::{histogram, merge_histogram, nanoseconds},

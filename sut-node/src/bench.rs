@@ -85,7 +85,7 @@ pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, Be
         )));
     }
     let bytes = (0..data.sample_count()).map(|index| data.sample_bytes(index));
-    netdiv_resources::memory::check(bytes.fold(0, u64::saturating_add))
+    netdiv_node_common::resources::memory::check(bytes.fold(0, u64::saturating_add))
         .map_err(|error| BenchError::Sample(format!("data set {}: {error}", args.dataset)))?;
     let payloads = (0..data.sample_count())
         .map(|index| Ok(data.read(index)?.into_payload(takes)))

@@ -1,6 +1,6 @@
 //! Checks that a start makes before it begins; `--print-config` and `doctor` make them too.
 
-use netdiv_evidence::System;
+use netdiv_machine::evidence::System;
 
 use crate::{
     engine::load, intake::evidence::EvidenceError, process::error::NodeError,

@@ -13,10 +13,12 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
-use netdiv_doctor::DoctorArgs;
+use netdiv_machine::doctor::{ReportArgs, UnwrittenReport};
+use netdiv_node_common::{
+    process::{SettingsFile, ShellCommand, columns, folded, say},
+    resources::{descriptors, threads},
+};
 use netdiv_plugin::{end_without_destructors, is_device_lost};
-use netdiv_process::{SettingsFile, ShellCommand, columns, folded, say};
-use netdiv_resources::{descriptors, threads};
 use tracing::{error, warn};
 
 use crate::{
@@ -44,7 +46,7 @@ use crate::{
 #[command(name = "sut-node", version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(flatten)]
-    log: netdiv_process::LogArgs,
+    log: netdiv_node_common::process::LogArgs,
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -67,14 +69,14 @@ enum Command {
     /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; 1:
     /// it is not; 2: settings or files do not allow to ask
     Health(Box<Settings>),
-    /// Look at this machine: what keeps a node with these settings from measuring well, what that costs, and what mends it. It
+    /// Look at this machine: what keeps a node with these settings from measuring well, what that costs, and what fixes it. It
     /// changes nothing, and loads no model. Exit code 0: no problem; 1: there is one, or what --fail-on names; 2: settings or
-    /// files do not allow to look
+    /// files do not allow looking; 3: the report cannot be written
     Doctor {
         #[command(flatten)]
         settings: Box<Settings>,
         #[command(flatten)]
-        doctor: DoctorArgs,
+        doctor: ReportArgs,
     },
     /// Measure the engines and the batcher without a network
     Bench {
@@ -99,19 +101,23 @@ struct Settings {
 /// Does what the arguments ask for, of which the first is the program's name, and returns the exit code. The log has the form that
 /// the process's own arguments ask for.
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let logging = match netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond) {
+    let logging = match netdiv_node_common::process::start_logging(
+        "info",
+        netdiv_node_common::process::Lines::FewASecond,
+    ) {
         Ok(logging) => logging,
         Err(code) => return code,
     };
-    let cli: Cli = match netdiv_process::parse(args) {
+    let cli: Cli = match netdiv_node_common::process::parse(args) {
         Ok(cli) => cli,
-        Err(error) => return netdiv_process::refused(&error),
+        Err(error) => return netdiv_node_common::process::refused(&error),
     };
     let code = execute(cli).unwrap_or_else(|error| {
         error!("{error:#}");
         let of_node = error.downcast_ref().map(NodeError::exit_code);
         let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
-        code.unwrap_or(EXIT_REFUSED)
+        let is_unwritten = error.is::<UnwrittenReport>();
+        code.unwrap_or(if is_unwritten { EXIT_FAILED } else { EXIT_REFUSED })
     });
     drop(logging);
     end(code)
@@ -127,6 +133,9 @@ fn end(code: u8) -> ExitCode {
 
 /// Exit code when settings or files do not allow a start.
 const EXIT_REFUSED: u8 = 2;
+
+/// Exit code when a report cannot be written.
+const EXIT_FAILED: u8 = 3;
 
 /// Does what was asked for, and returns the exit code.
 fn execute(cli: Cli) -> anyhow::Result<u8> {
@@ -156,8 +165,10 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             let Some(config) = settings.file.resolve(&settings.args, without_model)? else {
                 return Ok(0);
             };
-            let (text, code) = doctor.put(&crate::doctor::doctor(&config))?;
-            say(text).context("standard output")?;
+            let report = crate::doctor::doctor(&config);
+            let (text, code) = doctor.put(&report, report.to_string())?;
+            let path = PathBuf::from("standard output");
+            say(text).map_err(|error| UnwrittenReport { path, error })?;
             return Ok(code);
         }
         Some(Command::Bench { settings, bench }) => {
@@ -198,7 +209,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
-            worker if worker < workers => netdiv_process::pin(&cores, worker),
+            worker if worker < workers => netdiv_node_common::process::pin(&cores, worker),
             // One that loads the model; the threads that it starts must run anywhere.
             _ => {}
         })
@@ -225,7 +236,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
 
 /// Waits for a signal and returns its name. A later one ends the process.
 async fn asked_to_end() -> &'static str {
-    match netdiv_process::asked_to_end().await {
+    match netdiv_node_common::process::asked_to_end().await {
         Ok(signal) => {
             tokio::spawn(end_when_asked_again());
             signal
@@ -243,7 +254,7 @@ const ONE_REQUEST: Duration = Duration::from_secs(1);
 /// Ends the process at once on a second signal: the operator does not want to wait for what is in flight.
 async fn end_when_asked_again() {
     let first = Instant::now();
-    while let Ok(signal) = netdiv_process::asked_to_end().await {
+    while let Ok(signal) = netdiv_node_common::process::asked_to_end().await {
         if first.elapsed() > ONE_REQUEST {
             error!(signal, "asked again; ending at once, and what is in flight is dropped");
             // A device may be what the first signal waits for.
@@ -258,7 +269,9 @@ mod tests {
 
     #[test]
     fn every_option_has_a_heading_and_the_variable_of_its_name() {
-        let options = netdiv_process::check_options(&netdiv_process::command(Cli::command()));
+        let options = netdiv_node_common::process::check_options(
+            &netdiv_node_common::process::command(Cli::command()),
+        );
         assert!(options.clone().is_ok_and(|count| count > 80), "{options:?}");
     }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use netdiv_contract::limits;
-use netdiv_doctor::{Facts, FilesNeeded, Links, MemoryNeeded, Needs, Report, examine};
-use netdiv_evidence::System;
+use netdiv_machine::doctor::{Facts, FilesNeeded, Links, MemoryNeeded, Needs, Report, examine};
+use netdiv_machine::evidence::System;
+use netdiv_node_common::words::Transport;
 use netdiv_transport::{Connections, quic};
-use netdiv_words::Transport;
 
 use crate::settings::{config::Config, engine::EngineConfig, network::Network};
 
@@ -53,7 +53,7 @@ fn links(network: &Network) -> Links {
     if network.listen.ip().is_unspecified() {
         return Links::Up;
     }
-    let route = netdiv_evidence::route(&network.listen.to_string());
+    let route = netdiv_machine::evidence::route(&network.listen.to_string());
     Links::Named(route.interface.into_iter().collect())
 }
 

@@ -24,6 +24,9 @@ mod command;
 mod doctor;
 mod engine;
 mod fabric;
+#[cfg(test)]
+#[path = "../../tests/src/fake_server.rs"]
+mod fake_server;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod ground;
@@ -34,6 +37,7 @@ mod process;
 mod sample;
 mod settings;
 #[cfg(test)]
+#[path = "../tests/simulation/mod.rs"]
 mod simulation;
 
 pub use check::check;

@@ -43,7 +43,9 @@ else:
     with open("calls", "a") as calls:
         calls.write(" ".join(words) + "\\n")
     if words[0] == "probe":
-        Path(option("--json")).write_text(json.dumps({{"nodes": [{{"failure": None}}]}}))
+        found = [{{"id": word, "severity": "problem"}} for word in state.get("probe", [])]
+        Path(option("--json")).write_text(json.dumps({{"findings": found}}))
+        sys.exit(1 if found else 0)
     elif words[0] == "accuracy":
         (Path(words[1]) / "accuracy.txt").write_text("made")
     elif words[0] == "submission":
@@ -156,6 +158,14 @@ class Campaigns(unittest.TestCase):
         self.assertEqual(self.calls()[:2], ["offline/performance", "offline/digests"])
         self.assertEqual(len(list((self.files / "old").iterdir())), 1)
         self.assertFalse((self.files / "calls").read_text().startswith("submission"))
+
+    def test_answers_that_differ_are_said_and_a_missing_one_stops_all(self) -> None:
+        self.state(probe=["answer-missing", "answer-differs"])
+        self.assertIn("a node does not answer as it should", self.submit(code=1))
+        self.assertEqual(self.calls(), [])
+        self.state(probe=["answer-differs"])
+        self.assertIn("The nodes answer differently", self.submit())
+        self.assertEqual(len(self.calls()), 8)
 
     def test_an_accuracy_below_the_target_stops_all(self) -> None:
         self.state(accuracy=49)

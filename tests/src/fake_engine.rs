@@ -1,17 +1,13 @@
 //! A serving engine as vLLM is one, seen from its clients: outputs of token ids over HTTP, and whatever goes wrong on request.
 
 use std::{
-    io::{self, BufReader, Write as _},
-    net::{TcpListener, TcpStream},
     ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use serde_json::{Value, json};
+
+use crate::fake_server::{Act, Fake, chunk, events};
 
 /// Tokens of every output.
 pub const OUTPUT_TOKENS: usize = 8;
@@ -66,63 +62,41 @@ pub struct FakeEngine {
 impl FakeEngine {
     /// Starts one on a free port.
     pub fn start(mishap: Option<Mishap>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let requests = Arc::new(AtomicUsize::new(0));
-        thread::spawn(move || {
-            for connection in listener.incoming().flatten() {
-                let (requests, mishap) = (requests.clone(), mishap.clone());
-                // A client that leaves ends its connection, not the server.
-                thread::spawn(move || drop(serve(&connection, &requests, mishap.as_ref())));
-            }
+        let completions = AtomicUsize::new(0);
+        let fake = Fake::start(move |_, request| {
+            let body = request.split_once('\n').map_or("", |(_, body)| body);
+            let Ok(request) = serde_json::from_str(body) else { return vec![Act::Close] };
+            let number = completions.fetch_add(1, Ordering::SeqCst);
+            acts(&request, mishap.as_ref().filter(|mishap| mishap.requests.contains(&number)))
         });
-        Self { url }
+        Self { url: fake.url }
     }
 }
 
-/// Answers the requests of a connection.
-fn serve(
-    mut connection: &TcpStream,
-    requests: &AtomicUsize,
-    mishap: Option<&Mishap>,
-) -> io::Result<()> {
-    let mut reader = BufReader::new(connection);
-    while let Some(request) = read_request(&mut reader)? {
-        let number = requests.fetch_add(1, Ordering::SeqCst);
-        let mishap = mishap.filter(|mishap| mishap.requests.contains(&number));
-        connection.write_all(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-        )?;
-        let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == Wrong::Cached));
-        for (place, event) in answer(&request, cached).iter().enumerate() {
-            if let Some(mishap) = mishap.filter(|mishap| mishap.after == After::Tokens(place)) {
-                return go_wrong(mishap.wrong, connection, &mut reader);
-            }
-            send(connection, event)?;
-        }
-        if let Some(mishap) = mishap.filter(|mishap| mishap.after == After::End) {
-            go_wrong(mishap.wrong, connection, &mut reader)?;
-            if mishap.wrong != Wrong::Cached {
-                return Ok(());
-            }
-        }
-        connection.write_all(b"0\r\n\r\n")?;
+/// The answer to a request, as far as nothing goes wrong with it.
+fn acts(request: &Value, mishap: Option<&Mishap>) -> Vec<Act> {
+    let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == Wrong::Cached));
+    let answer = answer(request, cached);
+    let mut acts = events(&answer.iter().map(String::as_str).collect::<Vec<_>>());
+    let Some(mishap) = mishap else { return acts };
+    let sent = match mishap.after {
+        After::Tokens(count) => count.min(answer.len()),
+        After::End => answer.len(),
+    };
+    if mishap.wrong != Wrong::Cached {
+        // The head goes before the events.
+        acts.truncate(1 + sent);
     }
-    Ok(())
-}
-
-/// The body of the next request; `None` at the end of the connection, and for what is no completion.
-fn read_request(reader: &mut impl io::BufRead) -> io::Result<Option<Value>> {
-    let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line)? > 2 {
-        if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
-            length = bytes.trim().parse().unwrap_or(0);
+    match mishap.wrong {
+        Wrong::Cached => {}
+        Wrong::Closed => acts.push(Act::Close),
+        Wrong::Silent => acts.push(Act::Hang),
+        Wrong::Error => {
+            let event = "data: {\"error\":{\"message\":\"CUDA error\",\"code\":500}}\n\n";
+            acts.extend([chunk(event.as_bytes()), Act::Close]);
         }
-        line.clear();
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok(serde_json::from_slice(&body).ok())
+    acts
 }
 
 /// The data of an answer's events: a token each, which the prompt decides, and then what ends it.
@@ -144,17 +118,4 @@ fn answer(request: &Value, cached: u8) -> Vec<String> {
     });
     let events = (0..most).map(token).chain([usage]).map(|event| event.to_string());
     events.chain(["[DONE]".into()]).collect()
-}
-
-fn send(mut connection: &TcpStream, data: &str) -> io::Result<()> {
-    let event = format!("data: {data}\n\n");
-    connection.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())
-}
-
-fn go_wrong(wrong: Wrong, connection: &TcpStream, reader: &mut impl io::BufRead) -> io::Result<()> {
-    match wrong {
-        Wrong::Closed | Wrong::Cached => Ok(()),
-        Wrong::Silent => reader.read(&mut [0]).map(drop),
-        Wrong::Error => send(connection, r#"{"error":{"message":"CUDA error","code":500}}"#),
-    }
 }

@@ -7,8 +7,10 @@ mod client;
 pub mod document;
 pub mod fake_engine;
 pub mod fake_node;
+pub mod fake_server;
 pub mod flood;
 mod load_gen;
+pub mod npy_file;
 pub mod plugin;
 pub mod ports;
 pub mod process;
@@ -19,21 +21,12 @@ pub mod slow_reader;
 pub mod sut_node;
 pub mod triton;
 
-/// A `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
-pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
-    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend(data);
-    file
-}
-
 pub use bombs::Bombs;
 pub use fake_engine::FakeEngine;
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;
 pub use load_gen::{LoadGen, Outcome, Running, TOKEN_BOUNDS, nodes};
+pub use npy_file::npy;
 pub use process::wait_until;
 pub use relay::{Direction, Faults, Relay};
 pub use sut_node::SutNode;

@@ -90,6 +90,29 @@ fn nodes_are_asked_and_one_that_is_not_there_is_a_problem_and_no_end() {
 }
 
 #[test]
+fn every_node_gets_a_sample_of_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (node, short) = (SutNode::start("a", &[]), folder.path().join("short.npy"));
+    std::fs::write(&short, e2e::npy("|u1", "(2, 3)", [1; 6])).expect("our folder");
+    let output = folder.path().join("out").display().to_string();
+    let look = |dataset: &str| {
+        let nodes = ["--nodes", &node.address, "--transport", transport(), "--output", &output];
+        let run = ["--benchmark", "digits", "--dataset", dataset];
+        report("loadgen-node", "", &[&nodes[..], &run].concat())
+    };
+    let good = look("digits");
+    assert_eq!(good["sample"]["bytes"], 64, "{good:#}");
+    assert_eq!(good["nodes"][0]["answers"].as_array().map(Vec::len), Some(2), "{good:#}");
+    // The data set is one, and its samples are not what the node takes.
+    let bad = look(&short.display().to_string());
+    let missing = found(&bad, "answer-missing");
+    assert!(missing.len() == 1 && missing[0].1.contains("sample 0 has 3 bytes"), "{bad:#}");
+    // Nothing can be sent of a sample that is longer than any message.
+    let long = look("synthetic:1x2000000000");
+    assert!(!found(&long, "run-refused").is_empty(), "{long:#}");
+}
+
+#[test]
 fn a_run_that_would_be_refused_is_a_problem() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = folder.path().join("out").display().to_string();
@@ -119,10 +142,15 @@ fn the_report_goes_into_a_file_and_a_warning_can_count() {
     let all = report["findings"].as_array().expect("a list").len();
     let (code, ..) = doctor("sut-node", "", &["--fail-on", "note"]);
     assert_eq!(code, Some(i32::from(all > 0)));
+    for name in ["sut-node", "loadgen-node"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let done = Command::new(program(name)).arg("doctor").stdout(full).output();
+        assert_eq!(done.expect("it starts").status.code(), Some(3), "{name}");
+    }
     let nowhere = folder.path().join("nowhere/report.json").display().to_string();
-    for (name, want) in [("sut-node", 2), ("loadgen-node", 3)] {
+    for name in ["sut-node", "loadgen-node"] {
         let (code, out, log) = doctor(name, "", &["--json", &nowhere]);
-        assert_eq!((code, out.as_str()), (Some(want), ""), "{log}");
+        assert_eq!((code, out.as_str()), (Some(3), ""), "{log}");
         assert!(log.contains(&nowhere), "{log}");
     }
 }

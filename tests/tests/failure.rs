@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 
 use e2e::{LoadGen, Running, SutNode, npy};
 use loadgen_node::official_log::read_responses;
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 /// A slow run of all samples of a file: 400 of 1000 bytes, each of which is 1. An echo node answers with the first eight.
 fn over_a_file(node: &SutNode) -> (LoadGen, String) {

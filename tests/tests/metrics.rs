@@ -9,7 +9,7 @@ use e2e::{
     wait_until,
 };
 use netdiv_dataset::write_ids;
-use netdiv_metrics::{Metric, loadgen_node, sut_node};
+use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node};
 
 fn series(metrics: &[Metric]) -> BTreeSet<String> {
     metrics.iter().flat_map(Metric::series).collect()

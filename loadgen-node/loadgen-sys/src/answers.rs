@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use netdiv_words::AnswerTokens;
+use netdiv_node_common::words::AnswerTokens;
 
 use crate::ffi;
 

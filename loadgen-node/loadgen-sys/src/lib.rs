@@ -21,7 +21,7 @@ mod test;
 use std::{collections::BTreeMap, ffi::c_void};
 
 pub use answers::{ResponseId, complete, first_token};
-pub use netdiv_words::{AnswerTokens, Mode, Scenario};
+pub use netdiv_node_common::words::{AnswerTokens, Mode, Scenario};
 pub use settings::{LogSettings, SettingsError, TestSettings};
 pub use test::{
     Abort, QuerySampleLibrary, Sample, Samples, StartTestError, SystemUnderTest, end_from_outside,

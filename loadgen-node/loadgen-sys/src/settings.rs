@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use netdiv_words::{AnswerTokens, Mode, Scenario, did_you_mean};
+use netdiv_node_common::words::{AnswerTokens, Mode, Scenario, did_you_mean};
 
 use crate::ffi;
 

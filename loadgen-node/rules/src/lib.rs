@@ -47,7 +47,7 @@ mod subject;
 pub use facts::official_log;
 pub use finding::{Finding, Outcome, Rule};
 pub use grouped::Grouped;
-pub use netdiv_words::{Division, Mode, Scenario};
+pub use netdiv_node_common::words::{Division, Mode, Scenario};
 
 // The tests' submissions are made for unit tests, too.
 #[cfg(test)]

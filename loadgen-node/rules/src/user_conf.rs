@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use netdiv_words::{TODO, did_you_mean, is_todo};
+use netdiv_node_common::words::{TODO, did_you_mean, is_todo};
 
 use crate::input::files;
 

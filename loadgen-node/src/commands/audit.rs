@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_process::unknown_key;
+use netdiv_node_common::process::unknown_key;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -135,7 +135,7 @@ fn run_test(
     settings.output = Some(folder.to_path_buf());
     settings.audit_config = Some(audit_config.clone());
     settings.mode = None;
-    let settings = netdiv_process::with_absolute_paths(&settings)?;
+    let settings = netdiv_node_common::process::with_absolute_paths(&settings)?;
     let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
     output::write(&config, settings.as_bytes())?;
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
@@ -144,7 +144,7 @@ fn run_test(
     info!(test = test.name(), "running");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     // The test has the settings of the performance run, not those of this environment.
-    let mut run = netdiv_process::program(&program);
+    let mut run = netdiv_node_common::process::program(&program);
     let status = run
         .arg("run")
         .arg("--config")

@@ -1,11 +1,11 @@
 //! `loadgen-node benchmarks`: the table of benchmarks, or one of them.
 
-use netdiv_process::{columns, folded};
-use netdiv_rules::book::listing;
+use netdiv_node_common::process::{columns, folded};
 
 use crate::{
     RunError,
     output::say,
+    report::benchmarks,
     settings::{TableArgs, usage},
 };
 
@@ -23,13 +23,13 @@ impl BenchmarksArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let table = self.table.read()?;
         let Some(name) = &self.name else {
-            say(listing::list(&table, columns()))?;
+            say(benchmarks::list(&table, columns()))?;
             return Ok(0);
         };
         let Some(benchmark) = table.find(name) else {
             return usage(table.unknown(name));
         };
-        say(folded(&listing::describe(benchmark), columns()))?;
+        say(folded(&benchmarks::describe(benchmark), columns()))?;
         Ok(0)
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_process::TimeSpan;
+use netdiv_node_common::process::TimeSpan;
 use netdiv_transport::{
     discovery::{Nodes, PORT},
     security::{Authority, CertificateError, Subject, VALID_FOR, make_requests},

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netdiv_process::{columns, folded};
+use netdiv_node_common::process::{columns, folded};
 use netdiv_rules::{
     Outcome, Rule,
     book::RoundName,

@@ -1,8 +1,9 @@
 //! `loadgen-node doctor`: what keeps this machine, or the way to a node, from measuring well.
 
-use netdiv_doctor::{DoctorArgs, Facts, examine};
-use netdiv_evidence::System;
-use netdiv_process::SettingsFile;
+use netdiv_dataset as dataset;
+use netdiv_machine::doctor::{Facts, Report, ReportArgs, examine};
+use netdiv_machine::evidence::System;
+use netdiv_node_common::process::SettingsFile;
 use netdiv_qdl::Settings;
 use netdiv_rules::Scenario;
 
@@ -21,7 +22,7 @@ pub(crate) struct DoctorCommand {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
-    report: DoctorArgs,
+    report: ReportArgs,
 }
 
 /// What is looked at.
@@ -62,6 +63,16 @@ fn resolve(given: &RunArgs, names: Names) -> Result<Looked, RunError> {
     Ok(Looked { settings, pin, run })
 }
 
+/// Writes and prints a report, and returns the exit code.
+pub(super) fn put(args: &ReportArgs, report: &Report, text: String) -> Result<u8, RunError> {
+    let (text, code) = args.put(report, text).map_err(|unwritten| RunError::Output {
+        path: unwritten.path.display().to_string(),
+        error: unwritten.error,
+    })?;
+    say(text)?;
+    Ok(code)
+}
+
 impl DoctorCommand {
     /// Looks, prints what was found, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
@@ -76,15 +87,22 @@ impl DoctorCommand {
             Ok(looked)
         });
         let Some(Looked { settings, pin, run }) = looked? else { return Ok(0) };
-        let peers = doctor::peers(&settings)?;
+        let asked = doctor::survey(&settings)?;
+        let peers = doctor::peers(&asked);
         let needs = doctor::needs(&settings, pin, &peers);
         let report = examine(&Facts::read(&System::default()), &needs, &peers);
-        let report = report.with(run.map(doctor::findings).unwrap_or_default());
-        let (text, code) = self.report.put(&report).map_err(|unwritten| RunError::Output {
-            path: unwritten.path.display().to_string(),
-            error: unwritten.error,
-        })?;
-        say(text)?;
-        Ok(code)
+        let send = |run: &RunConfig| {
+            let data = dataset::open(&run.dataset)?;
+            doctor::send(run, data, &settings, &asked)
+        };
+        let sent = run.as_ref().filter(|_| !asked.is_empty()).map(send).transpose();
+        let (sent, wrong) = sent.map_or_else(|error| (None, Some(error)), |sent| (sent, None));
+        let (nodes, sample) = match sent {
+            Some((nodes, sample)) => (nodes, Some(sample)),
+            None => (doctor::nodes(&asked), None),
+        };
+        let report = report.with_nodes(nodes, sample);
+        let report = report.with(run.map(|run| doctor::findings(run, wrong)).unwrap_or_default());
+        put(&self.report, &report, report.to_string())
     }
 }

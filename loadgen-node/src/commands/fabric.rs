@@ -7,11 +7,13 @@ use std::{
 };
 
 use netdiv_contract::limits::{LONGEST_MEASURE, MAX_PAYLOAD_BYTES, MEASURE_CONNECTIONS};
-use netdiv_process::{ByteCount, SettingsFile, TimeSpan};
+use netdiv_node_common::{
+    process::{ByteCount, SettingsFile, TimeSpan},
+    words::did_you_mean,
+};
 use netdiv_qdl::{Settings, Transport};
 use netdiv_rules::book::{Need, Table};
 use netdiv_transport::WayOut;
-use netdiv_words::did_you_mean;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 

@@ -6,8 +6,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_contract::said::shell_word;
-use netdiv_process::absolute;
+use netdiv_node_common::{process::absolute, said::shell_word, words::TODO};
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
@@ -18,7 +17,6 @@ use netdiv_transport::{
     discovery::{self, Nodes, with_files},
     security::is_loopback,
 };
-use netdiv_words::TODO;
 
 use crate::{
     RunError,

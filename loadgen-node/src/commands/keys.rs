@@ -1,7 +1,7 @@
 //! The keys of a settings file. Commands that take one share it.
 
 use netdiv_dataset::with_paths;
-use netdiv_process::{Keys, Replace};
+use netdiv_node_common::process::{Keys, Replace};
 use netdiv_transport::discovery::with_files;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ mod tests {
     use std::{collections::BTreeMap, fs, path::Path};
 
     use clap::{Args as _, Command};
-    use netdiv_process::layered;
+    use netdiv_node_common::process::layered;
     use tempfile::TempDir;
 
     use super::*;

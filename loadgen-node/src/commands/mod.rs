@@ -21,7 +21,7 @@ mod submission;
 mod tax;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use netdiv_process::ShellCommand;
+use netdiv_node_common::process::ShellCommand;
 
 pub use self::run::exit_code;
 use crate::{RunError, own_loadgen, run::InProcess};
@@ -31,7 +31,7 @@ use crate::{RunError, own_loadgen, run::InProcess};
 #[command(name = "loadgen-node", version, long_version = own_loadgen::version())]
 pub(crate) struct Cli {
     #[command(flatten)]
-    log: netdiv_process::LogArgs,
+    log: netdiv_node_common::process::LogArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -54,11 +54,12 @@ pub(crate) enum Command {
     /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
     Tax(tax::TaxArgs),
     /// Send one sample to every node, twice, and show what it answers, before a run is spent on them. Exit code 0: all answer, and
-    /// alike; 1: one fails or answers otherwise; 2: settings do not allow it; 3: a node cannot be reached or was lost
+    /// alike; 1: there is a problem, or what --fail-on names; 2: settings or files do not allow it; 3: it failed, or the report
+    /// cannot be written
     Probe(Box<probe::ProbeCommand>),
     /// Look at this machine, and at the ways to the nodes where some are named: what keeps a run with these settings from
-    /// measuring well, what that costs, and what mends it. It changes nothing. Exit code 0: no problem; 1: there is one, or what
-    /// --fail-on names; 2: settings do not allow to look; 3: the report cannot be written
+    /// measuring well, what that costs, and what fixes it. It changes nothing. Exit code 0: no problem; 1: there is one, or what
+    /// --fail-on names; 2: settings or files do not allow looking; 3: it failed, or the report cannot be written
     Doctor(Box<doctor::DoctorCommand>),
     /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
     /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
@@ -83,8 +84,9 @@ pub(crate) enum Command {
     Benchmarks(benchmarks::BenchmarksArgs),
     /// Make a data set of token ids, for a language model, from a .npy, .json or .jsonl file
     Ids(ids::IdsArgs),
-    /// Ask the nodes who they are
-    Nodes(nodes::NodesCommand),
+    /// Ask the nodes who they are. Exit code 0: all answer; 1: there is a problem, or what --fail-on names; 2: settings or files do
+    /// not allow it; 3: it failed, or the report cannot be written
+    Nodes(Box<nodes::NodesCommand>),
     /// Completions and man pages.
     #[command(flatten)]
     Shell(ShellCommand),
@@ -125,7 +127,9 @@ mod tests {
 
     #[test]
     fn every_option_has_a_heading_and_the_variable_of_its_name() {
-        let options = netdiv_process::check_options(&netdiv_process::command(Cli::command()));
+        let options = netdiv_node_common::process::check_options(
+            &netdiv_node_common::process::command(Cli::command()),
+        );
         assert!(options.clone().is_ok_and(|count| count > 80), "{options:?}");
     }
 }

@@ -1,15 +1,13 @@
 //! `loadgen-node nodes`: asks the nodes who they are.
 
-use tracing::error;
-
-use crate::{
-    NetworkArgs, RunError,
-    output::say,
-    report,
-    run::Interruptions,
-    settings::{Names, usage},
+use netdiv_machine::{
+    doctor::{Facts, ReportArgs, identify},
+    evidence::System,
 };
-use netdiv_process::SettingsFile;
+use netdiv_node_common::process::SettingsFile;
+
+use super::doctor::put;
+use crate::{NetworkArgs, RunError, doctor, report, run::Interruptions, settings::Names};
 
 /// `loadgen-node nodes`.
 #[derive(Debug, clap::Args)]
@@ -18,27 +16,24 @@ pub(crate) struct NodesCommand {
     file: SettingsFile,
     #[command(flatten)]
     args: NetworkArgs,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 impl NodesCommand {
-    /// Asks every node and prints the answers. An error when one does not answer.
+    /// Asks every node, prints the answers, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = Names::of(&self.file);
         let settings = self.file.resolve(&self.args, |args: &NetworkArgs| args.resolve(names))?;
         let Some(settings) = settings else { return Ok(0) };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
-        let answers = runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network));
-        for answer in &answers {
-            match answer {
-                Ok(node) => say(format_args!("{}\n", report::nodes::render(node)))?,
-                Err(error) => error!("{error}"),
-            }
-        }
-        match answers.iter().filter(|answer| answer.is_err()).count() {
-            0 => Ok(0),
-            missing => usage(format!("{missing} of {} nodes cannot be used", answers.len())),
-        }
+        let asked = doctor::survey(&settings)?;
+        let peers = doctor::peers(&asked);
+        let report = identify(&Facts::of(System::default().identity()), doctor::PROGRAM, &peers);
+        let report = report.with_nodes(doctor::nodes(&asked), None);
+        let known = asked.iter().filter_map(|one| one.answer.as_ref().ok());
+        let mut parts: Vec<_> = known.map(|node| report::nodes::render(node) + "\n").collect();
+        parts.push(report.to_string());
+        put(&self.report, &report, parts.join("\n"))
     }
 }

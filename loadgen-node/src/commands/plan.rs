@@ -1,6 +1,6 @@
 //! `loadgen-node plan`: how long a run takes, how many queries it has, and what it needs.
 
-use netdiv_process::{columns, folded};
+use netdiv_node_common::process::{columns, folded};
 use netdiv_rules::{
     Division, Scenario,
     plan::{self, Rate},

@@ -1,18 +1,18 @@
 //! `loadgen-node probe`: one sample to every node, and its answer.
 
-use std::path::PathBuf;
-
 use netdiv_dataset::{self as dataset, Dataset};
-use netdiv_process::SettingsFile;
+use netdiv_machine::{
+    doctor::{Facts, ReportArgs, identify},
+    evidence::System,
+};
+use netdiv_node_common::process::SettingsFile;
 use netdiv_rules::Scenario;
 use netdiv_transport::discovery::DiscoveryError;
 use serde::{Deserialize, Serialize};
 
+use super::doctor::put;
 use crate::{
-    RunArgs, RunConfig, RunError,
-    error::EXIT_FAILED,
-    output::{self, say},
-    probe::{self, Findings},
+    RunArgs, RunConfig, RunError, doctor,
     qsl::labels,
     report,
     run::Interruptions,
@@ -29,6 +29,8 @@ pub(crate) struct ProbeCommand {
     file: SettingsFile,
     #[command(flatten)]
     args: ProbeArgs,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 /// Keys of `loadgen-node probe`.
@@ -38,16 +40,12 @@ pub(super) struct ProbeArgs {
     #[command(flatten)]
     #[serde(flatten)]
     run: RunArgs,
-    /// Write the findings as JSON into this file, or with - to standard output in place of the table
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
 }
 
-/// What is asked, and where the findings go.
+/// A run, and its data set.
 struct Probe {
     config: RunConfig,
     data: Box<dyn Dataset>,
-    json: Option<PathBuf>,
 }
 
 impl ProbeArgs {
@@ -67,7 +65,7 @@ impl ProbeArgs {
         let data = dataset::open(&config.dataset)?;
         // The answers are not compared with them, and a run would refuse what is wrong with them.
         labels::of_run(&config, data.sample_count())?;
-        Ok(Probe { config, data, json: self.json.clone() })
+        Ok(Probe { config, data })
     }
 }
 
@@ -77,33 +75,16 @@ impl ProbeCommand {
         Interruptions::listen()?;
         let names = Names::of(&self.file);
         let probe = self.file.resolve(&self.args, |args: &ProbeArgs| args.resolve(names))?;
-        let Some(Probe { config, data, json }) = probe else { return Ok(0) };
+        let Some(Probe { config, data }) = probe else { return Ok(0) };
         let Some(settings) = config.target.nodes() else {
             return usage("no nodes; give --nodes HOST:PORT,…");
         };
-        let findings = probe::ask(&config, data, settings)?;
-        let table = || report::probe::render(&findings);
-        match json {
-            None => say(table())?,
-            Some(path) => {
-                let text = serde_json::to_string_pretty(&findings)
-                    .map_err(|error| RunError::Failed(error.to_string()))?;
-                if path.as_os_str() == "-" {
-                    say(text)?;
-                } else {
-                    output::write(&path, format!("{text}\n").as_bytes())?;
-                    output::report(table());
-                }
-            }
-        }
-        Ok(exit_code(&findings))
-    }
-}
-
-/// The worst that was found.
-fn exit_code(findings: &Findings) -> u8 {
-    match findings.nodes.iter().any(|node| node.lost) {
-        true => EXIT_FAILED,
-        false => u8::from(!findings.alike),
+        let asked = doctor::survey(settings)?;
+        let peers = doctor::peers(&asked);
+        let (nodes, sample) = doctor::send(&config, data, settings, &asked)?;
+        let report = identify(&Facts::of(System::default().identity()), doctor::PROGRAM, &peers);
+        let table = report::probe::render(&nodes, &sample);
+        let report = report.with_nodes(nodes, Some(sample));
+        put(&self.report, &report, format!("{table}\n\n{report}"))
     }
 }

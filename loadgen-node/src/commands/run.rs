@@ -8,7 +8,7 @@ use crate::{
     run::{InProcess, Interruptions, prepare, run},
     settings::{Names, Target},
 };
-use netdiv_process::SettingsFile;
+use netdiv_node_common::process::SettingsFile;
 
 /// `loadgen-node run`.
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use serde::Deserialize;
 use tracing::info;
 
@@ -103,7 +103,7 @@ fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
 fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
     let failed = |why: String| RunError::Failed(why);
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let ran = netdiv_process::program(&program)
+    let ran = netdiv_node_common::process::program(&program)
         .arg("run")
         .args(&args.run)
         .args(target)
@@ -147,7 +147,7 @@ impl Node {
         let unusable = |error: io::Error| failed(error.to_string());
         let ready_file = args.output.join("node.json");
         // Its settings are those of the file, as in one process.
-        let child = netdiv_process::program(&program)
+        let child = netdiv_node_common::process::program(&program)
             .arg("--config")
             .arg(&args.node_config)
             .args(["--listen", "127.0.0.1:0", "--name", "tax", "--ready-file"])

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use netdiv_rules::Scenario;
 use serde::Deserialize;
 

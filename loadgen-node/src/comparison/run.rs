@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netdiv_evidence::Machine;
+use netdiv_machine::evidence::Machine;
 use netdiv_rules::{Mode, Scenario};
 
 use super::{
@@ -152,7 +152,7 @@ fn facts(result: &RunResult) -> BTreeMap<String, String> {
 
 fn machine(of: &Machine) -> [(&'static str, Option<String>); 8] {
     let names = |names: Vec<String>| (!names.is_empty()).then(|| names.join(", "));
-    let interface = |route: &netdiv_evidence::Route| {
+    let interface = |route: &netdiv_machine::evidence::Route| {
         let found = of.interfaces.iter().find(|i| Some(&i.name) == route.interface.as_ref())?;
         let speed = found.speed_mbit_per_second.map(|mbit| format!(" {mbit} Mbit/s"));
         let mtu = found.mtu_bytes.map(|mtu| format!(" MTU {mtu}"));

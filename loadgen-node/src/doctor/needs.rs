@@ -1,10 +1,13 @@
 //! What a run with its settings asks of this machine.
 
-use netdiv_doctor::{FilesNeeded, Links, Needs, Peer};
+use netdiv_machine::doctor::{FilesNeeded, Links, Needs, Peer};
 use netdiv_qdl::{Settings, Transport};
 use netdiv_transport::quic;
 
 use crate::run::UNEVEN;
+
+/// This program, with its version.
+pub(crate) const PROGRAM: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
 
 /// Files that a run has open besides its connections: logs, libraries, a data set, metrics.
 const OTHER_FILES: u64 = 64;
@@ -27,6 +30,6 @@ pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Nee
             peers => Links::Named(peers.iter().filter_map(|peer| peer.interface.clone()).collect()),
         },
         clock_tolerance: UNEVEN,
-        ..Needs::of(format!("loadgen-node {}", env!("CARGO_PKG_VERSION")))
+        ..Needs::of(PROGRAM)
     }
 }

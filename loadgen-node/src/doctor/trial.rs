@@ -2,23 +2,21 @@
 
 use std::path::Path;
 
-use netdiv_doctor::{Finding, Id, Remedy, Severity};
+use netdiv_machine::doctor::{Draft, Id};
 
 use crate::{
-    RunConfig,
+    RunConfig, RunError,
     run::{has_room, prepare},
 };
 
-/// What keeps a run with these settings from beginning.
-pub(crate) fn findings(config: RunConfig) -> Vec<Finding> {
+/// Returns the causes that keep a run with these settings from beginning; `sample` is the error of the sample for the nodes.
+pub(crate) fn findings(config: RunConfig, sample: Option<RunError>) -> Vec<Draft> {
     let about = format!("{} in {}", config.benchmark, config.scenario);
-    let finding = |id, why: String| {
-        let remedy = Remedy::advice("what the message says; then `loadgen-node doctor` again");
-        Finding::new(id, Severity::Problem, about.as_str(), why, remedy)
-    };
+    let finding = |id, why: String| Draft::of(id, about.as_str()).fact("why", why);
     let room = has_room(there(&config.output), config.min_free_bytes);
     let full = room.err().map(|why| finding(Id::DiskSpace, why));
-    let refused = prepare(config).err().map(|why| finding(Id::RunRefused, why.to_string()));
+    let refused = prepare(config).err().or(sample);
+    let refused = refused.map(|why| finding(Id::RunRefused, why.to_string()));
     refused.into_iter().chain(full).collect()
 }
 

@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use netdiv_process::{Signal, Signals};
+use netdiv_node_common::process::{Signal, Signals};
 use rustix::{
     io::retry_on_intr,
     process::{Pid, WaitId, WaitIdOptions, kill_process_group, waitid},

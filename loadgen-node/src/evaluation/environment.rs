@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use tracing::info;
 
 use crate::{RunError, output, run::outcome::accuracy::OfficialScript, settings::usage};

@@ -73,7 +73,8 @@ pub(crate) fn evaluate(
         return Err(blamed(&format!("it did not judge every answer ({line})")));
     }
     let text = match script.report {
-        Some(_) => netdiv_resources::files::read_text(&part).map_err(|error| blamed(&error))?,
+        Some(_) => netdiv_node_common::resources::files::read_text(&part)
+            .map_err(|error| blamed(&error))?,
         None => {
             let own = printed.lines().filter(|line| !line.starts_with(OF_INDEX));
             own.map(|line| format!("{line}\n")).collect()

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use netdiv_node_common::resources::{kernel, processor};
 use netdiv_qdl::QuicPath;
-use netdiv_resources::{kernel, processor};
 
 use super::{
     path::{Connection, Path},

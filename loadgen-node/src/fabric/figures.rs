@@ -1,7 +1,7 @@
 //! Figures, as they are written to `fabric.json`.
 
 use netdiv_contract::probe;
-use netdiv_evidence::{Interface, System};
+use netdiv_machine::evidence::{Interface, System};
 use netdiv_qdl::NodeInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub(crate) struct Route {
 impl Route {
     /// The way to a node, by a chosen interface where there is one. What cannot be read is `None`, never guessed.
     pub(crate) fn to(node: &NodeInfo, interface: Option<&str>) -> Self {
-        let own = netdiv_evidence::route(&node.address);
+        let own = netdiv_machine::evidence::route(&node.address);
         let is_usual = interface.is_none_or(|chosen| own.interface.as_deref() == Some(chosen));
         let theirs = node.description.machine.clone().unwrap_or_default();
         let back = theirs.routes.first().and_then(|route| route.interface.clone());

@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_contract::limits::MEASURE_CONNECTIONS;
-use netdiv_evidence::System;
+use netdiv_machine::evidence::System;
 use netdiv_qdl::{NodeInfo, Settings};
 use netdiv_rules::book::Need;
 

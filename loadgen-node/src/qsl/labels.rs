@@ -94,12 +94,8 @@ mod tests {
     }
 
     fn write_npy(file: &Path, labels: &[i64]) {
-        let shape = labels.len();
-        let header = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({shape},), }}");
-        let header = format!("{header:<117}\n");
-        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-        bytes.extend(header.bytes());
-        bytes.extend(labels.iter().flat_map(|label| label.to_le_bytes()));
+        let bytes = labels.iter().flat_map(|label| label.to_le_bytes());
+        let bytes = crate::npy_file::npy("<i8", &format!("({},)", labels.len()), bytes);
         fs::write(file, bytes).unwrap();
     }
 

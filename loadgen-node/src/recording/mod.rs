@@ -17,8 +17,8 @@ use crate::{RunError, output};
 pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
     let path = folder.join(output::RESULT);
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
-    let text =
-        netdiv_resources::files::read_text(&path).map_err(|error| refused(error.to_string()))?;
+    let text = netdiv_node_common::resources::files::read_text(&path)
+        .map_err(|error| refused(error.to_string()))?;
     let run: RunResult = serde_json::from_str(&text)
         .map_err(|error| refused(format!("not a record of a run: {error}")))?;
     if run.mode != mode && run.mode != Mode::Submission {

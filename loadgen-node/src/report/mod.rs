@@ -1,5 +1,6 @@
 //! What people read: tables for the terminal, and pictures.
 
+pub(crate) mod benchmarks;
 pub(crate) mod comparison;
 pub(crate) mod fabric;
 pub(crate) mod fabric_matrix;

@@ -1,7 +1,7 @@
 //! What a node says of itself.
 
 use netdiv_contract::{encoding::Encoding, layout};
-use netdiv_evidence::{Interface, Machine};
+use netdiv_machine::evidence::{Interface, Machine};
 use netdiv_qdl::NodeInfo;
 
 use super::table;

@@ -1,11 +1,12 @@
 //! The table of `loadgen-node probe`.
 
-use super::table;
-use crate::probe::{Answered, Findings, Probed};
+use netdiv_machine::doctor::{AskedNode, SampleAnswer, SentSample};
 
-/// What the nodes answered, for the terminal.
-pub(crate) fn render(findings: &Findings) -> String {
-    let Findings { dataset, holds, sample, sample_bytes, nodes, .. } = findings;
+use super::table;
+
+/// Answers of the nodes, for the terminal.
+pub(crate) fn render(nodes: &[AskedNode], sample: &SentSample) -> String {
+    let SentSample { dataset, holds, index, bytes } = sample;
     let holds = holds.as_ref().map(|holds| format!(", {holds}")).unwrap_or_default();
     let titles = [
         "node",
@@ -18,20 +19,16 @@ pub(crate) fn render(findings: &Findings) -> String {
         "again, µs",
         "token, µs",
     ];
-    let mut parts = vec![
-        format!("sample {sample} of {dataset}: {sample_bytes} bytes{holds}"),
-        table::table(titles, 5, nodes.iter().map(row)),
-    ];
-    parts.extend(nodes.iter().filter_map(trouble));
-    parts.push(verdict(findings));
-    parts.join("\n")
+    let title = format!("sample {index} of {dataset}: {bytes} bytes{holds}");
+    let table = table::table(titles, 5, nodes.iter().map(row));
+    [title, table, verdict(nodes)].join("\n")
 }
 
-fn name(node: &Probed) -> &str {
+fn name(node: &AskedNode) -> &str {
     node.node.as_deref().unwrap_or(&node.address)
 }
 
-fn row(node: &Probed) -> [String; 9] {
+fn row(node: &AskedNode) -> [String; 9] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".into());
     let us = |ns: Option<u64>| or_dash(ns.map(|ns| format!("{:.0}", ns as f64 / 1000.0)));
     let first = node.answers.first();
@@ -44,35 +41,20 @@ fn row(node: &Probed) -> [String; 9] {
         or_dash(first.map(|answer| answer.bytes.to_string())),
         us(first.map(|answer| answer.latency_ns)),
         us(node.answers.get(1).map(|answer| answer.latency_ns)),
-        us(node.answers.last().and_then(|answer: &Answered| answer.first_token_ns)),
+        us(node.answers.last().and_then(|answer: &SampleAnswer| answer.first_token_ns)),
     ]
 }
 
-fn trouble(node: &Probed) -> Option<String> {
-    let why = match &node.failure {
-        Some(failure) => failure.as_str(),
-        None if node.differs => {
-            "its answer is not that of the other nodes; compare model, engine and settings"
-        }
-        None => return None,
-    };
-    Some(format!("  {} at {}: {why}", name(node), node.address))
-}
-
-fn verdict(findings: &Findings) -> String {
-    let all = findings.nodes.len();
-    let count =
-        |is_it: fn(&Probed) -> bool| findings.nodes.iter().filter(|node| is_it(node)).count();
-    if findings.alike {
-        return match all {
-            1 => "the node answers".into(),
-            _ => format!("all {all} nodes answer, and alike"),
-        };
-    }
+fn verdict(nodes: &[AskedNode]) -> String {
+    let all = nodes.len();
+    let count = |is_it: fn(&AskedNode) -> bool| nodes.iter().filter(|node| is_it(node)).count();
     let (lost, failed) = (count(|node| node.lost), count(|node| node.failure.is_some()));
-    let differ = count(|node| node.differs);
-    format!(
-        "of {all} nodes {lost} cannot be reached, {} failed, and {differ} answered otherwise",
-        failed - lost
-    )
+    match (all, failed, count(|node| node.differs)) {
+        (1, 0, _) => "the node answers".into(),
+        (_, 0, 0) => format!("all {all} nodes answer, and alike"),
+        (_, _, differ) => format!(
+            "of {all} nodes {lost} cannot be reached, {} failed, and {differ} answered otherwise",
+            failed - lost
+        ),
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use netdiv_words::TODO;
+use netdiv_node_common::words::TODO;
 
 use crate::{
     fabric::{

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use netdiv_process::folded;
+use netdiv_node_common::process::folded;
 
 /// Spaces between columns.
 const GAP: u16 = 2;
@@ -36,7 +36,7 @@ pub(crate) fn facts<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> St
 
 /// The width that tables fold at. Unit tests get the form of a file, wherever they run.
 fn columns() -> Option<u16> {
-    if cfg!(test) { None } else { netdiv_process::columns() }
+    if cfg!(test) { None } else { netdiv_node_common::process::columns() }
 }
 
 fn within(

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
-use netdiv_process::{ByteCount, TimeSpan};
+use netdiv_node_common::process::{ByteCount, TimeSpan};
 
 use crate::RunError;
 

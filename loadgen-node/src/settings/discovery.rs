@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netdiv_process::SettingsFile;
+use netdiv_node_common::process::SettingsFile;
 use netdiv_transport::discovery::{self, Nodes};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use netdiv_contract::limits;
-use netdiv_process::{ByteCount, TimeSpan};
+use netdiv_node_common::process::{ByteCount, TimeSpan};
 use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
 use netdiv_transport::security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback};
 use serde::{Deserialize, Serialize};
@@ -113,9 +113,9 @@ impl NetworkArgs {
             _ => {}
         }
         let cores = self.pin.clone().unwrap_or_default();
-        netdiv_process::check_cores(&cores)
+        netdiv_node_common::process::check_cores(&cores)
             .map_err(|error| RunError::Usage(format!("--pin: {error}")))?;
-        let pin = move |thread| netdiv_process::pin(&cores, thread);
+        let pin = move |thread| netdiv_node_common::process::pin(&cores, thread);
         let count = |key, given: Option<usize>, most| {
             let count = at_least_one(key, given.unwrap_or(1))?;
             within(key, count, 1..=most).map(|()| count)

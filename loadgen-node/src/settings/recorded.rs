@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_process::with_absolute_paths;
+use netdiv_node_common::process::with_absolute_paths;
 
 use super::{RunArgs, Target};
 use crate::RunError;

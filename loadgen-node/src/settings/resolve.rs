@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name};
 use netdiv_dataset::{self as dataset, SORTING};
-use netdiv_evidence::Statement;
+use netdiv_machine::evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{Division, Mode, Scenario};
+use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::{
@@ -71,8 +72,8 @@ impl RunArgs {
             division,
             rehearsal,
             strict,
-            digests: self.digests.unwrap_or(false),
-            checksums: self.checksums.unwrap_or(false),
+            digests: self.qdl.digests.unwrap_or(false),
+            checksums: self.qdl.checksums.unwrap_or(false),
             labels: self.labels.clone(),
             user_conf: self.user_conf.clone(),
             min_free_bytes: bytes(
@@ -81,7 +82,7 @@ impl RunArgs {
                 MIN_FREE_BYTES,
                 0..=u64::MAX,
             )?,
-            encoding: self.encoding.unwrap_or(Encoding::None),
+            encoding: self.qdl.encoding.unwrap_or(Encoding::None),
             trace: self.trace.unwrap_or(false),
             quiet: self.quiet.unwrap_or(false),
             benchmarks,
@@ -165,24 +166,17 @@ impl RunArgs {
 
     fn target(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
         let Some(file) = &self.in_process else { return self.nodes(scenario, names) };
-        let network: serde_json::Map<_, _> = serde_json::to_value(&self.network)
+        let given: [Map<String, Value>; 2] = serde_json::to_value((&self.network, &self.qdl))
             .and_then(serde_json::from_value)
             .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
-        let network = network.iter().filter(|(_, value)| !value.is_null());
-        let own = [
-            ("policy", self.policy.is_some()),
-            ("window_samples", self.window_samples.is_some()),
-            ("window_bytes", self.window_bytes.is_some()),
-            ("sample_timeout", self.sample_timeout.is_some()),
-            ("sample_deadline", self.sample_deadline.is_some()),
-            ("on_node_loss", self.on_node_loss.is_some()),
-            ("checksums", self.checksums.is_some()),
-            ("digests", self.digests.is_some_and(|on| on)),
-            ("encoding", self.encoding.is_some_and(|encoding| encoding != Encoding::None)),
-            ("cluster_name", self.cluster_name.is_some()),
-        ];
-        let own = own.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key);
-        let unused: Vec<_> = network.map(|(key, _)| key.as_str()).chain(own).collect();
+        // Options that ask for nothing are harmless.
+        let is_nothing = |(key, value): &(&String, &Value)| {
+            value.is_null()
+                || **value == false
+                || *key == "encoding" && **value == Encoding::None.word()
+        };
+        let unused = given.iter().flatten().filter(|option| !is_nothing(option));
+        let unused: Vec<_> = unused.map(|(key, _)| key.as_str()).collect();
         if !unused.is_empty() {
             let unused = unused.join(", ");
             return usage(format!("--in-process uses no network: {unused} cannot be set"));
@@ -194,15 +188,15 @@ impl RunArgs {
     fn nodes(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
         let mut settings = self.network.resolve(names)?;
         let network = &mut settings.network;
-        set_time("sample-timeout", &mut network.sample_timeout, self.sample_timeout)?;
-        set_time("sample-deadline", &mut network.sample_deadline, self.sample_deadline)?;
-        let cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
+        set_time("sample-timeout", &mut network.sample_timeout, self.qdl.sample_timeout)?;
+        set_time("sample-deadline", &mut network.sample_deadline, self.qdl.sample_deadline)?;
+        let cluster_name = self.qdl.cluster_name.clone().unwrap_or(settings.cluster_name);
         if !is_name(&cluster_name) {
-            let said = netdiv_contract::said::said(&cluster_name);
+            let said = netdiv_node_common::said::said(&cluster_name);
             return usage(format!("--cluster-name `{said}`: {NAME_RULE}"));
         }
-        let digests = self.digests.unwrap_or(false);
-        let on_node_loss = self.on_node_loss.unwrap_or_default();
+        let digests = self.qdl.digests.unwrap_or(false);
+        let on_node_loss = self.qdl.on_node_loss.unwrap_or_default();
         if digests && on_node_loss == OnNodeLoss::Redispatch {
             return usage(
                 "--digests needs --on-node-loss fail: a lost node cannot be asked what it has received",
@@ -216,13 +210,14 @@ impl RunArgs {
             }
         };
         Ok(Target::Nodes(Box::new(Settings {
-            policy: self.policy.unwrap_or(default_policy),
-            window_samples: window("window-samples", self.window_samples)?,
+            policy: self.qdl.policy.unwrap_or(default_policy),
+            window_samples: window("window-samples", self.qdl.window_samples)?,
             window_bytes: self
+                .qdl
                 .window_bytes
                 .map(|given| bytes("window-bytes", Some(given), 1, 1..=usize::MAX))
                 .transpose()?,
-            checksums: self.checksums.unwrap_or(false),
+            checksums: self.qdl.checksums.unwrap_or(false),
             one_query_at_a_time: matches!(scenario, Scenario::SingleStream | Scenario::MultiStream),
             cluster_name,
             digests,
@@ -263,7 +258,7 @@ fn demo_settings(benchmark: &str, scenario: Scenario) -> &'static [(&'static str
 #[cfg(test)]
 mod tests {
     use clap::Args as _;
-    use netdiv_process::{ByteCount, TimeSpan};
+    use netdiv_node_common::process::{ByteCount, TimeSpan};
     use serde_json::{Value, json};
 
     use super::*;

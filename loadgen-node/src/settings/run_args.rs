@@ -1,19 +1,20 @@
 //! The keys of a run, on the command line and in the settings file.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
-use netdiv_contract::encoding::Encoding;
-use netdiv_process::{ByteCount, TimeSpan};
-use netdiv_qdl::{OnNodeLoss, Policy};
+use netdiv_node_common::process::ByteCount;
 use netdiv_rules::{Division, Mode, Scenario, book::RoundName};
+use netdiv_transport::socket_address;
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkArgs, ObserveArgs, TableArgs};
+use super::{
+    NetworkArgs, QdlArgs, TableArgs,
+    qdl_args::{FAILURES, RULES},
+    usage,
+};
+use crate::RunError;
 
-/// Headings of options in the help.
-const RULES: &str = "Rules and evidence";
-const DISPATCH: &str = "Dispatch";
-const FAILURES: &str = "Failures";
+/// Heading of options in the help.
 const OUTPUT: &str = "Output";
 
 /// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores instead of hyphens.
@@ -34,12 +35,13 @@ pub struct RunArgs {
     /// Refuse a run for the Network or the Closed division also if it cannot be told whether it keeps a rule
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub strict: Option<bool>,
-    /// Prove that every byte arrived as it was sent, by digests of each sample and response at both ends. Costs time
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
-    pub digests: Option<bool>,
     /// Facts about this machine that cannot be read from it, in TOML; docs/SUBMISSION.md lists the keys
     #[arg(long, value_name = "FILE", help_heading = RULES)]
     pub evidence: Option<PathBuf>,
+    /// The QDL.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub qdl: QdlArgs,
     /// The table of benchmarks.
     #[command(flatten)]
     #[serde(flatten)]
@@ -81,33 +83,6 @@ pub struct RunArgs {
     /// Folder for the logs and result.json; it must not hold another run [default: out/BENCHMARK-SCENARIO-MODE]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
-    /// How samples are encoded [default: none]
-    #[arg(long, help_heading = DISPATCH)]
-    pub encoding: Option<Encoding>,
-    /// Name of the cluster, the first part of the SUT's name [default: netdiv]
-    #[arg(long, value_name = "NAME", help_heading = DISPATCH, hide_short_help = true)]
-    pub cluster_name: Option<String>,
-    /// Which stream gets which sample [default: pull for offline, else least-outstanding]
-    #[arg(long, help_heading = DISPATCH)]
-    pub policy: Option<Policy>,
-    /// Window: samples in flight to each node [default: as many as the node accepts]
-    #[arg(long, value_name = "SAMPLES", help_heading = DISPATCH, hide_short_help = true)]
-    pub window_samples: Option<usize>,
-    /// Window: payload bytes in flight to each node [default: as many as the node accepts]
-    #[arg(long, value_name = "BYTES", help_heading = DISPATCH, hide_short_help = true)]
-    pub window_bytes: Option<ByteCount>,
-    /// How long a node with samples in flight may answer none of them [default: 1m]
-    #[arg(long, value_name = "TIME", help_heading = FAILURES)]
-    pub sample_timeout: Option<TimeSpan>,
-    /// Deadline of each sample, while its node answers others [default: 5m]
-    #[arg(long, value_name = "TIME", help_heading = FAILURES, hide_short_help = true)]
-    pub sample_deadline: Option<TimeSpan>,
-    /// What to do when a node is lost [default: fail]
-    #[arg(long, help_heading = FAILURES)]
-    pub on_node_loss: Option<OnNodeLoss>,
-    /// Give every message a checksum (CRC32C), which detects bits that change on the way. Costs time
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = FAILURES, hide_short_help = true)]
-    pub checksums: Option<bool>,
     /// Free space that the file system of --output must keep during the run [default: 64MiB]
     #[arg(long, value_name = "BYTES", help_heading = FAILURES, hide_short_help = true)]
     pub min_free_bytes: Option<ByteCount>,
@@ -125,4 +100,30 @@ pub struct RunArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub observe: ObserveArgs,
+}
+
+/// Keys of what others can see of a run.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Observability")]
+pub struct ObserveArgs {
+    /// Address of the Prometheus endpoint, while the run lasts [default: none]
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<String>,
+}
+
+impl ObserveArgs {
+    /// Returns the address of the Prometheus endpoint.
+    pub(super) fn resolve(&self) -> Result<Option<SocketAddr>, RunError> {
+        self.metrics.as_deref().map(address).transpose()
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, RunError> {
+    match socket_address(text) {
+        Ok(address) if address.port() == 0 => {
+            usage("--metrics with port 0 takes any free port, which nobody would know; name a port")
+        }
+        Ok(address) => Ok(address),
+        Err(why) => usage(format!("--metrics {text}: {why}")),
+    }
 }

@@ -9,11 +9,11 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use prost::Message;
-use tonic::Status;
 
 use crate::{
     framing::{Decoder, Frame, Framed, ended},
     limits::MAX_HEADER_BYTES,
+    wire_error::WireError,
 };
 
 /// Most messages taken at once, so that other tasks of the thread get their turn.
@@ -42,7 +42,11 @@ pub struct Messages<S> {
     granted: usize,
 }
 
-impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
+impl<S, E> Messages<S>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+    E: From<WireError>,
+{
     /// Reads messages of at most `longest` bytes.
     pub fn new(chunks: S, longest: usize) -> Self {
         let decoder = Decoder::new(longest);
@@ -72,7 +76,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
 
     /// Waits for a message and adds it, with all that are ready behind it, to the empty `burst`, up to the limits.
     /// After an error, `burst` still holds the messages before it.
-    pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, Status> {
+    pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, E> {
         let mut bytes = 0;
         poll_fn(|context| {
             while burst.len() < MESSAGES && bytes < BYTES {
@@ -89,7 +93,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
                     // The messages before it go first.
                     Poll::Ready(Ok(Step::Long(_))) if !burst.is_empty() => break,
                     Poll::Ready(Ok(Step::Long(long))) => return Poll::Ready(Ok(Next::Long(long))),
-                    Poll::Ready(Err(status)) => return Poll::Ready(Err(status)),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending if burst.is_empty() => return Poll::Pending,
                     Poll::Pending => break,
                 }
@@ -100,7 +104,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
     }
 
     /// Waits for one message; `None` when the stream has ended.
-    pub async fn next_message<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
+    pub async fn next_message<M: Message + Default>(&mut self) -> Result<Option<M>, E> {
         poll_fn(|context| {
             loop {
                 match ready!(self.poll_step(context))? {
@@ -116,15 +120,15 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
     fn poll_step<M: Message + Default>(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Step<M>, Status>> {
+    ) -> Poll<Result<Step<M>, E>> {
         loop {
-            match self.decoder.next_with_length()? {
+            match self.decoder.next_with_length().map_err(WireError::from)? {
                 Some((Frame::Message(message), length)) => {
                     self.granted = 0;
                     return Poll::Ready(Ok(Step::Message(message, length)));
                 }
                 Some((Frame::End(end), _)) => {
-                    return Poll::Ready(ended(end).map(|()| Step::End));
+                    return Poll::Ready(Ok(ended(end).map(|()| Step::End)?));
                 }
                 None => {}
             }
@@ -136,7 +140,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
             match ready!(Pin::new(&mut self.chunks).poll_next(context)) {
                 Some(chunk) => self.decoder.push(chunk?),
                 None => {
-                    self.decoder.finish()?;
+                    self.decoder.finish().map_err(WireError::from)?;
                     return Poll::Ready(Ok(Step::End));
                 }
             }
@@ -145,14 +149,9 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
 }
 
 /// Refuses a message that keeps more memory alive than its payload accounts for: one with long unknown fields.
-fn check_header(length: usize, payload: usize) -> Result<(), Status> {
+fn check_header(length: usize, payload: usize) -> Result<(), WireError> {
     let header = length.saturating_sub(payload);
-    if header <= MAX_HEADER_BYTES {
-        return Ok(());
-    }
-    Err(Status::invalid_argument(format!(
-        "a message has {header} bytes beside its payload of {payload}; at most {MAX_HEADER_BYTES} are allowed"
-    )))
+    if header <= MAX_HEADER_BYTES { Ok(()) } else { Err(WireError::Header { header, payload }) }
 }
 
 /// A message with its length, the end, or the length of a long message.

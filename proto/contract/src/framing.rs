@@ -8,13 +8,13 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use netdiv_node_common::said::said;
 use prost::Message;
-use tonic::{Code, Status};
 
 use crate::{
     chunks::Chunks,
-    said::said,
     v1::{CallStatus, InferRequest, InferResponse},
+    wire_error::{FramingError, WireError},
 };
 
 /// Bytes in front of each message.
@@ -174,39 +174,6 @@ fn put_header(message: &impl Message, length: u32, payload_bytes: usize, to: &mu
     }
 }
 
-/// Why a stream does not consist of messages.
-#[derive(Debug, thiserror::Error)]
-pub enum FramingError {
-    /// The prefix announces more than is allowed.
-    #[error("message too large: {announced} bytes, the limit is {limit}")]
-    TooLong {
-        /// Length in the prefix, in bytes.
-        announced: usize,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// The flag byte is unknown.
-    #[error("a message begins with flag {0}; only uncompressed messages (flag 0) are taken")]
-    Flag(u8),
-    /// The bytes behind a prefix are not the expected message.
-    #[error("damaged message: {0}")]
-    Damaged(#[from] prost::DecodeError),
-    /// The stream ended inside a message.
-    #[error("the stream ended in the middle of a message")]
-    Truncated,
-}
-
-impl From<FramingError> for tonic::Status {
-    fn from(error: FramingError) -> Self {
-        let text = error.to_string();
-        match error {
-            FramingError::TooLong { .. } => Self::out_of_range(text),
-            FramingError::Flag(_) => Self::unimplemented(text),
-            FramingError::Damaged(_) | FramingError::Truncated => Self::invalid_argument(text),
-        }
-    }
-}
-
 /// Turns chunks into messages. It holds no more than one message and one chunk.
 #[derive(Debug)]
 pub struct Decoder {
@@ -237,7 +204,10 @@ impl Decoder {
 
     /// Adds all messages that have been received as a whole; a part of one may be left. An error if the bytes are no
     /// message, or if the call failed.
-    pub fn take_messages<M: Message + Default>(&mut self, into: &mut Vec<M>) -> Result<(), Status> {
+    pub fn take_messages<M: Message + Default>(
+        &mut self,
+        into: &mut Vec<M>,
+    ) -> Result<(), WireError> {
         while let Some(frame) = self.next_frame()? {
             match frame {
                 Frame::Message(message) => into.push(message),
@@ -319,11 +289,11 @@ impl Decoder {
 }
 
 /// The status that ends a call.
-pub(crate) fn ended(end: CallStatus) -> Result<(), Status> {
-    match Code::from_i32(end.code) {
-        Code::Ok => Ok(()),
+pub(crate) fn ended(end: CallStatus) -> Result<(), WireError> {
+    match end.code {
+        0 => Ok(()),
         // It goes into logs and messages, and its length is the peer's choice.
-        code => Err(Status::new(code, said(&end.message))),
+        code => Err(WireError::Ended { code, message: said(&end.message) }),
     }
 }
 

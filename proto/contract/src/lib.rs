@@ -1,33 +1,40 @@
-//! The wire contract between a LoadGen node and a SUT node. No sockets here.
+//! The wire contract between a LoadGen node and a SUT node. No sockets here, and without the feature `grpc` no gRPC.
 //!
 //! - [`v1`]: messages, client and server, generated from `netdiv/v1/*.proto`
 //! - [`layout`]: the layout of a sample's bytes
 //! - [`encoding`]: lossless compression of one payload, with a cap on what comes out
-//! - [`framing`]: messages as chunks of a byte stream, without copying payloads
-//! - [`burst`]: all messages that a stream has ready, in one wake-up
+//! - `framing`: messages as chunks of a byte stream, without copying payloads
+//! - `burst`: all messages that a stream has ready, in one wake-up
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: how often each payload was seen
-//! - [`checksum`]: CRC32C of a message, so that a flipped bit is found
+//! - `checksum`: CRC32C of a message, so that a flipped bit is found
 //! - [`tokens`]: which tokens a stream gets, and tokens as bytes
-//! - [`said`]: texts of a peer, made fit to be shown
 //! - [`limits`]: every limit of the wire, each with its reason
 
+#[cfg(feature = "wire")]
 pub mod burst;
+#[cfg(feature = "wire")]
 pub mod checksum;
+#[cfg(feature = "wire")]
 mod chunks;
 pub mod encoding;
+#[cfg(feature = "wire")]
 pub mod framing;
 pub mod layout;
 pub mod limits;
 pub mod probe;
-pub mod said;
 pub mod tally;
 pub mod tokens;
+#[cfg(feature = "wire")]
+mod wire_error;
+
+#[cfg(feature = "wire")]
+pub use wire_error::{FramingError, WireError};
 
 /// Messages, client and server of package `netdiv.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
 pub mod v1 {
-    tonic::include_proto!("netdiv.v1");
+    include!(concat!(env!("OUT_DIR"), "/netdiv.v1.rs"));
 }
 
 impl std::fmt::Debug for v1::CallHeader {
@@ -79,7 +86,10 @@ pub const NAME_RULE: &str =
 pub fn is_name(text: &str) -> bool {
     let is_short = text.len() <= limits::MAX_NAME_BYTES;
     let excluded = |c: char| ",[]\"\\".contains(c);
-    is_short && !text.trim().is_empty() && said::is_plain(text) && !text.contains(excluded)
+    is_short
+        && !text.trim().is_empty()
+        && netdiv_node_common::said::is_plain(text)
+        && !text.contains(excluded)
 }
 
 /// The compiled `.proto` files, for the reflection service.

@@ -28,7 +28,7 @@ pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
 pub const MAX_BATCH: usize = 1 << 16;
 
 /// Longest error text that a node sends, in bytes. Errors of engines can hold whole tensors.
-pub const MAX_ERROR_BYTES: usize = 2 << 10;
+pub const MAX_ERROR_BYTES: usize = netdiv_node_common::said::MAX_BYTES;
 
 /// Most connections that a node measures the network to another one with (`Measure`).
 pub const MEASURE_CONNECTIONS: u32 = 64;

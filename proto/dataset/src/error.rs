@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netdiv_resources::memory::TooLittleMemory;
+use netdiv_node_common::resources::memory::TooLittleMemory;
 
 /// Why a data set cannot be used.
 #[derive(Debug, thiserror::Error)]

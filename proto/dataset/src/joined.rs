@@ -75,12 +75,8 @@ mod tests {
     use crate::open;
 
     fn npy(folder: &std::path::Path, name: &str, shape: &str, bytes: &[u8]) -> String {
-        let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((header.len() as u16).to_le_bytes());
-        file.extend(header.as_bytes());
-        file.extend(bytes);
         let path = folder.join(name);
+        let file = crate::npy_file::npy("|u1", shape, bytes.iter().copied());
         std::fs::write(&path, file).unwrap();
         path.display().to_string()
     }

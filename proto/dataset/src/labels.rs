@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use crate::{
     error::DatasetError,

@@ -9,6 +9,9 @@ mod joined;
 mod labels;
 mod manifest;
 mod npy;
+#[cfg(test)]
+#[path = "../../../tests/src/npy_file.rs"]
+mod npy_file;
 mod npy_header;
 mod open;
 mod prompts;

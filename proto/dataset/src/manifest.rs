@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_resources::{companion::companion, files};
+use netdiv_node_common::resources::{companion::companion, files};
 use serde::Deserialize;
 
 use crate::error::DatasetError;

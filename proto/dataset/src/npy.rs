@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, TensorSpec};
-use netdiv_resources::memory;
+use netdiv_node_common::resources::memory;
 
 use crate::{
     error::DatasetError,
@@ -196,11 +196,7 @@ mod tests {
     use super::*;
 
     fn npy(header: &str, data: &[u8]) -> Bytes {
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((header.len() as u16).to_le_bytes());
-        file.extend(header.as_bytes());
-        file.extend(data);
-        file.into()
+        crate::npy_file::npy_under(header, data.iter().copied()).into()
     }
 
     fn parse(header: &str, data: &[u8]) -> Result<Array, String> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use netdiv_contract::layout::DataType;
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use serde_json::Value;
 
 use crate::{
@@ -141,23 +141,13 @@ fn elements(tensor: &Tensor) -> Result<Vec<i64>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::npy_file::npy;
 
     fn read(name: &str, content: &[u8], rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
         prompts(&path, "input_ids", rows).map_err(|error| error.to_string())
-    }
-
-    /// An array of int32 or int64.
-    fn npy(descr: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
-        let header =
-            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((header.len() as u16).to_le_bytes());
-        file.extend(header.as_bytes());
-        file.extend(elements);
-        file
     }
 
     #[test]
@@ -173,17 +163,17 @@ mod tests {
         let int32: Vec<u8> =
             [5, 6, 7, 8, 2, 2].iter().flat_map(|n: &i32| n.to_le_bytes()).collect();
         let pad = Rows { pad: Some(2), ..Rows::default() };
-        assert_eq!(read("a.npy", &npy("<i4", "(2, 3)", &int32), &pad), want);
+        assert_eq!(read("a.npy", &npy("<i4", "(2, 3)", int32), &pad), want);
         let int64: Vec<u8> =
             [5, 6, 7, 8, 0, 0].iter().flat_map(|n: &i64| n.to_le_bytes()).collect();
         let folder = tempfile::tempdir().unwrap();
         let lengths = folder.path().join("lengths.npy");
         let of_lengths: Vec<u8> = [3, 1].iter().flat_map(|n: &i64| n.to_le_bytes()).collect();
-        std::fs::write(&lengths, npy("<i8", "(2,)", &of_lengths)).unwrap();
+        std::fs::write(&lengths, npy("<i8", "(2,)", of_lengths)).unwrap();
         let rows = Rows { lengths: Some(&lengths), ..Rows::default() };
-        assert_eq!(read("a.npy", &npy("<i8", "(2, 3)", &int64), &rows), want);
+        assert_eq!(read("a.npy", &npy("<i8", "(2, 3)", int64), &rows), want);
         let left: Vec<u8> = [5, 6, 7, 2, 2, 8].iter().flat_map(|n: &i32| n.to_le_bytes()).collect();
-        assert_eq!(read("a.npy", &npy("<i4", "(2, 3)", &left), &pad), want, "padded on the left");
+        assert_eq!(read("a.npy", &npy("<i4", "(2, 3)", left), &pad), want, "padded on the left");
     }
 
     #[test]
@@ -204,9 +194,9 @@ mod tests {
             let error = read(name, content, &plain).unwrap_err();
             assert!(error.contains(words), "{words}: {error}");
         }
-        let floats = npy("<f4", "(1, 2)", &[0; 8]);
+        let floats = npy("<f4", "(1, 2)", [0; 8]);
         assert!(read("a.npy", &floats, &plain).unwrap_err().contains("row 0: prompts are rows"));
-        let zeros = npy("<i4", "(1, 2)", &[0; 8]);
+        let zeros = npy("<i4", "(1, 2)", [0; 8]);
         let pad = Rows { pad: Some(0), ..Rows::default() };
         assert!(
             read("a.json", b"[[1, 0]]", &pad)

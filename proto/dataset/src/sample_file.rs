@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_resources::{files, memory};
+use netdiv_node_common::resources::{files, memory};
 
 use crate::error::DatasetError;
 

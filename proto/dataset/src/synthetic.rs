@@ -1,7 +1,7 @@
 //! Random samples from a seed, for tests of the network.
 
 use netdiv_contract::{layout::InputLayout, limits::MAX_PAYLOAD_BYTES};
-use netdiv_resources::memory;
+use netdiv_node_common::resources::memory;
 use rand::{RngCore as _, SeedableRng as _, rngs::StdRng};
 
 use crate::{

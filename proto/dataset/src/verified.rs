@@ -1,7 +1,7 @@
 //! A data set whose samples are compared with their manifest as they are read.
 
 use netdiv_contract::layout::InputLayout;
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use crate::{
     error::DatasetError,
@@ -68,7 +68,7 @@ impl Dataset for Verified {
 mod tests {
     use std::{fs, path::Path};
 
-    use netdiv_resources::files;
+    use netdiv_node_common::resources::files;
 
     use crate::{Prepared, open};
 

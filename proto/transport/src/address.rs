@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_resources::descriptors;
+use netdiv_node_common::resources::descriptors;
 use tokio::{net::lookup_host, time::timeout};
 
 use crate::open_error::OpenError;

@@ -17,7 +17,7 @@ use netdiv_contract::{
         FlushResponse, MeasureRequest, MeasureResponse,
     },
 };
-use netdiv_words::Transport;
+use netdiv_node_common::words::Transport;
 use tonic::Status;
 
 use crate::{

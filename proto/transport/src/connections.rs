@@ -16,7 +16,7 @@ use std::{
 };
 
 use netdiv_contract::limits::MAX_STREAMS_PER_CONNECTION;
-use netdiv_resources::descriptors;
+use netdiv_node_common::resources::descriptors;
 use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},

@@ -34,11 +34,12 @@ pub mod quic;
 pub mod security;
 mod strangers;
 #[cfg(test)]
+#[path = "../tests/transport/mod.rs"]
 mod tests;
 mod waiting;
 mod way_out;
 
-pub use netdiv_words::Transport;
+pub use netdiv_node_common::words::Transport;
 
 pub use address::socket_address;
 pub use at_once::send_at_once;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use netdiv_resources::descriptors;
+use netdiv_node_common::resources::descriptors;
 use rustix::io::Errno;
 
 /// Why a connection could not be opened.

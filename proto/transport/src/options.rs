@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netdiv_contract::limits;
-use netdiv_words::Transport;
+use netdiv_node_common::words::Transport;
 
 use crate::{
     security::{ClientTls, Token},

@@ -1,6 +1,6 @@
 //! The text with which a peer explains why it closes a connection, over either transport.
 
-use netdiv_contract::said::said_within;
+use netdiv_node_common::said::said_within;
 
 /// Maximum length of what is shown of the text, in bytes.
 const MAX_BYTES: usize = 200;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use netdiv_words::Transport;
+use netdiv_node_common::words::Transport;
 use socket2::{SockRef, Socket};
 use tokio::net::TcpSocket;
 

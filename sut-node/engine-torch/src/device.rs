@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path, thread};
 
+use netdiv_node_common::resources::kernel;
 use netdiv_plugin::{abi, write_text};
-use netdiv_resources::kernel;
 use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::failure::Failure;

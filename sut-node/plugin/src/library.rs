@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use crate::{
     abi::{self, Entry},

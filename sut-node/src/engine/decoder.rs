@@ -179,7 +179,7 @@ impl StreamingEngine for Decoder {
 mod tests {
     use std::{fs, path::Path};
 
-    use netdiv_resources::files;
+    use netdiv_node_common::resources::files;
 
     use super::*;
     use crate::engine::onnx_data::tests::write_beside;

@@ -85,7 +85,7 @@ fn first_named(folder: &Path, start: &str) -> Option<PathBuf> {
 /// What a release (`build-version`) or Python's package (`version.py`) says of itself.
 fn check_version(folder: &Path) -> Result<(), EngineError> {
     let root = folder.parent().unwrap_or(folder);
-    let read = |file| netdiv_resources::files::read_text(&root.join(file)).ok();
+    let read = |file| netdiv_node_common::resources::files::read_text(&root.join(file)).ok();
     let version =
         read("build-version").or_else(|| read("version.py").and_then(|text| pythons(&text)));
     match version {

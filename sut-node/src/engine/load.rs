@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use crate::{
     engine::{

@@ -29,5 +29,5 @@ pub(crate) mod work;
 mod workload;
 
 #[cfg(feature = "fuzzing")]
-pub(crate) use self::{kserve::dry_run::read_stream, served::dry_run::read_answer};
+pub(crate) use self::{kserve::output::read_stream, served::dry_run::read_answer};
 pub(crate) use self::{load::load, plugin::open::devices};

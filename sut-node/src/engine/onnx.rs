@@ -19,7 +19,7 @@ use crate::{
     },
     ground::error::EngineError,
     model::{identity::Model, payload::Payload, workloads::classification::first_largest},
-    settings::engine::{OnnxConfig, Postprocess},
+    settings::onnx::{OnnxConfig, Postprocess},
 };
 
 /// The network of the demo; `deploy/digits/train.py` makes it.

@@ -5,8 +5,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use netdiv_contract::said::said;
-use netdiv_resources::{companion::relative, files, memory};
+use netdiv_node_common::{
+    resources::{companion::relative, files, memory},
+    said::said,
+};
 use rten::{Model, ModelOptions};
 use rten_onnx::onnx::{DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 use sha2::{Digest as _, Sha256};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use crate::{engine::onnx_data, ground::error::EngineError};
 

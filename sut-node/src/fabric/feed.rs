@@ -13,9 +13,9 @@ use netdiv_contract::{
     SessionHeader,
     burst::Next,
     framing::Encoder,
-    said::said,
     v1::{self, InferRequest, InferResponse},
 };
+use netdiv_node_common::said::said;
 use netdiv_transport::Connection;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_stream::wrappers::ReceiverStream;

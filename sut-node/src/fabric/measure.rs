@@ -12,10 +12,12 @@ use netdiv_contract::{
     PROTOCOL_VERSION, is_name,
     limits::{self, MAX_PAYLOAD_BYTES},
     probe,
-    said::said,
     v1::{DescribeRequest, DescribeResponse, MeasureRequest, MeasureResponse},
 };
-use netdiv_resources::processor::{busiest, threads};
+use netdiv_node_common::{
+    resources::processor::{busiest, threads},
+    said::said,
+};
 use netdiv_transport::{Connection, OpenError, Options, Transport};
 use tokio::{
     spawn,

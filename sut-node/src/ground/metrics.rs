@@ -1,4 +1,4 @@
-//! The metrics of the node, which `netdiv_metrics` names. Nothing is emitted for each sample alone: streams count what they read
+//! The metrics of the node, which `netdiv_node_common::metrics` names. Nothing is emitted for each sample alone: streams count what they read
 //! at once, engines count batches.
 
 use std::{net::SocketAddr, time::Duration};
@@ -11,7 +11,7 @@ use metrics_exporter_prometheus::{
     Matcher::{Full, Suffix},
     PrometheusBuilder, PrometheusHandle,
 };
-use netdiv_metrics::{
+use netdiv_node_common::metrics::{
     Kind, SAMPLES_BOUNDS, SECONDS_BOUNDS,
     sut_node::{
         ALL, BATCH_COMPUTE, BATCH_QUEUE, BATCH_SAMPLES, BATCHES_FAILED, CACHE_BYTES, CONNECTIONS,
@@ -33,7 +33,7 @@ pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let recorded = install().map_err(|error| error.to_string())?;
     let page = recorded.clone();
-    tokio::spawn(netdiv_metrics::serve(listener, move || page.render()));
+    tokio::spawn(netdiv_node_common::metrics::serve(listener, move || page.render()));
     tokio::spawn(async move {
         loop {
             sleep(UPKEEP).await;
@@ -51,9 +51,11 @@ fn install() -> Result<PrometheusHandle, BuildError> {
         .install_recorder()?;
     for metric in ALL {
         let unit = match metric.unit {
-            netdiv_metrics::Unit::Count | netdiv_metrics::Unit::Flag => Unit::Count,
-            netdiv_metrics::Unit::Seconds => Unit::Seconds,
-            netdiv_metrics::Unit::Bytes => Unit::Bytes,
+            netdiv_node_common::metrics::Unit::Count | netdiv_node_common::metrics::Unit::Flag => {
+                Unit::Count
+            }
+            netdiv_node_common::metrics::Unit::Seconds => Unit::Seconds,
+            netdiv_node_common::metrics::Unit::Bytes => Unit::Bytes,
         };
         match metric.kind {
             Kind::Counter => describe_counter!(metric.name, unit, metric.help),

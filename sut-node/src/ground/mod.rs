@@ -7,3 +7,4 @@ pub(crate) mod error;
 pub(crate) mod metrics;
 pub(crate) mod pulse;
 pub(crate) mod range;
+pub(crate) mod serialized;

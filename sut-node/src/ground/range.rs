@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
-use netdiv_process::{ByteCount, TimeSpan};
+use netdiv_node_common::process::{ByteCount, TimeSpan};
 
 /// A day: longer than any batch, and no overflow where times are added.
 const LONGEST: TimeSpan = TimeSpan::from_millis(86_400_000);

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_evidence::{Machine, SupplyError, System};
+use netdiv_machine::evidence::{Machine, SupplyError, System};
 use parking_lot::Mutex;
 use tokio::{task::spawn_blocking, time::timeout};
 use tracing::error;
@@ -58,7 +58,7 @@ impl Evidence {
         let statement = config.evidence.clone();
         let engines = config.engine.serving_engines();
         let read = move || {
-            let engine = |address: &String| netdiv_evidence::serving_engine(address);
+            let engine = |address: &String| netdiv_machine::evidence::serving_engine(address);
             let mut machine = Machine {
                 serving_engines: engines.iter().map(engine).collect(),
                 program: Some(format!("sut-node {}", env!("CARGO_PKG_VERSION"))),
@@ -175,7 +175,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("evidence.toml");
         fs::write(&file, "kernel = 'Linux 6'\n").unwrap();
-        let statement = netdiv_evidence::Statement::read(&file).unwrap();
+        let statement = netdiv_machine::evidence::Statement::read(&file).unwrap();
         let system = System::under(root.path());
         let evidence = Evidence::new(move || {
             let mut machine = system.machine();

@@ -13,7 +13,7 @@ use netdiv_contract::{
         FlushResponse, Machine, MeasureRequest, MeasureResponse, Route,
     },
 };
-use netdiv_resources::processor;
+use netdiv_node_common::resources::processor;
 use netdiv_transport::Handler;
 use tonic::Status;
 
@@ -55,7 +55,7 @@ impl Handler for Service {
             // The caller's port says nothing about the route.
             let route = |peer: SocketAddr| Route {
                 peer: peer.ip().to_string(),
-                ..netdiv_evidence::route(&peer.to_string())
+                ..netdiv_machine::evidence::route(&peer.to_string())
             };
             let routes = peer.map(route).into_iter().collect();
             // Reading takes processor time, which belongs to samples where there are any.

@@ -3,14 +3,23 @@
 use std::time::Duration;
 
 use netdiv_contract::limits::MAX_BATCH;
-use netdiv_process::{ByteCount, TimeSpan, unknown_key};
-use netdiv_words::with_suggestion;
+use netdiv_node_common::{
+    process::{ByteCount, TimeSpan, unknown_key},
+    words::with_suggestion,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     batching::batcher::Rules,
-    ground::range::{OutOfRange, bytes, time, within},
+    ground::{
+        range::{OutOfRange, bytes, time, within},
+        serialized::microseconds,
+    },
 };
+
+/// Headings of options that not all engines have.
+const WAITING: &str = "Batching by time (engines: onnx, torch, a plug-in, echo, none)";
+const PLUGINS: &str = "Batching of plug-ins (engines: torch, a plug-in)";
 
 /// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
@@ -19,35 +28,38 @@ pub struct BatchingArgs {
     /// Longest batch, in samples [default: 32; serving engines: 256; echo, tokens: 1024; decoder: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
-    /// Longest time a sample waits for others to fill its batch; engines of tokens have none
+    /// Longest time a sample waits for others to fill its batch
     /// [default: 1ms; echo: 0s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = WAITING)]
     pub batch_timeout: Option<TimeSpan>,
     /// Longest batch in tokens (or user-item pairs), padding included [default: any]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", help_heading = PLUGINS)]
     pub max_batch_tokens: Option<usize>,
     /// Longest batch in bytes of its samples [default: any]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub max_batch_bytes: Option<ByteCount>,
     /// Lengths in tokens: samples run with those of the same bucket, padded to its length [default: all together]
-    #[arg(long, value_name = "TOKENS", value_delimiter = ',', hide_short_help = true)]
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', hide_short_help = true, help_heading = PLUGINS)]
     pub buckets: Option<Vec<usize>>,
-    /// Plug-in engines: sizes that batches are filled up to with zeros, where a device likes some better than others
+    /// Sizes that batches are filled up to with zeros, where a device likes some better than others
     /// [default: as they come]
-    #[arg(long, value_name = "SAMPLES", value_delimiter = ',', hide_short_help = true)]
+    #[arg(long, value_name = "SAMPLES", value_delimiter = ',', hide_short_help = true, help_heading = PLUGINS)]
     pub batch_sizes: Option<Vec<usize>>,
 }
 
 /// Settings of the batcher.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Batching {
     /// Longest batch, in samples.
     pub max_batch: usize,
     /// Longest time a sample waits for others.
+    #[serde(rename = "batch_timeout_us", serialize_with = "microseconds")]
     pub timeout: Duration,
     /// Longest batch, in tokens.
+    #[serde(rename = "max_batch_tokens")]
     pub max_tokens: Option<usize>,
     /// Longest batch, in bytes.
+    #[serde(rename = "max_batch_bytes")]
     pub max_bytes: Option<usize>,
     /// Lengths that samples are sorted by, ascending.
     pub buckets: Vec<usize>,
@@ -66,25 +78,11 @@ impl BatchingArgs {
         }
     }
 
-    /// A key that is set.
-    pub(crate) fn any(&self) -> Option<&'static str> {
-        let Self {
-            max_batch,
-            batch_timeout,
-            max_batch_tokens,
-            max_batch_bytes,
-            buckets,
-            batch_sizes,
-        } = self;
-        let keys = [
-            ("max-batch", max_batch.is_some()),
-            ("batch-timeout", batch_timeout.is_some()),
-            ("max-batch-tokens", max_batch_tokens.is_some()),
-            ("max-batch-bytes", max_batch_bytes.is_some()),
-            ("buckets", buckets.is_some()),
-            ("batch-sizes", batch_sizes.is_some()),
-        ];
-        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    /// Returns the option of a key that is set, if one is.
+    pub(crate) fn any(&self) -> Option<String> {
+        let given = serde_json::to_value(self).unwrap_or_default();
+        let mut given = given.as_object()?.iter().filter(|(_, value)| !value.is_null());
+        given.next().map(|(key, _)| key.replace('_', "-"))
     }
 
     /// Checks the settings and fills in the defaults.

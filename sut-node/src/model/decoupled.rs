@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use netdiv_words::with_suggestion;
+use netdiv_node_common::words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{

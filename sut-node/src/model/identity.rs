@@ -8,7 +8,7 @@ use netdiv_contract::{
     encoding::Encoding,
     layout::{DataType, InputLayout, LayoutError, TensorSpec},
 };
-use netdiv_words::Found;
+use netdiv_node_common::words::Found;
 
 use crate::model::{
     payload::Payload,

@@ -2,27 +2,29 @@
 
 use std::path::{Path, PathBuf};
 
+use netdiv_node_common::{
+    resources::{companion::relative, files},
+    words::with_suggestion,
+};
 use netdiv_plugin::Precision;
-use netdiv_resources::{companion::relative, files};
-use netdiv_words::with_suggestion;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    manifest::{ManifestError, precision, read_text},
+    manifest::{ManifestError, precision, precision_name, read_text},
     served::{MOST_TOKENS, ServedModel, within},
 };
 
 /// Such a model, and how much of it runs at once.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct LanguageModel {
     /// The model file.
+    #[serde(skip)]
     pub file: PathBuf,
     /// Type of the weights.
+    #[serde(serialize_with = "precision_name")]
     pub precision: Precision,
     /// Where the weights come from.
     pub weights: String,
-    /// What is asked of it.
-    pub served: ServedModel,
     /// Samples that an instance has under way at the same time.
     pub slots: u32,
     /// Ids of prompts that are computed beside one step, at most.
@@ -31,6 +33,9 @@ pub struct LanguageModel {
     pub cache_mib: u32,
     /// Width of the search; 1: greedy.
     pub beams: u32,
+    /// What is asked of it.
+    #[serde(flatten)]
+    pub served: ServedModel,
 }
 
 /// The word of such manifests.

@@ -11,23 +11,27 @@ use netdiv_contract::{
     encoding::Encoding,
     layout::{DataType, Tensor, TensorSpec, element_bytes, type_name},
 };
+use netdiv_node_common::{
+    resources::{companion::relative, files},
+    words::{Scenario, Todo, did_you_mean, todos, with_suggestion},
+};
 use netdiv_plugin::Precision;
-use netdiv_resources::{companion::relative, files};
-use netdiv_words::{Scenario, Todo, did_you_mean, todos, with_suggestion};
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::model::batching::BatchingArgs;
 
 /// A manifest whose parts are known words and fit together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Manifest {
     /// Name of the model.
     pub name: String,
     /// The model file.
+    #[serde(skip)]
     pub model: PathBuf,
     /// The pre- and post-processing.
     pub workload: WorkloadName,
     /// Type of the weights.
+    #[serde(serialize_with = "precision_name")]
     pub precision: Precision,
     /// Where the weights come from.
     pub weights: String,
@@ -40,8 +44,10 @@ pub struct Manifest {
     /// Settings of the workload.
     pub parameters: toml::Table,
     /// Settings of the batcher.
+    #[serde(skip)]
     pub batching: BatchingTables,
     /// Number of different names of free lengths.
+    #[serde(skip)]
     free: usize,
 }
 
@@ -78,13 +84,15 @@ pub struct BatchingTables {
 }
 
 /// A tensor without its batch dimension.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Shape {
     /// Name.
     pub name: String,
     /// Element type.
+    #[serde(serialize_with = "data_type_name")]
     pub data_type: DataType,
     /// Dimensions.
+    #[serde(rename = "shape")]
     pub dimensions: Vec<Dimension>,
 }
 
@@ -95,6 +103,15 @@ pub enum Dimension {
     Fixed(usize),
     /// Varies; the number stands for its name.
     Free(usize),
+}
+
+impl Serialize for Dimension {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fixed(length) => length.serialize(serializer),
+            Self::Free(number) => serializer.collect_str(&format_args!("free {number}")),
+        }
+    }
 }
 
 /// Why a manifest was refused.
@@ -151,6 +168,17 @@ struct Entry {
 enum Length {
     Fixed(i64),
     Free(String),
+}
+
+pub(crate) fn precision_name<S: Serializer>(
+    precision: &Precision,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(precision.name())
+}
+
+fn data_type_name<S: Serializer>(data_type: &DataType, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(type_name(*data_type))
 }
 
 pub(crate) fn precision<'de, D: Deserializer<'de>>(word: D) -> Result<Precision, D::Error> {

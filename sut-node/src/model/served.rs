@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netdiv_words::{SpeculativeDecoding, with_suggestion};
+use netdiv_node_common::words::{SpeculativeDecoding, with_suggestion};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_metrics::{PATH, sut_node::WELL};
+use netdiv_node_common::metrics::{PATH, sut_node::WELL};
 
 /// How long the node may take for its answer. A probe usually has 5 s.
 const PATIENCE: Duration = Duration::from_secs(3);

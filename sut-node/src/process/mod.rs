@@ -5,6 +5,5 @@ pub(crate) mod health;
 mod observe;
 pub(crate) mod ready_file;
 pub(crate) mod server;
-mod service_manager;
 pub(crate) mod sockets;
 pub(crate) mod watchdog;

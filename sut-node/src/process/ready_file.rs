@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use serde::Serialize;
 use tracing::warn;
 

@@ -17,6 +17,7 @@ use netdiv_transport::{
     quic::{self, QuicServer},
     security::{ServerTls, ServerToken},
 };
+use sd_notify::NotifyState;
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 use tonic::{server::NamedService, transport::Server};
 use tonic_health::{
@@ -33,7 +34,6 @@ use crate::{
         error::NodeError,
         observe::{Observe, ObservedHandler},
         ready_file::{Ready, ReadyFile},
-        service_manager,
         sockets::Sockets,
         watchdog,
     },
@@ -119,7 +119,8 @@ pub(crate) async fn run(
         model = model_name,
         "ready"
     );
-    service_manager::ready(&config.name);
+    let status = format!("node {} is ready", config.name);
+    tell_systemd(&[NotifyState::Ready, NotifyState::Status(&status)]);
     let outcome: Result<(), NodeError> = match &ready_file {
         Err(_) => Ok(()),
         Ok(_) => tokio::select! {
@@ -127,12 +128,12 @@ pub(crate) async fn run(
             biased;
             signal = shutdown => {
                 info!(signal, owed = streams.owed(), "asked to end");
-                service_manager::ending();
+                tell_systemd(&ENDING);
                 condition.send_replace(Condition::Ending(signal));
                 drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
             () = Condition::lost(&mut watched) => {
-                service_manager::ending();
+                tell_systemd(&ENDING);
                 // What is in flight is answered with errors.
                 drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
@@ -214,7 +215,7 @@ fn reload_on_hangup(tls: Option<Arc<ServerTls>>, token: Option<Arc<ServerToken>>
         }
     };
     tokio::spawn(async move {
-        if let Err(error) = netdiv_process::on_hangup(reload).await {
+        if let Err(error) = netdiv_node_common::process::on_hangup(reload).await {
             error!(%error, "cannot wait for SIGHUP; certificates and token stay as they are");
         }
     });
@@ -299,4 +300,15 @@ async fn serve_grpc(
             let _ = closing.wait_for(|closing| *closing).await;
         })
         .await
+}
+
+/// State of a node that answers what is in flight, and ends.
+const ENDING: [NotifyState<'_>; 2] =
+    [NotifyState::Stopping, NotifyState::Status("answering what is in flight")];
+
+/// Reports a state to systemd, where it has started the node (`sd_notify(3)`, `Type=notify`). Elsewhere nothing happens.
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        warn!(%error, "the service manager cannot be told of the node");
+    }
 }

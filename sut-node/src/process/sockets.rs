@@ -5,7 +5,7 @@ use std::{
     net::{SocketAddr, UdpSocket},
 };
 
-use netdiv_words::Transport;
+use netdiv_node_common::words::Transport;
 use tokio::net::TcpListener;
 
 use crate::settings::network::Network;

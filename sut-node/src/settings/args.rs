@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use netdiv_contract::{encoding::Encoding, is_name, limits};
-use netdiv_evidence::Statement;
-use netdiv_process::{ByteCount, Keys, Replace, TimeSpan};
+use netdiv_machine::evidence::Statement;
+use netdiv_node_common::process::{ByteCount, Keys, Replace, TimeSpan};
 use netdiv_transport::discovery;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ use crate::{
     ground::range::{MILLISECOND, bytes, limit, within},
     model::batching::BatchingArgs,
     settings::{
+        applies,
         config::Config,
         engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH, with_model},
         engine_choice::{EngineChoice, EngineWord, with_plugin},
@@ -132,9 +133,10 @@ impl Args {
         let evidence = self.evidence.as_deref().map(Statement::read).transpose()?;
         let network = self.network.resolve()?;
         let pin = self.pin.clone().unwrap_or_default();
-        netdiv_process::check_cores(&pin).map_err(ConfigError::Pin)?;
+        netdiv_node_common::process::check_cores(&pin).map_err(ConfigError::Pin)?;
         let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
+        applies::check(&self, self.engine.choice().kind())?;
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
         let insecure = self.network.insecure.unwrap_or(false);
         let has_model = !matches!(engine_config, EngineConfig::None);
@@ -217,7 +219,7 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
     let key = "max-in-flight-tokens";
     let Some(longest_output) = engine.longest_output() else {
         return Err(ConfigError::OtherEngine {
-            key,
+            key: key.into(),
             engine: "tokens, decoder, openai, or torch, plug-in or kserve with a model of tokens"
                 .into(),
         });
@@ -228,7 +230,7 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
 
 /// The host name, or nothing where it cannot be read.
 fn host_name() -> String {
-    let name = netdiv_resources::kernel::said("/proc/sys/kernel/hostname");
+    let name = netdiv_node_common::resources::kernel::said("/proc/sys/kernel/hostname");
     name.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
@@ -253,7 +255,7 @@ mod tests {
             ("name", "m.toml", "m.toml".into()),
         ] {
             std::fs::write(&path, format!("{key} = {value:?}\n")).unwrap();
-            let args = netdiv_process::layered(&Args::default(), Some(&path)).unwrap();
+            let args = netdiv_node_common::process::layered(&Args::default(), Some(&path)).unwrap();
             assert_eq!(
                 toml::Table::try_from(args).unwrap()[key].as_str(),
                 Some(&want[..]),
@@ -261,7 +263,7 @@ mod tests {
             );
         }
         std::fs::write(&path, "fabric_peers = ['a,@peers']\n").unwrap();
-        let args = netdiv_process::layered(&Args::default(), Some(&path)).unwrap();
+        let args = netdiv_node_common::process::layered(&Args::default(), Some(&path)).unwrap();
         assert_eq!(args.fabric.fabric_peers, Some(vec![format!("a,@{}", at("peers"))]));
     }
 }

@@ -1,28 +1,25 @@
-//! The resolved settings.
+//! The resolved settings. A node publishes their serialized form: see `published.rs`.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_evidence::Statement;
+use netdiv_machine::evidence::Statement;
+use serde::Serialize;
 
 use crate::{
+    ground::serialized::milliseconds,
     model::batching::Batching,
     settings::{engine::EngineConfig, fabric::Peers, network::Network, token_room::TokenRoom},
 };
 
 /// Settings that fit together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Config {
     /// The network side.
+    #[serde(flatten)]
     pub network: Network,
-    /// Name of the node.
-    pub name: String,
-    /// What runs the model.
-    pub engine: EngineConfig,
     /// Instances of the engine on each device.
     pub instances: usize,
-    /// How samples become batches.
-    pub batching: Batching,
     /// Samples taken in at most; `None`: a few batches for each engine.
     pub max_in_flight_samples: Option<u32>,
     /// Payload bytes taken in at most.
@@ -39,16 +36,30 @@ pub struct Config {
     pub pin: Vec<usize>,
     /// Whether these threads poll instead of sleeping.
     pub busy_poll: bool,
-    /// The nodes that this one may dial, to measure the network between them.
-    pub fabric_peers: Option<Peers>,
-    /// What the operator states about the machine.
-    pub evidence: Option<Statement>,
-    /// Written once the node takes calls.
-    pub ready_file: Option<PathBuf>,
-    /// Address of the Prometheus endpoint.
-    pub metrics: Option<SocketAddr>,
     /// How long an engine may be in one batch.
+    #[serde(rename = "engine_timeout_ms", serialize_with = "milliseconds")]
     pub engine_timeout: Duration,
     /// How long a shutdown waits.
+    #[serde(rename = "drain_timeout_ms", serialize_with = "milliseconds")]
     pub drain_timeout: Duration,
+    /// How samples become batches.
+    #[serde(flatten)]
+    pub batching: Batching,
+    /// What runs the model.
+    pub engine: EngineConfig,
+    /// Name of the node.
+    #[serde(skip)]
+    pub name: String,
+    /// The nodes that this one may dial, to measure the network between them.
+    #[serde(skip)]
+    pub fabric_peers: Option<Peers>,
+    /// What the operator states about the machine.
+    #[serde(skip)]
+    pub evidence: Option<Statement>,
+    /// Written once the node takes calls.
+    #[serde(skip)]
+    pub ready_file: Option<PathBuf>,
+    /// Address of the Prometheus endpoint.
+    #[serde(skip)]
+    pub metrics: Option<SocketAddr>,
 }

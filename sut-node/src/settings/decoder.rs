@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_resources::companion::expected;
+use netdiv_node_common::resources::companion::expected;
+use serde::Serialize;
 
 use crate::model::{manifest::ManifestError, served::ServedModel};
 
@@ -10,14 +11,15 @@ use crate::model::{manifest::ManifestError, served::ServedModel};
 const SORTING: &str = include_str!("../../../deploy/sorting/sorting.toml");
 
 /// Settings of the engine `decoder`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct DecoderConfig {
     /// The model in ONNX format; `None`: the embedded one.
+    #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// What is known of it.
-    pub model: ServedModel,
     /// Threads of one instance.
     pub threads: usize,
+    /// What is known of it.
+    pub model: ServedModel,
 }
 
 /// Returns the model that lies beside its description.

@@ -5,8 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use clap::ValueEnum;
-use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,15 +16,16 @@ use crate::{
         engine_choice::{EngineChoice, EngineParser, EngineWord},
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
-        plugin::{PluginFile, TokenPluginConfig},
-        served::{ServedArgs, ServedConfig},
+        onnx::{OnnxArgs, OnnxConfig},
+        plugin::{PluginArgs, PluginConfig, PluginFile, TokenPluginConfig, TorchArgs},
+        served::{OpenaiArgs, ServedArgs, ServedConfig},
         tokens::{TokensArgs, TokensConfig},
     },
 };
 
 /// Keys of the engine.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Engine and model")]
+#[command(next_help_heading = "Engine")]
 pub struct EngineArgs {
     /// What runs the model: one of these words, which --help-all explains, or the file of a plug-in, with a / or ending in .so
     /// [default: onnx]
@@ -35,26 +34,24 @@ pub struct EngineArgs {
     /// onnx: the model file, or digits, the demo's network; decoder: a file with what is known of the model beside it, or sorting,
     /// the demo's; torch and plug-ins: the model's manifest; serving engines: what is known of the served model. A
     /// file's name has a / or an extension
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = MODEL)]
     pub model: Option<PathBuf>,
-    /// onnx: what is made of the model's first output [default: top1]
-    #[arg(long)]
-    pub postprocess: Option<Postprocess>,
-    /// Processor threads of one instance [default: cores / instances]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
-    /// torch and plug-ins: devices, as `sut-node devices` names them [default: all GPUs, or the CPU]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub devices: Option<Vec<String>>,
-    /// torch and plug-ins: threads that decode and post-process [default: cores]
-    #[arg(long, value_name = "N")]
-    pub workload_threads: Option<usize>,
-    /// torch and plug-ins: take the batch settings of this scenario from the manifest
-    #[arg(long)]
-    pub scenario: Option<Scenario>,
-    /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
-    #[arg(long, value_name = "DIR")]
-    pub libtorch: Option<PathBuf>,
+    /// Options of a model that runs on this machine.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub local: LocalArgs,
+    /// The engine `onnx`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub onnx: OnnxArgs,
+    /// Plug-ins.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub plugin: PluginArgs,
+    /// The engine `torch`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub torch: TorchArgs,
     /// The engine `echo`.
     #[command(flatten)]
     #[serde(flatten)]
@@ -67,6 +64,22 @@ pub struct EngineArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub served: ServedArgs,
+    /// The engine `openai`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub openai: OpenaiArgs,
+}
+
+/// Heading of the option that names a model.
+const MODEL: &str = "Model (engines: onnx, decoder, torch, a plug-in, openai, kserve)";
+
+/// Keys of models that run on this machine.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Model on this machine (engines: onnx, decoder, torch, a plug-in)")]
+pub struct LocalArgs {
+    /// Processor threads of one instance [default: cores / instances]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
 }
 
 /// Replaces the path in a value of `--model`, which may be one of the demo's models.
@@ -78,7 +91,8 @@ pub(super) fn with_model(
 }
 
 /// An engine and its settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EngineConfig {
     /// No model.
     Echo(EchoConfig),
@@ -91,12 +105,15 @@ pub enum EngineConfig {
     /// No model; tokens.
     Tokens(TokensConfig),
     /// A serving engine of language models.
+    #[serde(rename = "openai")]
     Served(Arc<ServedConfig>),
     /// A serving engine of the Open Inference Protocol.
     Kserve(Arc<KserveConfig>),
     /// A shared library.
+    #[serde(rename = "plug-in")]
     Plugin(PluginConfig),
     /// A shared library, and a language model.
+    #[serde(rename = "token-plug-in")]
     TokenPlugin(TokenPluginConfig),
 }
 
@@ -126,45 +143,6 @@ impl EngineConfig {
     }
 }
 
-/// Settings of the engine `onnx`.
-#[derive(Debug, Clone)]
-pub struct OnnxConfig {
-    /// The model file; `None`: the embedded digits network.
-    pub model: Option<PathBuf>,
-    /// What is made of the output.
-    pub postprocess: Postprocess,
-    /// Threads of one instance.
-    pub threads: usize,
-}
-
-/// A plug-in and what it runs.
-#[derive(Debug, Clone)]
-pub struct PluginConfig {
-    /// The plug-in.
-    pub file: PluginFile,
-    /// The model.
-    pub manifest: Arc<Manifest>,
-    /// Devices; none: all of the plug-in's preferred kind.
-    pub devices: Vec<String>,
-    /// Threads of one instance on the host's processors; `None`: an equal share of the cores.
-    pub threads: Option<usize>,
-    /// Threads that decode and post-process, of all instances together.
-    pub workload_threads: usize,
-    /// Batches are filled up with zeros to one of these; none: they stay as they are.
-    pub batch_sizes: Vec<usize>,
-}
-
-/// What is made of a model's first output, for each sample.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Postprocess {
-    /// The place of the largest element, as int32
-    #[default]
-    Top1,
-    /// The elements' bytes, as they are
-    None,
-}
-
 /// The embedded network of the demo, for the engine `onnx`.
 const DEMO_ONNX: &str = netdiv_dataset::DIGITS;
 
@@ -181,6 +159,11 @@ pub(super) const PLUGIN_BATCH: usize = 32;
 pub(super) const SERVED_BATCH: usize = 256;
 
 impl EngineArgs {
+    /// Returns the chosen engine.
+    pub(super) fn choice(&self) -> EngineChoice {
+        self.engine.clone().unwrap_or(EngineChoice::Word(EngineWord::Onnx))
+    }
+
     /// Checks the settings and fills in the defaults; reads the manifest of a plug-in's model. Gives the batch settings
     /// too: what `batching` leaves open, the manifest may say.
     pub(super) fn resolve(
@@ -189,9 +172,7 @@ impl EngineArgs {
         instances: usize,
         batching: &BatchingArgs,
     ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
-        let engine = self.engine.clone().unwrap_or(EngineChoice::Word(EngineWord::Onnx));
-        self.refuse_foreign_keys(engine.kind(), batching)?;
-        let file = match engine {
+        let file = match self.choice() {
             EngineChoice::File(file) => PluginFile::File(file),
             EngineChoice::Word(EngineWord::None) => {
                 return Ok((EngineConfig::None, batching.clone()));
@@ -203,8 +184,8 @@ impl EngineArgs {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Openai) => {
-                let served = Arc::new(self.served.resolve(self.model.as_deref())?);
-                return Ok((EngineConfig::Served(served), batching.clone()));
+                let served = self.openai.resolve(&self.served, self.model.as_deref())?;
+                return Ok((EngineConfig::Served(Arc::new(served)), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Kserve) => {
                 return Ok((self.kserve()?, batching.clone()));
@@ -218,62 +199,22 @@ impl EngineArgs {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Torch | EngineWord::PlugIn) => {
-                PluginFile::Torch { libtorch: self.libtorch.clone() }
+                PluginFile::Torch { libtorch: self.torch.libtorch.clone() }
             }
         };
         self.plugin(file, cores, batching)
     }
 
-    /// Keys that another engine would understand.
-    fn refuse_foreign_keys(
-        &self,
-        kind: EngineWord,
-        batching: &BatchingArgs,
-    ) -> Result<(), ConfigError> {
-        use EngineWord::{Decoder, Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch};
-        let plugins: &[EngineWord] = &[Torch, PlugIn];
-        let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
-        let servers: &[EngineWord] = &[Openai, Kserve];
-        let with_model = [models, servers].concat();
-        // Streaming engines form their batches themselves: they are given every sample that they have room for.
-        let batches: &[EngineWord] = &[Onnx, Torch, PlugIn, Echo, EngineWord::None];
-        let (echo, tokens, served) = (self.echo.any(), self.tokens.any(), self.served.any());
-        let keys: [(&'static str, bool, &[EngineWord]); 15] = [
-            ("model", self.model.is_some(), &with_model),
-            ("postprocess", self.postprocess.is_some(), &[Onnx]),
-            ("threads", self.threads.is_some(), models),
-            ("devices", self.devices.is_some(), plugins),
-            ("workload-threads", self.workload_threads.is_some(), plugins),
-            ("scenario", self.scenario.is_some(), plugins),
-            ("libtorch", self.libtorch.is_some(), &[Torch]),
-            ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
-            ("batch-timeout", batching.batch_timeout.is_some(), batches),
-            ("buckets", batching.buckets.is_some(), plugins),
-            ("batch-sizes", batching.batch_sizes.is_some(), plugins),
-            (echo.unwrap_or_default(), echo.is_some(), &[Echo]),
-            (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
-            ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
-            (served.unwrap_or_default(), served.is_some(), servers),
-        ];
-        match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
-            Some((key, _, engines)) => {
-                let engines: Vec<_> = engines.iter().map(ToString::to_string).collect();
-                Err(ConfigError::OtherEngine { key, engine: engines.join(", ") })
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Threads of an instance that runs on the cores.
     fn threads(&self, cores: usize, instances: usize) -> Result<usize, ConfigError> {
-        let threads = self.threads.unwrap_or_else(|| (cores / instances).max(1));
+        let threads = self.local.threads.unwrap_or_else(|| (cores / instances).max(1));
         Ok(within("threads", threads, 1..=MAX_THREADS)?)
     }
 
     fn onnx(&self, cores: usize, instances: usize) -> Result<OnnxConfig, ConfigError> {
         Ok(OnnxConfig {
             model: self.file_or(DEMO_ONNX)?.map(Into::into),
-            postprocess: self.postprocess.unwrap_or_default(),
+            postprocess: self.onnx.postprocess.unwrap_or_default(),
             threads: self.threads(cores, instances)?,
         })
     }
@@ -305,7 +246,7 @@ impl EngineArgs {
         batching: &BatchingArgs,
     ) -> Result<BatchingArgs, ConfigError> {
         let mut batching = batching.clone();
-        if let Some(scenario) = self.scenario {
+        if let Some(scenario) = self.plugin.scenario {
             let own = manifest.batching.scenarios.get(&scenario);
             let manifest = path.to_path_buf();
             let none = || ConfigError::NoBatching { scenario, manifest };
@@ -330,9 +271,9 @@ impl EngineArgs {
         let plugin = PluginConfig {
             file,
             manifest: Arc::new(manifest),
-            devices: self.devices.clone().unwrap_or_default(),
-            threads: some_threads("threads", self.threads)?,
-            workload_threads: some_threads("workload-threads", self.workload_threads)?
+            devices: self.plugin.devices.clone().unwrap_or_default(),
+            threads: some_threads("threads", self.local.threads)?,
+            workload_threads: some_threads("workload-threads", self.plugin.workload_threads)?
                 .unwrap_or(cores),
             batch_sizes: batching.sizes(batching.max_batch.unwrap_or(PLUGIN_BATCH))?,
         };
@@ -346,18 +287,18 @@ impl EngineArgs {
         batching: &BatchingArgs,
     ) -> Result<TokenPluginConfig, ConfigError> {
         let other = [
-            ("workload-threads", self.workload_threads.is_some()),
-            ("scenario", self.scenario.is_some()),
+            ("workload-threads", self.plugin.workload_threads.is_some()),
+            ("scenario", self.plugin.scenario.is_some()),
         ];
-        let other = other.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
+        let other = other.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key.to_owned());
         if let Some(key) = batching.any().or(other) {
             return Err(ConfigError::NoBatches(key));
         }
         Ok(TokenPluginConfig {
             file,
             model: Arc::new(LanguageModel::read(path)?),
-            devices: self.devices.clone().unwrap_or_default(),
-            threads: some_threads("threads", self.threads)?,
+            devices: self.plugin.devices.clone().unwrap_or_default(),
+            threads: some_threads("threads", self.local.threads)?,
         })
     }
 }

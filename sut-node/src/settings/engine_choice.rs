@@ -6,7 +6,7 @@ use clap::{
     Arg, Command, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use netdiv_words::did_you_mean;
+use netdiv_node_common::words::did_you_mean;
 use serde::{Deserialize, Serialize};
 
 /// An engine, as the operator names it: by a word, or by the file of a plug-in.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use netdiv_contract::{NAME_RULE, said::said};
+use netdiv_contract::NAME_RULE;
+use netdiv_node_common::{said::said, words::Scenario};
 use netdiv_transport::security::SecurityError;
-use netdiv_words::Scenario;
 
 use crate::{
     ground::range::OutOfRange,
@@ -40,10 +40,13 @@ pub enum ConfigError {
     #[error("--{key} belongs to the engine {engine}")]
     OtherEngine {
         /// The key.
-        key: &'static str,
+        key: String,
         /// Those that it belongs to.
         engine: String,
     },
+    /// Options that cannot be read, such as a path that is no text.
+    #[error("the options cannot be read: {0}")]
+    Given(String),
     /// A plug-in runs nothing without one.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/MODELS.md)")]
     NoManifest,
@@ -70,7 +73,7 @@ pub enum ConfigError {
         "--{0} is for models of tensors, and the manifest is of a language model: there, `slots` and `chunk` in [tokens] say how \
          much runs at once; leave the option out"
     )]
-    NoBatches(&'static str),
+    NoBatches(String),
     /// A scenario that the manifest does not know.
     #[error("--scenario {scenario}: {} has no table [batching.{scenario}]", manifest.display())]
     NoBatching {
@@ -118,7 +121,7 @@ pub enum ConfigError {
     Security(#[from] SecurityError),
     /// What the operator states about the machine cannot be read.
     #[error(transparent)]
-    Evidence(#[from] netdiv_evidence::SupplyError),
+    Evidence(#[from] netdiv_machine::evidence::SupplyError),
     /// The manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] ManifestError),

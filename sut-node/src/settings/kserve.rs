@@ -2,22 +2,26 @@
 
 use std::{path::Path, sync::Arc};
 
+use serde::Serialize;
+
 use crate::{
     model::{decoupled::DecoupledModel, manifest::Manifest},
     settings::{error::ConfigError, served::ServersConfig},
 };
 
 /// Settings of the engine `kserve`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct KserveConfig {
     /// Where it is served.
+    #[serde(flatten)]
     pub servers: ServersConfig,
     /// What is served.
     pub model: KserveModel,
 }
 
 /// What is known of the served model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
 pub enum KserveModel {
     /// Tensors in, tensors out, once for each sample.
     Tensors(Arc<Manifest>),
@@ -28,7 +32,7 @@ pub enum KserveModel {
 impl KserveModel {
     /// Reads a model's file: a manifest, unless it names a vocabulary.
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = netdiv_resources::files::read_text(path).unwrap_or_default();
+        let text = netdiv_node_common::resources::files::read_text(path).unwrap_or_default();
         let table: toml::Table = toml::from_str(&text).unwrap_or_default();
         Ok(if table.contains_key("vocabulary") {
             Self::Tokens(Arc::new(DecoupledModel::read(path)?))

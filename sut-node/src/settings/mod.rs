@@ -1,5 +1,6 @@
 //! Settings: the keys of the command line and the file, and what they become.
 
+mod applies;
 pub(crate) mod args;
 pub(crate) mod config;
 pub(crate) mod decoder;
@@ -10,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod fabric;
 pub(crate) mod kserve;
 pub(crate) mod network;
+pub(crate) mod onnx;
 pub(crate) mod plugin;
 pub(crate) mod published;
 pub(crate) mod served;

@@ -4,15 +4,17 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::ValueEnum;
 use netdiv_contract::limits;
-use netdiv_process::ByteCount;
+use netdiv_node_common::{process::ByteCount, words::Transport};
 use netdiv_transport::{
     security::{SecurityError, ServerTls, ServerToken, TlsFiles},
     socket_address,
 };
-use netdiv_words::Transport;
 use serde::{Deserialize, Serialize};
 
-use crate::ground::range::{OutOfRange, bytes, within};
+use crate::ground::{
+    range::{OutOfRange, bytes, within},
+    serialized::is_some,
+};
 
 /// Heading of the options that are about who may talk to the node.
 const SECURITY: &str = "Security";
@@ -86,15 +88,19 @@ const CONNECTIONS: u32 = 64;
 const MOST_CONNECTIONS: u32 = 1 << 16;
 
 /// Network settings that fit together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Network {
     /// Address to listen on.
+    #[serde(skip)]
     pub listen: SocketAddr,
     /// What is served there.
+    #[serde(rename = "transport")]
     pub transports: Transports,
     /// Certificate and demands; `None`: plaintext.
+    #[serde(serialize_with = "is_some")]
     pub tls: Option<Arc<ServerTls>>,
     /// The token that clients must know.
+    #[serde(skip)]
     pub token: Option<Arc<ServerToken>>,
     /// What a client may send on one stream before it is read, in bytes.
     pub receive_window_bytes: u32,

@@ -8,37 +8,46 @@ use std::{
 
 use clap::ValueEnum;
 use http::{HeaderValue, Uri};
-use netdiv_process::TimeSpan;
+use netdiv_node_common::process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ground::range::{MILLISECOND, limit},
+    ground::{
+        range::{MILLISECOND, limit},
+        serialized::{count, milliseconds},
+    },
     model::served::ServedModel,
     settings::error::ConfigError,
 };
 
 /// Keys of these engines.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Serving engines")]
+#[command(next_help_heading = "Serving engines (engines: openai, kserve)")]
 pub struct ServedArgs {
-    /// openai and kserve: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai
+    /// Address of the serving engine, as `http://HOST:PORT` or `https://HOST:PORT`; openai
     /// also takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
-    /// openai: which serving engine it is [default: vllm]
-    #[arg(long, value_name = "ENGINE")]
-    pub openai_dialect: Option<Dialect>,
-    /// openai and kserve: send the token in this file with each request
+    /// Send the token in this file with each request
     #[arg(long, value_name = "FILE")]
     pub url_token_file: Option<PathBuf>,
-    /// openai and kserve: take only servers with a certificate of this authority, in PEM; needed for https
+    /// Take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
     pub url_ca: Option<PathBuf>,
-    /// openai and kserve: how long a serving engine may give no token, or no answer, before the sample fails
+    /// Longest time without a token or an answer before the sample fails
     /// [default: 45s]
     #[arg(long, value_name = "TIME")]
     pub url_timeout: Option<TimeSpan>,
+}
+
+/// Keys of the engine `openai`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Serving engines over HTTP (engines: openai)")]
+pub struct OpenaiArgs {
+    /// Serving engine at that address [default: vllm]
+    #[arg(long, value_name = "ENGINE")]
+    pub openai_dialect: Option<Dialect>,
 }
 
 /// Which serving engine: they differ in their requests and answers.
@@ -57,12 +66,13 @@ pub enum Dialect {
 }
 
 /// Settings of the engine `openai`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ServedConfig {
-    /// Where it is served.
-    pub servers: ServersConfig,
     /// What is spoken there.
     pub dialect: Dialect,
+    /// Where it is served.
+    #[serde(flatten)]
+    pub servers: ServersConfig,
     /// What is served.
     pub model: ServedModel,
 }
@@ -71,15 +81,19 @@ pub struct ServedConfig {
 pub(crate) const H2C: &str = "h2c";
 
 /// Where serving engines are, and how they are spoken to.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 pub struct ServersConfig {
     /// Where they listen, at least one; each with nothing but a scheme, a host and a port.
+    #[serde(rename = "servers", serialize_with = "count")]
     pub urls: Vec<Uri>,
     /// The header `authorization`.
+    #[serde(skip)]
     pub token: Option<HeaderValue>,
     /// Whom the node trusts.
+    #[serde(skip)]
     pub tls: ClientTls,
     /// Longest time without a token, or an answer.
+    #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
     pub timeout: Duration,
 }
 
@@ -105,31 +119,25 @@ impl fmt::Debug for ServersConfig {
 /// A LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named before that.
 const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
-impl ServedArgs {
-    /// A key that is set, besides the dialect, which `openai` alone has.
-    pub(super) fn any(&self) -> Option<&'static str> {
-        let Self { url, openai_dialect: _, url_token_file, url_ca, url_timeout } = self;
-        let keys = [
-            ("url", url.is_some()),
-            ("url-token-file", url_token_file.is_some()),
-            ("url-ca", url_ca.is_some()),
-            ("url-timeout", url_timeout.is_some()),
-        ];
-        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
-    }
-
+impl OpenaiArgs {
     /// Checks the settings and fills in the defaults; reads what is known of the model, the token and the certificates.
-    pub(super) fn resolve(&self, model: Option<&Path>) -> Result<ServedConfig, ConfigError> {
+    pub(super) fn resolve(
+        &self,
+        served: &ServedArgs,
+        model: Option<&Path>,
+    ) -> Result<ServedConfig, ConfigError> {
         let dialect = self.openai_dialect.unwrap_or_default();
         let model = model.ok_or(ConfigError::NoServer)?;
-        let servers = self.servers(true)?;
+        let servers = served.servers(true)?;
         let model = ServedModel::read(model)?;
         if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
             return Err(ConfigError::NoLeastTokens(model.min_tokens));
         }
         Ok(ServedConfig { servers, dialect, model })
     }
+}
 
+impl ServedArgs {
     /// Checks where the servers are, and reads the token and the certificates. `over_http`: else it is gRPC.
     pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
         let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };

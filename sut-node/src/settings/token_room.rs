@@ -1,13 +1,16 @@
 //! How many tokens a node takes in: outputs need memory too, at the node and in the engine.
 
 use netdiv_contract::tokens;
+use serde::Serialize;
 
 /// The node's room in tokens. A sample counts with its own tokens and the longest output that it may get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct TokenRoom {
     /// Tokens taken in at most.
     pub most: u32,
-    /// Tokens of the longest output; less than `most`.
+    /// Tokens of the longest output; less than `most`. The engine's settings tell it.
+    #[serde(skip)]
     pub longest_output: u32,
 }
 

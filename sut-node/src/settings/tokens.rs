@@ -2,8 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
-use netdiv_process::TimeSpan;
-use netdiv_resources::files;
+use netdiv_node_common::{process::TimeSpan, resources::files};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,22 +12,22 @@ use crate::{
 
 /// Keys of the engine `tokens`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Engines without a model")]
+#[command(next_help_heading = "The engine tokens (engines: tokens)")]
 pub struct TokensArgs {
-    /// tokens: time until the first token of an output [default: 0s]
+    /// Time until the first token of an output [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub tokens_ttft: Option<TimeSpan>,
-    /// tokens: time for each further token [default: 0s]
+    /// Time for each further token [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub tokens_tpot: Option<TimeSpan>,
-    /// tokens: tokens of an output, one number or `LEAST-MOST`, of which the prompt chooses [default: 256]
+    /// Tokens of an output, one number or `LEAST-MOST`, of which the prompt chooses [default: 256]
     #[arg(long, value_name = "TOKENS", hide_short_help = true)]
     pub tokens_output: Option<OutputLength>,
-    /// tokens: a file with a line `TTFT_US,TPOT_US,TOKENS` for each kind of output, of which the prompt chooses, in place of
+    /// A file with a line `TTFT_US,TPOT_US,TOKENS` for each kind of output, of which the prompt chooses, in place of
     /// the three above
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub tokens_schedule: Option<PathBuf>,
-    /// tokens: number of token ids, which are 0 and up [default: 32000]
+    /// Number of token ids, which are 0 and up [default: 32000]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub tokens_vocabulary: Option<u32>,
 }
@@ -129,20 +128,6 @@ impl From<OutputLength> for String {
 }
 
 impl TokensArgs {
-    /// A key that is set.
-    pub(super) fn any(&self) -> Option<&'static str> {
-        let Self { tokens_ttft, tokens_tpot, tokens_output, tokens_schedule, tokens_vocabulary } =
-            self;
-        let keys = [
-            ("tokens-ttft", tokens_ttft.is_some()),
-            ("tokens-tpot", tokens_tpot.is_some()),
-            ("tokens-output", tokens_output.is_some()),
-            ("tokens-schedule", tokens_schedule.is_some()),
-            ("tokens-vocabulary", tokens_vocabulary.is_some()),
-        ];
-        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
-    }
-
     /// Checks the settings and fills in the defaults; reads the schedule.
     pub(super) fn resolve(&self) -> Result<TokensConfig, ConfigError> {
         let vocabulary = self.tokens_vocabulary.unwrap_or(32_000);

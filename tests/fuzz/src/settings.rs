@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use netdiv_dataset::EMBEDDED;
-use netdiv_evidence::{Machine, Statement};
+use netdiv_machine::evidence::{Machine, Statement};
 use netdiv_transport::{
     discovery::{self, Nodes},
     security::{ClientTls, ServerTls, TlsFiles, Token},
@@ -18,7 +18,10 @@ use crate::input::with_file;
 /// A node's settings file. Files that it names are not opened.
 pub(crate) fn settings(data: &[u8]) {
     with_file(data, |path| {
-        let Ok(mut args) = netdiv_process::layered(&Args::default(), Some(path)) else { return };
+        let Ok(mut args) = netdiv_node_common::process::layered(&Args::default(), Some(path))
+        else {
+            return;
+        };
         let network = &mut args.network;
         for path in [
             &mut network.tls_certificate,

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (model, total) = (&node.model().name, labels.count());
     let percent = 100.0 * right as f64 / total as f64;
-    netdiv_process::say(format!(
+    netdiv_node_common::process::say(format!(
         "{model} without a network\n  accuracy  {percent:.3} % {metric} ({right} of {total})"
     ))?;
     Ok(())

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::ValueEnum;
-use netdiv_words::SpeculativeDecoding;
+use netdiv_node_common::words::SpeculativeDecoding;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
@@ -140,7 +139,7 @@ impl Benchmark {
     }
 
     /// What a sample may hold: the lists of tensors, and their types with such a word between them.
-    pub(crate) fn inputs(&self, between: &str) -> String {
+    pub fn inputs(&self, between: &str) -> String {
         let lists: Vec<_> = self.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
         let types: Vec<_> = self.input_types.iter().map(|one| one.word()).collect();
         format!("{}, as {}", lists.join(", or "), types.join(between))
@@ -234,7 +233,7 @@ pub struct Quality {
 }
 
 /// A target as people write it: products of decimal fractions have long tails.
-pub(crate) fn as_written(target: f64) -> f64 {
+pub fn as_written(target: f64) -> f64 {
     (target * 1e6).round() / 1e6
 }
 
@@ -354,13 +353,12 @@ pub enum Compression {
     Hash,
     Serialize,
     Deserialize,
-    ValueEnum,
     Display,
     IntoStaticStr,
 )]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum), value(rename_all = "UPPER"))]
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
-#[value(rename_all = "UPPER")]
 pub enum Test {
     /// Answers in performance mode are those of accuracy mode
     Test01,

@@ -4,7 +4,6 @@
 mod benchmark;
 mod element_type;
 pub(crate) mod formats;
-pub mod listing;
 mod loadgen;
 mod round;
 pub(crate) mod system_fields;
@@ -13,10 +12,9 @@ mod table_file;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use benchmark::as_written;
 pub use benchmark::{
     AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test,
-    TokenLatencies, TokenLimits,
+    TokenLatencies, TokenLimits, as_written,
 };
 pub use element_type::ElementType;
 pub use formats::Formats;

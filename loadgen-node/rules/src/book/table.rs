@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netdiv_words::did_you_mean;
+use netdiv_node_common::words::did_you_mean;
 use serde::Serialize;
 
 use super::{

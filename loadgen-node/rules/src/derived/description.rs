@@ -120,7 +120,7 @@ fn accelerators(nodes: &[Named]) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use netdiv_words::Mode;
+    use netdiv_node_common::words::Mode;
 
     use super::*;
     use crate::{

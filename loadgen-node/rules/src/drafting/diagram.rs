@@ -116,7 +116,7 @@ fn machine(named: &Named, column: usize) -> Device {
 
 #[cfg(test)]
 mod tests {
-    use netdiv_words::Mode;
+    use netdiv_node_common::words::Mode;
 
     use super::*;
     use crate::{

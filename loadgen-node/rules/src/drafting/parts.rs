@@ -3,8 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_resources::text;
-use netdiv_words::is_todo;
+use netdiv_node_common::{resources::text, words::is_todo};
 use serde::Serialize;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Faults of the settings and of the files that they name, collected until all are known.
 
-use netdiv_words::is_todo;
+use netdiv_node_common::words::is_todo;
 
 use super::{gap::Gap, submission_toml::Settings};
 use crate::placeholder::is_placeholder;

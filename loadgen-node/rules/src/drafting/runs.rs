@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_words::is_todo;
+use netdiv_node_common::words::is_todo;
 
 use super::problems::Problems;
 use crate::{

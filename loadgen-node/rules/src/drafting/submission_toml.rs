@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_words::{Todo, todos, with_suggestion};
+use netdiv_node_common::words::{Todo, todos, with_suggestion};
 use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer as _};
 use strum::Display;
 

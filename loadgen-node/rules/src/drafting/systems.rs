@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_words::{did_you_mean, is_todo};
+use netdiv_node_common::words::{did_you_mean, is_todo};
 use serde_json::{Map, Value};
 
 use super::{problems::Problems, submission_toml::Settings};

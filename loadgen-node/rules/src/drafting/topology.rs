@@ -151,7 +151,7 @@ fn check_routes(
 
 #[cfg(test)]
 pub(in crate::drafting) mod tests {
-    use netdiv_words::Mode;
+    use netdiv_node_common::words::Mode;
 
     use super::*;
     use crate::{

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_resources::files;
-pub(crate) use netdiv_resources::files::{open, read_text, sha256};
+use netdiv_node_common::resources::files;
+pub(crate) use netdiv_node_common::resources::files::{open, read_text, sha256};
 use sha2::{Digest as _, Sha256};
 
 /// All bytes of a file.

@@ -2,7 +2,7 @@
 //! computes every query in its entirety (6.2.1).
 
 use netdiv_contract::v1::Machine;
-use netdiv_words::{Found, PrefixCaching, SpeculativeDecoding};
+use netdiv_node_common::words::{Found, PrefixCaching, SpeculativeDecoding};
 
 use crate::{
     book::{AllowedDrafts, Benchmark, Round},

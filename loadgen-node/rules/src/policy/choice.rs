@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,

@@ -5,13 +5,14 @@
 //! settings, `machines.rs` about the evidence. What a run is asked afterwards, too, is judged in `judge/`.
 
 #[cfg(test)]
+#[path = "../../tests/policy/mod.rs"]
 mod cases;
 mod choice;
 mod machines;
 mod samples;
 mod settings;
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 pub use crate::judge::suite::outside as outside_suite;
 pub use choice::{ACCURACY_COUNT, Choice, Engine, Tensor};

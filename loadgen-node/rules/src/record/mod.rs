@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Finding, Outcome, input::json};
 
 pub use netdiv_contract::encoding::Encoding;
-pub use netdiv_words::{Division, Mode, Scenario, Transport};
+pub use netdiv_node_common::words::{Division, Mode, Scenario, Transport};
 
 pub use digests::{Comparison, Digests};
 pub use node::{Distribution, Node, StageTimes, Tokens};

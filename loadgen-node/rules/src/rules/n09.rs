@@ -1,6 +1,6 @@
 //! N9: no batching in the QDL: each sample is a message (rules, section 6.2.1).
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use super::RuleEntry;
 use crate::{

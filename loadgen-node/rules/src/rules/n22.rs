@@ -22,7 +22,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "network interfaces of all components are described",
     in_closed: false,
     in_open: false,
-    kept_in: "`proto/evidence`",
+    kept_in: "`proto/machine/src/evidence`",
     looked_at: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` is what the machines \
          said in the runs, no more and no less",
     shown_by: "mutations",

@@ -16,7 +16,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "an available system names all its versions",
     in_closed: false,
     in_open: false,
-    kept_in: "`proto/evidence`",
+    kept_in: "`proto/machine/src/evidence`",
     looked_at: "kernel, system, drivers, framework, program, container image; versions of the programs in record and evidence",
     shown_by: "mutations",
     same: &[],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use serde_json::{Value, json};
 
 use super::{RuleEntry, Same, same, settings};

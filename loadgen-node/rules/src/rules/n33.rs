@@ -1,6 +1,6 @@
 //! N33: LoadGen calls every result VALID, and no log has an error (rules, section 5.1).
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use serde_json::Value;
 
 use super::{RuleEntry, n12::single_tests};

@@ -13,7 +13,7 @@ use crate::{
         ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH, VERIFY_PERFORMANCE,
     },
 };
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use std::{collections::BTreeMap, path::Path};
 
 mod answers;

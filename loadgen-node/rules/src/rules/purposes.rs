@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     subject::{Entry, Findings, Kind, Run, Subject, set_aside::may_stand_for},

@@ -1,6 +1,6 @@
 //! Reads what is to be checked: a run folder, a whole tree, or one submitter's folder of a tree.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use std::{
     cell::OnceCell,
     collections::BTreeSet,

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use super::{
     Entry, Kind, Run, Subject,

@@ -1,7 +1,7 @@
 //! Templates filled in with what is known.
 
 use minijinja::{Environment, Error, Value, context};
-use netdiv_words::TODO;
+use netdiv_node_common::words::TODO;
 
 use super::known::{NODE, RUN, SUBMISSION, Template, USER_CONF};
 use crate::{

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use netdiv_words::{TODO, todos};
+use netdiv_node_common::words::{TODO, todos};
 
 use super::*;
 use crate::{

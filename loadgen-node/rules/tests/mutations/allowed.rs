@@ -1,8 +1,7 @@
 //! Edits that a check must not find fault with.
 
+use netdiv_node_common::words::{Mode, Scenario, Transport};
 use netdiv_rules::record::Carrier;
-use netdiv_words::Mode;
-use netdiv_words::{Scenario, Transport};
 use std::fs;
 
 use netdiv_contract::v1::{Interface, Machine};

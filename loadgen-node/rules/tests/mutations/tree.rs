@@ -1,6 +1,6 @@
 //! A valid submission in a folder of its own, and ways to edit it.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use std::{
     collections::BTreeMap,
     fs,

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use netdiv_contract::{
-    said::said,
-    v1::{MeasureRequest, MeasureResponse},
-};
+use netdiv_contract::v1::{MeasureRequest, MeasureResponse};
+use netdiv_node_common::said::said;
 use netdiv_qdl::{NodeInfo, Settings, Transport};
 use netdiv_transport::Connection;
 use tokio::{

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_contract::{said::said, v1::MeasureResponse};
+use netdiv_contract::v1::MeasureResponse;
+use netdiv_node_common::said::said;
 use netdiv_qdl::{NodeInfo, Settings};
 use tracing::info;
 

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    parts::{document, picture},
+    parts::{document, picture, table},
     plot,
 };
 use crate::{
@@ -32,25 +32,27 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             @if of.differences.is_empty() {
                 p { "Nothing differs in settings, programs and machines." }
             } @else {
-                div.wide { table {
-                    thead { tr { th.word {} @for number in 0..of.sides.len() { th.word { (letter(number)) } } } }
-                    tbody { @for difference in &of.differences { tr {
+                @let sides: Vec<_> = (0..of.sides.len()).map(letter).collect();
+                @let titles: Vec<_> = [""].into_iter().chain(sides.iter().map(|side| &side[..])).collect();
+                (table("Settings, programs and machines", &titles, &[], &html! {
+                    @for difference in &of.differences { tr {
                         th.word scope="row" { (difference.what) }
                         @for values in &difference.values { td.word { (values.join(" | ")) } }
-                    } } }
-                } }
+                    } }
+                }))
             }
             @if !of.remarks.is_empty() {
                 h2 { "What is counted otherwise" }
                 ul { @for remark in &of.remarks { li { (remark) } } }
             }
             h2 { "Figures" }
-            p.note { "The median of a side's runs, with the least and the most; the change is from the first side. The noise is the \
-                wider range of both sides to its median." }
-            div.wide { table {
-                thead { tr { th.word { "figure" } th.word { "side" } th { "median" } th { "least" } th { "most" } th { "change" } th { "noise" } th.word {} } }
-                tbody { @for figure in &of.figures { (rows(figure)) } }
-            } }
+            (table(
+                "The median of a side's runs, with minimum and maximum; the change is from the first side. The noise is the wider range \
+                of both sides to its median",
+                &["figure", "side"],
+                &["median", "minimum", "maximum", "change", "noise", ""],
+                &html! { @for figure in &of.figures { (rows(figure)) } },
+            ))
             h2 { "Distributions" }
             (distribution(&of.sides, Measure::Latency, "Latency of whole answers, all runs of a side together"))
             (distribution(&of.sides, Measure::FirstToken, "Time to the first token (TTFT)"))

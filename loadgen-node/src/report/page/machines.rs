@@ -1,9 +1,9 @@
 //! The machines of a run, and the way between them.
 
 use maud::{Markup, html};
-use netdiv_evidence::Machine;
+use netdiv_machine::evidence::Machine;
 
-use super::parts::{figure, words};
+use super::parts::{figure, table, words};
 use crate::record::RunResult;
 
 pub(super) fn all(result: &RunResult) -> Markup {
@@ -73,17 +73,18 @@ fn traffic(result: &RunResult) -> Markup {
         |bytes: u64| format!("{:.3}", bytes as f64 * 8.0 / 1e9 / result.test_seconds.max(1e-9));
     html! {
         @if !result.interfaces.is_empty() {
-            div.wide { table {
-                caption.note { "What the LoadGen node's interfaces carried during the test, whoever it was from; Gbit/s as the mean" }
-                thead { tr { th.word { "interface" } th { "bytes sent" } th { "Gbit/s" } th { "bytes received" } th { "Gbit/s" } } }
-                tbody { @for (place, interface) in result.interfaces.iter().enumerate() { tr {
+            (table(
+                "Bytes that the LoadGen node's interfaces carried during the test, of all programs; Gbit/s as the mean",
+                &["interface"],
+                &["bytes sent", "Gbit/s", "bytes received", "Gbit/s"],
+                &html! { @for (place, interface) in result.interfaces.iter().enumerate() { tr {
                     th.word scope="row" { (interface.name) }
                     (figure(&format!("/interfaces/{place}/bytes_sent"), interface.bytes_sent))
                     td { (rate(interface.bytes_sent)) }
                     (figure(&format!("/interfaces/{place}/bytes_received"), interface.bytes_received))
                     td { (rate(interface.bytes_received)) }
-                } } }
-            } }
+                } } },
+            ))
         }
     }
 }

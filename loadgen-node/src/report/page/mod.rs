@@ -12,7 +12,7 @@ mod times;
 use maud::{Markup, html};
 use netdiv_rules::{Finding, Outcome};
 
-use self::parts::{document, words};
+use self::parts::{document, table, words};
 use super::run::{facts, purpose, verdict};
 use crate::{
     record::{RunResult, Verdict},
@@ -155,13 +155,10 @@ fn rules(result: &RunResult) -> Markup {
                 "What the settings, and the answers, mean for the rules of the " (result.division.title())
                 " division (docs/RULES.md)."
             }
-            div.wide { table {
-                thead { tr { th.word { "rule" } th.word { "asks for" } th.word { "outcome" } th.word { "found" } } }
-                tbody {
-                    @for finding in &result.findings { (row(finding, outcome(finding.outcome))) }
-                    @for finding in &result.waived { (row(finding, "not asked")) }
-                }
-            } }
+            (table("Rules", &["rule", "asks for", "outcome", "found"], &[], &html! {
+                @for finding in &result.findings { (row(finding, outcome(finding.outcome))) }
+                @for finding in &result.waived { (row(finding, "not asked")) }
+            }))
         }
     }
 }

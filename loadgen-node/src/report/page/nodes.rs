@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts::{figure, ms};
+use super::parts::{figure, ms, table};
 use crate::{
     record::{Node, StageTimes},
     recording::run::RecordedRun,
@@ -23,7 +23,7 @@ pub(super) fn all(run: &RecordedRun) -> Markup {
     let nodes = &run.result.nodes;
     html! {
         (slow(nodes))
-        (table(nodes))
+        (counts(nodes))
         (stages(nodes))
         (batches(nodes))
     }
@@ -75,19 +75,17 @@ fn slow(nodes: &[Node]) -> Markup {
     }
 }
 
-fn table(nodes: &[Node]) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label="Nodes" { table {
-            caption.note { "As the QDL counted them; times in ms, stages as means" }
-            thead { tr {
-                th.word { "node" } th { "answered" } th { "lost?" } th { "batch, mean" }
-                th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "most" }
-                @for (_, name) in STAGES { th { (name) } }
-                th { "bytes sent" } th { "received" }
-            } }
-            tbody { @for (place, node) in nodes.iter().enumerate() { (row(place, node)) } }
-        } }
-    }
+fn counts(nodes: &[Node]) -> Markup {
+    let before = ["answered", "lost?", "batch, mean", "p50", "p90", "p99", "p99.9", "maximum"];
+    let stages = STAGES.map(|(_, name)| name);
+    let figures = [&before[..], &stages, &["bytes sent", "received"]].concat();
+    let rows = html! { @for (place, node) in nodes.iter().enumerate() { (row(place, node)) } };
+    table(
+        "Nodes, as the QDL counted them; times in ms, stages as means",
+        &["node"],
+        &figures,
+        &rows,
+    )
 }
 
 fn row(place: usize, node: &Node) -> Markup {

@@ -38,6 +38,20 @@ pub(super) fn words<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> M
     }
 }
 
+/// A table under titles. On a narrow screen it scrolls by itself. Those of `words` are aligned as text, the others as figures.
+pub(super) fn table(caption: &str, words: &[&str], figures: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label=(caption) { table {
+            caption.note { (caption) }
+            thead { tr {
+                @for title in words { th.word { (title) } }
+                @for title in figures { th { (title) } }
+            } }
+            tbody { (rows) }
+        } }
+    }
+}
+
 /// A picture with its legend and what is said of it.
 pub(super) fn picture(
     title: &str,

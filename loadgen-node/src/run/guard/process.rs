@@ -1,6 +1,6 @@
 //! What a process has used, from Linux's `/proc`.
 
-use netdiv_resources::{kernel, processor};
+use netdiv_node_common::resources::{kernel, processor};
 use netdiv_rules::record::Process;
 
 /// What this process has used so far.

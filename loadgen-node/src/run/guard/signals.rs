@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_process::{Signal, Signals};
+use netdiv_node_common::process::{Signal, Signals};
 use parking_lot::Mutex;
 use tracing::{error, warn};
 

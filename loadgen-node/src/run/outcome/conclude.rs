@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use loadgen_sys::{AnswerTokens, Mode, StartTestError};
-use netdiv_contract::{
-    layout::{self, InputLayout},
-    said::shell_word,
-};
+use netdiv_contract::layout::{self, InputLayout};
+use netdiv_node_common::said::shell_word;
 use netdiv_rules::{Finding, policy};
 use tracing::{error, warn};
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_process::{keep_log, last_of_log, release_log};
+use netdiv_node_common::process::{keep_log, last_of_log, release_log};
 use netdiv_qdl::Progress;
 use ratatui::{
     Frame, Terminal,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
-use netdiv_metrics::{
+use netdiv_node_common::metrics::{
     Buckets, Metric, Page, SECONDS_BOUNDS,
     loadgen_node::{
         ANSWERED, FAILED, FINDINGS, FIRST_TOKEN, FURTHER_TOKEN, IN_FLIGHT, ISSUED, LATENCY,
@@ -74,7 +74,7 @@ impl Endpoint {
             text.clone()
         };
         let page = Arc::new(page);
-        netdiv_metrics::serve_on_thread(self.0, move || page())
+        netdiv_node_common::metrics::serve_on_thread(self.0, move || page())
             .map_err(|error| RunError::Failed(format!("cannot serve metrics: {error}")))
     }
 }

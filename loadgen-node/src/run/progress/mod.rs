@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_process::LogFormat;
+use netdiv_node_common::process::LogFormat;
 use netdiv_qdl::Progress;
 use tracing::{info, warn};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use loadgen_sys::QuerySampleLibrary as _;
 use netdiv_contract::layout::{self, TensorSpec};
+use netdiv_node_common::resources::files;
 use netdiv_qdl::{NodeInfo, SUT_NAME_PART};
-use netdiv_resources::files;
 use netdiv_rules::{
     Finding, Outcome,
     policy::{self, Choice, Engine, Tensor},

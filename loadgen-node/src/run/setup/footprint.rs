@@ -2,7 +2,7 @@
 
 use netdiv_contract::encoding::{Encoded, Encoding};
 use netdiv_dataset::Dataset;
-use netdiv_resources::memory::{self, TooLittleMemory};
+use netdiv_node_common::resources::memory::{self, TooLittleMemory};
 
 use crate::qsl::witness::Witness;
 

@@ -7,8 +7,8 @@ use loadgen_sys::{
     TestSettings,
 };
 use netdiv_dataset::{self as dataset, Dataset, Labels};
+use netdiv_node_common::resources::{memory, plain::PlainText};
 use netdiv_qdl::TokenBounds;
-use netdiv_resources::{memory, plain::PlainText};
 use netdiv_rules::user_conf::UserConf;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_evidence::{Machine, System};
+use netdiv_machine::evidence::{Machine, System};
 use netdiv_qdl::NodeInfo;
 use netdiv_rules::record::{Evidence, InterfaceTraffic};
 use sha2::{Digest as _, Sha256};
@@ -34,7 +34,7 @@ fn loadgen_node(nodes: &[NodeInfo], config: &RunConfig) -> Result<Machine, RunEr
     let mut loadgen_node = Machine {
         program: Some(format!("loadgen-node {}", env!("CARGO_PKG_VERSION"))),
         framework: Some(format!("LoadGen {}", loadgen_sys::version())),
-        routes: nodes.iter().map(|node| netdiv_evidence::route(&node.address)).collect(),
+        routes: nodes.iter().map(|node| netdiv_machine::evidence::route(&node.address)).collect(),
         settings_sha256: Some(hex::encode(Sha256::digest(&settings))),
         settings: Some(settings),
         ..System::default().machine()

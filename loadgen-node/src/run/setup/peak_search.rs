@@ -9,8 +9,7 @@ use std::{
 };
 
 use loadgen_sys::{Abort, QuerySampleLibrary, TestSettings};
-use netdiv_resources::files;
-use netdiv_words::Scenario;
+use netdiv_node_common::{resources::files, words::Scenario};
 
 use crate::{
     output,
@@ -148,7 +147,7 @@ impl<L: QuerySampleLibrary> QuerySampleLibrary for Searching<'_, L> {
 #[cfg(test)]
 mod tests {
     use loadgen_sys::Mode;
-    use netdiv_resources::memory;
+    use netdiv_node_common::resources::memory;
     use netdiv_rules::plan::loadgen_bytes;
 
     use super::*;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use loadgen_sys::{Mode, Scenario, TestSettings};
-use netdiv_resources::memory;
+use netdiv_node_common::resources::memory;
 use netdiv_rules::plan::{OFFLINE_SLACK, loadgen_bytes};
 
 /// It prepares twice as many queries for the streams as it expects, in case the SUT is faster.

@@ -3,8 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use loadgen_sys::{AnswerTokens, Mode, Scenario, TestSettings};
+use netdiv_node_common::resources::plain::PlainText;
 use netdiv_qdl::TokenBounds;
-use netdiv_resources::plain::PlainText;
 use netdiv_rules::{
     Division,
     book::{Benchmark, Table, TokenLatencies},

@@ -2,7 +2,7 @@
 
 use std::{net::Ipv6Addr, path::Path};
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use super::{error::DiscoveryError, host_list, records::Family};
 

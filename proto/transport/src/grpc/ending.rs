@@ -118,7 +118,7 @@ mod tests {
         ending.explain(Status::from_error(Box::new(io::Error::from(ErrorKind::NotConnected))))
     }
 
-    // Closed and silent connections are tested with sockets, in `src/tests/lifecycle.rs`.
+    // Closed and silent connections are tested with sockets, in `tests/transport/lifecycle.rs`.
     #[test]
     fn a_call_that_broke_off_says_the_first_error_of_its_connection() {
         let status = explained(&[ErrorKind::ConnectionReset, ErrorKind::TimedOut]);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use netdiv_resources::descriptors;
+use netdiv_node_common::resources::descriptors;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},

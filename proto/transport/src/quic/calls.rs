@@ -6,9 +6,9 @@ use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing, limits,
-    said::said,
     v1::{CallHeader, CallStatus, Tokens},
 };
+use netdiv_node_common::said::said;
 use prost::Message;
 use quinn::{RecvStream, SendStream};
 use tokio::time::timeout;

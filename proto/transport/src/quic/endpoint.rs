@@ -8,7 +8,7 @@ use std::{
 };
 
 use netdiv_contract::limits::UDP_PAYLOAD_BYTES;
-use netdiv_resources::memory;
+use netdiv_node_common::resources::memory;
 use parking_lot::Mutex;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,

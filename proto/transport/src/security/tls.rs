@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use parking_lot::RwLock;
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,

@@ -29,7 +29,7 @@ impl fmt::Debug for Token {
 impl Token {
     /// The token in a file: one line of at least 16 visible ASCII characters.
     pub fn read(path: &Path) -> Result<Self, SecurityError> {
-        let text = netdiv_resources::files::read_text(path).map_err(|error| {
+        let text = netdiv_node_common::resources::files::read_text(path).map_err(|error| {
             SecurityError::Unreadable { path: path.display().to_string(), error }
         })?;
         let token = text.trim();

@@ -160,6 +160,8 @@ pub(super) fn room_for(tokens: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
     use super::*;
 
     /// A cache that knows what was written where: the sample and its position.
@@ -174,15 +176,6 @@ mod tests {
         prompt: usize,
         output: usize,
         given: usize,
-    }
-
-    struct Seeded(u64);
-
-    impl Seeded {
-        fn below(&mut self, most: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            ((self.0 >> 33) as usize) % most
-        }
     }
 
     impl Cache {
@@ -220,9 +213,9 @@ mod tests {
     /// Samples that come, end and are cancelled at random, and what has to hold in each step. With `ahead`, the rows of a step
     /// are planned and computed at the end of the step before.
     fn run(seed: u64, ahead: bool) {
-        let mut random = Seeded(seed);
-        let (slots, chunk) = (1 + random.below(9), 1 + random.below(40));
-        let (longest, most) = (1 + random.below(90), 1 + random.below(70));
+        let mut random = StdRng::seed_from_u64(seed);
+        let (slots, chunk) = (1 + random.random_range(0..9), 1 + random.random_range(0..40));
+        let (longest, most) = (1 + random.random_range(0..90), 1 + random.random_range(0..70));
         let room = room_for(longest + most);
         let shapes = shapes(slots, room);
         let mut schedule = Schedule::new(slots, chunk, room);
@@ -231,8 +224,9 @@ mod tests {
         let mut begun: Option<Rows> = None;
         let (mut next, mut ended, mut waited) = (0, 0, 0);
         while ended < 60 {
-            while under.len() < slots && next < 60 && random.below(3) > 0 {
-                let (prompt, output) = (1 + random.below(longest), 1 + random.below(most));
+            while under.len() < slots && next < 60 && random.random_range(0..3) > 0 {
+                let (prompt, output) =
+                    (1 + random.random_range(0..longest), 1 + random.random_range(0..most));
                 let lowest = (0..slots).find(|slot| under.iter().all(|it| it.slot != *slot));
                 assert_eq!(schedule.admit(next, prompt), lowest);
                 let slot = lowest.unwrap();
@@ -288,8 +282,8 @@ mod tests {
                 cache.decode(&rows, &under, &shapes);
                 begun = Some(rows);
             }
-            let cancelled =
-                (random.below(8) == 0 && !under.is_empty()).then(|| random.below(under.len()));
+            let cancelled = (random.random_range(0..8) == 0 && !under.is_empty())
+                .then(|| random.random_range(0..under.len()));
             let mut place = 0;
             under.retain(|it| {
                 // Some end where nobody knew that they would.

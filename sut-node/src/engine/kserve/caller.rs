@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, Uri};
-use netdiv_contract::{limits, said::said};
+use netdiv_contract::limits;
+use netdiv_node_common::said::said;
 use netdiv_transport::Http2Close;
 use tonic::{
     Request, Status,

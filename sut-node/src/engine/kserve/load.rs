@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use netdiv_resources::files;
-use netdiv_words::{Found, PrefixCaching};
+use netdiv_node_common::{
+    resources::files,
+    words::{Found, PrefixCaching},
+};
 
 use crate::{
     engine::{

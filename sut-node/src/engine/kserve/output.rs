@@ -8,10 +8,33 @@ use crate::{
             reply::{belongs, output},
             rpc::{ModelStreamInferResponse, infer_parameter::ParameterChoice},
         },
-        remote::ids::Ids,
+        remote::{ids::Ids, reading},
     },
     model::decoupled::DecoupledModel,
 };
+
+/// Reads an answer of messages, each after its length, to a request of that id, for tests and fuzz targets: the ids as they are
+/// given on, and how it ends.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn read_stream(
+    model: &DecoupledModel,
+    id: &str,
+    mut messages: &[u8],
+) -> (Vec<i32>, Result<(), String>) {
+    use prost::Message as _;
+    use reading::Output as _;
+
+    let (mut ids, mut output) = (Vec::new(), Output::new(model, DataType::Int32, id));
+    let mut read = || {
+        while !messages.is_empty() {
+            let message = ModelStreamInferResponse::decode_length_delimited(&mut messages);
+            ids.extend(output.take(message.map_err(|error| error.to_string())?)?);
+        }
+        output.end()
+    };
+    let outcome = read();
+    (ids, outcome)
+}
 
 /// Of a message: whether nothing follows.
 const FINAL: &str = "triton_final_response";
@@ -30,14 +53,17 @@ impl<'a> Output<'a> {
     pub(super) fn new(model: &'a DecoupledModel, data_type: DataType, id: &'a str) -> Self {
         Self { model, data_type, id, ids: Ids::new(&model.served), is_whole: false }
     }
+}
 
-    /// How many tokens there are.
-    pub(super) fn len(&self) -> usize {
+impl reading::Output for Output<'_> {
+    type Part = ModelStreamInferResponse;
+    type Remarks = ();
+
+    fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Takes a message, and gives the ids in it.
-    pub(super) fn take(&mut self, message: ModelStreamInferResponse) -> Result<&[i32], String> {
+    fn take(&mut self, message: ModelStreamInferResponse) -> Result<&[i32], String> {
         if !message.error_message.is_empty() {
             return Err(format!("the server failed: {}", message.error_message));
         }
@@ -71,8 +97,12 @@ impl<'a> Output<'a> {
         Ok(&self.ids.as_slice()[before..])
     }
 
-    /// Ends the output: the stream has ended.
-    pub(super) fn end(&self) -> Result<(), String> {
+    /// Messages behind the final response are wrong, so the stream is read to its end.
+    fn is_complete(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self) -> Result<(), String> {
         if !self.is_whole {
             return Err("it ends without a final response".into());
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use netdiv_words::PrefixCaching;
+use netdiv_node_common::words::PrefixCaching;
 use tokio::{runtime::Builder, time::timeout};
 use tonic::{Response, Status};
 use tracing::warn;

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use netdiv_contract::layout::DataType;
 use tokio::time::Instant;
+use tonic::Streaming;
 
 use crate::{
     engine::{
@@ -13,7 +14,7 @@ use crate::{
             output::Output,
             reply::name_of,
             rpc::{
-                InferParameter, ModelInferRequest,
+                InferParameter, ModelInferRequest, ModelStreamInferResponse,
                 infer_parameter::ParameterChoice,
                 model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
                 model_metadata_response::TensorMetadata,
@@ -21,8 +22,9 @@ use crate::{
             scalar,
         },
         remote::{
+            reading::{Parts, read},
             refused::Refused,
-            taker::{GONE, Patience, SILENT, Taker},
+            taker::{Patience, Taker},
         },
     },
     model::decoupled::{DecoupledModel, Given, Word},
@@ -88,43 +90,13 @@ impl Tokens {
     ) -> Result<(), Refused> {
         let request = self.request(server, prompt)?;
         let id = request.id.clone();
-        let mut output = Output::new(&self.model, self.data_type, &id);
+        let output = Output::new(&self.model, self.data_type, &id);
         let mut client = server.caller.client();
         let request = server.caller.call(tokio_stream::once(request));
-        let mut until = Instant::now() + timeout;
-        let mut patience = Patience::new(until);
+        let until = Instant::now() + timeout;
         let begins = client.model_stream_infer(request);
-        let begins = patience.wait(begins, taker, until).await??;
-        let mut stream = begins.into_inner();
-        loop {
-            let after = |output: &Output<'_>, why: String| {
-                Refused::Failed(format!("after {} tokens: {why}", output.len()))
-            };
-            let message = match patience.wait(stream.message(), taker, until).await {
-                Ok(Ok(message)) => message,
-                // Nothing was given that it could contradict when it is asked again.
-                Ok(Err(status)) if output.len() == 0 => return Err(status.into()),
-                Ok(Err(status)) => return Err(after(&output, Refused::from(status).why())),
-                Err(why) => return Err(after(&output, why)),
-            };
-            let Some(message) = message else {
-                return output.end().map_err(|why| after(&output, why));
-            };
-            let before = output.len();
-            match output.take(message) {
-                Ok(ids) => taker.tokens(ids),
-                Err(why) => return Err(after(&output, why)),
-            }
-            if output.len() > before {
-                until = Instant::now() + timeout;
-            } else if Instant::now() >= until {
-                // Messages without tokens are no progress either.
-                return Err(after(&output, SILENT.into()));
-            }
-            if taker.has_gone() {
-                return Err(Refused::Failed(GONE.into()));
-            }
-        }
+        let begins = Patience::new(until).wait(begins, taker, until).await??;
+        read(&mut Messages(begins.into_inner()), output, taker, timeout).await
     }
 
     fn request(&self, server: &Server, prompt: &[i64]) -> Result<ModelInferRequest, String> {
@@ -155,6 +127,17 @@ impl Tokens {
             outputs: vec![InferRequestedOutputTensor { name: self.model.output.clone() }],
             raw_input_contents: contents,
         })
+    }
+}
+
+/// The messages of an answer.
+struct Messages(Streaming<ModelStreamInferResponse>);
+
+impl Parts for Messages {
+    type Part = ModelStreamInferResponse;
+
+    async fn next(&mut self) -> Result<Option<ModelStreamInferResponse>, Refused> {
+        Ok(self.0.message().await?)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{io, iter, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
+use netdiv_node_common::resources::files;
 use netdiv_plugin::Settings;
-use netdiv_resources::files;
 use tracing::{info, warn};
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     },
     ground::error::EngineError,
     model::{identity::Model, workload::Workload},
-    settings::{config::Config, engine::PluginConfig},
+    settings::{config::Config, plugin::PluginConfig},
 };
 
 /// Loads the plug-in, brings the model onto each device, and opens the instances.

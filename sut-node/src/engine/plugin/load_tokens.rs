@@ -1,7 +1,7 @@
 //! Language models in shared libraries: loading, and which instance runs where.
 
+use netdiv_node_common::resources::files;
 use netdiv_plugin::{TokenRoom, TokenSettings};
-use netdiv_resources::files;
 use tracing::info;
 
 use crate::{

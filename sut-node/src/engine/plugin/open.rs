@@ -2,8 +2,8 @@
 
 use std::{path::PathBuf, thread};
 
+use netdiv_node_common::resources::files;
 use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
-use netdiv_resources::files;
 use tracing::warn;
 
 use crate::{engine::libtorch, ground::error::EngineError, settings::plugin::PluginFile};

@@ -24,7 +24,7 @@ use crate::{
         payload::Payload,
         workload::{Answer, Job, Lengths, Pass, Workload},
     },
-    settings::engine::PluginConfig,
+    settings::plugin::PluginConfig,
 };
 
 pub(super) struct PluginEngine {

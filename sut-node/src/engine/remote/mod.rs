@@ -2,16 +2,15 @@
 //!
 //! Each sample has a task (`tasks.rs`), which asks one of the `servers.rs`, over connections that a `connector.rs` makes, and
 //! waits for it on behalf of a `taker.rs`. What was refused (`refused.rs`) is tried again (`tries.rs`). An output of tokens grows
-//! by its `ids.rs`.
+//! by its `ids.rs`, as `reading.rs` reads it.
 
 pub(super) mod connector;
 #[cfg(test)]
 pub(super) mod http2_peer;
 pub(super) mod ids;
+pub(super) mod reading;
 pub(super) mod refused;
 pub(super) mod servers;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(super) mod taken;
 pub(super) mod taker;
 pub(super) mod tasks;
 #[cfg(test)]

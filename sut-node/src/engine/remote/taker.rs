@@ -48,6 +48,22 @@ impl Taker for Nobody {
     }
 }
 
+/// Keeps the tokens of an answer that nobody waits for but a test or a fuzz target.
+#[cfg(any(test, feature = "fuzzing"))]
+#[derive(Default)]
+pub(crate) struct Taken(pub(crate) Vec<i32>);
+
+#[cfg(any(test, feature = "fuzzing"))]
+impl Taker for Taken {
+    fn tokens(&mut self, ids: &[i32]) {
+        self.0.extend(ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
 /// Waits for one answer of a server, but not for ever, and only while somebody wants it. The timer goes on from wait to wait, so
 /// that parts which follow each other at once cost none.
 pub(crate) struct Patience {

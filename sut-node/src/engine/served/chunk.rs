@@ -2,24 +2,24 @@
 
 /// A part of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     /// Token ids, as far as they are given.
-    pub(super) ids: Vec<i64>,
+    pub(crate) ids: Vec<i64>,
     /// How many tokens there are so far, where `ids` may be all of them and not only the new ones.
-    pub(super) so_far: Option<usize>,
+    pub(crate) so_far: Option<usize>,
     /// Why the output ends here.
-    pub(super) finish: Option<Finish>,
+    pub(crate) finish: Option<Finish>,
     /// What the server counts; later chunks bring later counts.
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
     /// The server's name and version.
-    pub(super) server: Option<String>,
+    pub(crate) server: Option<String>,
     /// Whether nothing follows.
-    pub(super) last: bool,
+    pub(crate) last: bool,
 }
 
 /// Why an output ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finish {
+pub(crate) enum Finish {
     /// The model has ended it.
     Stop,
     /// It is as long as it may be.
@@ -28,18 +28,18 @@ pub(super) enum Finish {
 
 /// A server's own counts of tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// Of the prompt.
-    pub(super) prompt: Option<usize>,
+    pub(crate) prompt: Option<usize>,
     /// Of the output.
-    pub(super) output: Option<usize>,
+    pub(crate) output: Option<usize>,
     /// Of the prompt's tokens, those that were not computed for this request.
-    pub(super) cached: Option<usize>,
+    pub(crate) cached: Option<usize>,
 }
 
 impl Counts {
     /// These, where they are known, else those before.
-    pub(super) fn or(self, before: Self) -> Self {
+    pub(crate) fn or(self, before: Self) -> Self {
         Self {
             prompt: self.prompt.or(before.prompt),
             output: self.output.or(before.output),
@@ -49,7 +49,7 @@ impl Counts {
 }
 
 /// Reads the word for why an output ends; any other word than these two is a failure.
-pub(super) fn finish(word: &str, stop: &str, length: &str) -> Result<Finish, String> {
+pub(crate) fn finish(word: &str, stop: &str, length: &str) -> Result<Finish, String> {
     match word {
         _ if word == stop => Ok(Finish::Stop),
         _ if word == length => Ok(Finish::Length),

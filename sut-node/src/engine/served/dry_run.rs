@@ -14,9 +14,8 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
-        remote::taken::Taken,
+        remote::{reading::read, refused::Refused, taker::Taken},
         served::{
-            exchange::read,
             openai::{answer::Answer, dialect::api},
             output::Output,
         },
@@ -39,9 +38,9 @@ pub(crate) fn read_answer(
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime.block_on(read(&mut answer, output, &mut taken, timeout)).map(drop),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.to_string().into()),
     };
-    (taken.0, outcome)
+    (taken.0, outcome.map_err(Refused::why))
 }
 
 struct Pieces(vec::IntoIter<Bytes>);

@@ -15,6 +15,7 @@ use tracing::warn;
 use crate::{
     engine::{
         remote::{
+            reading::Parts as _,
             servers::Servers,
             tasks::{Answer, Place, Tasks},
         },

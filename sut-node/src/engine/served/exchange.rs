@@ -1,21 +1,19 @@
 //! One sample at a serving engine: its request, and its answer as it comes.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body::Body;
 use tokio::time::Instant;
 
 use crate::{
     engine::{
         remote::{
+            reading::read,
             refused::Refused,
             servers::{Request, Server},
-            taker::{GONE, Patience, SILENT, Taker},
+            taker::{Patience, Taker},
             tries::Tries,
         },
         served::{
-            connections::Failure,
             openai::{
                 answer,
                 client::{Client, Content},
@@ -72,44 +70,5 @@ impl Exchange {
         let output = Output::new(&self.settings.model, prompt.len());
         let remarks = read(&mut answer, output, taker, self.settings.servers.timeout).await?;
         Ok((remarks, answer))
-    }
-}
-
-/// Reads an answer to its end, and gives the tokens as they come.
-pub(super) async fn read<B>(
-    answer: &mut answer::Answer<B>,
-    mut output: Output<'_>,
-    taker: &mut impl Taker,
-    timeout: Duration,
-) -> Result<Remarks, String>
-where
-    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin,
-{
-    let mut until = Instant::now() + timeout;
-    let mut patience = Patience::new(until);
-    loop {
-        let after = |output: &Output<'_>| format!("after {} tokens", output.len());
-        let chunk = match patience.wait(answer.next(), taker, until).await {
-            Ok(Ok(chunk)) => chunk,
-            Ok(Err(why)) | Err(why) => return Err(format!("{}: {why}", after(&output))),
-        };
-        let Some(chunk) = chunk else {
-            return Err(format!("{}: the answer breaks off", after(&output)));
-        };
-        let last = chunk.last;
-        let new = output.take(chunk)?;
-        if !new.is_empty() {
-            taker.tokens(new);
-            until = Instant::now() + timeout;
-        } else if Instant::now() >= until {
-            // Parts without tokens that follow each other at once are no progress either.
-            return Err(format!("{}: {SILENT}", after(&output)));
-        }
-        if last {
-            return output.end();
-        }
-        if taker.has_gone() {
-            return Err(GONE.into());
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use netdiv_words::Found;
+use netdiv_node_common::words::Found;
 
 use crate::{
     engine::{

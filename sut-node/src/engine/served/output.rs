@@ -2,7 +2,7 @@
 
 use crate::{
     engine::{
-        remote::ids::Ids,
+        remote::{ids::Ids, reading},
         served::chunk::{Chunk, Counts, Finish},
     },
     model::served::ServedModel,
@@ -18,6 +18,8 @@ pub(super) struct Output<'a> {
     /// Whether events with tokens hold all of them, where that could be told.
     cumulative: Option<bool>,
     server: Option<String>,
+    /// The server has said that nothing follows.
+    is_complete: bool,
 }
 
 /// What is known of the server after a whole output.
@@ -39,16 +41,20 @@ impl<'a> Output<'a> {
             counts: Counts::default(),
             cumulative: None,
             server: None,
+            is_complete: false,
         }
     }
+}
 
-    /// How many tokens there are.
-    pub(super) fn len(&self) -> usize {
+impl reading::Output for Output<'_> {
+    type Part = Chunk;
+    type Remarks = Remarks;
+
+    fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Takes a chunk, and gives the ids that are new in it.
-    pub(super) fn take(&mut self, chunk: Chunk) -> Result<&[i32], String> {
+    fn take(&mut self, chunk: Chunk) -> Result<&[i32], String> {
         let before = self.ids.len();
         let mut ids = &chunk.ids[..];
         // An event that holds fewer ids than there are tokens holds the new ones alone.
@@ -75,11 +81,18 @@ impl<'a> Output<'a> {
         self.finish = chunk.finish.or(self.finish);
         self.counts = chunk.counts.or(self.counts);
         self.server = chunk.server.or(self.server.take());
+        self.is_complete = chunk.last;
         Ok(&self.ids.as_slice()[before..])
     }
 
-    /// Ends the output: the server has said that nothing follows.
-    pub(super) fn end(self) -> Result<Remarks, String> {
+    fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    fn end(&mut self) -> Result<Remarks, String> {
+        if !self.is_complete {
+            return Err("the answer breaks off".into());
+        }
         let got = self.ids.len();
         match self.counts.output {
             Some(0) => return Err("it has no token".into()),
@@ -126,6 +139,6 @@ impl<'a> Output<'a> {
             }
             Finish::Stop => {}
         }
-        Ok(Remarks { cached: self.counts.cached, server: self.server })
+        Ok(Remarks { cached: self.counts.cached, server: self.server.take() })
     }
 }

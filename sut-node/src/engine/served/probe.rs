@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_words::PrefixCaching;
+use netdiv_node_common::words::PrefixCaching;
 use tokio::{runtime::Builder, time::timeout};
 use tracing::warn;
 

@@ -14,3 +14,7 @@ mod rows;
 mod segmentation;
 mod tensors;
 mod text_to_image;
+
+#[cfg(test)]
+#[path = "../../../tests/workloads/mod.rs"]
+mod tests;

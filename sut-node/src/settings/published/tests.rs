@@ -3,9 +3,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 use clap::Args as _;
 
 use super::*;
-use netdiv_process::{ByteCount, TimeSpan};
+use netdiv_node_common::{
+    process::{ByteCount, TimeSpan},
+    words::PrefixCaching,
+};
 use netdiv_transport::security::make_certificates;
-use netdiv_words::PrefixCaching;
 
 use crate::settings::args::Args;
 
@@ -358,5 +360,28 @@ fn the_published_texts_are_those_of_the_golden_files() {
             fs::write(&file, &text).unwrap();
         }
         assert_eq!(text, fs::read_to_string(&file).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn no_path_and_no_secret_is_published() {
+    let folder = folder();
+    let own = folder.path().join("own");
+    fs::create_dir(&own).unwrap();
+    make_certificates(&own, &["a".to_owned()]).unwrap();
+    let secure = "tls_certificate = 'FOLDER/own/a.pem'\ntls_key = 'FOLDER/own/a.key'\ntls_client_ca = 'FOLDER/own/ca.pem'\n\
+        token_file = 'FOLDER/token'\nevidence = 'FOLDER/evidence.toml'\nready_file = 'FOLDER/ready'\n\
+        fabric_peers = ['localhost:7']\nfabric_ca = 'FOLDER/own/ca.pem'\nfabric_certificate = 'FOLDER/own/a.pem'\n\
+        fabric_key = 'FOLDER/own/a.key'\nfabric_token_file = 'FOLDER/token'\n";
+    let served = "url_token_file = 'FOLDER/token'\nurl_ca = 'FOLDER/ca.pem'\n";
+    let torch = "libtorch = 'FOLDER/lib'\n";
+    let cases = [(NONE, secure), (OPENAI, served), (TORCH, torch), (DECODER, ""), (ONNX, "")];
+    let cases = cases.map(|(base, more)| format!("{more}{base}"));
+    for settings in
+        cases.iter().chain([&"engine = 'FOLDER/own.so'\nmodel = 'FOLDER/toy.toml'".into()])
+    {
+        let text = published(folder.path(), settings).text;
+        assert!(!text.contains(&folder.path().display().to_string()), "{text}");
+        assert!(!text.contains("a-secret") && !text.contains(".pem"), "{text}");
     }
 }

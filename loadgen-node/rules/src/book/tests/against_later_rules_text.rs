@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netdiv_words::SpeculativeDecoding;
+use netdiv_node_common::words::SpeculativeDecoding;
 
 use super::against_rules_text::{check_bytes, compression_of, in_rules, numbers};
 use crate::{

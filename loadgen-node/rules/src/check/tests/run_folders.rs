@@ -1,6 +1,6 @@
 //! Tests over run folders.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use std::{fs, path::Path};
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 

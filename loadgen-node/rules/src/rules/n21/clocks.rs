@@ -1,6 +1,6 @@
 //! The dates and times of a run, by LoadGen's log and by the record, are those of one moment.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     facts::official_log::elapsed::{AROUND, AROUND_SECONDS},

@@ -1,6 +1,6 @@
 //! A log has every figure that LoadGen writes of such a run. A figure that is missing is compared with nothing.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use serde_json::Value;
 
 use crate::{

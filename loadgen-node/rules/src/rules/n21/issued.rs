@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,

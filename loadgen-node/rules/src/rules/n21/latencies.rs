@@ -1,6 +1,6 @@
 //! Latencies of one distribution are in order, and the late ones are those beyond the bound.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,

@@ -1,6 +1,6 @@
 //! LoadGen's rate is the one that its own counts and times give, and the run took as long as that rate needs.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,

@@ -1,6 +1,6 @@
 //! All times in LoadGen's log, and the record's, are of one test.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,

@@ -1,6 +1,6 @@
 //! The tokens that a record counts are those of its answers, and LoadGen was given as many.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,

@@ -1,6 +1,6 @@
 //! The parts of LoadGen's verdict are what its own figures make them.
 
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 
 use crate::{
     Rule, Scenario,

@@ -1,6 +1,6 @@
 //! What stands against a submission is said, all of it at once.
 
-use netdiv_words::Scenario;
+use netdiv_node_common::words::Scenario;
 use std::{fs, path::Path};
 
 use super::{change_result, change_settings, problems_of};

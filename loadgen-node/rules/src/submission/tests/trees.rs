@@ -1,7 +1,7 @@
 //! The trees are what the official checkers ask for.
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_words::Mode;
+use netdiv_node_common::words::Mode;
 use std::{
     fs,
     path::{Path, PathBuf},

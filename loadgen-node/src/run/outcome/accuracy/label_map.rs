@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 
 use crate::{RunError, output, settings::usage};
 

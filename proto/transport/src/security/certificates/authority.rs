@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::fs::MetadataExt as _, path::Path, time::Duration};
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SubjectPublicKeyInfo,

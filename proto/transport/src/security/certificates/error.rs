@@ -2,7 +2,7 @@
 
 use std::io;
 
-use netdiv_resources::remedy;
+use netdiv_node_common::resources::remedy;
 
 /// Why certificates could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, path::Path};
 
-use netdiv_resources::files;
+use netdiv_node_common::resources::files;
 use rcgen::{
     CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose, IsCa,
     SanType, SubjectPublicKeyInfo,
@@ -132,7 +132,7 @@ impl Subject {
 /// A name or address of a certificate.
 fn said(name: &SanType) -> String {
     match name {
-        SanType::DnsName(name) => netdiv_contract::said::said(name.as_str()),
+        SanType::DnsName(name) => netdiv_node_common::said::said(name.as_str()),
         SanType::IpAddress(address) => address.to_string(),
         _ => "?".into(),
     }

@@ -19,7 +19,7 @@ use crate::{
             self,
             http2_peer::{Http2Peer, go_away},
             refused::Refused,
-            taken::Taken,
+            taker::Taken,
             testing::PROMPT,
         },
     },

@@ -8,7 +8,7 @@ use prost::Message as _;
 use super::fake::tiny;
 use crate::{
     engine::kserve::{
-        dry_run::read_stream,
+        output::read_stream,
         reply::{belongs, output},
         rpc::{ModelInferResponse, ModelMetadataResponse},
         tokens::Tokens,

@@ -3,10 +3,13 @@
 use bytes::Bytes;
 use http_body::Body;
 
-use crate::engine::served::{
-    chunk::Chunk,
-    connections::Failure,
-    openai::{dialect::Api, events::Events},
+use crate::engine::{
+    remote::{reading::Parts, refused::Refused},
+    served::{
+        chunk::Chunk,
+        connections::Failure,
+        openai::{dialect::Api, events::Events},
+    },
 };
 
 pub(crate) struct Answer<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
@@ -18,10 +21,16 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Answer<B> {
     pub(crate) fn new(api: &'static Api, body: B) -> Self {
         Self { api, events: Events::new(body) }
     }
+}
 
-    /// Waits for the next part; `None`: the answer is over.
-    pub(crate) async fn next(&mut self) -> Result<Option<Chunk>, String> {
+impl<B> Parts for Answer<B>
+where
+    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send,
+{
+    type Part = Chunk;
+
+    async fn next(&mut self) -> Result<Option<Chunk>, Refused> {
         let event = self.events.next().await?;
-        event.map(|data| self.api.read(&data)).transpose()
+        Ok(event.map(|data| self.api.read(&data)).transpose()?)
     }
 }

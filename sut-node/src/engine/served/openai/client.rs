@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
-use netdiv_words::PrefixCaching;
+use netdiv_node_common::words::PrefixCaching;
 
 use crate::{
     engine::{

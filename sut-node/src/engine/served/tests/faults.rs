@@ -221,7 +221,7 @@ fn a_server_with_too_much_to_do_is_asked_again_before_the_first_token() {
     let before = Instant::now();
     let (taken, outcome) = ask(&settings(&[&server.url], Vllm, tiny(3, &[])));
     outcome.unwrap();
-    assert_eq!((&taken[..], server.requests.lock().len()), (&[7, 8, 9][..], 3));
+    assert_eq!((&taken[..], server.requests().len()), (&[7, 8, 9][..], 3));
     assert!(before.elapsed().as_millis() >= 1500, "as long as it asked for");
 }
 

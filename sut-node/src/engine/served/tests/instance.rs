@@ -75,7 +75,7 @@ async fn each_server_has_its_own_connections() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // Where the first of two is answered at once, the second may go to the same server.
-    let requests = servers.each_ref().map(|server| server.requests.lock().len());
+    let requests = servers.each_ref().map(|server| server.requests().len());
     assert_eq!(requests.iter().sum::<usize>(), 6);
     for server in &servers {
         assert_eq!(server.connections.load(Ordering::SeqCst), 1, "{requests:?}");
@@ -104,7 +104,7 @@ async fn a_connection_that_the_server_has_closed_is_not_used_again() {
         one_is_answered(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    let requests = server.requests.lock().len();
+    let requests = server.requests().len();
     assert_eq!((requests, server.connections.load(Ordering::SeqCst)), (3, 3));
     drop(engine);
 }
@@ -120,7 +120,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
         one_is_answered(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(server.requests.lock().len(), 3);
+    assert_eq!(server.requests().len(), 3);
     drop(engine);
 }
 
@@ -137,7 +137,7 @@ async fn requests_that_nobody_waits_for_are_cut() {
             let mut engine = served(exchange, servers, 2, Arc::default()).unwrap();
             let (samples, replies) = samples(2);
             engine.begin(samples).unwrap();
-            wait_until(|| server.requests.lock().len() == 2).await;
+            wait_until(|| server.requests().len() == 2).await;
             let mut kept = (Some(replies), Some(engine));
             match way {
                 0 => drop(kept.0.take()),
@@ -162,6 +162,6 @@ async fn samples_go_to_the_server_with_the_fewest() {
     let mut engine = engine(&[&servers[0].url, &servers[1].url], 4);
     let (samples, _replies) = samples(4);
     engine.begin(samples).unwrap();
-    let seen = || servers.each_ref().map(|server| server.requests.lock().len());
+    let seen = || servers.each_ref().map(|server| server.requests().len());
     wait_until(|| seen() == [2, 2]).await;
 }

@@ -103,7 +103,7 @@ fn requests_ask_for_greedy_ids_of_the_whole_prompt() {
     ] {
         let server = Fake::always(vec![super::fake::Act::Close]);
         ask(&settings(&[&server.url], dialect, tiny(4, &[2]))).1.unwrap_err();
-        let request = server.requests.lock().first().cloned().unwrap();
+        let request = server.requests().first().cloned().unwrap();
         let (line, body) = request.split_once("\r\n").unwrap();
         assert_eq!(line, format!("POST {path} HTTP/1.1"));
         let body: Value = serde_json::from_str(body).unwrap();

@@ -7,7 +7,7 @@ use netdiv_contract::{
     tokens,
     v1::{Part, Tokens},
 };
-use netdiv_words::{Found, PrefixCaching};
+use netdiv_node_common::words::{Found, PrefixCaching};
 
 use super::fake::{Act, Fake, events, refusal, settings};
 use crate::{
@@ -95,7 +95,7 @@ fn prefix_caching_is_found_out() {
         });
         let outcome = probe(&of(&[&server.url], dialect)).unwrap();
         assert_eq!((outcome.prefix_caching, &outcome.framework[..]), (found, name), "{dialect:?}");
-        let requests = server.requests.lock();
+        let requests = server.requests();
         assert_eq!(requests[0], requests[1], "the same prompt twice");
     }
 }
@@ -133,7 +133,7 @@ fn every_server_is_asked_and_the_worst_one_counts() {
     assert_eq!(found.prefix_caching, PrefixCaching::On);
     let without = Fake::always(events(&[r#"{"text":"hello","meta_info":{}}"#, "[DONE]"]));
     let error = probe(&of(&[&good.url, &without.url], Sglang)).unwrap_err().to_string();
-    let words = format!("{}: it gives no token ids", without.url);
+    let words = format!("{}: after 0 tokens: it gives no token ids", without.url);
     assert!(error.contains(&words), "{error}");
 }
 
@@ -155,11 +155,7 @@ fn a_node_answers_through_a_serving_engine() {
     });
     let found = answers_through("openai", &server.url);
     assert_eq!(found, Some(Found { prefix_caching: PrefixCaching::Off, context_tokens: None }));
-    assert_eq!(
-        server.requests.lock().len(),
-        5,
-        "two tries, the metrics, the models and the sample"
-    );
+    assert_eq!(server.requests().len(), 5, "two tries, the metrics, the models and the sample");
 }
 
 /// A node with that engine answers a prompt of four tokens with the ids 7 to 9, and sends none that does not fit; what it found

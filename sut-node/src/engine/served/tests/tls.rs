@@ -24,7 +24,7 @@ use crate::{
     engine::{
         remote::{
             servers::Servers,
-            taken::Taken,
+            taker::Taken,
             testing::{PROMPT, tiny},
         },
         served::exchange::Exchange,

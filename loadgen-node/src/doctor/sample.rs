@@ -1,0 +1,135 @@
+//! Asking the nodes, one after the other, so that each has the network and the machine for itself.
+
+use std::{sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use loadgen_sys::{Abort, QuerySampleLibrary as _};
+use netdiv_contract::layout;
+use netdiv_dataset::Dataset;
+use netdiv_machine::doctor::{AskedNode, SampleAnswer, SentSample};
+use netdiv_qdl::{AnswerTokens, Failure, LoadGen, NodeInfo, Qdl, SampleSource, Settings};
+use parking_lot::Mutex;
+use tracing::info;
+
+use super::{
+    answers::{answer, mark_different},
+    survey::{self, Asked},
+};
+use crate::{RunConfig, RunError, qsl::library::Library};
+
+/// The sample that is sent.
+const SAMPLE: usize = 0;
+
+/// How often. The first may find caches cold and kernels unloaded.
+const TIMES: usize = 2;
+
+/// Sends a sample of the data set to all nodes that answered, and compares their answers.
+pub(crate) fn send(
+    config: &RunConfig,
+    data: Box<dyn Dataset>,
+    settings: &Settings,
+    asked: &[Asked],
+) -> Result<(Vec<AskedNode>, SentSample), RunError> {
+    let (dataset, holds) = (data.name(), data.layout().map(|holds| layout::describe(&holds)));
+    let library = Library::new(data, config.encoding, config.checksums, None, None);
+    // Samples are encoded for what the first node takes; another that takes something else says so itself.
+    let fits = |node: &NodeInfo| {
+        let takes = node.description.input.clone().unwrap_or_default();
+        library.prepare(takes, node.description.max_payload_bytes)
+    };
+    let fits: Vec<_> = asked.iter().map(|one| one.answer.as_ref().ok().map(fits)).collect();
+    library.load_samples(&[SAMPLE]).map_err(|Abort(why)| RunError::Usage(why))?;
+    let library = Arc::new(library);
+    let bytes = library.loaded()[SAMPLE].as_ref().map_or(0, |sample| sample.bytes.len());
+    let mut nodes = survey::nodes(asked);
+    for ((node, asked), fits) in nodes.iter_mut().zip(asked).zip(fits) {
+        let known = std::mem::take(node);
+        *node = match (&asked.answer, fits) {
+            (Ok(info), Some(Ok(()))) => one(settings, info, &library, known),
+            (Ok(_), Some(Err(why))) => known.failed(why, false),
+            _ => known,
+        };
+    }
+    mark_different(&mut nodes);
+    Ok((nodes, SentSample { dataset, holds, index: SAMPLE, bytes }))
+}
+
+/// Sends the sample to one node, over one stream.
+fn one(
+    settings: &Settings,
+    node: &NodeInfo,
+    library: &Arc<Library>,
+    asked: AskedNode,
+) -> AskedNode {
+    let d = &node.description;
+    info!(node = d.node_name, address = node.address, "asking");
+    let alone = Settings {
+        nodes: vec![node.address.clone()],
+        connections_per_node: 1,
+        streams_per_connection: 1,
+        one_query_at_a_time: true,
+        digests: false,
+        tokens: if d.tokens { AnswerTokens::First } else { AnswerTokens::Uncounted },
+        token_bounds: None,
+        ..settings.clone()
+    };
+    let heard = Heard::default();
+    let source: Arc<dyn SampleSource> = library.clone();
+    let qdl = match Qdl::connect(alone, &library.expectation(), heard.clone(), source) {
+        Ok(qdl) => qdl,
+        Err(error) => return asked.failed(&error, error.is_loss()),
+    };
+    let mut answers = Vec::with_capacity(TIMES);
+    for _ in 0..TIMES {
+        match once(&qdl, &heard, d.tokens) {
+            Ok(answer) => answers.push(answer),
+            Err(failure) => {
+                let lost = failure.is_loss();
+                return AskedNode { answers, ..asked }.failed(failure, lost);
+            }
+        }
+    }
+    let is_steady = answers.windows(2).all(|two| two[0].sha256 == two[1].sha256);
+    let asked = AskedNode { answers, ..asked };
+    if is_steady {
+        return asked;
+    }
+    asked.failed("it answered the same sample otherwise the second time", false)
+}
+
+fn once(qdl: &Qdl<Heard>, heard: &Heard, is_tokens: bool) -> Result<SampleAnswer, Failure> {
+    *heard.0.lock() = Reply::default();
+    let started = Instant::now();
+    qdl.issue(std::iter::once(((), SAMPLE)))?;
+    let reply = std::mem::take(&mut *heard.0.lock());
+    let Some((at, payload)) = reply.whole else {
+        return Err(Failure::Internal("a sample was complete without an answer".into()));
+    };
+    let since = |at: Instant| at.saturating_duration_since(started).as_nanos() as u64;
+    Ok(answer(&payload, is_tokens, since(at), reply.first_token.map(since)))
+}
+
+/// What has come of a sample.
+#[derive(Debug, Default)]
+struct Reply {
+    first_token: Option<Instant>,
+    whole: Option<(Instant, Bytes)>,
+}
+
+/// Takes the answers, in place of LoadGen.
+#[derive(Debug, Clone, Default)]
+struct Heard(Arc<Mutex<Reply>>);
+
+impl LoadGen for Heard {
+    type Ticket = ();
+
+    fn first_token(&self, (): &mut (), _: &Bytes) {
+        self.0.lock().first_token = Some(Instant::now());
+    }
+
+    fn complete(&self, tickets: &mut Vec<()>, payloads: &[Bytes]) {
+        let now = Instant::now();
+        tickets.clear();
+        self.0.lock().whole = payloads.first().map(|payload| (now, payload.clone()));
+    }
+}

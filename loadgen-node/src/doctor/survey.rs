@@ -1,0 +1,65 @@
+//! Asks all nodes who they are.
+
+use netdiv_contract::layout;
+use netdiv_machine::{
+    doctor::{AskedNode, Peer, PeerFacts},
+    evidence,
+};
+use netdiv_qdl::{ConnectError, NodeInfo, Settings};
+
+use crate::RunError;
+
+/// A node that was asked.
+pub(crate) struct Asked {
+    /// Its address, as the settings name it.
+    pub(crate) address: String,
+    /// Its description, or the reason for none.
+    pub(crate) answer: Result<NodeInfo, ConnectError>,
+}
+
+/// Asks all nodes of these settings over the network.
+pub(crate) fn survey(settings: &Settings) -> Result<Vec<Asked>, RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
+    let answers = runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network));
+    let asked = |(address, answer): (&String, _)| Asked { address: address.clone(), answer };
+    Ok(settings.nodes.iter().zip(answers).map(asked).collect())
+}
+
+/// Returns the facts that the doctor judges.
+pub(crate) fn peers(asked: &[Asked]) -> Vec<Peer> {
+    let facts = |node: &NodeInfo| PeerFacts {
+        name: node.description.node_name.clone(),
+        version: node.description.software_version.clone(),
+        machine: node.description.machine.clone().unwrap_or_default(),
+        round_trip: node.round_trip,
+    };
+    let peer = |Asked { address, answer }: &Asked| Peer {
+        address: address.clone(),
+        interface: evidence::route(address).interface,
+        answer: answer.as_ref().map(facts).map_err(ToString::to_string),
+    };
+    asked.iter().map(peer).collect()
+}
+
+/// Returns the nodes for the report.
+pub(crate) fn nodes(asked: &[Asked]) -> Vec<AskedNode> {
+    asked.iter().map(node).collect()
+}
+
+fn node(Asked { address, answer }: &Asked) -> AskedNode {
+    let silent = AskedNode { address: address.clone(), ..AskedNode::default() };
+    match answer {
+        Err(error) => silent.failed(error, error.is_loss()),
+        Ok(NodeInfo { description: d, round_trip, .. }) => AskedNode {
+            node: Some(d.node_name.clone()),
+            version: Some(d.software_version.clone()),
+            engine: Some(d.engine.clone()),
+            model: Some(d.model_name.clone()),
+            model_sha256: Some(d.model_sha256.clone()),
+            takes: Some(layout::describe(&d.input.clone().unwrap_or_default())),
+            round_trip_ns: Some(round_trip.as_nanos().try_into().unwrap_or(u64::MAX)),
+            ..silent
+        },
+    }
+}

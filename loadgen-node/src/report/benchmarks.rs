@@ -1,0 +1,327 @@
+//! The benchmarks as text, for the terminal.
+
+use comfy_table::{ContentArrangement, presets::NOTHING};
+
+use netdiv_rules::book::{
+    AllowedDrafts, Benchmark, Compression, Difference, Quality, Suite, Table, TokenLatencies,
+    as_written,
+};
+
+/// All benchmarks, one on a line, or in as many columns as a terminal has.
+pub(crate) fn list(table: &Table, columns: Option<u16>) -> String {
+    let titles = ["benchmark", "suite", "scenarios", "QSL", "Server, ms", "compression", "tests"];
+    let rows = table.benchmarks.iter().map(|benchmark| {
+        [
+            benchmark.name.clone(),
+            suite(benchmark.suite).into(),
+            or_dash(words(&benchmark.scenarios, |scenario| scenario.word())),
+            benchmark.qsl_size.to_string(),
+            or_dash(server_latency(benchmark)),
+            match benchmark.suite {
+                Suite::Retired => "-".into(),
+                _ => allowed(benchmark),
+            },
+            or_dash(words(&benchmark.compliance, |test| test.name())),
+        ]
+    });
+    let mut list = comfy_table::Table::new();
+    list.load_preset(NOTHING).set_header(titles).add_rows(rows);
+    if let Some(columns) = columns {
+        list.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    }
+    for column in list.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    list.trim_fmt()
+}
+
+/// All that the table says of one benchmark. In brackets is where a figure comes from: a section of the rules, or
+/// another place in words.
+pub(crate) fn describe(benchmark: &Benchmark) -> String {
+    let mut lines = vec![format!(
+        "{}: {} ({}), {}",
+        benchmark.name,
+        benchmark.task,
+        benchmark.area,
+        match benchmark.suite {
+            Suite::Datacenter => "datacenter suite",
+            Suite::Edge => "edge suite only, which netdiv does not support",
+            Suite::Retired => "retired: of no round",
+        }
+    )];
+    let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
+    let quality: Vec<_> = benchmark.quality.iter().map(|q| target(benchmark, q)).collect();
+    let rows: [(&str, &str, String); 24] = [
+        ("names", "names", names(benchmark)),
+        ("rounds", "rounds", rounds(benchmark)),
+        ("LoadGen", "loadgen_since", since(benchmark)),
+        ("model", "model", benchmark.model.clone()),
+        ("data set", "dataset", benchmark.dataset.clone()),
+        ("sample", "sample", benchmark.sample.clone()),
+        ("accuracy run", "dataset_samples", format!("{} samples", benchmark.dataset_samples)),
+        ("QSL size", "qsl_size", format!("{} samples at least", benchmark.qsl_size)),
+        ("quality", "quality", quality.join(&format!(",\n{:19}", ""))),
+        ("scenarios", "scenarios", words(&benchmark.scenarios, |scenario| scenario.word())),
+        ("Server latency", latency_source(benchmark), server_latency_of(benchmark)),
+        ("Offline samples", "offline_samples", known(benchmark.offline_samples)),
+        ("issue", "equal_issue", issue(benchmark).into()),
+        ("input", "inputs", inputs(benchmark)),
+        ("accuracy log", "accuracy_dtype", accuracy_log(benchmark)),
+        ("parameters", "parameters", parameters(benchmark)),
+        ("prompt", "bandwidth", prompt(benchmark)),
+        ("vocabulary", "vocabulary", vocabulary(benchmark)),
+        ("drafts", "speculative_decoding", drafts(benchmark)),
+        ("classes", "classes", classes(benchmark)),
+        ("compression", "compression", compression(benchmark)),
+        ("compliance", "compliance", compliance(benchmark)),
+        ("other tests", "other_tests", other_tests(benchmark)),
+        ("cannot run", "cannot_run", benchmark.cannot_run.clone().unwrap_or_default()),
+    ];
+    for (label, figure, value) in rows {
+        if value.is_empty() || benchmark.suite == Suite::Retired && figure == "compression" {
+            continue;
+        }
+        let source = benchmark.sources.get(figure).map(|source| format!(" [{source}]"));
+        lines.push(format!("  {label:<17}{value}{}", source.unwrap_or_default()));
+    }
+    let source = benchmark.sources.get("bandwidth").map(|source| format!(" [{source}]"));
+    let source = source.unwrap_or_default();
+    for bandwidth in &benchmark.bandwidth {
+        lines.push(format!(
+            "  {:<17}{} bytes a sample to the SUT, {} back: {} ({}){source}",
+            "network",
+            bandwidth.ingress_bytes(),
+            bandwidth.egress_bytes(),
+            bandwidth.formula,
+            bandwidth.name,
+        ));
+    }
+    lines.extend(
+        benchmark
+            .differences
+            .iter()
+            .map(|d| format!("  {:<17}{}", "sources differ", difference(d))),
+    );
+    lines.extend(benchmark.notes.iter().map(|note| format!("  {:<17}{note}", "note")));
+    lines.join("\n")
+}
+
+fn names(benchmark: &Benchmark) -> String {
+    let (checker, loadgen) = (benchmark.checker_name(), &benchmark.loadgen_model);
+    format!("{checker} in the official checker, {loadgen} in LoadGen's configuration")
+}
+
+fn rounds(benchmark: &Benchmark) -> String {
+    let rounds: Vec<_> = benchmark.rounds.iter().map(ToString::to_string).collect();
+    match &benchmark.interactive_of {
+        Some(of) => format!("{}; the interactive variant of {of}", rounds.join(", ")),
+        None => rounds.join(", "),
+    }
+}
+
+fn since(benchmark: &Benchmark) -> String {
+    let since = benchmark.loadgen_since.as_deref();
+    since.map(|version| format!("{version} is the first package that has it")).unwrap_or_default()
+}
+
+fn prompt(benchmark: &Benchmark) -> String {
+    benchmark.tokens().map(|tokens| format!("at most {} tokens", tokens.prompt)).unwrap_or_default()
+}
+
+fn vocabulary(benchmark: &Benchmark) -> String {
+    benchmark.vocabulary.map(|size| format!("{size} token ids")).unwrap_or_default()
+}
+
+fn drafts(benchmark: &Benchmark) -> String {
+    let allowed =
+        benchmark.speculative_decoding.as_ref().map(|AllowedDrafts { rounds, configuration }| {
+            let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
+            format!(
+                "speculative decoding is allowed in {}, with {configuration}",
+                rounds.join(" and ")
+            )
+        });
+    allowed.unwrap_or_default()
+}
+
+fn classes(benchmark: &Benchmark) -> String {
+    benchmark.classes.map(|count| count.to_string()).unwrap_or_default()
+}
+
+fn other_tests(benchmark: &Benchmark) -> String {
+    let tests = benchmark.other_tests.join(", ");
+    if tests.is_empty() { tests } else { format!("{tests}: netdiv cannot make them") }
+}
+
+fn compliance(benchmark: &Benchmark) -> String {
+    let tests = words(&benchmark.compliance, |test| test.name());
+    match benchmark.sampling {
+        0 => tests,
+        sampling => format!("{tests}; TEST01 logs some {sampling} responses"),
+    }
+}
+
+fn suite(suite: Suite) -> &'static str {
+    match suite {
+        Suite::Datacenter => "datacenter",
+        Suite::Edge => "edge",
+        Suite::Retired => "retired",
+    }
+}
+
+fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str) -> String {
+    all.iter().map(|one| word(*one)).collect::<Vec<_>>().join(", ")
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() { "-".into() } else { text }
+}
+
+fn target(benchmark: &Benchmark, quality: &Quality) -> String {
+    let Quality { metric, reference, least, most, .. } = quality;
+    let share = quality.share.unwrap_or(benchmark.quality_share) * 100.0;
+    let most = most.map(|most| format!(" and at most {most}")).unwrap_or_default();
+    if share == 100.0 {
+        return format!("{metric} at least {least}{most}");
+    }
+    // Shares are such as 99.9 %: one digit is all that they have.
+    let least = as_written(*least);
+    format!("{metric} at least {least}{most} ({share:.1} % of {reference})")
+}
+
+fn server_latency(benchmark: &Benchmark) -> String {
+    match (benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms) {
+        (Some(ms), ..) => ms.to_string(),
+        (None, Some(first), Some(each)) => format!("{first} / {each}"),
+        _ => String::new(),
+    }
+}
+
+fn server_latency_of(benchmark: &Benchmark) -> String {
+    match (benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms) {
+        (Some(ms), ..) => format!("{ms} ms for 99 % of queries"),
+        (None, Some(first), Some(each)) => {
+            format!(
+                "{first} ms to the first token and {each} ms for each further one, 99 % of queries"
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn latency_source(benchmark: &Benchmark) -> &'static str {
+    if benchmark.ttft_ms.is_some() { "ttft_ms" } else { "server_latency_ms" }
+}
+
+fn issue(benchmark: &Benchmark) -> &'static str {
+    match (benchmark.equal_issue, benchmark.token_latencies) {
+        (true, None) => "every sample equally often",
+        (true, Some(TokenLatencies::Measured)) => "every sample equally often; tokens are measured",
+        (true, Some(TokenLatencies::Inferred)) => "every sample equally often; tokens are inferred",
+        (false, Some(TokenLatencies::Measured)) => "tokens are measured",
+        (false, Some(TokenLatencies::Inferred)) => "tokens are inferred",
+        (false, None) => "",
+    }
+}
+
+fn inputs(benchmark: &Benchmark) -> String {
+    if benchmark.inputs.is_empty() { String::new() } else { benchmark.inputs(", ") }
+}
+
+fn accuracy_log(benchmark: &Benchmark) -> String {
+    let of_type = |dtype| format!("{dtype}: {}", benchmark.output);
+    benchmark.accuracy_dtype.map(of_type).unwrap_or_default()
+}
+
+fn parameters(benchmark: &Benchmark) -> String {
+    let all = benchmark.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+fn allowed(benchmark: &Benchmark) -> String {
+    let original = benchmark.original_compression.as_deref().unwrap_or("the data set's");
+    match benchmark.compression {
+        Compression::None => "none".to_owned(),
+        Compression::Unstated => "not stated".to_owned(),
+        Compression::Lossless => "lossless".to_owned(),
+        Compression::LosslessOrOriginal => format!("lossless or {original}"),
+    }
+}
+
+fn compression(benchmark: &Benchmark) -> String {
+    match words(&benchmark.per_query_compression, |scenario| scenario.word()).as_str() {
+        "" => allowed(benchmark),
+        scenarios => format!("{}; whole queries in {scenarios}", allowed(benchmark)),
+    }
+}
+
+fn difference(difference: &Difference) -> String {
+    let say = |number: Option<f64>| number.map_or("nothing".into(), |number| number.to_string());
+    let Difference { figure, rules, checker } = difference;
+    format!("{figure}: the rules say {}, the submission checker {}", say(*rules), say(*checker))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_benchmark_is_on_a_line_of_its_own() {
+        let text = list(Table::builtin().unwrap(), None);
+        assert_eq!(text.lines().count(), Table::builtin().unwrap().benchmarks.len() + 1, "{text}");
+        let words = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        for want in [
+            "resnet50 datacenter server, offline 1024 15 lossless or JPEG TEST01, TEST04",
+            "llama2-70b-interactive-99 datacenter server, offline 24576 450 / 40 none TEST06",
+            "rnnt retired - 2513 1000 - -",
+        ] {
+            assert_eq!(words(want.split_inclusive(' ').next().unwrap()), want);
+        }
+        assert!(text.lines().all(|line| line.len() < 125), "{text}");
+        let narrow = list(Table::builtin().unwrap(), Some(80));
+        assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
+    }
+
+    #[test]
+    fn a_description_names_its_sources() {
+        let of = |name: &str| describe(Table::builtin().unwrap().find(name).unwrap());
+        let text = of("3d-unet-99.9");
+        for want in [
+            "DICE at least 0.862437 (99.9 % of 0.8633) [4.1.1]",
+            "43 samples at least [4.1.1]",
+            "qsl_size: the rules say 42, the submission checker 43",
+            "131779180 bytes a sample to the SUT, 32944795 back",
+            "TEST01; TEST01 logs some 64 responses [checker (check_compliance_dir)]",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        let text = of("llama2-70b-99");
+        for want in [
+            "2000 ms to the first token",
+            "TOKENS_PER_SAMPLE at least 265.005 and at most 323.895 (90.0 % of 294.45)",
+            "token ids + input mask + input lengths, or token ids, as int32, int64 [6.2.4]",
+            "max_new_tokens = 1024 [4.1.3]",
+            "v5.0, v5.1, v6.0 [4.1.1; the checkers",
+            "at most 1024 tokens [Appendix B]",
+            "32000 token ids [vocab_size",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        let text = of("llama3.1-8b-interactive");
+        for want in [
+            "v5.1, v6.0, v6.1; the interactive variant of llama3.1-8b [",
+            "5.1.1 is the first package that has it",
+            "500 ms to the first token and 30 ms for each further one, 99 % of queries [policies",
+            "note             The checker of tag v5.1 cannot pass it",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        assert!(of("rgat").contains("classes          2983 [graph/R-GAT/tools/split_seeds.py"));
+        assert!(of("dlrm-v2-99").contains("lossless; whole queries in server [6.2.4]"));
+        assert!(of("bert-99").contains("edge suite only"));
+        assert!(!of("rnnt").contains("compression"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The options that are about the report.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use crate::doctor::{remedy::Severity, report::Report};
+
+/// Options of `doctor`, `probe` and `nodes`.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct ReportArgs {
+    /// Write the report as JSON into this file, or with - or without a file to standard output in place of the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// The exit code is 1 if something is as bad as that, or worse
+    #[arg(long, value_name = "SEVERITY", default_value = "problem")]
+    fail_on: Severity,
+}
+
+/// The report could not be written.
+#[derive(Debug)]
+pub struct UnwrittenReport {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+impl std::fmt::Display for UnwrittenReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot write {}: {}", self.path.display(), self.error)
+    }
+}
+
+impl std::error::Error for UnwrittenReport {}
+
+impl ReportArgs {
+    /// Writes the file that was asked for, and returns what is to be printed, `text` or JSON, and the process's exit code.
+    pub fn put(&self, report: &Report, text: String) -> Result<(String, u8), UnwrittenReport> {
+        let text = match &self.json {
+            None => text,
+            Some(path) => {
+                let failed = |error| UnwrittenReport { path: path.clone(), error };
+                let json = serde_json::to_string_pretty(report)
+                    .map_err(|error| failed(io::Error::other(error)))?;
+                if path.as_os_str() == "-" {
+                    json
+                } else {
+                    let mut beside = path.clone().into_os_string();
+                    beside.push(".part");
+                    // A reader finds the old file or the whole new one.
+                    let written = fs::File::create(&beside)
+                        .and_then(|mut file| writeln!(file, "{json}"))
+                        .and_then(|()| fs::rename(&beside, path));
+                    if written.is_err() {
+                        let _ = fs::remove_file(&beside);
+                    }
+                    written.map_err(failed)?;
+                    text
+                }
+            }
+        };
+        Ok((text, report.exit_code(self.fail_on)))
+    }
+}

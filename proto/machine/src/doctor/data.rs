@@ -1,0 +1,128 @@
+//! The texts of all findings, read from `findings.toml`.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::Deserialize;
+
+use crate::doctor::remedy::{Remedy, Severity};
+
+/// Description of a finding. Names in braces stand for facts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// Its severity, or those that it may have, the gravest first.
+    pub severity: Vec<Severity>,
+    /// The condition under which it is made.
+    pub when: String,
+    /// The cost of not fixing it.
+    pub cost: String,
+    /// The text, with the figures.
+    pub text: String,
+    /// Condition of the remedy, for the documentation.
+    #[serde(default)]
+    pub remark: String,
+    /// Its remedies by name; `only` where there is one.
+    pub remedy: BTreeMap<String, Remedy>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    finding: BTreeMap<String, About>,
+    phrase: BTreeMap<String, String>,
+    unknown: BTreeMap<String, String>,
+}
+
+// A test reads the file and compares it with the names in the code.
+static DATA: LazyLock<Data> =
+    LazyLock::new(|| toml::from_str(include_str!("findings.toml")).unwrap_or_default());
+
+static NOTHING: LazyLock<About> = LazyLock::new(About::default);
+
+/// A fact that a text names, and its value.
+pub(crate) type Fact = (&'static str, String);
+
+/// Returns the description of a finding.
+pub(crate) fn about(word: &str) -> &'static About {
+    DATA.finding.get(word).unwrap_or(&NOTHING)
+}
+
+/// Returns a phrase with its facts.
+pub(crate) fn phrase(word: &str, facts: &[Fact]) -> String {
+    fill(DATA.phrase.get(word).map_or(word, String::as_str), facts)
+}
+
+/// Returns the words for a fact that could not be read.
+pub(crate) fn unknown(word: &str, facts: &[Fact]) -> String {
+    fill(DATA.unknown.get(word).map_or(word, String::as_str), facts)
+}
+
+/// Puts facts in the place of their names in braces. A name in the value of a fact stays as it is.
+pub(crate) fn fill(text: &str, facts: &[Fact]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{') {
+        filled += before;
+        let fact = behind.split_once('}').and_then(|(name, behind)| {
+            facts.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, behind))
+        });
+        match fact {
+            Some((value, behind)) => {
+                filled += value;
+                rest = behind;
+            }
+            None => {
+                filled.push('{');
+                rest = behind;
+            }
+        }
+    }
+    filled + rest
+}
+
+/// Returns a remedy for the cell of a table in Markdown, with names in capitals.
+pub(crate) fn markdown(remedy: &Remedy) -> String {
+    let (text, quote) = match remedy {
+        Remedy::Command(text) => (text, "`"),
+        Remedy::Advice(text) => (text, ""),
+    };
+    let mut cell = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, (name, behind))) =
+        rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    {
+        let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase());
+        cell += before;
+        cell += &if is_name { name.to_uppercase() } else { format!("{{{name}}}") };
+        rest = behind;
+    }
+    format!("{quote}{}{quote}", (cell + rest).replace('|', "\\|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Id;
+
+    #[test]
+    fn the_file_describes_every_finding_and_no_other() {
+        let data: Data = toml::from_str(include_str!("findings.toml")).unwrap();
+        let mut ids: Vec<_> = Id::all().map(Id::word).collect();
+        ids.sort_unstable();
+        assert_eq!(data.finding.keys().map(String::as_str).collect::<Vec<_>>(), ids);
+        for (word, about) in &data.finding {
+            assert!(!about.severity.is_empty() && !about.remedy.is_empty(), "{word}");
+            assert!(about.severity.is_sorted_by(|a, b| a > b), "{word}: the gravest comes first");
+            assert!(about.cost.ends_with('.') && !about.text.is_empty(), "{word}");
+            assert!(![&about.when, &about.cost].iter().any(|text| text.contains('|')), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_fact_is_filled_in_once() {
+        let facts = [("a", "{b}".to_owned()), ("b", "7".to_owned())];
+        assert_eq!(fill("{a} {b} {c} {print $1} {", &facts), "{b} 7 {c} {print $1} {");
+        let command = Remedy::Command("sysctl {key} | awk '{print $1}'".into());
+        assert_eq!(markdown(&command), "`sysctl KEY \\| awk '{print $1}'`");
+    }
+}

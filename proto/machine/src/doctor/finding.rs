@@ -1,0 +1,89 @@
+//! A finding.
+
+use netdiv_node_common::said::{printable, said};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::doctor::{
+    data::{Fact, fill, phrase},
+    id::Id,
+    remedy::{Remedy, Severity},
+};
+
+/// A finding with its texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// Its name.
+    pub id: Id,
+    /// Its severity.
+    pub severity: Severity,
+    /// Its subject: `this machine`, an interface, a run, or a node with its address.
+    pub about: String,
+    /// The observation, with the figures.
+    pub seen: String,
+    /// The cost of not fixing it.
+    pub cost: &'static str,
+    /// The remedy.
+    #[serde(flatten)]
+    pub remedy: Remedy,
+}
+
+/// A finding by name, with the facts that its texts ask for.
+#[derive(Debug)]
+pub struct Draft {
+    id: Id,
+    about: String,
+    severity: Option<Severity>,
+    remedy: &'static str,
+    facts: Vec<Fact>,
+}
+
+impl Draft {
+    /// Creates a finding about an interface, a node or a run.
+    pub fn of(id: Id, about: impl Into<String>) -> Self {
+        Self { id, about: about.into(), severity: None, remedy: "only", facts: Vec::new() }
+    }
+
+    /// Creates a finding about the whole machine.
+    pub(crate) fn of_machine(id: Id) -> Self {
+        Self::of(id, phrase("machine", &[]))
+    }
+
+    /// Adds a fact.
+    pub fn fact(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.facts.push((name, value.to_string()));
+        self
+    }
+
+    /// Chooses a remedy, where there are several.
+    pub(crate) fn remedy(mut self, name: &'static str) -> Self {
+        self.remedy = name;
+        self
+    }
+
+    /// Chooses a severity, where there are two.
+    pub(crate) fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
+    }
+}
+
+impl From<Draft> for Finding {
+    fn from(Draft { id, about, severity, remedy, facts }: Draft) -> Self {
+        let known = id.about();
+        let severity = severity.or(known.severity.first().copied());
+        let text = |text: &str| printable(&fill(text, &facts)).into_owned();
+        Self {
+            id,
+            severity: severity.unwrap_or(Severity::Problem),
+            about: said(&about),
+            seen: text(&known.text),
+            cost: &known.cost,
+            remedy: match known.remedy.get(remedy) {
+                Some(Remedy::Command(command)) => Remedy::Command(text(command)),
+                Some(Remedy::Advice(advice)) => Remedy::Advice(text(advice)),
+                None => Remedy::Advice(remedy.into()),
+            },
+        }
+    }
+}

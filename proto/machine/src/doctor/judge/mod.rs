@@ -1,0 +1,51 @@
+//! The judgement, a file for each subject. Each is a function of facts and needs alone; the texts are in `findings.toml`.
+
+mod clock;
+mod links;
+mod numa;
+mod path;
+mod processors;
+mod sockets;
+mod space;
+
+use crate::doctor::{
+    facts::{Facts, Peer},
+    needs::{Links, Needs},
+    nodes::{AskedNode, SentSample},
+    report::Report,
+};
+
+/// Judges who these nodes are.
+pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Report {
+    let links = Links::Named(Vec::new());
+    let needs = Needs { links, ..Needs::of(program) };
+    let mut report = Report::of(&needs, facts);
+    path::identity(facts, &needs, peers, &mut report);
+    report.sort();
+    report
+}
+
+/// Judges this machine, and the ways to these nodes.
+pub fn examine(facts: &Facts, needs: &Needs, peers: &[Peer]) -> Report {
+    let mut report = Report::of(needs, facts);
+    path::identity(facts, needs, peers, &mut report);
+    path::ways(facts, peers, &mut report);
+    space::judge(facts, needs, &mut report);
+    sockets::judge(facts, needs, peers, &mut report);
+    links::judge(facts, needs, &mut report);
+    processors::judge(facts, needs, &mut report);
+    numa::judge(facts, needs, &mut report);
+    clock::judge(facts, needs, &mut report);
+    report.sort();
+    report
+}
+
+impl Report {
+    /// Adds the nodes that were asked, and judges their answers to a sample.
+    pub fn with_nodes(mut self, nodes: Vec<AskedNode>, sample: Option<SentSample>) -> Self {
+        path::answers(&nodes, &mut self);
+        self.sort();
+        self.keep(nodes, sample);
+        self
+    }
+}

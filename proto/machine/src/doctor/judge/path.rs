@@ -1,0 +1,111 @@
+//! The nodes, their answers, and the ways to them.
+
+use netdiv_node_common::said::{said, shell_word};
+
+use crate::{
+    doctor::{
+        data::phrase,
+        facts::{Facts, Peer, PeerFacts, interface, mtu, speed},
+        finding::Draft,
+        id::Id,
+        needs::Needs,
+        nodes::AskedNode,
+        report::Report,
+    },
+    evidence::{Interface, Machine},
+};
+
+/// Judges who the nodes are.
+pub(super) fn identity(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut Report) {
+    let ours = needs.program.rsplit_once(' ').map_or("", |(_, version)| version);
+    for peer in peers {
+        let node = match &peer.answer {
+            Ok(node) => node,
+            Err(why) => {
+                report.add(Draft::of(Id::NodeUnusable, &peer.address).fact("why", said(why)));
+                continue;
+            }
+        };
+        let about = subject(&peer.address, &node.name);
+        if node.version != ours {
+            let draft = Draft::of(Id::VersionDiffers, &about).fact("theirs", said(&node.version));
+            report.add(draft.fact("ours", ours));
+        }
+        if is_here(facts, node) {
+            report.add(Draft::of(Id::SameMachine, about));
+        }
+    }
+}
+
+/// Judges the ways to nodes on other machines.
+pub(super) fn ways(facts: &Facts, peers: &[Peer], report: &mut Report) {
+    for peer in peers {
+        let Some(node) = peer.answer.as_ref().ok().filter(|node| !is_here(facts, node)) else {
+            continue;
+        };
+        let about = subject(&peer.address, &node.name);
+        let Some(name) = &peer.interface else {
+            report.unknown("interface", &[("node", about)]);
+            continue;
+        };
+        match (interface(&facts.machine, name), of_route(&node.machine)) {
+            (Some(here), Some(there)) => ends(&about, here, there, report),
+            _ => report.unknown("ends", &[("node", about)]),
+        }
+    }
+}
+
+fn subject(address: &str, name: &str) -> String {
+    phrase("node", &[("name", said(name)), ("address", said(address))])
+}
+
+fn is_here(facts: &Facts, node: &PeerFacts) -> bool {
+    let boot = facts.machine.boot_id.as_ref();
+    boot.is_some() && boot == node.machine.boot_id.as_ref()
+}
+
+/// Judges the answers of nodes to one sample.
+pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
+    for node in nodes {
+        // One that did not say who it is has no answer to judge.
+        let Some(name) = &node.node else { continue };
+        let about = subject(&node.address, name);
+        match &node.failure {
+            Some(why) => report.add(Draft::of(Id::AnswerMissing, about).fact("why", said(why))),
+            None if node.differs => report.add(Draft::of(Id::AnswerDiffers, about)),
+            None => {}
+        }
+    }
+}
+
+/// Returns the interface by which a node answers.
+fn of_route(machine: &Machine) -> Option<&Interface> {
+    interface(machine, machine.routes.first()?.interface.as_ref()?)
+}
+
+fn ends(about: &str, here: &Interface, there: &Interface, report: &mut Report) {
+    let far = said(&there.name);
+    let differ = |id, ours: u64, theirs: u64| {
+        let draft = Draft::of(id, about).fact("here", &here.name).fact("there", &far);
+        draft.fact("ours", ours).fact("theirs", theirs)
+    };
+    match (mtu(here), mtu(there)) {
+        (Some(ours), Some(theirs)) if ours < theirs => {
+            let draft = differ(Id::MtuDiffers, ours, theirs).fact("mtu", theirs);
+            report.add(draft.fact("link", shell_word(&here.name)).remedy("here"));
+        }
+        (Some(ours), Some(theirs)) if ours > theirs => {
+            let draft = differ(Id::MtuDiffers, ours, theirs).fact("mtu", ours);
+            report.add(draft.fact("link", said(&shell_word(&there.name))).remedy("there"));
+        }
+        (Some(_), Some(_)) => {}
+        _ => report.unknown("mtus", &[("node", about.to_owned())]),
+    }
+    match (speed(here), speed(there)) {
+        (Some(ours), Some(theirs)) if ours != theirs => {
+            report.add(differ(Id::SpeedDiffers, ours, theirs));
+        }
+        (Some(_), Some(_)) => {}
+        _ => report.unknown("speeds", &[("node", about.to_owned())]),
+    }
+}

@@ -1,0 +1,80 @@
+//! Buffers of sockets, and connections that wait.
+
+use std::time::Duration;
+
+use crate::doctor::{
+    facts::{Facts, Peer, speed},
+    finding::Draft,
+    id::Id,
+    needs::Needs,
+    report::Report,
+};
+
+/// The round trip where no node was asked.
+const ROUND_TRIP: Duration = Duration::from_millis(1);
+
+/// The kernel keeps about half of a buffer for its own bookkeeping (net.ipv4.tcp_adv_win_scale).
+const BOOKKEEPING: f64 = 2.0;
+
+/// Limit of connections that wait until they are taken.
+const WAITING: &str = "net.core.somaxconn";
+
+pub(super) fn judge(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut Report) {
+    let limits = &facts.condition.sockets;
+    if let Some(wanted) = needs.udp_buffer_bytes {
+        for (id, key, most) in [
+            (Id::UdpReceiveBuffer, "net.core.rmem_max", limits.receive_max),
+            (Id::UdpSendBuffer, "net.core.wmem_max", limits.send_max),
+        ] {
+            match most {
+                None => report.unknown("key", &[("key", key.to_owned())]),
+                Some(most) if most < wanted => {
+                    let draft = Draft::of_machine(id).fact("key", key).fact("limit", most);
+                    report.add(draft.fact("wanted", wanted));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if let Some(window) = needs.tcp_window_bytes {
+        tcp(facts, window, peers, report);
+    }
+    match limits.waiting_max {
+        None if needs.connections > 0 => {
+            report.unknown("key", &[("key", WAITING.to_owned())]);
+        }
+        Some(most) if most < needs.connections => {
+            let draft = Draft::of_machine(Id::WaitingConnections).fact("limit", most);
+            report.add(draft.fact("wanted", needs.connections));
+        }
+        _ => {}
+    }
+}
+
+/// TCP's buffers, against what the fastest link holds in flight.
+fn tcp(facts: &Facts, window: u64, peers: &[Peer], report: &mut Report) {
+    let limits = &facts.condition.sockets;
+    let asked = peers.iter().filter_map(|peer| Some(peer.answer.as_ref().ok()?.round_trip)).max();
+    let round_trip = asked.unwrap_or(ROUND_TRIP);
+    let links = report.links().to_owned();
+    let speeds = facts.machine.interfaces.iter().filter(|link| links.contains(&link.name));
+    let fastest = speeds.filter_map(|link| Some((speed(link)?, &link.name))).max();
+    let Some((mbit, name)) = fastest else { return };
+    let flying = mbit as f64 * 1e6 / 8.0 * round_trip.as_secs_f64();
+    let wanted = (flying.min(window as f64) * BOOKKEEPING).ceil() as u64;
+    for (id, key, most) in [
+        (Id::TcpReceiveBuffer, "net.ipv4.tcp_rmem", limits.tcp_receive_max),
+        (Id::TcpSendBuffer, "net.ipv4.tcp_wmem", limits.tcp_send_max),
+    ] {
+        match most {
+            None => report.unknown("key", &[("key", key.to_owned())]),
+            Some(most) if most < wanted => {
+                let ms = format!("{:.2}", round_trip.as_secs_f64() * 1e3);
+                let draft = Draft::of_machine(id).fact("key", key).fact("limit", most);
+                let draft = draft.fact("link", name).fact("mbit", mbit).fact("ms", ms);
+                report.add(draft.fact("wanted", wanted));
+            }
+            Some(_) => {}
+        }
+    }
+}

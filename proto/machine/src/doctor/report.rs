@@ -1,0 +1,157 @@
+//! The findings together, for people and as JSON.
+
+use std::{collections::BTreeSet, fmt};
+
+use netdiv_node_common::said::said;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::doctor::{
+    data::{Fact, unknown},
+    facts::Facts,
+    finding::{Draft, Finding},
+    needs::{Links, Needs},
+    nodes::{AskedNode, SentSample},
+    remedy::{Remedy, Severity},
+};
+
+/// Report of `doctor`, `probe` and `nodes`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Report {
+    /// The program that looked, with its version.
+    program: String,
+    /// The machine that it runs on.
+    host_name: Option<String>,
+    /// Its kernel.
+    kernel: Option<String>,
+    /// Its operating system.
+    operating_system: Option<String>,
+    /// Interfaces that were judged.
+    interfaces: Vec<String>,
+    #[serde(skip)]
+    links: Vec<String>,
+    /// The nodes that were asked, in the order of the settings.
+    nodes: Vec<AskedNode>,
+    /// The sample that was sent to them, if one was.
+    sample: Option<SentSample>,
+    /// The gravest first.
+    findings: Vec<Finding>,
+    /// What could not be read, so that nothing is said of it.
+    not_known: Vec<String>,
+}
+
+impl Report {
+    /// Without findings yet.
+    pub(crate) fn of(needs: &Needs, facts: &Facts) -> Self {
+        let machine = &facts.machine;
+        let up = machine.interfaces.iter().filter(|link| link.up && link.kind != "virtual");
+        let links: Vec<_> = match &needs.links {
+            Links::Up => up.map(|link| link.name.clone()).collect(),
+            Links::Named(names) => {
+                names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+            }
+        };
+        Self {
+            program: needs.program.clone(),
+            host_name: machine.host_name.as_deref().map(said),
+            kernel: machine.kernel.as_deref().map(said),
+            operating_system: machine.operating_system.as_deref().map(said),
+            interfaces: links.iter().map(|link| said(link)).collect(),
+            links,
+            nodes: Vec::new(),
+            sample: None,
+            findings: Vec::new(),
+            not_known: Vec::new(),
+        }
+    }
+
+    /// Adds findings of another judge.
+    pub fn with(mut self, findings: impl IntoIterator<Item = Draft>) -> Self {
+        self.findings.extend(findings.into_iter().map(Finding::from));
+        self.sort();
+        self
+    }
+
+    /// Returns the nodes that were asked.
+    pub fn nodes(&self) -> &[AskedNode] {
+        &self.nodes
+    }
+
+    /// Returns the findings, the gravest first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// What could not be read.
+    pub fn not_known(&self) -> &[String] {
+        &self.not_known
+    }
+
+    /// The process's exit code: 1 if a finding is as bad as that, or worse.
+    pub fn exit_code(&self, fail_on: Severity) -> u8 {
+        u8::from(self.findings.iter().any(|finding| finding.severity >= fail_on))
+    }
+
+    /// The interfaces that are judged.
+    pub(crate) fn links(&self) -> &[String] {
+        &self.links
+    }
+
+    pub(crate) fn add(&mut self, finding: impl Into<Finding>) {
+        self.findings.push(finding.into());
+    }
+
+    pub(crate) fn keep(&mut self, nodes: Vec<AskedNode>, sample: Option<SentSample>) {
+        self.nodes = nodes;
+        self.sample = sample;
+    }
+
+    /// Adds a fact that could not be read.
+    pub(crate) fn unknown(&mut self, word: &str, facts: &[Fact]) {
+        let what = said(&unknown(word, facts));
+        if !self.not_known.contains(&what) {
+            self.not_known.push(what);
+        }
+    }
+
+    pub(crate) fn sort(&mut self) {
+        // Findings of one severity stay in the order in which they were made.
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let machine = [&self.host_name, &self.kernel, &self.operating_system];
+        let machine: Vec<_> = machine.into_iter().flatten().map(String::as_str).collect();
+        writeln!(f, "{} on {}", self.program, machine.join(", "))?;
+        for finding in &self.findings {
+            let severity: &str = finding.severity.into();
+            writeln!(f, "\n{severity}: {} ({})", finding.id.word(), finding.about)?;
+            writeln!(f, "  seen  {}", finding.seen.trim_end().replace('\n', "\n        "))?;
+            writeln!(f, "  cost  {}", finding.cost)?;
+            match &finding.remedy {
+                Remedy::Command(command) => writeln!(f, "  run   {command}")?,
+                Remedy::Advice(advice) => writeln!(f, "  do    {advice}")?,
+            }
+        }
+        if !self.not_known.is_empty() {
+            writeln!(f, "\nnot known: {}", self.not_known.join("; "))?;
+        }
+        let of = |severity, word: &str| match self.count(severity) {
+            1 => format!("1 {word}"),
+            count => format!("{count} {word}s"),
+        };
+        write!(
+            f,
+            "\n{}, {}, {}",
+            of(Severity::Problem, "problem"),
+            of(Severity::Warning, "warning"),
+            of(Severity::Note, "note")
+        )
+    }
+}

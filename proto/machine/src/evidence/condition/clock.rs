@@ -1,0 +1,96 @@
+//! The clocks: what the kernel counts time with, and whether somebody keeps it right.
+
+use crate::evidence::System;
+
+const SOURCE: &str = "sys/devices/system/clocksource/clocksource0";
+
+/// The clocks of a machine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Clock {
+    /// What the kernel counts time with: `tsc`, `hpet`.
+    pub source: Option<String>,
+    /// What it could count time with.
+    pub sources: Vec<String>,
+    /// What the machine's time service says; `None` where none answers.
+    pub synchronisation: Option<Synchronisation>,
+}
+
+/// What a time service says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Synchronisation {
+    /// The program that was asked.
+    pub program: &'static str,
+    /// Whether the clock follows others.
+    pub is_synchronised: bool,
+    /// How far the clock is from them, in seconds: above zero it is fast.
+    pub offset_seconds: Option<f64>,
+}
+
+impl System {
+    pub(super) fn clock(&self) -> Clock {
+        let sources = self.read(&format!("{SOURCE}/available_clocksource")).unwrap_or_default();
+        let chrony = || tracking(&self.ask("chronyc", &["-n", "tracking"])?);
+        let systemd = || {
+            let said = self.ask("timedatectl", &["show", "--property=NTPSynchronized"])?;
+            let is_synchronised = match said.trim() {
+                "NTPSynchronized=yes" => true,
+                "NTPSynchronized=no" => false,
+                _ => return None,
+            };
+            let program = "timedatectl";
+            Some(Synchronisation { program, is_synchronised, offset_seconds: None })
+        };
+        Clock {
+            source: self.read(&format!("{SOURCE}/current_clocksource")),
+            sources: sources.split_whitespace().map(Into::into).collect(),
+            synchronisation: chrony().or_else(systemd),
+        }
+    }
+}
+
+/// What `chronyc tracking` prints.
+fn tracking(text: &str) -> Option<Synchronisation> {
+    let value = |key: &str| {
+        text.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key).then(|| value.trim())
+        })
+    };
+    // 0.000012345 seconds slow of NTP time
+    let offset = value("System time").and_then(|text| {
+        let (seconds, rest) = text.split_once(" seconds ")?;
+        let seconds: f64 = seconds.trim().parse().ok().filter(|s: &f64| s.is_finite())?;
+        match rest.split_whitespace().next()? {
+            "fast" => Some(seconds),
+            "slow" => Some(-seconds),
+            _ => None,
+        }
+    });
+    let is_synchronised = value("Leap status")? != "Not synchronised";
+    let offset_seconds = offset.filter(|_| is_synchronised);
+    Some(Synchronisation { program: "chronyc", is_synchronised, offset_seconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chrony_prints_is_read() {
+        let text = "Reference ID    : CB00710F (203.0.113.15)\nStratum         : 3\n\
+                    System time     : 0.000012500 seconds slow of NTP time\nLeap status     : Normal\n";
+        let known = tracking(text).unwrap();
+        assert_eq!((known.is_synchronised, known.offset_seconds), (true, Some(-0.0000125)));
+        let fast = text.replace("slow", "fast");
+        assert_eq!(tracking(&fast).unwrap().offset_seconds, Some(0.0000125));
+        for absurd in ["inf", "NaN", "x", ""] {
+            let text = text.replace("0.000012500", absurd);
+            assert_eq!(tracking(&text).unwrap().offset_seconds, None, "{absurd}");
+        }
+        let none = tracking(
+            "System time : 0.0 seconds slow of NTP time\nLeap status : Not synchronised\n",
+        );
+        assert_eq!(none.map(|s| (s.is_synchronised, s.offset_seconds)), Some((false, None)));
+        assert_eq!(tracking("506 Cannot talk to daemon\n"), None);
+    }
+}

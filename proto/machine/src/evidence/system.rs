@@ -1,0 +1,238 @@
+//! The machine as a whole, and how its files and programs are read.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use netdiv_contract::v1::Machine;
+
+use crate::evidence::identity;
+
+/// How long a program may take to report on the hardware.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Longest file that is read, in bytes: `/proc/cpuinfo` of thousands of processors.
+const LONGEST_FILE: u64 = 16 << 20;
+
+/// The system's files and programs, as sources of evidence.
+#[derive(Debug, Clone)]
+pub struct System {
+    root: PathBuf,
+    programs: Programs,
+}
+
+/// Programs that report on the hardware.
+#[derive(Debug, Clone)]
+enum Programs {
+    /// None are run.
+    None,
+    /// Those of this machine.
+    Installed,
+    /// Scripts of the shell in a folder, named after the programs that they stand for.
+    Scripts(PathBuf),
+}
+
+impl Default for System {
+    /// This machine.
+    fn default() -> Self {
+        Self { root: "/".into(), programs: Programs::Installed }
+    }
+}
+
+impl System {
+    /// A machine whose files are under a folder; no programs are run.
+    pub fn under(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), programs: Programs::None }
+    }
+
+    /// The same, with scripts of the shell in a folder that stand for the programs of their names.
+    pub fn with_scripts(self, folder: impl Into<PathBuf>) -> Self {
+        Self { programs: Programs::Scripts(folder.into()), ..self }
+    }
+
+    /// Where `proc` and `sys` are.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Everything about the machine but its routes to peers.
+    pub fn machine(&self) -> Machine {
+        let dmi = |name| self.read(&format!("sys/class/dmi/id/{name}"));
+        let product = match (dmi("sys_vendor"), dmi("product_name")) {
+            (Some(vendor), Some(name)) => Some(format!("{vendor} {name}")),
+            (vendor, name) => vendor.or(name),
+        };
+        let (accelerators, accelerator_count) = self.accelerators();
+        let serial = |name| dmi(name).and_then(|serial| identity::board_serial(&serial));
+        let mut machine = Machine {
+            machine_id: self.read("etc/machine-id").and_then(|id| identity::machine_id(&id)),
+            board_serial: serial("board_serial").or_else(|| serial("product_serial")),
+            product,
+            virtual_machine: self.virtual_machine(),
+            bios_version: dmi("bios_version"),
+            memory_bytes: self.memory_bytes(),
+            memory_ecc: self.memory_ecc(),
+            accelerators,
+            accelerator_count,
+            interfaces: self.interfaces(),
+            container_image: std::env::var("NETDIV_CONTAINER_IMAGE").ok().filter(|s| !s.is_empty()),
+            ..self.identity()
+        };
+        self.add_processors(&mut machine);
+        machine
+    }
+
+    /// Reads the machine's name, boot and system alone, which takes no program of the system.
+    pub fn identity(&self) -> Machine {
+        let kernel = |name| self.read(&format!("proc/sys/kernel/{name}"));
+        let (name, release) = (kernel("ostype"), kernel("osrelease"));
+        Machine {
+            host_name: kernel("hostname"),
+            boot_id: kernel("random/boot_id"),
+            kernel: name.zip(release).map(|(name, release)| format!("{name} {release}")),
+            operating_system: self.operating_system(),
+            ..Machine::default()
+        }
+    }
+
+    fn operating_system(&self) -> Option<String> {
+        let text = self.read("etc/os-release")?;
+        let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+        Some(name.trim_matches('"').to_owned())
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// A file's text without surrounding white space; `None` if it is unreadable or empty.
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        read(&self.path(path))
+    }
+
+    /// The names in a folder, in order.
+    pub(crate) fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The output of a program; `None` if it is missing, fails or takes too long.
+    pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Option<String> {
+        self.ask_for(PATIENCE, program, arguments)
+    }
+
+    fn ask_for(&self, patience: Duration, program: &str, arguments: &[&str]) -> Option<String> {
+        let mut command = match &self.programs {
+            Programs::None => return None,
+            Programs::Installed => Command::new(program),
+            Programs::Scripts(folder) => {
+                let mut shell = Command::new("sh");
+                shell.arg(folder.join(program));
+                shell
+            }
+        };
+        let mut child = command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut pipe = child.stdout.take()?;
+        let read_all = move || {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).map(|_| text)
+        };
+        let Ok(reading) = thread::Builder::new().name(program.into()).spawn(read_all) else {
+            end(&mut child);
+            return None;
+        };
+        let deadline = Instant::now() + patience;
+        let status = loop {
+            match child.try_wait().ok()? {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    end(&mut child);
+                    return None;
+                }
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let text = reading.join().ok()?.ok()?;
+        status.success().then_some(text)
+    }
+}
+
+/// Ends a program whose answer is not waited for.
+fn end(child: &mut Child) {
+    // It may have ended by itself.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn read(path: &Path) -> Option<String> {
+    // A pipe would not end, and opening one already waits.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_unknown() {
+        let empty = tempfile::tempdir().unwrap();
+        let machine = System::under(empty.path()).machine();
+        assert_eq!(Machine { container_image: None, ..machine }, Machine::default());
+    }
+
+    #[test]
+    fn identities_leave_the_machine_as_digests() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("etc/machine-id", "00112233445566778899aabbccddeeff\n");
+        write("sys/class/dmi/id/board_serial", "To be filled by O.E.M.\n");
+        write("sys/class/dmi/id/product_serial", "S123\n");
+        let machine = System::under(root.path()).machine();
+        assert_eq!(machine.board_serial, identity::board_serial("S123"));
+        assert_eq!(machine.machine_id, identity::machine_id("00112233445566778899aabbccddeeff"));
+        let said = format!("{machine:?}");
+        assert!(!said.contains("S123") && !said.contains("00112233"), "{said}");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_fails_or_hangs_says_nothing() {
+        let system = System::default();
+        assert_eq!(system.ask("no-such-program", &[]), None);
+        assert_eq!(system.ask("false", &[]), None);
+        assert_eq!(system.ask("echo", &["a"]).as_deref(), Some("a\n"));
+        let started = Instant::now();
+        assert_eq!(system.ask_for(Duration::from_millis(100), "sleep", &["60"]), None);
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn this_machine_says_something() {
+        let machine = System::default().machine();
+        assert!(machine.host_name.is_some() && machine.kernel.is_some());
+        assert!(machine.cpu_threads.is_some_and(|threads| threads > 0));
+    }
+}

@@ -1,0 +1,129 @@
+//! A page of metrics, in the text format of Prometheus 0.0.4.
+
+use std::fmt::{Display, Write as _};
+
+use crate::metrics::metric::Metric;
+
+/// A page under construction. The values of one metric belong together.
+#[derive(Debug, Default)]
+pub struct Page(String);
+
+/// A histogram, as far as Prometheus is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Buckets {
+    bounds: &'static [f64],
+    /// How many there are up to each bound and beyond the one before; at the end, those beyond all.
+    counts: Vec<u64>,
+    sum: f64,
+}
+
+impl Buckets {
+    /// Of what is in between these bounds, which ascend.
+    pub fn new(bounds: &'static [f64]) -> Self {
+        Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
+    }
+
+    /// Adds a value that occurs so many times.
+    pub fn add(&mut self, value: f64, count: u64) {
+        let bucket = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[bucket] += count;
+        self.sum += value * count as f64;
+    }
+}
+
+impl Page {
+    /// A metric and its values, each with the values of the metric's labels, in their order.
+    pub fn values<'a, V: Display>(
+        &mut self,
+        metric: &Metric,
+        values: impl IntoIterator<Item = (Vec<&'a str>, V)>,
+    ) {
+        self.head(metric);
+        for (labels, value) in values {
+            self.line(metric, "", &labels, None, value);
+        }
+    }
+
+    /// A metric that is a histogram.
+    pub fn histograms<'a>(
+        &mut self,
+        metric: &Metric,
+        values: impl IntoIterator<Item = (Vec<&'a str>, Buckets)>,
+    ) {
+        self.head(metric);
+        for (labels, Buckets { bounds, counts, sum }) in values {
+            let bounds = bounds.iter().map(ToString::to_string).chain(["+Inf".into()]);
+            let mut total = 0;
+            for (bound, count) in bounds.zip(counts) {
+                total += count;
+                self.line(metric, "_bucket", &labels, Some(&bound), total);
+            }
+            self.line(metric, "_sum", &labels, None, sum);
+            self.line(metric, "_count", &labels, None, total);
+        }
+    }
+
+    /// Its text.
+    pub fn text(self) -> String {
+        self.0
+    }
+
+    fn head(&mut self, Metric { name, kind, help, .. }: &Metric) {
+        self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+    }
+
+    fn line(
+        &mut self,
+        metric: &Metric,
+        part: &str,
+        labels: &[&str],
+        bound: Option<&str>,
+        value: impl Display,
+    ) {
+        debug_assert_eq!(metric.labels.len(), labels.len(), "{}", metric.name);
+        let named = metric.labels.iter().zip(labels).map(|(name, value)| (*name, *value));
+        let named: Vec<_> = named
+            .chain(bound.map(|bound| ("le", bound)))
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
+        let braces =
+            if named.is_empty() { String::new() } else { format!("{{{}}}", named.join(",")) };
+        self.write(format_args!("{}{part}{braces} {value}\n", metric.name));
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.0.write_fmt(text);
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::metric::{Kind, Unit};
+
+    #[test]
+    fn a_page_is_what_prometheus_reads() {
+        let metric =
+            |name, kind, labels| Metric { name, kind, unit: Unit::Count, labels, help: "Some" };
+        let mut page = Page::default();
+        page.values(
+            &metric("a_total", Kind::Counter, &["x"]),
+            [(vec!["q\"\\\n"], 7), (vec!["y"], 8)],
+        );
+        let mut buckets = Buckets::new(&[0.5, 1.0]);
+        for (value, count) in [(0.25, 2), (0.5, 1), (3.0, 1)] {
+            buckets.add(value, count);
+        }
+        page.histograms(&metric("b", Kind::Histogram, &[]), [(vec![], buckets)]);
+        let want = "# HELP a_total Some\n# TYPE a_total counter\n\
+            a_total{x=\"q\\\"\\\\\\n\"} 7\na_total{x=\"y\"} 8\n\
+            # HELP b Some\n# TYPE b histogram\n\
+            b_bucket{le=\"0.5\"} 3\nb_bucket{le=\"1\"} 3\nb_bucket{le=\"+Inf\"} 4\nb_sum 4\nb_count 4\n";
+        assert_eq!(page.text(), want);
+    }
+}

@@ -1,0 +1,138 @@
+//! The command line of both programs: what every command and every option has, by one rule.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::Path,
+    process,
+};
+
+use clap::{
+    Arg, ArgAction, Command, Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use crate::process::{
+    log_format::LogFormat,
+    misspelt,
+    unknown::{Successor, all_options, successor},
+    variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
+};
+
+/// One of our own programs, which takes its settings from what it is given here and not from this environment. It logs in the
+/// form in which this one does.
+pub fn program(path: &Path) -> process::Command {
+    let mut program = process::Command::new(path);
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with(PREFIX) && !OTHER_VARIABLES.contains(&&*name) {
+            program.env_remove(&*name);
+        }
+    }
+    let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
+    program.env(variable, format);
+    program
+}
+
+/// A command whose options can be given in the environment, and whose help is short unless all of it is asked for; so are its
+/// subcommands.
+pub fn command(command: Command) -> Command {
+    let help = |name: &'static str| Arg::new(name).long(name).help_heading(None::<&str>);
+    let command = command
+        .mut_subcommands(self::command)
+        .mut_args(from_environment)
+        .disable_help_flag(true)
+        .arg(help("help").short('h').action(ArgAction::HelpShort).help("Print help"));
+    let has_more = command.get_arguments().any(Arg::is_hide_short_help_set);
+    let all = help("help-all").action(ArgAction::HelpLong).hide(!has_more);
+    let command = command.arg(all.help("Print help with all options"));
+    if !has_more {
+        return command;
+    }
+    command.after_help(
+            "--help-all shows more options. Each can also be given in the environment: --tls-ca is NETDIV_TLS_CA.",
+        )
+}
+
+/// An option that holds what its variable says, unless it is given. A variable without a value is none.
+fn from_environment(option: Arg) -> Arg {
+    let Some(long) = option.get_long().filter(|long| !ASKED_ONCE.contains(long)) else {
+        return option;
+    };
+    let name = variable(long);
+    let is_empty = env::var_os(&name).is_some_and(|value| value.is_empty());
+    if is_empty { option } else { option.env(name).hide_env(true) }
+}
+
+/// How many options a command and its subcommands have; the error names one that is in no group of the help, or has not the
+/// variable of its name, or one that means something else. For the programs' tests.
+pub fn check_options(command: &Command) -> Result<usize, String> {
+    let mut count = 0;
+    for option in command.get_arguments() {
+        let Some(name) = option.get_long().filter(|name| !ASKED_ONCE.contains(name)) else {
+            continue;
+        };
+        let variable = format!("NETDIV_{}", name.replace('-', "_").to_uppercase());
+        let refused = |why| Err(format!("{} --{name} {why}", command.get_name()));
+        if option.get_env() != Some(OsStr::new(&variable)) {
+            return refused("has not the variable of its name");
+        }
+        if OTHER_VARIABLES.contains(&variable.as_str()) {
+            return refused("has a variable that means something else");
+        }
+        if option.get_help_heading().is_none() {
+            return refused("is in no group");
+        }
+        count += 1;
+    }
+    let of_subcommands = command.get_subcommands().map(check_options).sum::<Result<usize, _>>();
+    Ok(count + of_subcommands?)
+}
+
+/// Reads what the arguments and the environment ask for. A variable that is nearly an option is an error, unless help was asked
+/// for.
+pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
+    let mut command = command(C::command());
+    let args: Vec<_> = args.into_iter().collect();
+    let matches = command.try_get_matches_from_mut(&args);
+    let is_help = matches.as_ref().is_err_and(|error| !error.use_stderr());
+    let variables = env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into(), value.to_string_lossy().into()));
+    if let Some(why) = misspelt::refusal(&command, variables).filter(|_| !is_help) {
+        return Err(clap::Error::raw(ErrorKind::UnknownArgument, why));
+    }
+    let mut matches = matches.map_err(|error| with_tip(error, &command, &args))?;
+    C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// An error about a removed option names its successor, and one about an option that the command line does not have names the
+/// variable that it comes from.
+fn with_tip(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let option = option.split([' ', '=']).next().unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument {
+        let key = option.trim_start_matches('-').replace('-', "_");
+        let Some(successor) = successor(all_options(command).into_iter(), &key) else {
+            return error;
+        };
+        let tip = match successor {
+            Successor::Time(time, unit) => {
+                format!("it was removed; write --{} 10{unit}", time.replace('_', "-"))
+            }
+            Successor::Feature(instead) => format!("it was removed: {instead}"),
+        };
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
+    let is_it = |arg: &OsString| arg.to_string_lossy().split('=').next() == Some(option);
+    let name = variable(option.trim_start_matches('-'));
+    if args.iter().any(is_it) || env::var_os(&name).is_none_or(|value| value == OsStr::new("")) {
+        return error;
+    }
+    let tip = format!("it comes from the environment variable {name}");
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
+}

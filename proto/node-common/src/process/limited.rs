@@ -1,0 +1,253 @@
+//! Log lines, limited in rate: whoever can make a process log, be it a peer or a library, cannot fill the disk with it.
+//!
+//! Each place in the code that logs has a limit of its own, so that a flood of one line hides no other line.
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Debug},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::said::said;
+use parking_lot::Mutex;
+use tracing::{
+    Event, Level, Subscriber,
+    callsite::Identifier,
+    error,
+    field::{Field, Visit},
+    warn,
+};
+use tracing_subscriber::{
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    registry::LookupSpan,
+};
+
+/// Lines a second of one place in the code; further ones are counted.
+const LINES: u32 = 16;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How often their number is said.
+const COUNTED: Duration = Duration::from_secs(3);
+
+/// Formats events as `inner` does, up to the limit where there is one. Levels that nobody sees without asking have none.
+#[derive(Debug, Default)]
+pub(crate) struct Limited<F> {
+    inner: F,
+    places: Option<Places>,
+}
+
+/// The places in the code that have logged. Clones are the same places.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(Arc<Mutex<HashMap<Identifier, Lately>>>);
+
+/// What one place has logged lately.
+#[derive(Debug, Default)]
+struct Lately {
+    since: Option<Instant>,
+    lines: u32,
+    left_out: Option<LeftOut>,
+}
+
+/// Lines that were left out and not counted aloud yet.
+#[derive(Debug)]
+struct LeftOut {
+    count: u64,
+    level: Level,
+    /// What the first of them says.
+    words: Words,
+}
+
+/// What a line says, without its values.
+#[derive(Debug, Default)]
+struct Words(String);
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            self.0 = said(&format!("{value:?}"));
+        }
+    }
+}
+
+impl Lately {
+    /// Whether a line may be written now.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND) {
+            (self.since, self.lines) = (Some(now), 0);
+        }
+        let has_room = self.lines < LINES;
+        self.lines += u32::from(has_room);
+        has_room
+    }
+
+    fn leave_out(&mut self, event: &Event<'_>) {
+        let left_out = self.left_out.get_or_insert_with(|| {
+            let mut words = Words::default();
+            event.record(&mut words);
+            LeftOut { count: 0, level: *event.metadata().level(), words }
+        });
+        left_out.count += 1;
+    }
+}
+
+impl Places {
+    /// Says every few seconds how many lines were left out, for as long as the process lives.
+    pub(crate) fn count_aloud(&self) {
+        let places = self.clone();
+        let counting = thread::Builder::new().name("log".into()).spawn(move || {
+            loop {
+                thread::sleep(COUNTED);
+                places.say_left_out();
+            }
+        });
+        if let Err(error) = counting {
+            warn!(%error, "lines that are left out will not be counted");
+        }
+    }
+
+    /// Says how many lines were left out since it was said last.
+    pub(crate) fn say_left_out(&self) {
+        let left_out: Vec<_> =
+            self.0.lock().values_mut().filter_map(|lately| lately.left_out.take()).collect();
+        for LeftOut { count, level, words: Words(like) } in left_out {
+            // Who sees only errors sees these as well.
+            if level == Level::ERROR {
+                error!(count, like, "lines were left out");
+            } else {
+                warn!(count, like, "lines were left out");
+            }
+        }
+    }
+}
+
+impl<F> Limited<F> {
+    /// Without places nothing is limited.
+    pub(crate) fn new(inner: F, places: Option<Places>) -> Self {
+        Self { inner, places }
+    }
+}
+
+impl<S, N, F> FormatEvent<S, N> for Limited<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let place = event.metadata();
+        if let Some(places) = &self.places
+            && *place.level() <= Level::INFO
+        {
+            let mut places = places.0.lock();
+            let lately = places.entry(place.callsite()).or_default();
+            if !lately.has_room(Instant::now()) {
+                lately.leave_out(event);
+                return Ok(());
+            }
+        }
+        self.inner.format_event(context, writer, event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, sync::Arc};
+
+    use tracing::{debug, error, info, warn};
+    use tracing_subscriber::fmt::{MakeWriter, format};
+
+    use super::*;
+
+    #[test]
+    fn a_second_has_room_for_so_many_lines() {
+        let (mut lately, start) = (Lately::default(), Instant::now());
+        assert!((0..LINES).all(|_| lately.has_room(start)));
+        assert!((0..1000).all(|_| !lately.has_room(start)));
+        assert!((0..LINES).all(|_| lately.has_room(start + SECOND)));
+        assert!(!lately.has_room(start + SECOND));
+    }
+
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Log {
+        type Writer = Self;
+
+        fn make_writer(&'a self) -> Self {
+            self.clone()
+        }
+    }
+
+    /// The lines that this logs.
+    fn logged(log: impl Fn(&Places)) -> Vec<String> {
+        let written = Log::default();
+        let places = Places::default();
+        let limited = Limited::new(format::Format::default(), Some(places.clone()));
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(Level::DEBUG)
+            .with_ansi(false)
+            .event_format(limited)
+            .with_writer(written.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || log(&places));
+        let text = String::from_utf8(written.0.lock().clone()).unwrap();
+        text.lines().map(String::from).collect()
+    }
+
+    #[test]
+    fn one_place_writes_so_many_lines_and_hides_no_other() {
+        let lines = logged(|_| {
+            // As a library does that cannot take a connection.
+            (0..100_000).for_each(|n| warn!(n, "flood"));
+            error!("another");
+            info!("a third");
+        });
+        let flood: Vec<_> = lines.iter().filter(|line| line.contains("flood")).collect();
+        // The flood itself may take a few seconds on a busy machine.
+        assert!(flood.len() >= LINES as usize && flood.len() < 50 * LINES as usize, "{lines:#?}");
+        assert!(flood[0].contains("WARN") && flood[0].contains("n=0"), "{}", flood[0]);
+        assert!(lines.iter().any(|line| line.contains("ERROR") && line.contains("another")));
+        assert!(lines.iter().any(|line| line.contains("INFO") && line.contains("a third")));
+    }
+
+    #[test]
+    fn how_many_were_left_out_is_said_without_a_further_line() {
+        let lines = logged(|places| {
+            (0..LINES + 3).for_each(|n| warn!(n, "flood\r{n}"));
+            (0..LINES + 1).for_each(|n| error!(n, "worse"));
+            (0..2).for_each(|_| places.say_left_out());
+        });
+        let mut said: Vec<_> = lines.iter().filter(|line| line.contains("left out")).collect();
+        said.sort();
+        assert_eq!(said.len(), 2, "{lines:#?}");
+        let has =
+            |words: &[&str]| said.iter().any(|line| words.iter().all(|word| line.contains(word)));
+        assert!(has(&["WARN", "count=3", "like=\"flood\\\\r16\""]), "{said:#?}");
+        assert!(has(&["ERROR", "count=1", "like=\"worse\""]), "{said:#?}");
+    }
+
+    #[test]
+    fn who_asks_for_debug_gets_all_of_it() {
+        let lines = logged(|_| (0..10 * LINES).for_each(|n| debug!(n, "detail")));
+        assert_eq!(lines.len(), 10 * LINES as usize);
+    }
+}

@@ -1,0 +1,85 @@
+//! The process side of both programs: settings from a file and the command line, logging, signals, cores.
+
+mod command_line;
+mod given;
+mod json_lines;
+mod kept_log;
+mod limited;
+mod log_format;
+mod logging;
+mod minimum;
+mod misspelt;
+mod paths;
+mod settings;
+mod shell;
+mod shown;
+mod signals;
+mod terminal;
+mod units;
+mod unknown;
+mod variables;
+
+use std::io::{self, Write as _};
+
+use crate::said::printable;
+pub use command_line::{check_options, command, parse, program};
+pub use given::SettingsFile;
+pub use kept_log::{keep_log, last_of_log, release_log};
+pub use log_format::{LogArgs, LogFormat};
+pub use logging::{Lines, Logging, refused, start_logging};
+pub use paths::{Keys, Replace, absolute};
+pub use settings::{SettingsError, layered, with_absolute_paths};
+pub use shell::ShellCommand;
+pub use signals::{Signal, Signals};
+pub use terminal::{columns, folded};
+use tokio::signal::unix::{SignalKind, signal};
+pub use units::{ByteCount, TimeSpan, finite};
+pub use unknown::unknown_key;
+
+/// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
+/// is not an error: the reader may have ended.
+pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
+    match writeln!(io::stdout(), "{}", printable(&text.to_string())) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Waits until the process is asked to end; returns the name of the signal.
+pub async fn asked_to_end() -> io::Result<&'static str> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(tokio::select! {
+        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => "SIGTERM",
+    })
+}
+
+/// Calls `reload` on each SIGHUP, which tells the process to reload its files.
+pub async fn on_hangup(mut reload: impl FnMut()) -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    while hangup.recv().await.is_some() {
+        reload();
+    }
+    Ok(())
+}
+
+/// Binds the calling thread to one of these cores: thread `number` to the core at that place, modulo their count.
+/// Without cores it may run anywhere.
+pub fn pin(cores: &[usize], number: usize) {
+    if let Some(core) = cores.get(number % cores.len().max(1)) {
+        core_affinity::set_for_current(core_affinity::CoreId { id: *core });
+    }
+}
+
+/// Checks that this process may run on these cores.
+pub fn check_cores(cores: &[usize]) -> Result<(), String> {
+    let allowed = core_affinity::get_core_ids().unwrap_or_default();
+    match cores.iter().find(|core| !allowed.iter().any(|allowed| allowed.id == **core)) {
+        None => Ok(()),
+        Some(core) => {
+            let ids: Vec<_> = allowed.iter().map(|core| core.id.to_string()).collect();
+            Err(format!("this process may not use core {core}, only: {}", ids.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Subcommands of both programs for packages and shells: completions and man pages.
+
+use std::{io, path::PathBuf};
+
+use clap::{Command, Subcommand};
+use clap_complete::Shell;
+
+use crate::process::{command_line::command, say};
+
+/// Files about the command line.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ShellCommand {
+    /// Print the completion of this program for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write man pages of this program and its commands
+    Man {
+        /// The folder, which must exist
+        folder: PathBuf,
+    },
+}
+
+impl ShellCommand {
+    /// Does it, for the program with that command line.
+    pub fn execute(&self, program: Command) -> io::Result<()> {
+        let mut program = command(program);
+        match self {
+            Self::Completions { shell } => {
+                let (name, mut text) = (program.get_name().to_owned(), Vec::new());
+                clap_complete::generate(*shell, &mut program, name, &mut text);
+                say(String::from_utf8_lossy(&text).trim_end())
+            }
+            Self::Man { folder } => {
+                let in_folder = |error: io::Error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+                };
+                clap_mangen::generate_to(program, folder).map_err(in_folder)
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Log lines on their way to standard error: what peers wrote in them does nothing to the terminal.
+
+use std::io::{self, Write};
+
+use crate::{process::json_lines, said::printable};
+
+/// Longest line, in bytes. Texts of peers are cut before; this is for those that nobody thought of.
+const LINE_BYTES: usize = 16 << 10;
+
+/// What a line ends with that was cut. It may have been cut in a colour.
+const CUT: &str = "… (cut)\n";
+const NO_COLOUR: &str = "\u{1b}[0m";
+
+/// What the lines are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Plain,
+    /// With colours.
+    Coloured,
+    /// A JSON object each.
+    Json,
+}
+
+/// Writes lines, each at most so long, with everything escaped that is not shown, except colours where they are wanted.
+pub(crate) struct Shown<W> {
+    pub(crate) to: W,
+    pub(crate) form: Form,
+}
+
+/// What begins a colour, up to its number.
+const COLOUR: &str = "\u{1b}[";
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let whole = String::from_utf8_lossy(bytes);
+        if self.form == Form::Json {
+            self.to.write_all(json_lines::shown(&whole, LINE_BYTES).as_bytes())?;
+            return Ok(bytes.len());
+        }
+        let colours = self.form == Form::Coloured;
+        let text = &whole[..whole.floor_char_boundary(LINE_BYTES)];
+        let mut shown = if colours {
+            let mut pieces = text.split(COLOUR);
+            let mut shown = pieces.next().map(printable).unwrap_or_default().into_owned();
+            for piece in pieces {
+                let end = piece.find(|c: char| c != ';' && !c.is_ascii_digit());
+                let is_colour = end.is_some_and(|end| piece[end..].starts_with('m'));
+                shown.push_str(if is_colour { COLOUR } else { "\\u{1b}[" });
+                shown.push_str(&printable(piece));
+            }
+            shown
+        } else {
+            printable(text).into_owned()
+        };
+        if text.len() < whole.len() || shown.len() > LINE_BYTES {
+            shown.truncate(shown.floor_char_boundary(LINE_BYTES));
+            shown.push_str(if colours { NO_COLOUR } else { "" });
+            shown.push_str(CUT);
+        }
+        self.to.write_all(shown.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_it_is_too_long() {
+        for (line, form, end) in [
+            ("ü".repeat(LINE_BYTES), Form::Plain, "ü… (cut)\n"),
+            ("\u{8}".repeat(LINE_BYTES), Form::Plain, "… (cut)\n"),
+            ("\u{1b}[32m".repeat(LINE_BYTES), Form::Coloured, "\u{1b}[0m… (cut)\n"),
+        ] {
+            let mut to = Vec::new();
+            let written = Shown { to: &mut to, form }.write(line.as_bytes()).unwrap();
+            let shown = String::from_utf8(to).unwrap();
+            assert_eq!(written, line.len());
+            assert!(shown.len() < LINE_BYTES + 20 && shown.ends_with(end), "{}", shown.len());
+        }
+    }
+
+    #[test]
+    fn only_our_colours_reach_the_terminal() {
+        let line = "\u{1b}[32m INFO\u{1b}[0m it says \u{1b}[2J\u{1b}]0;title\u{7}\n";
+        let shown = |form| {
+            let mut to = Vec::new();
+            let written = Shown { to: &mut to, form }.write(line.as_bytes()).unwrap();
+            assert_eq!(written, line.len());
+            String::from_utf8(to).unwrap()
+        };
+        let rest = "it says \\u{1b}[2J\\u{1b}]0;title\\u{7}\n";
+        assert_eq!(shown(Form::Coloured), format!("\u{1b}[32m INFO\u{1b}[0m {rest}"));
+        assert_eq!(shown(Form::Plain), format!("\\u{{1b}}[32m INFO\\u{{1b}}[0m {rest}"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Signals that tell a process to end, or that its files cannot grow.
+
+use std::{future::poll_fn, io, task::Poll};
+
+use tokio::signal::unix::{self, SignalKind};
+
+/// A signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-\.
+    Quit,
+    /// What `kill`, a service manager or a batch system sends.
+    Terminate,
+    /// The terminal or the connection to it is closed.
+    HangUp,
+    /// A file has reached the limit of its size (`ulimit -f`).
+    FileTooLarge,
+}
+
+impl Signal {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Interrupt, Self::Quit, Self::Terminate, Self::HangUp, Self::FileTooLarge];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Quit => "SIGQUIT",
+            Self::Terminate => "SIGTERM",
+            Self::HangUp => "SIGHUP",
+            Self::FileTooLarge => "SIGXFSZ",
+        }
+    }
+
+    const fn number(self) -> i32 {
+        match self {
+            Self::Interrupt => libc::SIGINT,
+            Self::Quit => libc::SIGQUIT,
+            Self::Terminate => libc::SIGTERM,
+            Self::HangUp => libc::SIGHUP,
+            Self::FileTooLarge => libc::SIGXFSZ,
+        }
+    }
+}
+
+/// Signals that are waited for, from now on: none is lost between two of them.
+#[derive(Debug)]
+pub struct Signals(Vec<(Signal, unix::Signal)>);
+
+impl Signals {
+    /// Listens to these. A process that was told to ignore the end of its terminal (`nohup`) goes on doing so.
+    pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
+        let status = crate::resources::kernel::read("/proc/self/status");
+        let kept = |signal: &&Signal| **signal != Signal::HangUp || !ignores(&status, **signal);
+        let listen =
+            |signal: &Signal| Ok((*signal, unix::signal(SignalKind::from_raw(signal.number()))?));
+        Ok(Self(wanted.iter().filter(kept).map(listen).collect::<io::Result<_>>()?))
+    }
+
+    /// Waits for the next one.
+    pub async fn next(&mut self) -> Signal {
+        poll_fn(|context| {
+            for (signal, stream) in &mut self.0 {
+                if stream.poll_recv(context).is_ready() {
+                    return Poll::Ready(*signal);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Whether a process with that `/proc/PID/status` ignores a signal.
+fn ignores(status: &str, signal: Signal) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal.number() - 1) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn each_signal_is_told_by_its_name() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            // Under `nohup` the tests do not hear of the end of a terminal either.
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let heard = |signal: &Signal| *signal != Signal::HangUp || !ignores(&status, *signal);
+            let mut signals = Signals::listen(&Signal::ALL).unwrap();
+            for signal in Signal::ALL.into_iter().filter(heard) {
+                let kill = format!("kill -{} {}", &signal.name()[3..], std::process::id());
+                assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+                assert_eq!(signals.next().await, signal);
+            }
+        });
+    }
+
+    #[test]
+    fn what_a_process_ignores_is_in_its_status() {
+        let status = "Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001001\nSigCgt:\t0\n";
+        assert!(ignores(status, Signal::HangUp));
+        assert!(!ignores(status, Signal::Interrupt));
+        assert!(!ignores(status, Signal::FileTooLarge));
+        assert!(!ignores("", Signal::HangUp));
+    }
+}

@@ -1,0 +1,59 @@
+//! The divisions of MLPerf Inference that a run can be made for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
+
+/// What a run is made for.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Display,
+    IntoStaticStr,
+)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Division {
+    /// For exploration; the result is not an MLPerf result
+    #[default]
+    Exploratory,
+    /// The Closed division (rules, section 4.1.1): systems of several nodes behind a network, too
+    Closed,
+    /// The Network division (rules, section 6.2)
+    Network,
+    /// The Open division (rules, section 6.3)
+    Open,
+}
+
+impl Division {
+    /// The word of the command line and of `result.json`.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// The word of documents; empty for an exploratory run.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Exploratory => "",
+            Self::Closed => "Closed",
+            Self::Network => "Network",
+            Self::Open => "Open",
+        }
+    }
+
+    /// Returns true if a run for it has to keep the division's rules.
+    pub fn has_rules(self) -> bool {
+        matches!(self, Self::Closed | Self::Network)
+    }
+}

@@ -1,0 +1,72 @@
+//! The words that the command line, settings files, records and reports share, each a type.
+//!
+//! A variant's name is its word, in kebab case: clap reads and lists it (`clap::ValueEnum`), serde reads and writes it,
+//! [`Display`](std::fmt::Display) prints it, and no list of words stands anywhere else. The encodings of payloads are words
+//! as well; they are part of the wire contract, so `netdiv.v1.Encoding` is generated with the same derives. [`AnswerTokens`] is
+//! no word: LoadGen's settings decide it, and nobody writes it down.
+//!
+//! [`did_you_mean`] suggests a word for one that is unknown, and [`todos`] finds the placeholders that stand for values.
+
+mod division;
+mod mode;
+mod prefix_caching;
+mod scenario;
+mod speculative_decoding;
+mod suggestion;
+mod todo;
+mod transport;
+
+pub use division::Division;
+pub use mode::Mode;
+pub use prefix_caching::{Found, PrefixCaching};
+pub use scenario::Scenario;
+pub use speculative_decoding::SpeculativeDecoding;
+pub use suggestion::{did_you_mean, with_suggestion};
+pub use todo::{TODO, Todo, is_todo, todos};
+pub use transport::Transport;
+
+/// Facts about the tokens of answers, which are int32, that LoadGen receives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnswerTokens {
+    /// None.
+    #[default]
+    Uncounted,
+    /// Their number.
+    Counted,
+    /// Their number, and the first of them as soon as it exists.
+    First,
+}
+
+#[cfg(all(test, feature = "clap"))]
+mod tests {
+    use std::fmt::Debug;
+
+    use clap::ValueEnum;
+    use serde::{Serialize, de::DeserializeOwned};
+
+    use super::*;
+
+    /// clap, serde and `Display` agree on every word.
+    fn agree<W>(words: &[&str])
+    where
+        W: ValueEnum + Serialize + DeserializeOwned + ToString + PartialEq + Debug,
+    {
+        assert_eq!(W::value_variants().iter().map(ToString::to_string).collect::<Vec<_>>(), words);
+        for word in W::value_variants() {
+            let text = word.to_string();
+            assert_eq!(W::from_str(&text, false).as_ref(), Ok(word));
+            let json = serde_json::Value::from(text);
+            assert_eq!(serde_json::to_value(word).ok().as_ref(), Some(&json));
+            assert_eq!(serde_json::from_value::<W>(json).ok().as_ref(), Some(word));
+        }
+    }
+
+    #[test]
+    fn a_word_is_the_same_everywhere() {
+        agree::<Scenario>(&["offline", "server", "single-stream", "multi-stream"]);
+        agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
+        agree::<Division>(&["exploratory", "closed", "network", "open"]);
+        agree::<PrefixCaching>(&["off", "cannot-tell", "on"]);
+        agree::<Transport>(&["grpc", "quic"]);
+    }
+}

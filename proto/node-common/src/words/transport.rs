@@ -1,0 +1,40 @@
+//! How messages travel.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
+
+/// How messages travel between the LoadGen node and a SUT node.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Display,
+    IntoStaticStr,
+)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Transport {
+    /// gRPC: HTTP/2 over TCP
+    #[default]
+    Grpc,
+    /// QUIC: streams over UDP
+    Quic,
+}
+
+impl Transport {
+    /// The word of the command line and of `result.json`.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}

@@ -1,0 +1,71 @@
+//! What is written about metrics elsewhere is about those of the registry.
+
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node, table};
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> io::Result<String> {
+    fs::read_to_string(repository().join(path))
+}
+
+#[test]
+fn the_tables_are_those_of_the_registry() {
+    let docs = read("docs/METRICS.md").expect("a page");
+    for (name, metrics) in [("sut-node", sut_node::ALL), ("loadgen-node", loadgen_node::ALL)] {
+        let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
+        let (_, rest) = docs.split_once(&begin).expect("a beginning");
+        let (written, _) = rest.split_once(&end).expect("an end");
+        let wanted = table(metrics);
+        assert!(written == wanted, "docs/METRICS.md has to say of {name}:\n{wanted}");
+    }
+}
+
+/// The names of metrics in a text.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("netdiv_")).map(String::from).collect()
+}
+
+/// What a dashboard asks Prometheus for.
+fn expressions(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(object) => object
+            .iter()
+            .flat_map(|(key, value)| match (key.as_str(), value) {
+                ("expr" | "query" | "definition", Value::String(text)) => vec![text.clone()],
+                _ => expressions(value),
+            })
+            .collect(),
+        Value::Array(values) => values.iter().flat_map(expressions).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
+    let series: BTreeSet<_> =
+        sut_node::ALL.iter().chain(loadgen_node::ALL).flat_map(Metric::series).collect();
+    let dashboard: Value =
+        serde_json::from_str(&read("deploy/grafana/netdiv.json").expect("a dashboard"))
+            .expect("JSON");
+    let of_dashboard = named(&expressions(&dashboard).join("\n"));
+    let alerts = read("deploy/prometheus/alerts.yml").expect("alerts");
+    let exprs = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr:"));
+    let of_alerts = named(&exprs.collect::<Vec<_>>().join("\n"));
+    for (what, named) in [("the dashboard", of_dashboard), ("the alerts", of_alerts)] {
+        let unknown: Vec<_> = named.difference(&series).collect();
+        assert!(unknown.is_empty(), "{what}: there is no {unknown:?}");
+        assert!(named.len() >= 6, "{what}: only {named:?}");
+    }
+}

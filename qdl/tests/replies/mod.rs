@@ -1,0 +1,206 @@
+//! Replies of one burst to three samples in flight: which LoadGen is told of, which only count, and which fail the run.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use futures_core::Stream as _;
+use netdiv_contract::{
+    checksum,
+    encoding::{Encoded, Encoding, encode},
+    framing::Decoder,
+    v1::{InferRequest, InferResponse, Part, Status},
+};
+use netdiv_node_common::words::AnswerTokens;
+use parking_lot::Mutex;
+
+use super::{Answers, handle};
+use crate::{
+    Failure, LoadGen, LoadedSamples, NodeReport, Policy, SampleSource,
+    dispatch::Dispatch,
+    inbox::Pending,
+    lane::{Agreed, Lane},
+    outgoing::Outgoing,
+    run::Run,
+    window::Window,
+};
+
+/// LoadGen: what it was told, in order.
+#[derive(Default)]
+struct Told(Mutex<Answered>);
+
+/// Tickets, each with its answer, or without one for a first token.
+type Answered = Vec<(u64, Option<Bytes>)>;
+
+impl LoadGen for Arc<Told> {
+    type Ticket = u64;
+
+    fn first_token(&self, ticket: &mut u64, _: &Bytes) {
+        self.0.lock().push((*ticket, None));
+    }
+
+    fn complete(&self, tickets: &mut Vec<u64>, payloads: &[Bytes]) {
+        let answers = tickets.drain(..).zip(payloads.iter().cloned().map(Some));
+        self.0.lock().extend(answers);
+    }
+}
+
+struct Source(LoadedSamples);
+
+impl SampleSource for Source {
+    fn loaded(&self) -> LoadedSamples {
+        self.0.clone()
+    }
+}
+
+const AGREED: Agreed = Agreed {
+    tokens: AnswerTokens::Uncounted,
+    token_bounds: None,
+    output_limit: None,
+    never_empty: false,
+};
+
+/// A lane with three samples in flight, of tickets 0 to 2, and the ids that they have on the wire.
+fn lane(agreed: Agreed) -> (Arc<Told>, Lane<Arc<Told>>, [u64; 3]) {
+    let told = Arc::<Told>::default();
+    let sample = Encoded {
+        bytes: Bytes::from_static(b"sample"),
+        encoding: Encoding::None,
+        decoded_bytes: 0,
+        crc32c: None,
+    };
+    let source = Arc::new(Source([Some(sample)].into()));
+    let run = Arc::new(Run::new(told.clone(), source, Dispatch::new(Policy::Pull, 1, 8), 1));
+    let window = Window::new(8, 1 << 20, None);
+    let report = NodeReport::new("far", "far:1");
+    let lane = Arc::new(Lane::new(0, 0, run.clone(), window, agreed, report));
+    run.add_issued(3);
+    let pending = |ticket| Pending { ticket, index: 0, issued: Instant::now() };
+    run.dispatch.push(&mut (0..3).map(pending)).ok().unwrap();
+    let (mut outgoing, mut requests) = (Outgoing::new(lane.clone()), Decoder::new(1 << 20));
+    let mut context = Context::from_waker(Waker::noop());
+    while let Poll::Ready(Some(chunk)) = Pin::new(&mut outgoing).poll_next(&mut context) {
+        requests.push(chunk);
+    }
+    drop(outgoing);
+    let mut sent = Vec::<InferRequest>::new();
+    requests.take_messages(&mut sent).unwrap();
+    let ids = sent.iter().map(|request| request.id).collect::<Vec<_>>().try_into().unwrap();
+    (told, Arc::into_inner(lane).unwrap(), ids)
+}
+
+fn reply(id: u64, payload: &'static [u8]) -> InferResponse {
+    InferResponse { id, payload: payload.into(), batch_size: 1, ..InferResponse::default() }
+}
+
+fn told_of(
+    agreed: Agreed,
+    checksums: bool,
+    replies: impl FnOnce([u64; 3]) -> Vec<InferResponse>,
+) -> (Answered, Result<(), Failure>, NodeReport) {
+    let (told, lane, ids) = lane(agreed);
+    let handled = handle(&lane, &mut replies(ids), &mut Answers::new(), checksums);
+    let report = lane.state.lock().report.clone();
+    let told = told.0.lock().clone();
+    (told, handled, report)
+}
+
+fn answer(ticket: u64, payload: &'static [u8]) -> (u64, Option<Bytes>) {
+    (ticket, Some(Bytes::from_static(payload)))
+}
+
+#[test]
+fn answers_go_to_their_tickets_in_the_order_in_which_they_came() {
+    let (told, handled, report) = told_of(AGREED, false, |[a, b, c]| {
+        let zstd = encode(Encoding::Zstd, Bytes::from_static(b"cccc")).unwrap();
+        let encoded = InferResponse {
+            payload: zstd.bytes,
+            encoding: Encoding::Zstd as i32,
+            decoded_bytes: zstd.decoded_bytes,
+            ..reply(c, b"")
+        };
+        vec![encoded, reply(a, b"a"), reply(b, b"")]
+    });
+    assert_eq!(
+        (told, handled),
+        (vec![answer(2, b"cccc"), answer(0, b"a"), answer(1, b"")], Ok(()))
+    );
+    assert_eq!(report.unmatched, 0);
+}
+
+#[test]
+fn a_reply_to_no_sample_in_flight_is_counted_and_nothing_else() {
+    let (told, handled, report) = told_of(AGREED, false, |[a, b, _]| {
+        vec![reply(a, b"a"), reply(a, b"again"), reply(b ^ 1 << 40, b"nobody"), reply(b, b"b")]
+    });
+    assert_eq!((told, handled), (vec![answer(0, b"a"), answer(1, b"b")], Ok(())));
+    assert_eq!(report.unmatched, 2);
+}
+
+#[test]
+fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
+    let wrong = |change: fn(&mut InferResponse), agreed: Agreed| {
+        let (told, handled, _) = told_of(agreed, false, |[a, b, c]| {
+            let mut wrong = reply(b, b"b");
+            change(&mut wrong);
+            vec![reply(a, b"a"), wrong, reply(c, b"c")]
+        });
+        assert_eq!(told, [answer(0, b"a")]);
+        handled.unwrap_err().to_string()
+    };
+    let never_empty = Agreed { never_empty: true, ..AGREED };
+    type Case = (fn(&mut InferResponse), Agreed, &'static str);
+    let cases: [Case; 9] = [
+        (|reply| reply.status = Status::BadSample as i32, AGREED, "sample"),
+        (|reply| reply.status = Status::EngineFailed as i32, AGREED, "engine"),
+        (|reply| reply.status = 99, AGREED, "unknown status number 99"),
+        (|reply| reply.error = "hm".into(), AGREED, "it is OK and has the error `hm`"),
+        (|reply| reply.encoding = 9, AGREED, "unknown encoding number 9"),
+        (|reply| reply.encoding = Encoding::Lz4 as i32, AGREED, "lz4"),
+        (|reply| reply.payload = Bytes::new(), never_empty, "it is empty"),
+        (|reply| reply.part = 77, AGREED, "it is the part 77 of an answer"),
+        (|reply| reply.part = Part::First as i32, AGREED, "first token"),
+    ];
+    for (change, agreed, words) in cases {
+        let why = wrong(change, agreed);
+        assert!(why.contains(words), "{words}: {why}");
+    }
+}
+
+#[test]
+fn a_damaged_reply_and_all_behind_it_are_dropped() {
+    let (told, handled, _) = told_of(AGREED, true, |[a, b, c]| {
+        let mut replies = [reply(a, b"a"), reply(b, b"b"), reply(c, b"c")];
+        replies.iter_mut().for_each(|reply| reply.crc32c = Some(checksum::of_response(reply)));
+        replies[1].payload = Bytes::from_static(b"x");
+        replies.into()
+    });
+    assert_eq!(told, [answer(0, b"a")]);
+    assert!(
+        matches!(handled, Err(Failure::Corrupted { ref node, .. }) if node == "far"),
+        "{handled:?}"
+    );
+}
+
+#[test]
+fn a_first_token_is_told_at_once_and_its_answer_has_to_begin_with_it() {
+    let tokens = Agreed { tokens: AnswerTokens::First, ..AGREED };
+    let of = |first: &'static [u8], whole: &'static [u8]| {
+        told_of(tokens.clone(), false, |[a, ..]| {
+            let count = |bytes: &[u8]| (bytes.len() / 4) as u32;
+            let part = Part::First as i32;
+            let first = InferResponse { part, token_count: count(first), ..reply(a, first) };
+            vec![first, InferResponse { token_count: count(whole), ..reply(a, whole) }]
+        })
+    };
+    let (told, handled, report) = of(&[7, 0, 0, 0], &[7, 0, 0, 0, 8, 0, 0, 0]);
+    assert_eq!(handled, Ok(()));
+    assert_eq!(told, [(0, None), answer(0, &[7, 0, 0, 0, 8, 0, 0, 0])]);
+    assert!(report.tokens.is_some());
+    let (told, handled, _) = of(&[7, 0, 0, 0], &[8, 0, 0, 0]);
+    assert!(told == [(0, None)] && handled.is_err(), "{handled:?}");
+}

@@ -1,0 +1,78 @@
+//! Reads an answer of tokens to its end, whatever the protocol, and gives the tokens as they come.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::engine::remote::{
+    refused::Refused,
+    taker::{GONE, Patience, SILENT, Taker},
+};
+
+/// Parts of an answer as they come.
+pub(crate) trait Parts {
+    type Part;
+
+    /// Waits for the next part; `None` at the end of the answer.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Self::Part>, Refused>> + Send;
+}
+
+/// An output that grows by the parts of an answer. Whatever casts doubt on its ids is an error.
+pub(crate) trait Output {
+    type Part;
+    type Remarks;
+
+    /// Returns the number of its tokens.
+    fn len(&self) -> usize;
+
+    /// Takes a part, and returns the ids that are new in it.
+    fn take(&mut self, part: Self::Part) -> Result<&[i32], String>;
+
+    /// Whether the last part said that nothing follows.
+    fn is_complete(&self) -> bool;
+
+    /// Ends the output: nothing follows, or the answer has ended.
+    fn end(&mut self) -> Result<Self::Remarks, String>;
+}
+
+/// Reads an answer to its end. `timeout` is the longest time without a token.
+pub(crate) async fn read<O: Output>(
+    parts: &mut impl Parts<Part = O::Part>,
+    mut output: O,
+    taker: &mut impl Taker,
+    timeout: Duration,
+) -> Result<O::Remarks, Refused> {
+    let mut until = Instant::now() + timeout;
+    let mut patience = Patience::new(until);
+    loop {
+        let before = output.len();
+        let after = |why: String| after_tokens(before, &why);
+        let part = match patience.wait(parts.next(), taker, until).await {
+            Ok(Ok(part)) => part,
+            Ok(Err(Refused::Failed(why))) | Err(why) => return Err(after(why)),
+            // Nothing was given that it could contradict when it is asked again.
+            Ok(Err(refused)) if before == 0 => return Err(refused),
+            Ok(Err(refused)) => return Err(after(refused.why())),
+        };
+        let Some(part) = part else { return output.end().map_err(after) };
+        let new = output.take(part).map_err(after)?;
+        if !new.is_empty() {
+            taker.tokens(new);
+            until = Instant::now() + timeout;
+        } else if Instant::now() >= until {
+            // Parts without tokens that follow each other at once are no progress either.
+            return Err(after(SILENT.into()));
+        }
+        if output.is_complete() {
+            let whole = output.len();
+            return output.end().map_err(|why| after_tokens(whole, &why));
+        }
+        if taker.has_gone() {
+            return Err(Refused::Failed(GONE.into()));
+        }
+    }
+}
+
+fn after_tokens(count: usize, why: &str) -> Refused {
+    Refused::Failed(format!("after {count} tokens: {why}"))
+}

@@ -1,0 +1,142 @@
+//! A server of HTTP/1.1 that does as it is told, for tests of all crates.
+
+#![allow(
+    unreachable_pub,
+    dead_code,
+    reason = "crates include this file, and each uses a part of it"
+)]
+#![allow(clippy::unwrap_used, reason = "test support may panic")]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// What the server does next on a connection.
+#[derive(Debug, Clone)]
+pub enum Act {
+    /// Sends this.
+    Send(Vec<u8>),
+    /// Says nothing until the client closes the connection.
+    Hang,
+    /// Sends this until the client closes the connection.
+    Repeat(Vec<u8>),
+    /// Closes the connection.
+    Close,
+}
+
+/// The server, and what it has seen. Its threads end with the process.
+#[derive(Debug)]
+pub struct Fake {
+    /// Its address.
+    pub url: String,
+    requests: Arc<Mutex<Vec<String>>>,
+    /// Connections that the client closed while it was to wait.
+    pub left: Arc<AtomicUsize>,
+    /// Connections that clients have made.
+    pub connections: Arc<AtomicUsize>,
+}
+
+/// What it does for a request: how many came before, and its first line and body.
+type Script = dyn Fn(usize, &str) -> Vec<Act> + Send + Sync;
+
+impl Fake {
+    /// Starts a server on a free port.
+    pub fn start(script: impl Fn(usize, &str) -> Vec<Act> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (requests, left) = (Arc::<Mutex<Vec<_>>>::default(), Arc::new(AtomicUsize::new(0)));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (seen, gone, count) = (requests.clone(), left.clone(), connections.clone());
+        let script: Arc<Script> = Arc::new(script);
+        thread::spawn(move || {
+            for connection in listener.incoming() {
+                count.fetch_add(1, Ordering::SeqCst);
+                let (seen, gone, script) = (seen.clone(), gone.clone(), script.clone());
+                // A client that leaves ends its connection, not the server.
+                thread::spawn(move || drop(serve(connection.unwrap(), &seen, &gone, &*script)));
+            }
+        });
+        Self { url, requests, left, connections }
+    }
+
+    /// Starts a server that does the same for each request.
+    pub fn always(acts: Vec<Act>) -> Self {
+        Self::start(move |_, _| acts.clone())
+    }
+
+    /// Returns the requests that it has seen.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+fn serve(
+    mut connection: TcpStream,
+    seen: &Mutex<Vec<String>>,
+    gone: &AtomicUsize,
+    script: &Script,
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(connection.try_clone()?);
+    loop {
+        let (mut request, mut line, mut length) = (String::new(), String::new(), 0);
+        reader.read_line(&mut request)?;
+        if request.is_empty() {
+            return Ok(());
+        }
+        while reader.read_line(&mut line)? > 2 {
+            if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+                length = bytes.trim().parse().unwrap();
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        request.push_str(std::str::from_utf8(&body).unwrap());
+        let number = seen.lock().unwrap().len();
+        seen.lock().unwrap().push(request.clone());
+        for act in script(number, &request) {
+            match act {
+                Act::Send(bytes) => connection.write_all(&bytes)?,
+                Act::Hang => {
+                    let _ = reader.read(&mut [0]);
+                    gone.fetch_add(1, Ordering::SeqCst);
+                    return Ok(());
+                }
+                Act::Repeat(bytes) => loop {
+                    connection.write_all(&bytes)?;
+                },
+                Act::Close => return Ok(()),
+            }
+        }
+    }
+}
+
+/// The beginning of an answer of events.
+pub fn head() -> Act {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n";
+    Act::Send(format!("{head}transfer-encoding: chunked\r\n\r\n").into_bytes())
+}
+
+/// A part of an answer.
+pub fn chunk(bytes: &[u8]) -> Act {
+    Act::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
+}
+
+/// A whole answer, each text an event's data.
+pub fn events(data: &[&str]) -> Vec<Act> {
+    let events = data.iter().map(|data| chunk(format!("data: {data}\n\n").as_bytes()));
+    let end = Act::Send(b"0\r\n\r\n".to_vec());
+    [head()].into_iter().chain(events).chain([end]).collect()
+}
+
+/// An answer that is no stream.
+pub fn refusal(status: &str, headers: &str, body: &str) -> Vec<Act> {
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
+    vec![Act::Send([head.as_bytes(), body.as_bytes()].concat())]
+}
