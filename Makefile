@@ -76,6 +76,7 @@ $(TARGET)/triton/made: tests/engines/triton.py tests/engines/triton/backend.cc
 lint: libtorch
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
+	$(CARGO) check --release -p netdiv-rules --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
 	python3 -m unittest discover --quiet --start-directory tests/house --pattern '*_test.py'
 	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
