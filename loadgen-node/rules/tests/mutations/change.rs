@@ -114,6 +114,8 @@ pub(super) enum Change {
     Write { file: String, text: String },
     /// A file in the place of another.
     Copy { copy: [String; 2] },
+    /// The digest of sources as they are then, in their REVISION and in all records.
+    Seal { seal: String },
     /// A file or a folder that goes.
     Delete { delete: String },
     /// A file or a folder that goes elsewhere.
@@ -144,6 +146,11 @@ impl Change {
             Self::Replace { file, replace: [from, to] } => tree.replace(file, from, to),
             Self::Write { file, text } => tree.write(file, text),
             Self::Copy { copy: [from, to] } => tree.write(to, &tree.read(from)),
+            Self::Seal { seal } => {
+                let digest = tree.digest_of_sources(seal);
+                tree.write(&format!("{seal}/REVISION"), &digest);
+                tree.records("", |record| record.versions.sources_sha256.clone_from(&digest));
+            }
             Self::Delete { delete } => tree.remove(delete),
             Self::Rename { rename: [from, to] } => {
                 let to = tree.path(to);

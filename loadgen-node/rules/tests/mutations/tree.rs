@@ -18,7 +18,7 @@ use netdiv_rules::{
     record::RunResult,
     submission::{self, Settings, Strictness},
     testing::readme::{self, DIGESTS, of_test},
-    testing::sha256_of,
+    testing::{sha256_of, sources_sha256},
     tree::{self, DETAIL, SUMMARY},
 };
 
@@ -26,6 +26,9 @@ use netdiv_rules::{
 pub(super) const HOME: &str = "network/acme";
 /// The system's description.
 pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
+
+/// Sources of the program.
+pub(super) const SOURCES: &str = "network/acme/code/netdiv";
 
 pub(super) struct Tree {
     folder: tempfile::TempDir,
@@ -92,6 +95,18 @@ impl Tree {
 
     pub(super) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Returns the digest of the sources in a folder.
+    pub(super) fn digest_of_sources(&self, folder: &str) -> String {
+        let folder = self.path(folder);
+        let files = tree::list_files(&folder).unwrap_or_default().into_iter();
+        let sources: Vec<_> = files
+            .filter(|path| path.to_str() != Some("REVISION"))
+            .map(|path| (path.display().to_string(), fs::read(folder.join(&path)).unwrap()))
+            .collect();
+        let sources: Vec<_> = sources.iter().map(|(path, bytes)| (&path[..], &bytes[..])).collect();
+        sources_sha256(&sources)
     }
 
     /// Writes a file, in a new folder if need be.
