@@ -8,6 +8,7 @@ mod audit_config;
 mod bare;
 mod baseline;
 #[cfg(test)]
+#[path = "../../tests/compliance/mod.rs"]
 mod cases;
 mod element;
 mod error;

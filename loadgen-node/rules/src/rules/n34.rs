@@ -29,7 +29,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     looked_at: "the tests of the table, their verdicts, and that their settings were in effect; the figures in `verify_*.txt` \
          against the logs, of which TEST06's has to be one that can be verified (`n34/verified.rs`), the settings against \
          `user.conf`",
-    shown_by: "`compliance/cases`, mutations",
+    shown_by: "`tests/compliance`, mutations",
     same: &[],
     judge,
 };

@@ -15,6 +15,7 @@ mod tensors;
 mod tokens;
 
 #[cfg(test)]
+#[path = "../../../tests/kserve/mod.rs"]
 mod tests;
 
 /// Messages and client of package `inference`.

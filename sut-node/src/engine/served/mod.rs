@@ -15,4 +15,5 @@ mod output;
 mod probe;
 
 #[cfg(test)]
+#[path = "../../../tests/served/mod.rs"]
 mod tests;
