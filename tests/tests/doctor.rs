@@ -106,7 +106,7 @@ fn every_node_gets_a_sample_of_the_run() {
     // The data set is one, and its samples are not what the node takes.
     let bad = look(&short.display().to_string());
     let missing = found(&bad, "answer-missing");
-    assert!(missing.len() == 1 && missing[0].1.contains("sample 0 has 3 bytes"), "{bad:#}");
+    assert!(missing.len() == 1 && missing[0].1.contains("the data set holds uint8[3]"), "{bad:#}");
     // Nothing can be sent of a sample that is longer than any message.
     let long = look("synthetic:1x2000000000");
     assert!(!found(&long, "run-refused").is_empty(), "{long:#}");
