@@ -15,7 +15,7 @@ use crate::{connect_error::ConnectError, node::NodeInfo};
 pub struct Expectation {
     /// The tensors of a sample; `None` when the samples are bytes of unknown meaning.
     pub input: Option<InputLayout>,
-    /// How samples are encoded.
+    /// Encoding of samples.
     pub encoding: Encoding,
     /// The longest payload, encoded or decoded, in bytes.
     pub longest_payload_bytes: u64,

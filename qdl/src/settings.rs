@@ -93,7 +93,7 @@ pub struct Settings {
     pub busy_poll: bool,
     /// Called by each of these threads when it starts, with its number: a place to pin it to a core.
     pub on_thread_start: Option<OnThreadStart>,
-    /// Which stream gets which sample.
+    /// Policy that gives samples to streams.
     pub policy: Policy,
     /// Samples in flight to each node, over all its connections; `None`: what the node says it takes.
     pub window_samples: Option<usize>,

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use netdiv_contract::limits;
-use netdiv_machine::doctor::{Facts, FilesNeeded, Links, MemoryNeeded, Needs, Report, examine};
-use netdiv_machine::evidence::System;
+use netdiv_machine::{
+    doctor::{Facts, FilesNeeded, Links, MemoryNeeded, Needs, Report, examine},
+    evidence::System,
+};
 use netdiv_node_common::words::Transport;
 use netdiv_transport::{Connections, quic};
 

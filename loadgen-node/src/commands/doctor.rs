@@ -1,8 +1,10 @@
 //! `loadgen-node doctor`: what keeps this machine, or the way to a node, from measuring well.
 
 use netdiv_dataset as dataset;
-use netdiv_machine::doctor::{Facts, Report, ReportArgs, examine};
-use netdiv_machine::evidence::System;
+use netdiv_machine::{
+    doctor::{Facts, Report, ReportArgs, examine},
+    evidence::System,
+};
 use netdiv_node_common::process::SettingsFile;
 use netdiv_qdl::Settings;
 use netdiv_rules::Scenario;

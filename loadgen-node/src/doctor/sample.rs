@@ -1,4 +1,4 @@
-//! Asking the nodes, one after the other, so that each has the network and the machine for itself.
+//! Sends every node a sample, one after the other, so that each has the network and the machine for itself.
 
 use std::{sync::Arc, time::Instant};
 
@@ -41,15 +41,13 @@ pub(crate) fn send(
     library.load_samples(&[SAMPLE]).map_err(|Abort(why)| RunError::Usage(why))?;
     let library = Arc::new(library);
     let bytes = library.loaded()[SAMPLE].as_ref().map_or(0, |sample| sample.bytes.len());
-    let mut nodes = survey::nodes(asked);
-    for ((node, asked), fits) in nodes.iter_mut().zip(asked).zip(fits) {
-        let known = std::mem::take(node);
-        *node = match (&asked.answer, fits) {
-            (Ok(info), Some(Ok(()))) => one(settings, info, &library, known),
-            (Ok(_), Some(Err(why))) => known.failed(why, false),
-            _ => known,
-        };
-    }
+    let answered = survey::nodes(asked).into_iter().zip(asked).zip(fits);
+    let answered = answered.map(|((node, asked), fits)| match (&asked.answer, fits) {
+        (Ok(info), Some(Ok(()))) => one(settings, info, &library, node),
+        (Ok(_), Some(Err(why))) => node.failed(why, false),
+        _ => node,
+    });
+    let mut nodes: Vec<_> = answered.collect();
     mark_different(&mut nodes);
     Ok((nodes, SentSample { dataset, holds, index: SAMPLE, bytes }))
 }

@@ -13,10 +13,10 @@ pub(super) const RULES: &str = "Rules and evidence";
 /// Keys of the QDL.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct QdlArgs {
-    /// Which stream gets which sample [default: pull for offline, else least-outstanding]
+    /// Policy that gives samples to streams [default: pull for offline, else least-outstanding]
     #[arg(long, help_heading = DISPATCH)]
     pub policy: Option<Policy>,
-    /// How samples are encoded [default: none]
+    /// Encoding of samples [default: none]
     #[arg(long, help_heading = DISPATCH)]
     pub encoding: Option<Encoding>,
     /// Name of the cluster, the first part of the SUT's name [default: netdiv]
@@ -28,13 +28,13 @@ pub struct QdlArgs {
     /// Window: payload bytes in flight to each node [default: as many as the node accepts]
     #[arg(long, value_name = "BYTES", help_heading = DISPATCH, hide_short_help = true)]
     pub window_bytes: Option<ByteCount>,
-    /// How long a node with samples in flight may answer none of them [default: 1m]
+    /// Longest time without an answer from a node that has samples in flight [default: 1m]
     #[arg(long, value_name = "TIME", help_heading = FAILURES)]
     pub sample_timeout: Option<TimeSpan>,
     /// Deadline of each sample, while its node answers others [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = FAILURES, hide_short_help = true)]
     pub sample_deadline: Option<TimeSpan>,
-    /// What to do when a node is lost [default: fail]
+    /// Action when a node is lost [default: fail]
     #[arg(long, help_heading = FAILURES)]
     pub on_node_loss: Option<OnNodeLoss>,
     /// Give every message a checksum (CRC32C), which detects bits that change on the way. Costs time

@@ -15,11 +15,13 @@ use std::{
     time::Duration,
 };
 
-use netdiv_machine::doctor::{
-    AskedNode, Facts, FilesNeeded, Id, Links, MemoryNeeded, Needs, Peer, PeerFacts, Remedy, Report,
-    Severity, examine,
+use netdiv_machine::{
+    doctor::{
+        AskedNode, Facts, FilesNeeded, Id, Links, MemoryNeeded, Needs, Peer, PeerFacts, Remedy,
+        Report, Severity, examine,
+    },
+    evidence::{Interface, Machine, Route, System},
 };
-use netdiv_machine::evidence::{Interface, Machine, Route, System};
 
 const NIC: &str = "sys/devices/pci0000:00/net/eth0";
 const NODE: &str = "sys/devices/system/node";

@@ -18,7 +18,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     if text.contains(is_wrong) { escaped(text, is_wrong).into() } else { text.into() }
 }
 
-/// What a peer says, on one line and at most [`MAX_BYTES`] long.
+/// Returns a peer's text on one line, at most [`MAX_BYTES`] long.
 pub fn said(text: &str) -> String {
     said_within(MAX_BYTES, text)
 }

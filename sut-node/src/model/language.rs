@@ -33,7 +33,7 @@ pub struct LanguageModel {
     pub cache_mib: u32,
     /// Width of the search; 1: greedy.
     pub beams: u32,
-    /// What is asked of it.
+    /// Its name, limits and end-of-text ids.
     #[serde(flatten)]
     pub served: ServedModel,
 }

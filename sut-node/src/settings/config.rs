@@ -36,16 +36,16 @@ pub struct Config {
     pub pin: Vec<usize>,
     /// Whether these threads poll instead of sleeping.
     pub busy_poll: bool,
-    /// How long an engine may be in one batch.
+    /// Longest time of an engine in one batch.
     #[serde(rename = "engine_timeout_ms", serialize_with = "milliseconds")]
     pub engine_timeout: Duration,
-    /// How long a shutdown waits.
+    /// Longest time that a shutdown waits.
     #[serde(rename = "drain_timeout_ms", serialize_with = "milliseconds")]
     pub drain_timeout: Duration,
-    /// How samples become batches.
+    /// Settings of the batcher.
     #[serde(flatten)]
     pub batching: Batching,
-    /// What runs the model.
+    /// The engine.
     pub engine: EngineConfig,
     /// Name of the node.
     #[serde(skip)]

@@ -18,7 +18,7 @@ pub struct DecoderConfig {
     pub file: Option<PathBuf>,
     /// Threads of one instance.
     pub threads: usize,
-    /// What is known of it.
+    /// Description of the model.
     pub model: ServedModel,
 }
 

@@ -44,7 +44,7 @@ pub enum ConfigError {
         /// Those that it belongs to.
         engine: String,
     },
-    /// Options that cannot be read, such as a path that is no text.
+    /// Unreadable options, such as a path that is not UTF-8.
     #[error("the options cannot be read: {0}")]
     Given(String),
     /// A plug-in runs nothing without one.

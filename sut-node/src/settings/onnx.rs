@@ -20,13 +20,13 @@ pub struct OnnxConfig {
     /// The model file; `None`: the embedded digits network.
     #[serde(skip)]
     pub model: Option<PathBuf>,
-    /// What is made of the output.
+    /// Value that the output becomes.
     pub postprocess: Postprocess,
     /// Threads of one instance.
     pub threads: usize,
 }
 
-/// What is made of a model's first output, for each sample.
+/// Value that a model's first output becomes, for each sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Postprocess {

@@ -26,7 +26,7 @@ struct Settings<'a> {
 }
 
 impl Published {
-    /// Of those settings, and of what the engine found out when it was loaded.
+    /// Serializes the settings, and the facts that the engine found when it was loaded.
     pub(crate) fn new(config: &Config, found: Option<&Found>) -> Result<Self, toml::ser::Error> {
         let text = toml::to_string(&Settings { config, found })?;
         let sha256 = hex::encode(Sha256::digest(&text));

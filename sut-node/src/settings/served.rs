@@ -70,7 +70,7 @@ pub enum Dialect {
 pub struct ServedConfig {
     /// What is spoken there.
     pub dialect: Dialect,
-    /// Where it is served.
+    /// The serving engines.
     #[serde(flatten)]
     pub servers: ServersConfig,
     /// What is served.

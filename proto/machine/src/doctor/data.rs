@@ -59,25 +59,9 @@ pub(crate) fn unknown(word: &str, facts: &[Fact]) -> String {
 
 /// Puts facts in the place of their names in braces. A name in the value of a fact stays as it is.
 pub(crate) fn fill(text: &str, facts: &[Fact]) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once('{') {
-        filled += before;
-        let fact = behind.split_once('}').and_then(|(name, behind)| {
-            facts.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, behind))
-        });
-        match fact {
-            Some((value, behind)) => {
-                filled += value;
-                rest = behind;
-            }
-            None => {
-                filled.push('{');
-                rest = behind;
-            }
-        }
-    }
-    filled + rest
+    replace_names(text, |name| {
+        facts.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    })
 }
 
 /// Returns a remedy for the cell of a table in Markdown, with names in capitals.
@@ -86,17 +70,31 @@ pub(crate) fn markdown(remedy: &Remedy) -> String {
         Remedy::Command(text) => (text, "`"),
         Remedy::Advice(text) => (text, ""),
     };
-    let mut cell = String::new();
-    let mut rest = text.as_str();
-    while let Some((before, (name, behind))) =
-        rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
-    {
-        let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase());
-        cell += before;
-        cell += &if is_name { name.to_uppercase() } else { format!("{{{name}}}") };
-        rest = behind;
+    let cell = replace_names(text, |name| {
+        name.bytes().all(|byte| byte.is_ascii_lowercase()).then(|| name.to_uppercase())
+    });
+    format!("{quote}{}{quote}", cell.replace('|', "\\|"))
+}
+
+/// Replaces the names in braces; those without a value stay.
+fn replace_names(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{') {
+        replaced += before;
+        let found = behind.split_once('}').and_then(|(name, behind)| Some((value(name)?, behind)));
+        match found {
+            Some((value, behind)) => {
+                replaced += &value;
+                rest = behind;
+            }
+            None => {
+                replaced.push('{');
+                rest = behind;
+            }
+        }
     }
-    format!("{quote}{}{quote}", (cell + rest).replace('|', "\\|"))
+    replaced + rest
 }
 
 #[cfg(test)]

@@ -37,11 +37,11 @@ pub struct AskedNode {
     pub round_trip_ns: Option<u64>,
     /// Answers to the sample, first and again.
     pub answers: Vec<SampleAnswer>,
-    /// Whether its answer is not that of most nodes.
+    /// True if its answer differs from that of most nodes.
     pub differs: bool,
     /// Reason for no answer, or none that counts.
     pub failure: Option<String>,
-    /// Whether the node did not answer, or its connection was lost.
+    /// True if the node did not answer, or its connection was lost.
     pub lost: bool,
 }
 

@@ -28,7 +28,7 @@ pub(crate) trait Output {
     /// Takes a part, and returns the ids that are new in it.
     fn take(&mut self, part: Self::Part) -> Result<&[i32], String>;
 
-    /// Whether the last part said that nothing follows.
+    /// Returns true once a part has said that nothing follows.
     fn is_complete(&self) -> bool;
 
     /// Ends the output: nothing follows, or the answer has ended.

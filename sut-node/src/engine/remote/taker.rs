@@ -48,7 +48,7 @@ impl Taker for Nobody {
     }
 }
 
-/// Keeps the tokens of an answer that nobody waits for but a test or a fuzz target.
+/// Keeps the tokens of an answer, for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzzing"))]
 #[derive(Default)]
 pub(crate) struct Taken(pub(crate) Vec<i32>);

@@ -23,7 +23,7 @@ const HEADERS: u64 = 28;
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, report: &mut Report) {
     for name in report.links().to_owned() {
-        // One that is not listed is loopback.
+        // Loopback is not listed.
         let Some(link) = interface(&facts.machine, &name) else { continue };
         frames(link, needs, report);
         match facts.condition.links.iter().find(|state| state.name == name) {

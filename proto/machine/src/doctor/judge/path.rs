@@ -67,7 +67,7 @@ fn is_here(facts: &Facts, node: &PeerFacts) -> bool {
 /// Judges the answers of nodes to one sample.
 pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
     for node in nodes {
-        // One that did not say who it is has no answer to judge.
+        // A node without a description has no answer to judge.
         let Some(name) = &node.node else { continue };
         let about = subject(&node.address, name);
         match &node.failure {
