@@ -84,10 +84,10 @@ lint: libtorch
 	python3 tests/house/circles.py
 	python3 tests/house/drawing.py
 
-# Tables for docs/BENCHMARKING.md, and the parts alone.
+# Writes docs/generated/benchmarks*.md, and measures the parts alone.
 RUNS ?= 5
 bench: build $(TARGET)/aiohttp/made
-	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
+	$(TARGET)/release/bench $(RUNS) docs/generated
 	$(CARGO) bench -p netdiv-contract --features wire --locked
 
 # Python's aiohttp, with which the engine openai is compared.
@@ -156,14 +156,14 @@ published: $(if $(PROGRAMS),,build)
 	python3 tests/published/published.py $(or $(PROGRAMS),$(TARGET)/release)/loadgen-node $(TREES) $(if $(MISSING),--missing $(MISSING))
 
 # Runs with random faults, one after the other, for MINUTES; the same SEED makes the same faults. With WRITE=1 what it
-# shows goes into docs/RELIABILITY.md.
+# shows goes into docs/generated/.
 SEED ?= 1
 soak: build
-	$(TARGET)/release/soak $(MINUTES) $(SEED) $(if $(WRITE),--write docs/RELIABILITY.md)
+	$(TARGET)/release/soak $(MINUTES) $(SEED) $(if $(WRITE),--write docs/generated/soak.md)
 
 # Peak memory under more than the nodes can do; WRITE as above. LARGEST=1 adds a query of 10^8 samples (6 GB).
 overload: build
-	$(TARGET)/release/overload $(if $(LARGEST),--largest) $(if $(WRITE),--write docs/RELIABILITY.md)
+	$(TARGET)/release/overload $(if $(LARGEST),--largest) $(if $(WRITE),--write docs/generated/overload.md)
 
 # Serving engines that run, behind a node; no part of `make test`, because it fetches 3 GB.
 ENGINES := $(abspath $(TARGET))/engines

@@ -1,30 +1,25 @@
-//! Tables that a program measures and a document shows: they stand between two marks.
+//! Documents in docs/generated/, which programs write as a whole.
 
-use std::{error::Error, fs, path::Path};
+use std::{fs, io, path::Path};
 
-/// The marks before and behind a table.
+/// A document that a program writes.
 #[derive(Debug, Clone, Copy)]
-pub struct Marks(pub &'static str, pub &'static str);
+pub struct Generated {
+    /// Heading of the document.
+    pub title: &'static str,
+    /// Command line that writes the document.
+    pub command: &'static str,
+}
 
-impl Marks {
-    /// Checks, before hours of measuring, that the document has them.
-    pub fn check(self, document: &Path) -> Result<(), Box<dyn Error>> {
-        self.split(&fs::read_to_string(document)?).map(drop)
+impl Generated {
+    /// Fails if `document` cannot be written, before hours of measuring.
+    pub fn check(self, document: &Path) -> io::Result<()> {
+        fs::OpenOptions::new().append(true).create(true).open(document).map(drop)
     }
 
-    /// Puts a text between them.
-    pub fn fill(self, document: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-        let old = fs::read_to_string(document)?;
-        let (before, after) = self.split(&old)?;
-        let Self(begin, end) = self;
-        Ok(fs::write(document, format!("{before}{begin}\n\n{text}\n{end}{after}"))?)
-    }
-
-    fn split(self, document: &str) -> Result<(&str, &str), Box<dyn Error>> {
-        let Self(begin, end) = self;
-        let none = |mark| format!("the document has no {mark}; put it where the table is to stand");
-        let (before, rest) = document.split_once(begin).ok_or_else(|| none(begin))?;
-        let (_, after) = rest.split_once(end).ok_or_else(|| none(end))?;
-        Ok((before, after))
+    /// Writes `text` below the title.
+    pub fn write(self, document: &Path, text: &str) -> io::Result<()> {
+        let Self { title, command } = self;
+        fs::write(document, format!("# {title}\n\nWritten by `{command}`.\n\n{}\n", text.trim()))
     }
 }

@@ -1,4 +1,4 @@
-//! Documents about the doctor: the table of docs/DOCTOR.md, and the schema of its report.
+//! Documents about the doctor: docs/generated/doctor.md, and the schema of its report.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
@@ -6,19 +6,19 @@ use std::{fs, path::Path};
 
 use netdiv_machine::doctor::{Id, Report, table};
 
+const COMMAND: &str =
+    "NETDIV_WRITE_DOCTOR=1 cargo test --release -p netdiv-machine --test documents";
+
+/// Writes the document if `NETDIV_WRITE_DOCTOR` is set.
 #[test]
 fn the_table_is_that_of_the_code() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/DOCTOR.md");
-    let page = fs::read_to_string(&path).expect("a page");
-    let (before, rest) = page.split_once("<!-- findings: begin -->\n").expect("a beginning");
-    let (written, behind) = rest.split_once("<!-- findings: end -->").expect("an end");
-    let wanted = table();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/doctor.md");
+    let wanted = format!("# Findings of doctor\n\nWritten by `{COMMAND}`.\n\n{}", table());
     if std::env::var_os("NETDIV_WRITE_DOCTOR").is_some() {
-        let page =
-            format!("{before}<!-- findings: begin -->\n{wanted}<!-- findings: end -->{behind}");
-        fs::write(&path, page).expect("our own file");
+        fs::write(&path, &wanted).expect("our own file");
     }
-    assert!(written == wanted, "run this test with NETDIV_WRITE_DOCTOR=1 to renew docs/DOCTOR.md");
+    let written = fs::read_to_string(&path).expect("a document");
+    assert!(written == wanted, "docs/generated/doctor.md: {COMMAND}");
 }
 
 #[test]

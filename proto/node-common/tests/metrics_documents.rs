@@ -19,16 +19,23 @@ fn read(path: &str) -> io::Result<String> {
     fs::read_to_string(repository().join(path))
 }
 
+const COMMAND: &str = "NETDIV_WRITE_METRICS=1 cargo test --release -p netdiv-node-common --features process --test metrics_documents";
+
+/// Writes the document if `NETDIV_WRITE_METRICS` is set.
 #[test]
 fn the_tables_are_those_of_the_registry() {
-    let docs = read("docs/METRICS.md").expect("a page");
-    for (name, metrics) in [("sut-node", sut_node::ALL), ("loadgen-node", loadgen_node::ALL)] {
-        let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
-        let (_, rest) = docs.split_once(&begin).expect("a beginning");
-        let (written, _) = rest.split_once(&end).expect("an end");
-        let wanted = table(metrics);
-        assert!(written == wanted, "docs/METRICS.md has to say of {name}:\n{wanted}");
+    let path = repository().join("docs/generated/metrics.md");
+    let wanted = format!(
+        "# Metrics\n\nWritten by `{COMMAND}`.\n\n\
+         ## SUT node\n\n{}\n## LoadGen node, during a run\n\n{}",
+        table(sut_node::ALL),
+        table(loadgen_node::ALL)
+    );
+    if std::env::var_os("NETDIV_WRITE_METRICS").is_some() {
+        fs::write(&path, &wanted).expect("our own file");
     }
+    let written = fs::read_to_string(&path).expect("a document");
+    assert!(written == wanted, "docs/generated/metrics.md: {COMMAND}");
 }
 
 /// The names of metrics in a text.

@@ -1,8 +1,8 @@
-//! What was seen, as a table of docs/RELIABILITY.md.
+//! What was seen, as a table of docs/generated/.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use e2e::process::transport;
+use e2e::{document::Generated, process::transport};
 
 use super::{
     fault::{Expected, Fault},
@@ -38,12 +38,14 @@ fn without_ports(words: &str) -> String {
     })
 }
 
-/// Puts the table between its marks in the document.
+/// Writes the table as a document.
 pub fn write(table: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/RELIABILITY.md");
-    let text = fs::read_to_string(&path).expect("the document is there");
-    let (begin, end) = (format!("<!-- faults: {} -->\n", transport()), "<!-- end of faults -->");
-    let (before, rest) = text.split_once(&begin).expect("the document has the first mark");
-    let (_, after) = rest.split_once(end).expect("the document has the second mark");
-    fs::write(&path, format!("{before}{begin}\n{table}\n{end}{after}")).expect("it can be written");
+    let transport = transport();
+    let name = format!("../docs/generated/faults-{transport}.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
+    let document = Generated {
+        title: if transport == "quic" { "Faults over QUIC" } else { "Faults over gRPC" },
+        command: "NETDIV_WRITE_FAULTS=1 cargo test --release -p e2e --test faults",
+    };
+    document.write(&path, table).expect("it can be written");
 }

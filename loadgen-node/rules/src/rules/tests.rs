@@ -1,4 +1,4 @@
-//! The registry, and the table in docs/RULES.md that is made of it.
+//! The registry, and the document that lists it, docs/generated/rules.md.
 
 use std::{env, fs, path::Path};
 
@@ -9,23 +9,22 @@ fn each_rule_stands_at_its_number() {
     assert!(Rule::all().eq(RULES.iter().map(|entry| entry.id)));
 }
 
-/// With `NETDIV_WRITE_RULES=1` it writes the table.
+const COMMAND: &str =
+    "NETDIV_WRITE_RULES=1 cargo test --release -p netdiv-rules --lib rules::tests";
+
+/// Writes the document if `NETDIV_WRITE_RULES` is set.
 #[test]
 fn the_document_has_the_rules() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RULES.md");
-    let document = fs::read_to_string(path).unwrap();
-    let (before, rest) = document.split_once("<!-- rules: begin -->\n").unwrap();
-    let (_, after) = rest.split_once("<!-- rules: end -->").unwrap();
-    let mut table = String::from(
-        "| | rule | § | kept in | `check` looks at | shown by |\n|---|---|---|---|---|---|\n",
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated/rules.md");
+    let rows: String = Rule::all().map(Rule::row).collect();
+    let made = format!(
+        "# The rules N1 to N38\n\nWritten by `{COMMAND}`.\n\n\
+         | | rule | § | kept in | `check` looks at | shown by |\n|---|---|---|---|---|---|\n{rows}"
     );
-    table.extend(Rule::all().map(Rule::row));
-    let made = format!("{before}<!-- rules: begin -->\n{table}<!-- rules: end -->{after}");
     if env::var_os("NETDIV_WRITE_RULES").is_some() {
-        fs::write(path, made).unwrap();
-    } else {
-        assert!(document == made, "docs/RULES.md: write its table with NETDIV_WRITE_RULES=1");
+        fs::write(path, &made).unwrap();
     }
+    assert!(fs::read_to_string(path).unwrap() == made, "docs/generated/rules.md: {COMMAND}");
 }
 
 /// Names in the table that end in `.rs` are those of files.

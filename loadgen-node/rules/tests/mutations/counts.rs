@@ -1,4 +1,4 @@
-//! docs/RULES.md says how many edits there are of each rule. `NETDIV_WRITE_MUTATIONS=1` writes that table.
+//! The document that counts the edits of each rule, docs/generated/mutations.md.
 
 use std::{env, fs};
 
@@ -8,31 +8,34 @@ use super::{
     edits,
 };
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RULES.md");
-const BEGIN: &str = "<!-- mutations: begin -->\n";
-const END: &str = "<!-- mutations: end -->";
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated/mutations.md");
+const COMMAND: &str =
+    "NETDIV_WRITE_MUTATIONS=1 cargo test --release -p netdiv-rules --test mutations";
 
-fn table() -> String {
+fn document() -> String {
     let by_hand = ROWS.len() + ONE_CAUSE.len();
     let rules = FILES.iter().map(|(name, text)| (name.to_string(), edits(text).len()));
     let counts: Vec<_> = rules.chain([("by_hand".into(), by_hand)]).collect();
     let all = counts.iter().map(|(_, count)| count).sum();
     let rows = counts.into_iter().chain([("all".into(), all)]);
     let rows: String = rows.map(|(name, count)| format!("| `{name}` | {count} |\n")).collect();
-    format!("| file | edits |\n|---|---|\n{rows}")
+    format!(
+        "# Edits of a valid submission\n\nWritten by `{COMMAND}`.\n\n| file | edits |\n|---|---|\n{rows}"
+    )
 }
 
+/// Writes the document if `NETDIV_WRITE_MUTATIONS` is set.
 #[test]
 fn the_document_has_the_counts() {
-    let text = fs::read_to_string(DOCUMENT).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (written, after) = rest.split_once(END).unwrap();
-    let table = table();
+    let made = document();
     if env::var_os("NETDIV_WRITE_MUTATIONS").is_some() {
-        fs::write(DOCUMENT, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
-    } else {
-        assert_eq!(written, table, "NETDIV_WRITE_MUTATIONS=1 writes docs/RULES.md");
+        fs::write(DOCUMENT, &made).unwrap();
     }
+    assert_eq!(
+        fs::read_to_string(DOCUMENT).unwrap(),
+        made,
+        "docs/generated/mutations.md: {COMMAND}"
+    );
 }
 
 #[test]

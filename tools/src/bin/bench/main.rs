@@ -1,5 +1,5 @@
-//! What this machine moves: `bench [TABLES] [RUNS] [FILE]` prints tables in Markdown, and puts them into FILE between the lines
-//! that mark their place. TABLES is the beginning of their names; without it, all are measured. All processes share the
+//! What this machine moves: `bench [TABLES] [RUNS] [FOLDER]` prints tables in Markdown, and writes them as documents into
+//! FOLDER. TABLES is the beginning of their names; without it, all are measured. All processes share the
 //! machine, so ratios count.
 //!
 //! - `transports.rs`: the QDL without LoadGen, beside plain sockets (`raw.rs`) and generated code (`stock.rs`)
@@ -45,16 +45,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words = args.first().filter(|arg| !is_number(arg));
     let mut rest = args[usize::from(words.is_some())..].iter();
     let runs = rest.next().map_or(Ok(RUNS), |n| n.parse::<usize>())?.max(1);
-    let file = rest.next().map(Path::new);
+    let folder = rest.next().map(Path::new);
     let sections = chosen(words.map_or("", String::as_str))?;
     for section in &sections {
-        section.check(file)?;
+        section.check(folder)?;
     }
     for section in &sections {
         let text = section.measure(runs)?;
         println!("\n{text}");
-        if let Some(file) = file {
-            section.fill(file, &text)?;
+        if let Some(folder) = folder {
+            section.write(folder, &text)?;
         }
     }
     Ok(())

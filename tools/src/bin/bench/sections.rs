@@ -1,15 +1,15 @@
-//! Which tables there are, and where they stand in the document.
+//! The tables that there are, and the documents that hold them.
 
-use std::{error::Error, fs, path::Path, thread};
+use std::{error::Error, fs, io, path::Path, thread};
 
-use e2e::document::Marks;
+use e2e::document::Generated;
 
 use crate::{scaling, tokens, transports, with_loadgen};
 
-/// Tables that stand together.
+/// Tables that one document holds.
 #[derive(Debug)]
 pub struct Section {
-    marks: Marks,
+    document: Document,
     tables: Vec<Table>,
     is_whole: bool,
 }
@@ -17,10 +17,13 @@ pub struct Section {
 /// A name, and what measures it in so many runs.
 type Table = (&'static str, fn(usize) -> Result<String, Box<dyn Error>>);
 
-/// Marks and tables of each section.
-const SECTIONS: [(Marks, &[Table]); 2] = [
+/// A file name, and the document's title.
+type Document = (&'static str, Generated);
+
+/// Document and tables of each section.
+const SECTIONS: [(Document, &[Table]); 2] = [
     (
-        Marks("<!-- measured -->", "<!-- end -->"),
+        ("benchmarks.md", Generated { title: "Benchmarks", command: "make bench" }),
         &[
             ("transports", transports::tables),
             ("loadgen", with_loadgen::tables),
@@ -28,7 +31,10 @@ const SECTIONS: [(Marks, &[Table]); 2] = [
         ],
     ),
     (
-        Marks("<!-- measured tokens -->", "<!-- end tokens -->"),
+        (
+            "benchmarks-tokens.md",
+            Generated { title: "Benchmarks of tokens", command: "make bench" },
+        ),
         &[
             ("tokens-offline", tokens::offline::table),
             ("tokens-peak", tokens::peak::table),
@@ -41,11 +47,11 @@ const SECTIONS: [(Marks, &[Table]); 2] = [
 
 /// The tables whose names begin like that.
 pub fn chosen(beginning: &str) -> Result<Vec<Section>, String> {
-    let of = |(marks, all): (Marks, &[Table])| {
+    let of = |(document, all): (Document, &[Table])| {
         let tables: Vec<_> =
             all.iter().copied().filter(|(name, _)| name.starts_with(beginning)).collect();
         let is_whole = tables.len() == all.len();
-        Section { marks, tables, is_whole }
+        Section { document, tables, is_whole }
     };
     let sections: Vec<_> =
         SECTIONS.into_iter().map(of).filter(|section| !section.tables.is_empty()).collect();
@@ -58,16 +64,19 @@ pub fn chosen(beginning: &str) -> Result<Vec<Section>, String> {
 }
 
 impl Section {
-    /// Checks, before anything is measured, that it can be, and that the document has a place for it.
-    pub fn check(&self, document: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    /// Checks, before anything is measured, that it can be, and that its document can be written into `folder`.
+    pub fn check(&self, folder: Option<&Path>) -> Result<(), Box<dyn Error>> {
         if self.tables.iter().any(|(name, _)| *name == tokens::served::NAME) {
             tokens::served::python()?;
         }
-        match document {
+        match folder {
             Some(_) if !self.is_whole => {
-                Err("a document gets a section as a whole; leave the file out".into())
+                Err("a document gets a section as a whole; leave the folder out".into())
             }
-            Some(document) => self.marks.check(document),
+            Some(folder) => {
+                let (name, document) = self.document;
+                Ok(document.check(&folder.join(name))?)
+            }
             None => Ok(()),
         }
     }
@@ -81,9 +90,10 @@ impl Section {
         Ok(text)
     }
 
-    /// Puts them into the document.
-    pub fn fill(&self, document: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-        self.marks.fill(document, text)
+    /// Writes the tables' document into `folder`.
+    pub fn write(&self, folder: &Path, text: &str) -> io::Result<()> {
+        let (name, document) = self.document;
+        document.write(&folder.join(name), text)
     }
 }
 
@@ -122,7 +132,7 @@ mod tests {
     #[test]
     fn a_document_gets_whole_sections() {
         let part = chosen("tokens-peak").unwrap();
-        let error = part[0].check(Some(Path::new("x.md"))).unwrap_err().to_string();
+        let error = part[0].check(Some(Path::new("x"))).unwrap_err().to_string();
         assert!(error.contains("as a whole"), "{error}");
     }
 }

@@ -10,10 +10,10 @@ mod runs;
 
 use std::{env, error::Error, path::PathBuf};
 
-use e2e::document::Marks;
+use e2e::document::Generated;
 
-/// Where the table stands in a document.
-const TABLE: Marks = Marks("<!-- overload -->", "<!-- end overload -->");
+const DOCUMENT: Generated =
+    Generated { title: "Memory under overload", command: "make overload WRITE=1" };
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = env::args().skip(1);
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     if let Some(document) = &document {
-        TABLE.check(document)?;
+        DOCUMENT.check(document)?;
     }
     let rows = runs::all(largest)?;
     let mut text = String::from(
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     text += &bound::in_words();
     println!("{text}");
     if let Some(document) = document {
-        TABLE.fill(&document, &text)?;
+        DOCUMENT.write(&document, &text)?;
     }
     match rows.iter().filter(|row| !row.holds()).count() {
         0 => Ok(()),

@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-use e2e::{Outcome, document::Marks};
+use e2e::{Outcome, document::Generated};
 use rand::{SeedableRng as _, rngs::StdRng};
 
 use crate::{
@@ -39,8 +39,8 @@ use crate::{
 
 const USAGE: &str = "usage: soak MINUTES [SEED] [--write FILE]";
 
-/// Where the tables stand in a document.
-const TABLES: Marks = Marks("<!-- soak -->", "<!-- end soak -->");
+const DOCUMENT: Generated =
+    Generated { title: "Soak", command: "make soak MINUTES=10 SEED=1 WRITE=1" };
 
 /// The picture, beside the document.
 const FIGURE: &str = "soak.svg";
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let minutes: f64 = numbers.first().ok_or(USAGE)?.parse().map_err(|_| USAGE)?;
     let seed: u64 = numbers.get(1).map_or(Ok(1), |seed| seed.parse()).map_err(|_| USAGE)?;
     if let Some(document) = &document {
-        TABLES.check(document)?;
+        DOCUMENT.check(document)?;
     }
     let folder = env::temp_dir().join(format!("netdiv-soak-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
@@ -70,7 +70,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (text, picture, complaints) = soak.end(minutes, seed)?;
     println!("{text}");
     if let Some(document) = document {
-        TABLES.fill(&document, &text)?;
+        let text = format!("{text}\n![Resident memory over the time of the soak]({FIGURE})");
+        DOCUMENT.write(&document, &text)?;
         fs::write(document.with_file_name(FIGURE), picture)?;
     }
     match &complaints[..] {
