@@ -83,6 +83,9 @@ lint: libtorch
 	python3 -m unittest discover --quiet --start-directory tests/published --pattern '*_test.py'
 	python3 tests/house/circles.py
 	python3 tests/house/drawing.py
+	python3 tests/house/openings.py
+	python3 tests/house/type_names.py
+	python3 tests/house/words.py
 
 # Writes docs/generated/benchmarks*.md, and measures the parts alone.
 RUNS ?= 5
@@ -216,6 +219,15 @@ $(TARGET)/deny/made: tests/supply_chain/requirements.txt
 	python3 -m venv --clear $(TARGET)/deny
 	$(TARGET)/deny/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	touch $@
+
+# docs/ as one book, in $(TARGET)/book.
+.PHONY: book
+book: $(TARGET)/mdbook/bin/mdbook
+	python3 docs/book.py $(TARGET)/book-source
+	$< build $(TARGET)/book-source --dest-dir $(abspath $(TARGET))/book
+
+$(TARGET)/mdbook/bin/mdbook:
+	$(CARGO) install mdbook --version 0.5.4 --locked --no-default-features --features search --root $(TARGET)/mdbook
 
 # Trains the demo's network again; the result is in the repository.
 digits:

@@ -1,7 +1,10 @@
 """Runs deploy/data/prepare on a source in a folder of its own."""
 
+import atexit
+import functools
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +16,7 @@ DATA = Path(__file__).parents[2] / "deploy" / "data"
 CASES = json.loads((DATA / "netdiv_data" / "kits19_cases.json").read_text())
 sys.path.insert(0, str(DATA))
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(DATA), "PYTHONFAULTHANDLER": "1"}
 LONGEST = 300  # seconds of one command; far more than any takes
 
 
@@ -23,8 +27,7 @@ def command(*args: object) -> list[str]:
 def start(*args: object) -> subprocess.Popen[str]:
     """Starts the command as a shell does in the foreground: a test that runs in the background ignores SIGINT, and so would this."""
     return subprocess.Popen(
-        command(*args), env=os.environ | {"PYTHONPATH": str(DATA), "PYTHONFAULTHANDLER": "1"}, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        command(*args), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
@@ -38,9 +41,25 @@ def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(running.args, running.returncode, output, errors)
 
 
+@functools.cache
+def server() -> subprocess.Popen[str]:
+    """Starts the process that `prepare` asks, and ends it with this one."""
+    running = subprocess.Popen([sys.executable, Path(__file__).with_name("server.py")], env=ENVIRONMENT, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    atexit.register(running.communicate)
+    return running
+
+
 def prepare(*args: object) -> subprocess.CompletedProcess[str]:
-    """Runs the command."""
-    return end_of(start(*args))
+    """Runs the command in a fork of a process that has imported its packages."""
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        request = {"args": [*map(str, args)], "output": str(output), "errors": str(errors)}
+        print(json.dumps(request), file=server().stdin, flush=True)
+        if not select.select([server().stdout], [], [], LONGEST)[0]:
+            raise AssertionError(f"{args} hangs: {errors.read_text()}")
+        code = int(server().stdout.readline())
+        return subprocess.CompletedProcess(args, code, output.read_text(), errors.read_text())
 
 
 class Case(unittest.TestCase):

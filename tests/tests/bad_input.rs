@@ -1,6 +1,5 @@
 //! Every bad input is one clear error that says what to do.
 
-#[path = "bad_input/foreign_text.rs"]
 mod foreign_text;
 
 use std::{process::Command, time::Duration};

@@ -110,7 +110,7 @@ fn a_node_that_drains_ends_the_run_and_itself() {
 #[test]
 fn a_node_that_ends_when_all_is_answered_does_not_spoil_an_accuracy_run() {
     // LoadGen needs seconds to write these responses, in which it makes no call that could be ended.
-    let mut node = SutNode::echo("a", &["--echo-answer-bytes", "4000000"]);
+    let mut node = SutNode::echo("a", &["--echo-answer-bytes", "1000000"]);
     let running = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:150x100", "--mode", "accuracy"])
         .start();

@@ -4,40 +4,24 @@
 //! `NETDIV_WRITE_FAULTS=1` writes what was seen into that document; `NETDIV_FAULT=words` strikes only the faults whose
 //! names have these words.
 
-#[path = "faults/answers.rs"]
 mod answers;
-#[path = "faults/before.rs"]
 mod before;
-#[path = "faults/fault.rs"]
 mod fault;
-#[path = "faults/network.rs"]
 mod network;
-#[path = "faults/nodes.rs"]
 mod nodes;
-#[path = "faults/papers.rs"]
 mod papers;
-#[path = "faults/redispatch.rs"]
 mod redispatch;
-#[path = "faults/responses.rs"]
 mod responses;
-#[path = "faults/stage.rs"]
 mod stage;
-#[path = "faults/table.rs"]
 mod table;
-#[path = "faults/tokens.rs"]
 mod tokens;
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Mutex,
-    thread,
-};
+use e2e::side_by_side;
 
 use fault::Fault;
-use stage::Seen;
 
 /// Faults struck at the same time: most of a fault's time is waiting.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 6;
 
 #[test]
 fn every_fault_has_its_verdict() {
@@ -53,23 +37,7 @@ fn every_fault_has_its_verdict() {
     ];
     let chosen: Vec<Fault> =
         all.into_iter().flatten().filter(|fault| fault.name.contains(&only)).collect();
-    let next = Mutex::new(chosen.iter().enumerate());
-    let seen: Mutex<Vec<Option<Seen>>> = Mutex::new(chosen.iter().map(|_| None).collect());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let taken = next.lock().expect("no holder panics").next();
-                    let Some((place, fault)) = taken else { return };
-                    // A fault that does not end as promised must not hide the others; the panic has said what it was.
-                    if let Ok(saw) = catch_unwind(AssertUnwindSafe(|| fault.strike())) {
-                        seen.lock().expect("no holder panics")[place] = Some(saw);
-                    }
-                }
-            });
-        }
-    });
-    let seen = seen.into_inner().expect("no holder panics");
+    let seen = side_by_side(AT_ONCE, &chosen, Fault::strike);
     let rows: Vec<_> =
         chosen.iter().zip(&seen).filter_map(|(f, s)| Some((f, s.as_ref()?))).collect();
     println!("{}", table::of(&rows));

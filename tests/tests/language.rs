@@ -1,9 +1,5 @@
 //! A language model by the book: runs with official LoadGen, TEST06 through `audit`, a submission, and its check.
 
-#[path = "../../loadgen-node/rules/tests/stated/mod.rs"]
-#[allow(dead_code, reason = "the mutations use the rest")]
-mod stated;
-
 use std::{path::Path, process::Command};
 
 use e2e::{
@@ -184,7 +180,7 @@ fn from_runs_of_a_language_model_to_a_submission() {
     let (code, stdout, stderr) = loadgen_node(&args);
     assert_eq!(code, Some(0), "{stdout}\n{stderr}");
     keep(&tree);
-    let missing = stated::unclassified(Path::new(&tree)).expect("a tree");
+    let missing = crate::stated::unclassified(Path::new(&tree)).expect("a tree");
     assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
 
     let results = Path::new(&tree).join("network/Rehearsal/results/two-namespaces/llama2-70b-99.9");

@@ -1,9 +1,5 @@
 //! The rules as code, on real runs: what is refused before a run, what digests prove, and from runs to a submission.
 
-#[path = "../../loadgen-node/rules/tests/stated/mod.rs"]
-#[allow(dead_code, reason = "the mutations use the rest")]
-mod stated;
-
 use std::{path::Path, process::Command};
 
 use bytes::Bytes;
@@ -446,7 +442,7 @@ fn from_runs_to_a_submission() {
         assert_eq!(content, again, "{} differs", a.display());
     }
 
-    let missing = stated::unclassified(Path::new(&one)).expect("a tree");
+    let missing = crate::stated::unclassified(Path::new(&one)).expect("a tree");
     assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
     let (code, text, _) = loadgen_node(&["check", &one, "--json"]);
     assert_eq!(code, Some(1), "{text}");

@@ -1,0 +1,49 @@
+//! The end-to-end tests: one program, so that it is linked once and tests of different files run side by side.
+//!
+//! A file is a module: `cargo test --release -p e2e failure::` runs those of `failure.rs`.
+
+mod accuracy;
+mod bad_input;
+mod command_line;
+mod crowds;
+mod device;
+mod discovery;
+mod doctor;
+mod documents;
+mod evaluation;
+mod exhausted;
+mod fabric;
+mod fabric_matrix;
+mod fabric_ways;
+mod failure;
+mod faults;
+mod fitness;
+mod half_closed;
+mod hostile;
+mod init;
+mod interop;
+mod language;
+mod live_view;
+mod logs;
+mod metrics;
+mod node_faults;
+mod performance;
+mod plugin;
+mod plugin_tokens;
+mod probe;
+mod qdl;
+mod relay;
+mod report;
+mod rules;
+mod security;
+mod service_manager;
+mod sorting;
+mod tokens;
+mod torch;
+mod torch_tokens;
+mod triton;
+mod wire;
+
+#[path = "../../loadgen-node/rules/tests/stated/mod.rs"]
+#[allow(dead_code, reason = "the rules' own tests use the rest")]
+mod stated;
