@@ -1,10 +1,11 @@
-//! Code that both programs share, and nothing of the wire.
+//! Code that both programs share, independent of the wire contract.
 //!
-//! - [`words`]: the words of the rules and of the settings, each a type
-//! - [`said`]: texts of a peer, made fit to be shown
+//! - [`words`]: enumerations of the rules and of the settings
+//! - [`said`]: sanitising of text from peers for display
 //! - [`resources`]: files, memory, open files and threads, within limits
-//! - `process`, with the feature of that name: settings from a file and the command line, logging, signals, cores
-//! - `metrics`, with the feature `process`: their names, and the endpoint that Prometheus asks
+//! - `process`, with the feature of that name: settings from a file and the command line, logging,
+//!   signals, cores
+//! - `metrics`, with the feature `process`: names of the metrics, and the endpoint for Prometheus
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

@@ -1,18 +1,20 @@
-//! What a peer says is shown to people: on terminals, in logs, in messages. It cannot be trusted to be plain text.
+//! Text from peers for terminals, logs and messages. It is untrusted and may contain control
+//! characters.
 
 use std::borrow::Cow;
 
 /// Maximum length of a text of a peer, in bytes.
 pub const MAX_BYTES: usize = 2 << 10;
 
-/// Whether a character does something to a terminal, or to the text around it, instead of being shown.
+/// Returns true if a character controls a terminal or the surrounding text instead of being
+/// printed.
 pub fn is_unprintable(c: char) -> bool {
-    // Beside control characters: marks that turn the direction of writing.
+    // Covers control characters, and marks that change the direction of writing.
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with everything escaped that is not shown, except ends of lines and tabs.
+/// Returns the text with all unprintable characters escaped, except line ends and tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_wrong = |c: char| is_unprintable(c) && c != '\n' && c != '\t';
     if text.contains(is_wrong) { escaped(text, is_wrong).into() } else { text.into() }
@@ -34,15 +36,15 @@ pub fn said_within(max_bytes: usize, text: &str) -> String {
     said
 }
 
-/// Stands where a text was cut.
+/// Mark at the end of a text that was cut.
 const ELLIPSIS: char = '…';
 
-/// Whether a text is one line of what can be shown.
+/// Returns true if a text is one line of printable characters.
 pub fn is_plain(text: &str) -> bool {
     !text.contains(is_unprintable)
 }
 
-/// A text as one word of a command for a shell.
+/// Quotes a text as one word of a shell command.
 pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/,".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {

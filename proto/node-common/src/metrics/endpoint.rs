@@ -1,5 +1,6 @@
-//! The Prometheus endpoint: HTTP/1.1, with one answer for each connection. Whoever reaches the address may connect, so that
-//! everything here has a limit: none of it must take descriptors, memory or time from the node's clients.
+//! Prometheus endpoint: HTTP/1.1, with one response per connection. Any peer that reaches the
+//! address may connect. Therefore everything here has a limit, so that peers cannot take
+//! descriptors, memory or time from the node's clients.
 
 use std::{collections::VecDeque, io, net, sync::Arc, thread, time::Duration};
 
@@ -13,29 +14,30 @@ use tokio::{
 };
 use tracing::warn;
 
-/// Connections at the same time; the oldest makes room for a newcomer.
+/// Maximum number of open connections. A new connection replaces the oldest one.
 const CONNECTIONS: usize = 16;
 
-/// How long a connection may take, from its beginning to its end.
+/// Maximum duration of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest request, in bytes. A scraper sends some hundred.
+/// Maximum length of a request, in bytes. A scraper sends some hundred.
 const REQUEST_BYTES: usize = 8 << 10;
 
-/// Where the metrics are.
+/// Path of the metrics.
 pub const PATH: &str = "/metrics";
 
-/// Answers requests for the page, for as long as the process lives.
+/// Responds to requests for the page until the process ends.
 pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + Send + 'static) {
-    // One page is made at a time.
+    // Creates one page at a time.
     let turns = Arc::new(Semaphore::new(1));
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Most likely too many open files, which trying again at once would not change.
-                warn!(%error, "a connection to the metrics cannot be taken");
+                // The cause is usually too many open files, which an immediate retry would not
+                // change.
+                warn!(%error, "cannot accept a connection to the metrics endpoint");
                 sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -45,7 +47,7 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + Se
             && let Some(oldest) = open.pop_front()
         {
             oldest.abort();
-            // It is closed before the next one is taken.
+            // Lets the oldest connection close before the loop accepts the next one.
             yield_now().await;
         }
         let answering = timeout(PATIENCE, answer(stream, page.clone(), turns.clone()));
@@ -53,7 +55,7 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + Se
     }
 }
 
-/// The same on a thread of its own, for a program that has no runtime to spare.
+/// Like [`serve`], but on a separate thread, for a program without a runtime.
 pub fn serve_on_thread(
     listener: net::TcpListener,
     page: impl Fn() -> String + Clone + Send + 'static,
@@ -78,7 +80,7 @@ async fn answer(
     let mut has_body = true;
     let (status, text) = match request.as_deref().map(asked) {
         None => ("431 Request Header Fields Too Large", "the request is too long\n".into()),
-        Some(Err(status)) => (status, format!("ask with: GET {PATH}\n")),
+        Some(Err(status)) => (status, format!("use: GET {PATH}\n")),
         Some(Ok(part)) => {
             has_body = part == Part::Whole;
             let turn = turns.acquire_owned().await;
@@ -100,13 +102,14 @@ async fn answer(
         stream.write_all(text.as_bytes()).await?;
     }
     stream.shutdown().await?;
-    // Unread bytes would make the system reset the connection before the peer has read the answer.
+    // Unread bytes would make the system reset the connection before the peer has read the
+    // response.
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
 }
 
-/// The request up to the empty line behind its headers; `None` when it is too long.
+/// Reads a request up to the empty line after its headers. Returns `None` if it is too long.
 async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     let mut request = vec![0; REQUEST_BYTES];
     let mut length = 0;
@@ -115,7 +118,7 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        // The empty line may come in pieces.
+        // The empty line may arrive in pieces.
         let from = length.saturating_sub(3);
         length += count;
         if request[from..length].windows(4).any(|bytes| bytes == b"\r\n\r\n") {
@@ -126,17 +129,17 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// The status of a method that is neither GET nor HEAD.
+/// Status of a method that is neither GET nor HEAD.
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
 
-/// The part of an answer that a request asks for.
+/// Part of a response that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Whole,
     Head,
 }
 
-/// Returns what a request asks for of the metrics; the error is the status of the answer.
+/// Returns the part of the metrics that a request asks for. An error is the status of the response.
 fn asked(request: &[u8]) -> Result<Part, &'static str> {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
@@ -168,7 +171,7 @@ mod tests {
         address
     }
 
-    /// What is answered to these bytes.
+    /// Sends a request and returns the response.
     async fn ask(address: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request).await.unwrap();
@@ -245,7 +248,7 @@ mod tests {
             silent.push(TcpStream::connect(address).await.unwrap());
         }
         assert!(ask(address, GET).await.contains("netdiv_well 1"));
-        // The first one made room, and the last one has taken too long.
+        // The first connection was replaced, and the last one has timed out.
         let last = silent.len() - 1;
         for (place, limit) in [(0, PATIENCE / 2), (last, 2 * PATIENCE)] {
             let closed = timeout(limit, silent[place].read(&mut [0; 1])).await;

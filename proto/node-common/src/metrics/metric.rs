@@ -1,37 +1,37 @@
-//! What is known of a metric.
+//! Description of a metric.
 
-/// A metric.
+/// Metric of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name.
+    /// Name of the metric.
     pub name: &'static str,
-    /// What Prometheus does with it.
+    /// Prometheus type of the metric.
     pub kind: Kind,
-    /// What it counts.
+    /// Unit of the value.
     pub unit: Unit,
-    /// The names of its labels.
+    /// Names of the metric's labels.
     pub labels: &'static [&'static str],
-    /// A sentence about it.
+    /// Short description, without a full stop.
     pub help: &'static str,
 }
 
-/// What Prometheus does with a metric.
+/// Prometheus type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Only grows while the process lives.
+    /// Value that only grows while the process lives.
     Counter,
-    /// Goes up and down.
+    /// Value that rises and falls.
     Gauge,
     /// Cumulative buckets, a sum and a count.
     Histogram,
 }
 
-/// What a metric counts.
+/// Unit of a metric's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Unit {
-    /// Things, which its name says.
+    /// Number of the things in the metric's name.
     Count,
     /// Seconds.
     Seconds,
@@ -43,7 +43,7 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// The names under which Prometheus stores it.
+    /// Returns the names of the series that Prometheus stores.
     pub fn series(&self) -> Vec<String> {
         match self.kind {
             Kind::Counter | Kind::Gauge => vec![self.name.into()],

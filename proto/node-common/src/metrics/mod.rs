@@ -1,4 +1,4 @@
-//! The metrics of both programs: their names, in one file, and the endpoint that Prometheus asks.
+//! Metrics of both programs: their names, in one file, and the endpoint for Prometheus.
 
 mod endpoint;
 mod metric;

@@ -1,29 +1,30 @@
-//! A page of metrics, in the text format of Prometheus 0.0.4.
+//! Page of metrics in the text format of Prometheus, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
 use crate::metrics::metric::Metric;
 
-/// A page under construction. The values of one metric belong together.
+/// Page under construction. All values of a metric are added together.
 #[derive(Debug, Default)]
 pub struct Page(String);
 
-/// A histogram, as far as Prometheus is told.
+/// Histogram in the form that Prometheus reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets {
     bounds: &'static [f64],
-    /// How many there are up to each bound and beyond the one before; at the end, those beyond all.
+    /// Number of values in each bucket: above the bound before and up to its own. The last bucket
+    /// has no upper bound.
     counts: Vec<u64>,
     sum: f64,
 }
 
 impl Buckets {
-    /// Of what is in between these bounds, which ascend.
+    /// Creates an empty histogram with ascending bounds.
     pub fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
     }
 
-    /// Adds a value that occurs so many times.
+    /// Adds a value that occurs `count` times.
     pub fn add(&mut self, value: f64, count: u64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         self.counts[bucket] += count;
@@ -32,7 +33,8 @@ impl Buckets {
 }
 
 impl Page {
-    /// A metric and its values, each with the values of the metric's labels, in their order.
+    /// Adds a metric and its values, each with the values of the metric's labels, in the order of
+    /// the labels.
     pub fn values<'a, V: Display>(
         &mut self,
         metric: &Metric,
@@ -44,7 +46,7 @@ impl Page {
         }
     }
 
-    /// A metric that is a histogram.
+    /// Adds a metric that is a histogram.
     pub fn histograms<'a>(
         &mut self,
         metric: &Metric,
@@ -63,7 +65,7 @@ impl Page {
         }
     }
 
-    /// Its text.
+    /// Returns the text of the page.
     pub fn text(self) -> String {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The command line of both programs: what every command and every option has, by one rule.
+//! Command line of both programs: common properties of all commands and options.
 
 use std::{
     env,
@@ -19,8 +19,8 @@ use crate::process::{
     variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
 };
 
-/// One of our own programs, which takes its settings from what it is given here and not from this environment. It logs in the
-/// form in which this one does.
+/// Returns a command that runs one of the two programs, without the settings in this process's
+/// environment. The program logs in the same format as this process.
 pub fn program(path: &Path) -> process::Command {
     let mut program = process::Command::new(path);
     for (name, _) in env::vars_os() {
@@ -34,7 +34,7 @@ pub fn program(path: &Path) -> process::Command {
     program
 }
 
-/// A command whose options can be given in the environment, and whose help is short unless all of it is asked for; so are its
+/// Adds an environment variable to each option, and short and long help. Does the same to all
 /// subcommands.
 pub fn command(command: Command) -> Command {
     let help = |name: &'static str| Arg::new(name).long(name).help_heading(None::<&str>);
@@ -50,11 +50,11 @@ pub fn command(command: Command) -> Command {
         return command;
     }
     command.after_help(
-            "--help-all shows more options. Each can also be given in the environment: --tls-ca is NETDIV_TLS_CA.",
+            "--help-all shows more options. Each option can also be set in the environment: --tls-ca is NETDIV_TLS_CA.",
         )
 }
 
-/// An option that holds what its variable says, unless it is given. A variable without a value is none.
+/// Lets the option's environment variable set it. An empty variable does not count.
 fn from_environment(option: Arg) -> Arg {
     let Some(long) = option.get_long().filter(|long| !ASKED_ONCE.contains(long)) else {
         return option;
@@ -64,8 +64,9 @@ fn from_environment(option: Arg) -> Arg {
     if is_empty { option } else { option.env(name).hide_env(true) }
 }
 
-/// How many options a command and its subcommands have; the error names one that is in no group of the help, or has not the
-/// variable of its name, or one that means something else. For the programs' tests.
+/// Returns the number of options of a command and its subcommands, for the programs' tests. Fails
+/// if an option is in no group of the help, lacks the environment variable of its name, or has a
+/// variable with another meaning.
 pub fn check_options(command: &Command) -> Result<usize, String> {
     let mut count = 0;
     for option in command.get_arguments() {
@@ -75,13 +76,13 @@ pub fn check_options(command: &Command) -> Result<usize, String> {
         let variable = format!("NETDIV_{}", name.replace('-', "_").to_uppercase());
         let refused = |why| Err(format!("{} --{name} {why}", command.get_name()));
         if option.get_env() != Some(OsStr::new(&variable)) {
-            return refused("has not the variable of its name");
+            return refused("does not have the environment variable of its name");
         }
         if OTHER_VARIABLES.contains(&variable.as_str()) {
-            return refused("has a variable that means something else");
+            return refused("has an environment variable with another meaning");
         }
         if option.get_help_heading().is_none() {
-            return refused("is in no group");
+            return refused("is in no group of the help");
         }
         count += 1;
     }
@@ -89,8 +90,8 @@ pub fn check_options(command: &Command) -> Result<usize, String> {
     Ok(count + of_subcommands?)
 }
 
-/// Reads what the arguments and the environment ask for. A variable that is nearly an option is an error, unless help was asked
-/// for.
+/// Parses the arguments and the environment. Fails if the name of a variable resembles an option,
+/// unless help is requested.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
     let mut command = command(C::command());
     let args: Vec<_> = args.into_iter().collect();
@@ -105,8 +106,8 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, c
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// An error about a removed option names its successor, and one about an option that the command line does not have names the
-/// variable that it comes from.
+/// Adds a tip to an error: the successor of a removed option, or the variable that set an option
+/// which is not on the command line.
 fn with_tip(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;

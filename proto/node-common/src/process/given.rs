@@ -1,4 +1,4 @@
-//! `--config` and `--print-config`: the settings of a command, and where each of them comes from.
+//! Options `--config` and `--print-config`: settings of a command, and the source of each.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -17,32 +17,32 @@ use clap::{ArgMatches, Command, FromArgMatches, parser::ValueSource};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Settings")]
 struct FileArgs {
-    /// Settings file in TOML, one for all commands: its keys are the options, with underscores instead of hyphens, and its
-    /// paths are relative to its folder
+    /// Settings file in TOML for all commands: its keys are the options, with underscores instead
+    /// of hyphens, and its paths are relative to its folder
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print the settings as TOML, each with where it comes from, and exit
+    /// Print the settings as TOML, each with its source, and exit
     #[arg(long)]
     print_config: bool,
 }
 
-/// Where settings come from besides command line and environment. Flatten it **before** the settings: it looks at what was
-/// given of them.
+/// Settings file and option to print settings. Flatten it **before** the settings, because it
+/// records the options that the command line and the environment set.
 #[derive(Debug, Clone)]
 pub struct SettingsFile {
     args: FileArgs,
-    /// Options that were given, by id.
+    /// Source of each option that the command line or the environment sets, by id.
     given: BTreeMap<String, ValueSource>,
 }
 
 impl SettingsFile {
-    /// Whether the settings are only to be printed.
+    /// Returns true if the process only prints its settings.
     pub fn only_prints(&self) -> bool {
         self.args.print_config
     }
 
-    /// What the settings of file, environment and command line resolve to; `None` if they were only to be printed, which takes
-    /// settings that resolve.
+    /// Resolves the settings of file, environment and command line. Returns `None` if the process
+    /// only prints them. Fails if they do not resolve, also when they are printed.
     pub fn resolve<T, R, E>(
         &self,
         given: &T,
@@ -64,7 +64,8 @@ impl SettingsFile {
         Ok(None)
     }
 
-    /// The settings as a settings file: what is set, with where it comes from, and as comments what is not, with the default.
+    /// Returns the settings as a settings file: set keys with their source, and unset keys as
+    /// comments with their default.
     fn text<T: Keys>(
         &self,
         settings: &T,
@@ -100,7 +101,7 @@ impl SettingsFile {
     }
 }
 
-/// What holds where an option is not given, as its help says.
+/// Returns the default of an option, according to its help.
 fn default(option: &clap::Arg) -> String {
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
     match help.rsplit_once("[default: ").and_then(|(_, default)| default.split_once(']')) {

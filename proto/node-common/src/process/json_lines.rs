@@ -1,15 +1,15 @@
-//! Log lines that are JSON: what peers wrote in them does nothing to a terminal, and each stays one object.
+//! JSON log lines: text of peers in them is escaped for the terminal, and each remains one object.
 
 use crate::said::is_unprintable;
 use serde_json::Value;
 
-/// What a text ends with that was cut.
+/// Suffix of a text that was cut.
 const CUT: &str = "… (cut)";
 
-/// Bytes that one byte of a text takes at most.
+/// Maximum length of the escape for one byte of a text, in bytes.
 const LONGEST_ESCAPE: usize = 6;
 
-/// A line of JSON as it is written: with everything escaped that is not shown, and at most so many bytes long.
+/// Returns a line of JSON with all unprintable characters escaped, in at most `most` bytes.
 pub(crate) fn shown(line: &str, most: usize) -> String {
     let text = escaped(line);
     if text.len() <= most { text } else { escaped(&cut(line, most)) }
@@ -29,13 +29,14 @@ fn escaped(line: &str) -> String {
     escaped
 }
 
-/// The same object with its texts cut, each to its share of a line.
+/// Cuts the texts of an object, each to its share of a line.
 fn cut(line: &str, most: usize) -> String {
     let Ok(mut object) = serde_json::from_str::<Value>(line) else {
-        // It is always one; a line that is not must not break what reads the others.
+        // The line is always an object. If it were not, it must not break readers of the other
+        // lines.
         return format!(
             "{}\n",
-            serde_json::json!({ "level": "ERROR", "fields": { "message": "a line was no JSON" } })
+            serde_json::json!({ "level": "ERROR", "fields": { "message": "a log line was not valid JSON" } })
         );
     };
     if let Some(fields) = object.get_mut("fields").and_then(Value::as_object_mut) {

@@ -1,44 +1,44 @@
-//! Log lines that wait, while something else has the terminal.
+//! Log lines kept in memory while another writer uses the terminal.
 
 use std::io::{self, Write};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is kept, while the log is.
+/// Kept lines; `None` if the log is not kept.
 static KEPT: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
 fn kept() -> MutexGuard<'static, Option<Vec<u8>>> {
-    // A thread that panicked in here has left whole lines.
+    // Even a thread that panicked has written whole lines.
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps log lines, until they are asked for.
+/// Keeps log lines in memory until [`release_log`].
 pub fn keep_log() {
     kept().get_or_insert_default();
 }
 
-/// The last lines that are kept, as text without colours' meaning; at most so many.
+/// Returns the last kept lines, at most `lines`, as text without colours.
 pub fn last_of_log(lines: usize) -> Vec<String> {
     let kept = kept();
     let all = kept.as_deref().unwrap_or_default();
     let whole = all.strip_suffix(b"\n").unwrap_or(all);
-    // From the end: there may be megabytes, and who logs waits meanwhile.
+    // Searches from the end: there may be megabytes, and threads that log wait meanwhile.
     let mut last: Vec<_> = whole.rsplit(|byte| *byte == b'\n').take(lines).collect();
     last.reverse();
     let shown = |line: &[u8]| without_colours(&String::from_utf8_lossy(line));
     last.into_iter().filter(|_| !whole.is_empty()).map(shown).collect()
 }
 
-/// Writes to standard error what was kept, and every line from then on.
+/// Writes all kept lines to standard error, and passes on later lines.
 pub fn release_log() {
     let mut kept = kept();
     if let Some(lines) = kept.take() {
-        // If it is closed there is nobody to tell.
+        // If standard error is closed, there is no other way to report it.
         let _ = io::stderr().write_all(&lines);
     }
 }
 
-/// Standard error, or what is kept.
+/// Writer to standard error, or to the kept lines.
 pub(crate) struct Sink;
 
 impl Write for Sink {

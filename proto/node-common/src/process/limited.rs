@@ -1,6 +1,7 @@
-//! Log lines, limited in rate: whoever can make a process log, be it a peer or a library, cannot fill the disk with it.
+//! Rate limit of log lines, so that neither a peer nor a library can fill the disk by making a
+//! process log.
 //!
-//! Each place in the code that logs has a limit of its own, so that a flood of one line hides no other line.
+//! Each call site has its own limit, so that a flood of one line hides no other line.
 
 use std::{
     collections::HashMap,
@@ -24,25 +25,26 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// Lines a second of one place in the code; further ones are counted.
+/// Maximum number of lines per second from one call site. Further lines are suppressed and counted.
 const LINES: u32 = 16;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// How often their number is said.
+/// Interval between reports of suppressed lines.
 const COUNTED: Duration = Duration::from_secs(3);
 
-/// Formats events as `inner` does, up to the limit where there is one. Levels that nobody sees without asking have none.
+/// Formatter that wraps `inner` and limits its rate, if a limit is set. Levels below INFO are not
+/// limited.
 #[derive(Debug, Default)]
 pub(crate) struct Limited<F> {
     inner: F,
     places: Option<Places>,
 }
 
-/// The places in the code that have logged. Clones are the same places.
+/// Call sites that have logged. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places(Arc<Mutex<HashMap<Identifier, Lately>>>);
 
-/// What one place has logged lately.
+/// Current second of a call site.
 #[derive(Debug, Default)]
 struct Lately {
     since: Option<Instant>,
@@ -50,16 +52,16 @@ struct Lately {
     left_out: Option<LeftOut>,
 }
 
-/// Lines that were left out and not counted aloud yet.
+/// Suppressed lines that have not been reported.
 #[derive(Debug)]
 struct LeftOut {
     count: u64,
     level: Level,
-    /// What the first of them says.
+    /// Message of the first suppressed line.
     words: Words,
 }
 
-/// What a line says, without its values.
+/// Message of a line, without its values.
 #[derive(Debug, Default)]
 struct Words(String);
 
@@ -72,7 +74,7 @@ impl Visit for Words {
 }
 
 impl Lately {
-    /// Whether a line may be written now.
+    /// Returns true if a line may be written now, and counts it.
     fn has_room(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND) {
             (self.since, self.lines) = (Some(now), 0);
@@ -93,7 +95,7 @@ impl Lately {
 }
 
 impl Places {
-    /// Says every few seconds how many lines were left out, for as long as the process lives.
+    /// Reports suppressed lines every few seconds until the process ends.
     pub(crate) fn count_aloud(&self) {
         let places = self.clone();
         let counting = thread::Builder::new().name("log".into()).spawn(move || {
@@ -103,27 +105,27 @@ impl Places {
             }
         });
         if let Err(error) = counting {
-            warn!(%error, "lines that are left out will not be counted");
+            warn!(%error, "suppressed log lines will not be reported");
         }
     }
 
-    /// Says how many lines were left out since it was said last.
+    /// Reports the lines that were suppressed since the last report.
     pub(crate) fn say_left_out(&self) {
         let left_out: Vec<_> =
             self.0.lock().values_mut().filter_map(|lately| lately.left_out.take()).collect();
         for LeftOut { count, level, words: Words(like) } in left_out {
-            // Who sees only errors sees these as well.
+            // A log of errors alone contains the report if an error was suppressed.
             if level == Level::ERROR {
-                error!(count, like, "lines were left out");
+                error!(count, like, "log lines were suppressed");
             } else {
-                warn!(count, like, "lines were left out");
+                warn!(count, like, "log lines were suppressed");
             }
         }
     }
 }
 
 impl<F> Limited<F> {
-    /// Without places nothing is limited.
+    /// Creates a formatter. It limits nothing if `places` is `None`.
     pub(crate) fn new(inner: F, places: Option<Places>) -> Self {
         Self { inner, places }
     }
@@ -174,7 +176,7 @@ mod tests {
         assert!(!lately.has_room(start + SECOND));
     }
 
-    /// What was logged.
+    /// Written log.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -197,7 +199,7 @@ mod tests {
         }
     }
 
-    /// The lines that this logs.
+    /// Returns the lines that `log` writes.
     fn logged(log: impl Fn(&Places)) -> Vec<String> {
         let written = Log::default();
         let places = Places::default();
@@ -216,7 +218,7 @@ mod tests {
     #[test]
     fn one_place_writes_so_many_lines_and_hides_no_other() {
         let lines = logged(|_| {
-            // As a library does that cannot take a connection.
+            // Similar to a library that cannot accept a connection.
             (0..100_000).for_each(|n| warn!(n, "flood"));
             error!("another");
             info!("a third");
@@ -236,7 +238,7 @@ mod tests {
             (0..LINES + 1).for_each(|n| error!(n, "worse"));
             (0..2).for_each(|_| places.say_left_out());
         });
-        let mut said: Vec<_> = lines.iter().filter(|line| line.contains("left out")).collect();
+        let mut said: Vec<_> = lines.iter().filter(|line| line.contains("suppressed")).collect();
         said.sort();
         assert_eq!(said.len(), 2, "{lines:#?}");
         let has =

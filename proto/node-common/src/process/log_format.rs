@@ -1,16 +1,16 @@
-//! `--log-format`, which holds from the first line on: it is looked up before the settings are read, so that their errors
-//! have it too.
+//! Option `--log-format`. It applies from the first line on: the process looks it up before it
+//! reads the settings, so that their errors have the format too.
 
 use std::{env, ffi::OsString};
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What the option is without the command line.
+/// Environment variable of the option.
 const VARIABLE: &str = "NETDIV_LOG_FORMAT";
 const OPTION: &str = "--log-format";
 
-/// How the log is written.
+/// Format of the log.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, strum::Display,
 )]
@@ -24,22 +24,23 @@ pub enum LogFormat {
     Json,
 }
 
-/// The option of every command. [`start_logging`](crate::process::start_logging) has looked at it by the time that it is parsed.
+/// Option of every command. [`start_logging`](crate::process::start_logging) reads it before the
+/// command line is parsed.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct LogArgs {
-    /// How the log on standard error is written [default: text]
+    /// Format of the log on standard error [default: text]
     #[arg(long, global = true, help_heading = "Observability")]
     pub log_format: Option<LogFormat>,
 }
 
 impl LogFormat {
-    /// What this process was asked for, by its command line or else its environment. The error says what is wrong with the
-    /// variable; the command line is parsed in full later.
+    /// Returns the format that the command line, or else the environment, requests. Fails if the
+    /// variable is invalid. An invalid command line is reported later, when it is parsed.
     pub fn asked() -> Result<Self, String> {
         Self::of(env::args_os().skip(1), env::var_os(VARIABLE))
     }
 
-    /// The variable with which a program that this one starts logs in the same form.
+    /// Returns the environment variable that makes a child process log in this format.
     pub fn variable(self) -> (&'static str, String) {
         (VARIABLE, self.to_string())
     }
@@ -65,7 +66,7 @@ impl LogFormat {
         };
         let word = variable.to_string_lossy();
         Self::from_str(&word, false)
-            .map_err(|_| format!("{VARIABLE}=`{word}`: it can be text or json"))
+            .map_err(|_| format!("{VARIABLE}=`{word}`: expected text or json"))
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
             (&["--log-format=json", "run"], Some("text"), Json),
             (&["run", "--log-format", "text"], Some("json"), Text),
             (&["tax", "--", "--log-format", "json"], None, Text),
-            // clap says what is wrong with these.
+            // clap reports the errors of these.
             (&["--log-format"], None, Text),
             (&["--log-format", "xml"], None, Text),
             (&["--log-formats", "json"], None, Text),
@@ -96,7 +97,7 @@ mod tests {
         }
         assert_eq!(
             of(&[], Some("xml")),
-            Err("NETDIV_LOG_FORMAT=`xml`: it can be text or json".into())
+            Err("NETDIV_LOG_FORMAT=`xml`: expected text or json".into())
         );
     }
 }

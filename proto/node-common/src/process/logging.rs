@@ -1,4 +1,4 @@
-//! The log of a process, on standard error.
+//! Log of a process, on standard error.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -20,16 +20,17 @@ use crate::process::{
     shown::{Form, Shown},
 };
 
-/// How much a process may log.
+/// Limit on the number of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// Everything: the lines are what the program has to say, and it ends after them.
+    /// No limit: the lines are the program's output, and it ends after them.
     All,
-    /// A few lines a second from each place in the code: others decide what happens, for as long as the process lives.
+    /// A few lines per second from each call site, for a program that runs until it is stopped and
+    /// logs at the request of peers.
     FewASecond,
 }
 
-/// The log, until the process ends: what it still has to say, it says when this is dropped.
+/// Guard of the log. Its drop reports the suppressed lines.
 #[derive(Debug)]
 pub struct Logging(Option<Places>);
 
@@ -41,19 +42,19 @@ impl Drop for Logging {
     }
 }
 
-/// Returns false where the user or the terminal wants no colours (no-color.org).
+/// Returns false if the user or the terminal does not want colours (no-color.org).
 fn wants_colour() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
-/// Starts logging to standard error, in the form that `--log-format` or its variable asks for: sentences with key-values.
-/// `RUST_LOG` overrides the level. Call it first: it may start the program anew, and it refuses to go on below the minimum that a
-/// program needs.
+/// Starts logging to standard error, in the format of `--log-format` or its variable. `RUST_LOG`
+/// overrides the level. Call it first: it may restart the program, and it fails below the minimum
+/// of memory and files that a program needs. program needs.
 ///
 /// # Errors
 ///
-/// The exit code; the reason has been logged.
+/// Returns the exit code after logging the reason.
 pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitCode> {
     minimum::share_a_heap();
     let filter =
@@ -69,13 +70,13 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
         .with_env_filter(filter)
         .with_writer(move || Shown { to: Sink, form })
         .with_ansi(form == Form::Coloured)
-        // It would panic if standard error is closed.
+        // Otherwise tracing would panic if standard error is closed.
         .log_internal_errors(false);
     if form == Form::Json {
         let format = Format::default().json().with_current_span(false).with_span_list(false);
         let format = Limited::new(format, places.clone());
         logging.fmt_fields(JsonFields::new()).event_format(format).init();
-        // The line of a panic is one like the others.
+        // Logs a panic in the same format as other lines.
         panic::set_hook(Box::new(|panic| error!("{panic}")));
     } else {
         logging.event_format(Limited::new(Format::default(), places.clone())).init();
@@ -94,15 +95,15 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
     Ok(Logging(places))
 }
 
-/// The exit code of a command line that cannot be read; clap's own.
+/// Exit code for an invalid command line, equal to clap's.
 const USAGE: u8 = 2;
 
-/// Says why a command line cannot be read, or shows the help that was asked for; returns the code to end with.
+/// Prints an error of the command line, or the requested help. Returns the exit code.
 pub fn refused(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && LogFormat::asked() == Ok(LogFormat::Json) {
         error!("{}", error.render().to_string().trim_end());
     } else {
-        // Nobody is left to be told that this failed.
+        // A failure to print cannot be reported.
         let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))

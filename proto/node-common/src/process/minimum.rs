@@ -1,5 +1,5 @@
-//! The minimum that a program needs to start at all. Below it, the allocator or tokio would end the process, with a message that
-//! says nothing of the cause.
+//! Minimum of memory and files that a program needs to start. Below it, the allocator or tokio
+//! would end the process with a message that does not name the cause.
 
 use std::{
     env, os::unix::process::CommandExt as _, process::Command, thread::available_parallelism,
@@ -11,43 +11,45 @@ use crate::resources::{
     remedy,
 };
 
-/// Files that are open before anything can be refused: those of a runtime and of its signals.
+/// Number of files of a runtime and its signals, which are open before the program can refuse
+/// anything.
 const FILES: usize = 12;
 
-/// Memory for settings and a runtime, in bytes, beside what [`memory`] leaves for everything else.
+/// Memory for settings and a runtime, in bytes, in addition to the reserve of [`memory`].
 const MEMORY_BYTES: u64 = 32 << 20;
 
 /// Memory for each core, in bytes: the stacks of two threads.
 const CORE_BYTES: u64 = 4 << 20;
 
-/// The variable that limits the number of heaps of glibc's allocator.
+/// Environment variable that limits the number of heaps of glibc's allocator.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
-/// Checks that this process has the minimum. The error names what to raise.
+/// Checks that this process has the minimum. The error names the limit to raise.
 pub(crate) fn check() -> Result<(), String> {
     let cores = available_parallelism().map_or(1, |cores| cores.get() as u64);
     let needed = MEMORY_BYTES.saturating_add(CORE_BYTES.saturating_mul(cores));
     memory::check_limits(needed).map_err(|TooLittleMemory { needed, available }| {
         format!(
-            "{needed} bytes of memory are needed to start, and this process can have {}; raise {}",
+            "{needed} bytes of memory are needed to start, but this process can use {}; raise {}",
             available.bytes, available.limit
         )
     })?;
-    descriptors::check(FILES)
-        .map_err(|error| format!("cannot open {FILES} files to start: {error}{}", remedy(&error)))
+    descriptors::check(FILES).map_err(|error| {
+        format!("cannot open the {FILES} files needed to start: {error}{}", remedy(&error))
+    })
 }
 
-/// Starts this program anew with one heap for all threads, where its address space is limited.
+/// Restarts this program with one heap for all threads, if its address space is limited.
 ///
-/// glibc's allocator reserves 64 MiB of address space for each thread's heap while it can, and leaves too little for stacks and
-/// for anything that comes later.
+/// glibc's allocator reserves 64 MiB of address space for each thread's heap while it can. Too
+/// little would remain for stacks and later allocations.
 pub(crate) fn share_a_heap() {
     if !memory::is_address_space_limited() || env::var_os(ARENAS).is_some() {
         return;
     }
     let mut arguments = env::args_os();
     if let (Ok(program), Some(name)) = (env::current_exe(), arguments.next()) {
-        // `exec` returns only if it fails; the program then goes on as it is.
+        // `exec` returns only if it fails. Then the program continues without the variable.
         let _ = Command::new(program).arg0(name).args(arguments).env(ARENAS, "1").exec();
     }
 }

@@ -1,8 +1,8 @@
-//! Variables of the environment that look like a setting and set nothing.
+//! Environment variables that resemble a setting but set nothing.
 //!
-//! A lost setting costs a run, so a variable that is nearly an option ends the program at its start. Any other variable is left
-//! alone, even one that begins with `NETDIV_`: it may be the other program's, a script's or a plug-in's, and Kubernetes makes some
-//! from the name of each Service.
+//! A lost setting costs a run, so a variable whose name resembles an option ends the program at its
+//! start. Any other variable is ignored, even with the prefix `NETDIV_`: it may belong to the other
+//! program, a script or a plug-in, and Kubernetes derives some from the name of each Service.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,15 @@ use crate::{
 };
 use clap::{Arg, ArgAction, Command};
 
-/// Returns what is wrong with these variables, which are names with values; `None` if nothing is.
+/// Returns an error text for the invalid ones among these variables, which are names with values,
+/// or `None`.
 pub(crate) fn refusal(
     command: &Command,
     variables: impl Iterator<Item = (String, String)>,
 ) -> Option<String> {
     let options = all_options(command);
-    // Kubernetes gives pods the address of a Service: NETDIV_NODE_PORT is that of `netdiv-node`.
+    // Kubernetes passes the address of a Service to pods: NETDIV_NODE_PORT is the address of
+    // `netdiv-node`.
     let is_address =
         |value: &str| ["tcp://", "udp://", "sctp://"].iter().any(|s| value.starts_with(s));
     let mut wrong: Vec<_> = variables
@@ -32,15 +34,18 @@ pub(crate) fn refusal(
         })
         .collect();
     wrong.sort();
-    (!wrong.is_empty()).then(|| format!("{}\n\nUnset what is not meant.\n", wrong.join("\n  ")))
+    (!wrong.is_empty())
+        .then(|| format!("{}\n\nUnset the variables that you do not need.\n", wrong.join("\n  ")))
 }
 
-/// Returns what to do about a variable that sets nothing; `None` where it sets something, or is not ours.
+/// Returns the remedy for a variable that sets nothing, or `None` if it sets something or is not a
+/// netdiv variable.
 fn remedy(name: &str, options: &[&Arg]) -> Option<String> {
     let upper = name.to_uppercase().replace('-', "_");
     let rest = upper.strip_prefix(PREFIX.trim_end_matches('_'))?;
     let longs = || options.iter().filter_map(|option| Some((*option, option.get_long()?)));
-    // Variables such as NETDIV_VERSION may be anybody's: a program that was to print it does nothing else.
+    // Variables such as NETDIV_VERSION may have another owner: a program that only prints ignores
+    // its settings.
     let acts = |option: &Arg| matches!(option.get_action(), ArgAction::SetTrue | ArgAction::Set);
     let is_once = |long: &str| ASKED_ONCE.contains(&long);
     let mut once = longs().filter(|(option, long)| is_once(long) && acts(option));
@@ -67,7 +72,8 @@ fn remedy(name: &str, options: &[&Arg]) -> Option<String> {
     Some(format!("did you mean {}?", nearest.join(" or ")))
 }
 
-/// Returns in how many letters two names differ, where these are few: one in names of four letters, two in names of eight.
+/// Returns the number of typing errors between two names, if it is small: one for names of four
+/// letters, two for eight.
 fn slips(name: &str, known: &str) -> Option<usize> {
     let maximum = (known.len().saturating_sub(PREFIX.len()) / 4).min(2);
     let is_close = name.len().abs_diff(known.len()) <= maximum;

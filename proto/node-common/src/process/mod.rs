@@ -1,4 +1,4 @@
-//! The process side of both programs: settings from a file and the command line, logging, signals, cores.
+//! Process of both programs: settings from a file and the command line, logging, signals, cores.
 
 mod command_line;
 mod given;
@@ -36,8 +36,8 @@ use tokio::signal::unix::{SignalKind, signal};
 pub use units::{ByteCount, TimeSpan, finite};
 pub use unknown::unknown_key;
 
-/// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
-/// is not an error: the reader may have ended.
+/// Prints lines to standard output, with unprintable characters such as a peer's control characters
+/// escaped. A closed pipe is not an error, because the reader may have ended.
 pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
     match writeln!(io::stdout(), "{}", printable(&text.to_string())) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -45,7 +45,7 @@ pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
     }
 }
 
-/// Waits until the process is asked to end; returns the name of the signal.
+/// Waits until a signal asks the process to end. Returns the name of the signal.
 pub async fn asked_to_end() -> io::Result<&'static str> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -55,7 +55,7 @@ pub async fn asked_to_end() -> io::Result<&'static str> {
     })
 }
 
-/// Calls `reload` on each SIGHUP, which tells the process to reload its files.
+/// Calls `reload` on each SIGHUP, which asks the process to reload its files.
 pub async fn on_hangup(mut reload: impl FnMut()) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     while hangup.recv().await.is_some() {
@@ -64,8 +64,8 @@ pub async fn on_hangup(mut reload: impl FnMut()) -> io::Result<()> {
     Ok(())
 }
 
-/// Binds the calling thread to one of these cores: thread `number` to the core at that place, modulo their count.
-/// Without cores it may run anywhere.
+/// Binds the calling thread to a core: thread `number` to the core with that index, modulo the
+/// number of cores. Without cores the thread may run on any core.
 pub fn pin(cores: &[usize], number: usize) {
     if let Some(core) = cores.get(number % cores.len().max(1)) {
         core_affinity::set_for_current(core_affinity::CoreId { id: *core });

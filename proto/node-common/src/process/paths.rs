@@ -1,4 +1,4 @@
-//! Paths in settings: in a file they are relative to its folder, elsewhere to the current one.
+//! Paths in settings: relative to the file's folder in a settings file, else to the current folder.
 
 use std::{
     any::TypeId,
@@ -9,23 +9,25 @@ use clap::Arg;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A function that replaces the paths in a value that holds more than a path. What a path becomes, or why it cannot be used, is
-/// said by the function that it gets.
+/// Function that replaces the paths in a value that contains more than a path. The function that it
+/// receives returns the replacement of a path, or the reason why it is unusable.
 pub type Replace =
     fn(&str, &mut dyn FnMut(&str) -> Result<String, String>) -> Result<String, String>;
 
-/// Keys of a command that takes a settings file.
+/// Keys of a command that accepts a settings file.
 pub trait Keys: clap::Args + Serialize + DeserializeOwned {
-    /// Keys of all commands of the program that take one. They share a file: a key of another command has no effect.
+    /// Keys of all commands of the program that accept a settings file. They share a file: a key of
+    /// another command has no effect.
     type All: Keys;
-    /// Keys whose values hold more than a path, such as a word or a file. Those whose values are a path are known by their type.
+    /// Keys whose values contain more than a path, such as a name or a path. The type identifies
+    /// values that are paths.
     const MIXED: &'static [(&'static str, Replace)] = <Self::All as Keys>::MIXED;
 }
 
-/// Keys of output paths. A leftover output in the current folder is not an error.
+/// Keys of output paths. An old output in the current folder is not an error.
 const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];
 
-/// The value of a key, with the paths in it replaced by those of `place`.
+/// Returns the value of a key, with the paths in it replaced by `place`.
 pub(crate) fn placed<T: Keys>(
     key: &Arg,
     value: Value,
@@ -47,7 +49,7 @@ pub(crate) fn placed<T: Keys>(
     }
 }
 
-/// Replaces a value that is a path, or `-` for standard output.
+/// Replaces a value that is a path. `-` means standard output and is not replaced.
 fn whole(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -55,7 +57,8 @@ fn whole(
     if text == "-" { Ok(text.into()) } else { place(text) }
 }
 
-/// Returns the place of a path that a settings file names. A value that is empty stays so, for its reader to refuse.
+/// Returns the path that a settings file names, relative to the file's folder. An empty value stays
+/// empty, and its reader refuses it.
 pub(crate) fn beside(file: &Path, key: &str, text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Ok(String::new());
@@ -73,7 +76,7 @@ pub(crate) fn beside(file: &Path, key: &str, text: &str) -> Result<String, Strin
     place.into_os_string().into_string().map_err(|_| "the folder of the file is not UTF-8".into())
 }
 
-/// Returns a path from the root, where the system knows the current folder.
+/// Returns the absolute path, or the path itself if the current folder is unknown.
 pub fn absolute(text: &str) -> Result<String, String> {
     let Ok(path) = path::absolute(text) else { return Ok(text.into()) };
     path.into_os_string().into_string().map_err(|_| "the current folder is not UTF-8".into())

@@ -1,4 +1,4 @@
-//! Settings from a file, under those of the command line and the environment.
+//! Settings from a file, overridden by the command line and the environment.
 
 use std::{
     collections::BTreeMap,
@@ -17,21 +17,21 @@ use clap::Command;
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
-/// Why settings could not be read.
+/// Error of settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The file is missing or unreadable.
     #[error("cannot read the settings file {}: {error}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The file is not TOML.
+    /// The file is not valid TOML.
     #[error("{}: {error}", path.display())]
     NotToml {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, column and reason.
         error: Box<toml::de::Error>,
@@ -39,38 +39,39 @@ pub enum SettingsError {
     /// The file has an unknown key, or a value that its key does not accept.
     #[error("{}, line {line}: `{key}`: {why}", path.display())]
     Invalid {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line, from 1.
         line: usize,
-        /// The key.
+        /// Key with the error.
         key: String,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// The file has placeholders, and nothing else has a value for their keys.
+    /// The file has placeholders, and neither command line nor environment has values for their
+    /// keys.
     #[error("{}", todos.iter().map(|todo| format!("{}, {todo}", path.display())).collect::<Vec<_>>().join("\n"))]
     Unwritten {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The placeholders.
+        /// Placeholders without a value.
         todos: Vec<Todo>,
     },
     /// Settings cannot be printed.
     #[error("cannot print the settings: {0}")]
     Unprinted(String),
     /// The command line cannot be combined with the file.
-    #[error("cannot put the settings together: {0}")]
+    #[error("cannot combine the settings: {0}")]
     Layering(String),
 }
 
-/// The file's settings, overridden by those of command line and environment. `T` has an optional field for each key, so that
-/// unset keys stay open for the program's default.
+/// Returns the file's settings, overridden by the command line and the environment. `T` has an
+/// optional field for each key, so that unset keys keep the program's default.
 pub fn layered<T: Keys>(given: &T, file: Option<&Path>) -> Result<T, SettingsError> {
     over(given, file.map(read::<T>).transpose()?.unwrap_or_default())
 }
 
-/// Returns the same settings with paths from the root, which mean the same in every folder.
+/// Returns the settings with absolute paths, which are valid in every folder.
 pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
     let failed = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
     let mut settings = serde_json::to_value(settings).map_err(|e| failed(&e))?;
@@ -82,19 +83,19 @@ pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
     serde_json::from_value(settings).map_err(|e| failed(&e))
 }
 
-/// What a settings file says.
+/// Content of a settings file.
 #[derive(Debug, Default)]
 pub(crate) struct FromFile {
-    /// Keys and values, as JSON, which has room for any number that the command line may hold.
+    /// Keys and values, as JSON, which can represent any number that the command line accepts.
     settings: Map<String, Value>,
-    /// The line of each key.
+    /// Line of each key.
     pub(crate) lines: BTreeMap<String, usize>,
-    /// Placeholders; their keys are not in the table.
+    /// Placeholders. Their keys are not in `settings`.
     todos: Vec<Todo>,
     path: PathBuf,
 }
 
-/// What is given, over what a file says.
+/// Returns the settings `given` over those of a file.
 pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsError> {
     let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
@@ -110,8 +111,8 @@ pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsErro
     serde_json::from_value(settings.into()).map_err(|e| layering(&e))
 }
 
-/// The file's keys, after checking that a command of the program has each of them and accepts its value.
-/// Keys of other commands are left out. Paths are relative to the file's folder.
+/// Reads the keys of a file. Fails if no command of the program has a key, or its value is invalid.
+/// Ignores keys of other commands. Paths are relative to the file's folder.
 pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
     let path_buf = || path.to_path_buf();
     let text = crate::resources::files::read_text(path)
@@ -133,7 +134,7 @@ pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
             return Err(invalid(format!("{why}; see --help")));
         }
         file.lines.insert(key.clone(), line);
-        // A command does without the values of others.
+        // A command does not need the values of other commands.
         let own_option = own.get_arguments().find(|option| option.get_id() == key.as_str());
         let mut of_key = todos.iter().filter(|todo| todo.top == key).peekable();
         if of_key.peek().is_some() {
@@ -193,7 +194,7 @@ mod tests {
         wait: Option<TimeSpan>,
     }
 
-    /// Keys of another command, and those that both have.
+    /// Keys of another command, and the common keys.
     #[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
     struct All {
         #[command(flatten)]
@@ -319,7 +320,7 @@ mod tests {
         };
         let text = "data = 'd/x'\noutput = 'src'\nhosts = ['a', '@list']\nname = 'src'\n";
         let own = read(text, &Own::default()).unwrap();
-        // A name is no path, and a folder to write into may be in the current one as well.
+        // `name` is not a path, and an output folder may also exist in the current folder.
         assert_eq!((own.data, own.output), (at("d/x"), at("src")));
         let hosts = vec!["a".to_owned(), format!("@{}", folder.path().join("list").display())];
         assert_eq!((own.hosts, own.name), (Some(hosts), Some("src".into())));
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(absolute.output, Some("-".into()));
         let given = Own { data: Some("here".into()), ..Own::default() };
         assert_eq!(read("data = 'there'", &given).unwrap().data, given.data);
-        // A path that was relative to the current folder.
+        // A path that is relative to the current folder, as in earlier releases.
         for text in ["data = 'Cargo.toml'", "hosts = ['@Cargo.toml']"] {
             let error = read(text, &Own::default()).unwrap_err();
             let here = std::env::current_dir().unwrap().join("Cargo.toml");

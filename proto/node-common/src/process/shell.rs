@@ -7,23 +7,23 @@ use clap_complete::Shell;
 
 use crate::process::{command_line::command, say};
 
-/// Files about the command line.
+/// Subcommand that writes files about the command line.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ShellCommand {
     /// Print the completion of this program for a shell
     Completions {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
     /// Write man pages of this program and its commands
     Man {
-        /// The folder, which must exist
+        /// Existing folder for the man pages
         folder: PathBuf,
     },
 }
 
 impl ShellCommand {
-    /// Does it, for the program with that command line.
+    /// Executes the subcommand for the program with the command line `program`.
     pub fn execute(&self, program: Command) -> io::Result<()> {
         let mut program = command(program);
         match self {

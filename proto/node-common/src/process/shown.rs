@@ -1,33 +1,34 @@
-//! Log lines on their way to standard error: what peers wrote in them does nothing to the terminal.
+//! Writer of log lines to standard error. It escapes text of peers, so that it cannot control the
+//! terminal.
 
 use std::io::{self, Write};
 
 use crate::{process::json_lines, said::printable};
 
-/// Longest line, in bytes. Texts of peers are cut before; this is for those that nobody thought of.
+/// Maximum length of a line, in bytes. Text of peers is cut earlier; this limits all other text.
 const LINE_BYTES: usize = 16 << 10;
 
-/// What a line ends with that was cut. It may have been cut in a colour.
+/// Suffix of a line that was cut. The cut may be inside a colour.
 const CUT: &str = "… (cut)\n";
 const NO_COLOUR: &str = "\u{1b}[0m";
 
-/// What the lines are.
+/// Form of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Plain,
-    /// With colours.
     Coloured,
-    /// A JSON object each.
+    /// A JSON object on each line.
     Json,
 }
 
-/// Writes lines, each at most so long, with everything escaped that is not shown, except colours where they are wanted.
+/// Writer that limits the length of lines, and escapes unprintable characters, except colours if
+/// they are wanted.
 pub(crate) struct Shown<W> {
     pub(crate) to: W,
     pub(crate) form: Form,
 }
 
-/// What begins a colour, up to its number.
+/// Beginning of a colour, up to its number.
 const COLOUR: &str = "\u{1b}[";
 
 impl<W: Write> Write for Shown<W> {

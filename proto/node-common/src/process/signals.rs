@@ -1,30 +1,30 @@
-//! Signals that tell a process to end, or that its files cannot grow.
+//! Signals that ask a process to end, or report that its files cannot grow.
 
 use std::{future::poll_fn, io, task::Poll};
 
 use tokio::signal::unix::{self, SignalKind};
 
-/// A signal.
+/// Signal that the programs handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-\.
     Quit,
-    /// What `kill`, a service manager or a batch system sends.
+    /// Request of `kill`, a service manager or a batch system.
     Terminate,
-    /// The terminal or the connection to it is closed.
+    /// Closed terminal, or closed connection to it.
     HangUp,
-    /// A file has reached the limit of its size (`ulimit -f`).
+    /// File that has reached its size limit (`ulimit -f`).
     FileTooLarge,
 }
 
 impl Signal {
-    /// All of them.
+    /// All signals.
     pub const ALL: [Self; 5] =
         [Self::Interrupt, Self::Quit, Self::Terminate, Self::HangUp, Self::FileTooLarge];
 
-    /// Its name.
+    /// Returns the name, such as `SIGINT`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "SIGINT",
@@ -46,12 +46,13 @@ impl Signal {
     }
 }
 
-/// Signals that are waited for, from now on: none is lost between two of them.
+/// Receiver of signals. It loses none between two calls of [`Self::next`].
 #[derive(Debug)]
 pub struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Listens to these. A process that was told to ignore the end of its terminal (`nohup`) goes on doing so.
+    /// Listens to signals. A process that ignores the end of its terminal (`nohup`) continues to
+    /// ignore it.
     pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
         let status = crate::resources::kernel::read("/proc/self/status");
         let kept = |signal: &&Signal| **signal != Signal::HangUp || !ignores(&status, **signal);
@@ -60,7 +61,7 @@ impl Signals {
         Ok(Self(wanted.iter().filter(kept).map(listen).collect::<io::Result<_>>()?))
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         poll_fn(|context| {
             for (signal, stream) in &mut self.0 {
@@ -74,7 +75,7 @@ impl Signals {
     }
 }
 
-/// Whether a process with that `/proc/PID/status` ignores a signal.
+/// Returns true if a process with the text `status` of `/proc/PID/status` ignores a signal.
 fn ignores(status: &str, signal: Signal) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -91,7 +92,7 @@ mod tests {
     fn each_signal_is_told_by_its_name() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            // Under `nohup` the tests do not hear of the end of a terminal either.
+            // Under `nohup` the tests do not receive the end of a terminal either.
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
             let heard = |signal: &Signal| *signal != Signal::HangUp || !ignores(&status, *signal);
             let mut signals = Signals::listen(&Signal::ALL).unwrap();

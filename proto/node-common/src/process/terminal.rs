@@ -1,29 +1,32 @@
-//! The terminal that standard output is, and tables that fit into it.
+//! Terminal on standard output, and tables that fit its width.
 
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
 };
 
-/// A narrower terminal gets tables of this width: in less room a table is not readable in any form.
+/// Minimum width of tables, in columns. A narrower table is not readable in any form, so narrower
+/// terminals get this width.
 const MIN_COLUMNS: u16 = 40;
 
-/// From this indentation on, a line without another cell is the continuation of a last cell.
+/// Minimum indentation of a line without another cell that continues a last cell, in columns.
 const INDENTED: usize = 8;
 
-/// Columns of the terminal that standard output is; `None` if it is a file or a pipe.
+/// Returns the number of columns of the terminal on standard output, or `None` for a file or a
+/// pipe.
 pub fn columns() -> Option<u16> {
     columns_of(io::stdout().as_fd())
 }
 
 fn columns_of(output: BorrowedFd<'_>) -> Option<u16> {
-    // Anything but a terminal has no size, and some that are one do not know theirs.
+    // Only terminals have a size, and some of them do not know it.
     let size = rustix::termios::tcgetwinsize(output).ok()?;
     (size.ws_col > 0).then_some(size.ws_col.max(MIN_COLUMNS))
 }
 
-/// Folds the rows of tables in a text: the last cell of a row continues on lines of its own, under itself. Cells are two spaces
-/// apart or more. Sentences, and words without a space, are left to the terminal.
+/// Folds the rows of tables in a text: the last cell of a row continues on further lines, aligned
+/// with itself. Two or more spaces separate cells. Sentences, and words without a space, are not
+/// folded.
 pub fn folded(text: &str, columns: Option<u16>) -> String {
     let Some(columns) = columns.map(usize::from) else { return text.into() };
     text.split('\n').map(|line| folded_row(line, columns)).collect::<Vec<_>>().join("\n")
@@ -87,7 +90,7 @@ mod tests {
         assert_eq!(folded(&continued, Some(42)), want);
         assert_eq!(folded(text, None), text);
         assert_eq!(folded(text, Some(200)), text);
-        // Nothing is lost where there is no room.
+        // Narrow columns lose no words.
         for columns in 0..60 {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             assert_eq!(words(&folded(text, Some(columns))), words(text));

@@ -5,31 +5,33 @@ use std::{fmt, str::FromStr, time::Duration};
 use bytesize::ByteSize;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A time as an operator writes it, in whole microseconds: `250us`, `10s`, `1m`, `1h 30m`. In files it is a string.
+/// Duration as an operator writes it, in whole microseconds: `250us`, `10s`, `1m`, `1h 30m`. In
+/// files it is a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeSpan(Duration);
 
 impl TimeSpan {
-    /// None at all.
+    /// Duration of zero.
     pub const ZERO: Self = Self(Duration::ZERO);
 
-    /// So many milliseconds.
+    /// Creates a duration from milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// So many microseconds.
+    /// Creates a duration from microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(Duration::from_micros(micros))
     }
 
-    /// The time.
+    /// Returns the duration.
     pub const fn duration(self) -> Duration {
         self.0
     }
 }
 
-/// Units that times are shown in, with their microseconds: the largest that leaves a whole number.
+/// Units for display, with their microseconds. The display uses the largest unit that gives an
+/// integer.
 const UNITS: [(u128, &str); 4] =
     [(3_600_000_000, "h"), (60_000_000, "m"), (1_000_000, "s"), (1000, "ms")];
 
@@ -64,14 +66,14 @@ impl FromStr for TimeSpan {
     }
 }
 
-/// A number as an operator writes it, and neither NaN nor infinite: JSON, through which settings are put together, has
-/// no word for those and would drop them without one.
+/// Parses a number and refuses NaN and infinity. Settings are combined as JSON, which cannot
+/// represent these and would drop them silently.
 pub fn finite(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| format!("`{}` is not a number", text.escape_debug()))
 }
 
-/// Digits alone.
+/// Returns true if a text consists of digits.
 pub(crate) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -100,19 +102,19 @@ impl<'de> Deserialize<'de> for TimeSpan {
     }
 }
 
-/// A number of bytes as an operator writes it: `67108864`, `64MiB`, `1GB`. In files it is a number or a string; recorded
-/// it is a number.
+/// Number of bytes as an operator writes it: `67108864`, `64MiB`, `1GB`. In files it is a number or
+/// a string. Records contain the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct ByteCount(u64);
 
 impl ByteCount {
-    /// So many.
+    /// Creates a number of bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn bytes(self) -> u64 {
         self.0
     }
@@ -134,7 +136,7 @@ impl FromStr for ByteCount {
             return text.parse().map(Self).or_else(|_| refused("is too large"));
         }
         match text.parse::<ByteSize>() {
-            // What does not fit is cut off at the largest number.
+            // The parser replaces numbers that do not fit by the maximum.
             Ok(ByteSize(u64::MAX)) => refused("is too large"),
             Ok(ByteSize(bytes)) => Ok(Self(bytes)),
             Err(_) => refused("is not a number of bytes"),

@@ -1,17 +1,18 @@
-//! Keys that a command does not have. One that was removed names what took its place.
+//! Unknown keys, with suggestions, and removed keys, with their successors.
 
 use std::any::TypeId;
 
 use crate::{process::units::TimeSpan, words::did_you_mean};
 use clap::{Arg, Command};
 
-/// Units that once ended the names of times: `keepalive_timeout_ms = 3000` is `keepalive_timeout = "3000ms"` now.
+/// Units that once ended the names of durations: `keepalive_timeout_ms = 3000` is now
+/// `keepalive_timeout = "3000ms"`.
 const UNITS: [&str; 2] = ["ms", "us"];
 
-/// The successor of a removed key.
+/// Successor of a removed key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
-    /// A time, under this key, with a unit.
+    /// Duration with a unit, under this key.
     Time(String, &'static str),
     /// Another feature.
     Feature(&'static str),
@@ -23,7 +24,7 @@ pub(crate) fn all_options(command: &Command) -> Vec<&Arg> {
     own.chain(command.get_subcommands().flat_map(all_options)).collect()
 }
 
-/// Returns the successor of a removed key; `None` for a key that never was.
+/// Returns the successor of a removed key, or `None` for a key that never existed.
 pub(crate) fn successor<'a>(
     mut options: impl Iterator<Item = &'a Arg>,
     key: &str,
@@ -39,7 +40,8 @@ pub(crate) fn successor<'a>(
         .then(|| Successor::Time(time.into(), unit))
 }
 
-/// Returns why a table of settings must not have a key, and what to write instead; `None` if `T` has an option for it.
+/// Returns the reason why a settings table must not have a key, with the remedy, or `None` if `T`
+/// has an option for it.
 pub fn unknown_key<T: clap::Args>(key: &str) -> Option<String> {
     let known = T::augment_args(Command::new(""));
     if known.get_arguments().any(|option| option.get_id() == key) {

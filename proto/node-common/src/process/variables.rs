@@ -1,14 +1,15 @@
-//! Names of variables of the environment.
+//! Names of environment variables.
 
-/// What the names begin with.
+/// Prefix of the names.
 pub(crate) const PREFIX: &str = "NETDIV_";
 
-/// The environment variable of an option or a key.
+/// Returns the environment variable of an option or a key.
 pub(crate) fn variable(option: &str) -> String {
     format!("{PREFIX}{}", option.to_uppercase().replace('-', "_"))
 }
 
-/// Variables of that kind of name that are no options, but mean something to a build, a test, libtorch, or the evidence.
+/// Variables with the prefix that are not options, but have a meaning for a build, a test,
+/// libtorch, or the evidence.
 pub(crate) const OTHER_VARIABLES: [&str; 13] = [
     "NETDIV_CONTAINER_IMAGE",
     "NETDIV_DIAGRAM_OUT",
@@ -25,8 +26,8 @@ pub(crate) const OTHER_VARIABLES: [&str; 13] = [
     "NETDIV_TREE_OUT",
 ];
 
-/// What is asked of a program once, and never by its environment.
+/// Options that request a single action, and have no environment variable.
 pub(crate) const ASKED_ONCE: [&str; 5] = ["help", "help-all", "version", "print-config", "json"];
 
-/// Options of one program that look like a slip in one of the other's.
+/// Options of one program that resemble a misspelt option of the other program.
 pub(crate) const ALIKE: [&str; 2] = ["NETDIV_MODE", "NETDIV_MODEL"];

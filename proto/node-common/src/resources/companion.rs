@@ -1,4 +1,5 @@
-//! Files that belong to another one and lie beside it: a data set's manifest, a model's weights.
+//! Companions: files that belong to another file and are in its folder, such as a data set's
+//! manifest or a model's weights.
 
 use std::{
     fs, io,
@@ -7,17 +8,18 @@ use std::{
 
 use crate::resources::files::sha256;
 
-/// Returns the path of the file that belongs to another one, if there is one. `beside` makes it of the other's path.
+/// Returns the path of a file's companion, if it exists. `beside` computes it from the file's path.
 ///
-/// It lies beside the file as it was named, or beside the file that a symbolic link leads to.
+/// The companion is in the folder of the path, or in the folder of the file that a symbolic link
+/// leads to.
 ///
 /// # Errors
 ///
-/// Both are there and differ.
+/// Fails if both exist and differ.
 pub fn companion(path: &Path, beside: impl Fn(&Path) -> PathBuf) -> io::Result<Option<PathBuf>> {
     let named = beside(path);
     let linked = fs::canonicalize(path).map_or_else(|_| named.clone(), |path| beside(&path));
-    // A file that cannot be looked at is for its reader to refuse.
+    // If the check itself fails, the reader of the file reports the error.
     let is_there = |path: &Path| path.try_exists().unwrap_or(true);
     match (is_there(&named), is_there(&linked)) {
         (false, false) => Ok(None),
@@ -32,20 +34,22 @@ pub fn companion(path: &Path, beside: impl Fn(&Path) -> PathBuf) -> io::Result<O
     }
 }
 
-/// Returns the path of a file that belongs to another one; where it is missing, the path beside the other as it was named.
+/// Returns the path of a file's companion. If it is missing, returns its expected path in the
+/// folder of `path`.
 ///
 /// # Errors
 ///
-/// As [`companion`].
+/// Fails like [`companion`].
 pub fn expected(path: &Path, beside: impl Fn(&Path) -> PathBuf) -> io::Result<PathBuf> {
     Ok(companion(path, &beside)?.unwrap_or_else(|| beside(path)))
 }
 
-/// Returns the path of a file that another one names, relative to its folder. One that is missing is where the other's name leads.
+/// Returns the path of a file that another file names, relative to its folder. If it is missing,
+/// returns its expected path.
 ///
 /// # Errors
 ///
-/// As [`companion`].
+/// Fails like [`companion`].
 pub fn relative(path: &Path, file: &Path) -> io::Result<PathBuf> {
     expected(path, |path| path.parent().unwrap_or(Path::new("")).join(file))
 }

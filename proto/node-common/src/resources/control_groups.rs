@@ -1,20 +1,20 @@
-//! The control groups of this process, of both versions.
+//! Control groups of this process, of both versions.
 
 use std::path::{Path, PathBuf};
 
 use crate::resources::kernel;
 
-/// Which files a control group has.
+/// Version of control groups, which decides the names of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// A tree for each controller.
+    /// Version with a tree for each controller.
     V1,
-    /// One tree.
+    /// Version with a single tree.
     V2,
 }
 
-/// The folders of the groups that a process is in, each followed by those above it, as far as they limit that controller
-/// (`memory`, `cpu`). `root` is where `proc` and `sys` are.
+/// Returns the folders of the process's groups that limit a controller (`memory`, `cpu`), each
+/// followed by its ancestors. `root` contains `proc` and `sys`.
 pub fn folders(root: &Path, controller: &str) -> Vec<(Version, PathBuf)> {
     let groups = kernel::read(root.join("proc/self/cgroup"));
     let mut folders = Vec::new();
@@ -29,7 +29,7 @@ pub fn folders(root: &Path, controller: &str) -> Vec<(Version, PathBuf)> {
             _ => continue,
         };
         let top = root.join(tree);
-        // Inside a container the path may be that of the host, and the group itself is at the top.
+        // Inside a container the path may be the host's, and the process's own group is at the top.
         for folder in top.join(group.trim_start_matches('/')).ancestors() {
             folders.push((version, folder.to_owned()));
             if folder == top {

@@ -1,4 +1,4 @@
-//! Open files, of which connections are some: how many this process may have.
+//! File descriptors, which include connections, and the limit of this process.
 
 use std::{fs::File, io};
 
@@ -7,26 +7,28 @@ use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 
-/// The remedy where they are exhausted.
+/// Remedy for exhausted descriptors.
 pub const REMEDY: &str = "raise the limit of open files (`ulimit -Hn`, LimitNOFILE)";
 
-/// Files that this process may have open at the same time.
+/// Returns the number of files that this process may have open at the same time.
 pub fn limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Raises the soft limit, which is low for the sake of old programs, to the hard one.
+/// Raises the soft limit, which is low for compatibility with old programs, to the hard limit.
 pub fn raise_limit() -> io::Result<()> {
     let maximum = getrlimit(Resource::Nofile).maximum;
     Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
 }
 
-/// Whether it failed because this process or the system has as many files open as it may.
+/// Returns true if an operation failed because this process or the system has reached its limit of
+/// open files.
 pub fn are_exhausted(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Checks that a number of further files can be opened: for libraries that do not report what they lack.
+/// Checks that `count` further files can be opened, on behalf of libraries that do not report a
+/// lack of descriptors.
 pub fn check(count: usize) -> io::Result<()> {
     let opened: io::Result<Vec<_>> = (0..count).map(|_| File::open("/dev/null")).collect();
     opened.map(drop)

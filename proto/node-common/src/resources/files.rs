@@ -1,4 +1,5 @@
-//! Files that somebody names: a pipe or a device could keep a reader for ever, or give it bytes without end.
+//! Files that users, submissions or data sets name. Only regular files are read: a pipe could block
+//! a reader forever, and a device could provide endless bytes.
 
 use std::{
     fs::{self, File, FileType},
@@ -12,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::resources::{memory, text};
 
-/// Longest text that is read: settings, tables, certificates, manifests.
+/// Maximum length of a text, in bytes: settings, tables, certificates, manifests.
 pub const TEXT_BYTES: u64 = 64 << 20;
 
-/// Opens a regular file for reading; links are followed.
+/// Opens a regular file for reading. Follows links.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Opening a device may have effects, so this comes before it; opening a pipe must not wait, should one be put there
-    // meanwhile.
+    // Checks the type first, because opening a device may have effects. A pipe may replace the file
+    // after the check, so opening must not block.
     regular(fs::metadata(path)?.file_type())?;
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -26,12 +27,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Refuses what is no regular file of at most so many bytes: for a file that a library opens by its path.
+/// Refuses anything but a regular file of at most `most_bytes` bytes, on behalf of a library that
+/// opens it by its path.
 pub fn check(path: &Path, most_bytes: u64) -> io::Result<()> {
     within(open(path)?.metadata()?.len(), most_bytes)
 }
 
-/// All bytes of a regular file, of which there may be so many and no more than there is memory for.
+/// Reads a regular file of at most `most_bytes` bytes. Fails if there is too little memory.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = file.metadata()?.len();
@@ -39,24 +41,25 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     memory::check(length)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
-    // A file may grow meanwhile, and some of the system's say that they are empty.
+    // A file may grow while it is read, and some files of the system report a length of zero.
     let most_bytes = most_bytes.min(length.max(TEXT_BYTES));
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     within(bytes.len() as u64, most_bytes)?;
     Ok(bytes)
 }
 
-/// Reads a text that a program wrote, byte for byte.
+/// Reads a text that a program wrote, without changing it.
 pub fn read_to_string(path: &Path, most_bytes: u64) -> io::Result<String> {
     text::of_utf8(read(path, most_bytes)?).map_err(invalid)
 }
 
-/// Reads a text of at most [`TEXT_BYTES`] that a user wrote, as [`text::decode`] does.
+/// Reads a text of at most [`TEXT_BYTES`] that a user wrote, and decodes it with [`text::decode`].
 pub fn read_text(path: &Path) -> io::Result<String> {
     read_short_text(path, TEXT_BYTES)
 }
 
-/// Reads a text that a user wrote, and that has no reason to be long.
+/// Reads a text of at most `most_bytes` bytes that a user wrote, and decodes it with
+/// [`text::decode`].
 pub fn read_short_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text::decode(read(path, most_bytes)?).map_err(invalid)
 }
@@ -65,14 +68,14 @@ pub(crate) fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// The SHA-256 of a regular file, in hex; it is not read into memory.
+/// Returns the SHA-256 of a regular file, in hex, without reading the file into memory.
 pub fn sha256(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut open(path)?, &mut hash)?;
     Ok(hex::encode(hash.finalize()))
 }
 
-/// The SHA-256 of bytes that lie in parts, in hex.
+/// Returns the SHA-256 of concatenated parts, in hex.
 pub fn sha256_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     parts.into_iter().for_each(|part| hash.update(part));
@@ -83,7 +86,7 @@ fn within(bytes: u64, most_bytes: u64) -> io::Result<()> {
     if bytes <= most_bytes {
         return Ok(());
     }
-    Err(io::Error::other(format!("it has more than {most_bytes} bytes, the most that is read")))
+    Err(io::Error::other(format!("it has more than {most_bytes} bytes, which is the maximum")))
 }
 
 fn regular(kind: FileType) -> io::Result<()> {
@@ -96,7 +99,7 @@ fn regular(kind: FileType) -> io::Result<()> {
         () => "something else",
     };
     Err(io::Error::other(format!(
-        "it is {what}, no regular file; write what it gives into a file, and name that"
+        "it is {what}, not a regular file; write its content to a file, and name that file"
     )))
 }
 
@@ -152,7 +155,7 @@ mod tests {
         );
         fs::write(&path, [0xff]).unwrap();
         assert!(read_text(&path).unwrap_err().to_string().contains("not text"));
-        // The system says that this file is empty.
+        // The system reports a length of zero for this file.
         assert!(read_text(Path::new("/proc/self/status")).unwrap().contains("VmSize"));
     }
 

@@ -1,5 +1,5 @@
-//! Memory whose size a user, a file or a peer chooses. Asking for more than there is would end the process without a word: by
-//! the system, which kills, or by the allocator, which aborts.
+//! Memory whose size a user, a file or a peer chooses. Requesting more than is available would end
+//! the process without a message: the system kills it, or the allocator aborts it.
 
 use std::{io, path::Path};
 
@@ -10,28 +10,29 @@ use crate::resources::{
     kernel,
 };
 
-/// What is left for everything else: threads' stacks, buffers, logs.
+/// Memory reserved for everything else, in bytes: threads' stacks, buffers, logs.
 const RESERVE_BYTES: u64 = 32 << 20;
 
-/// Sizes below this are not compared with what there is: reading that takes longer than they matter.
+/// Size below which requests are not compared with the available memory, in bytes, because the
+/// comparison takes too long.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// Memory that this process can still have, and what sets that limit.
+/// Memory that this process can still use, and the limit that decides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Available {
-    /// How much it is.
+    /// Available memory, in bytes.
     pub bytes: u64,
-    /// What sets the limit, in words.
+    /// Name of the limit, as text.
     pub limit: &'static str,
 }
 
-/// More memory is needed than there is.
+/// Failure because more memory is needed than is available.
 #[derive(Debug, thiserror::Error)]
-#[error("{needed} bytes of memory are needed, and this process can have {} ({})", available.bytes, available.limit)]
+#[error("{needed} bytes of memory are needed, but this process can use {} ({})", available.bytes, available.limit)]
 pub struct TooLittleMemory {
-    /// What is needed, in bytes.
+    /// Needed memory, in bytes.
     pub needed: u64,
-    /// What there is.
+    /// Available memory.
     pub available: Available,
 }
 
@@ -41,7 +42,7 @@ impl From<TooLittleMemory> for io::Error {
     }
 }
 
-/// Checks that this process can have a number of bytes of memory.
+/// Checks that `bytes` bytes of memory are available to this process.
 pub fn check(bytes: u64) -> Result<(), TooLittleMemory> {
     if bytes < SMALL_BYTES {
         return Ok(());
@@ -49,13 +50,13 @@ pub fn check(bytes: u64) -> Result<(), TooLittleMemory> {
     within(bytes, available())
 }
 
-/// Checks that the limits of this process (`ulimit -v`, `-d`) leave a number of bytes, with a reserve. Beyond them the allocator
-/// fails, even if the machine has memory.
+/// Checks that the limits of this process (`ulimit -v`, `-d`) leave `bytes` bytes, in addition to a
+/// reserve. Beyond the limits the allocator fails, even if the machine has memory.
 pub fn check_limits(bytes: u64) -> Result<(), TooLittleMemory> {
     within(bytes, without_reserve(least(of_process(Path::new("/")))))
 }
 
-/// Returns true if this process has a limit of its address space (`ulimit -v`).
+/// Returns true if this process has a limit on its address space (`ulimit -v`).
 pub fn is_address_space_limited() -> bool {
     getrlimit(Resource::As).current.is_some()
 }
@@ -64,19 +65,19 @@ fn within(needed: u64, available: Available) -> Result<(), TooLittleMemory> {
     if needed <= available.bytes { Ok(()) } else { Err(TooLittleMemory { needed, available }) }
 }
 
-/// Zeros, as many as asked for.
+/// Allocates `bytes` zeros.
 pub fn zeros(bytes: u64) -> Result<Vec<u8>, TooLittleMemory> {
     filled(usize::try_from(bytes).unwrap_or(usize::MAX), 0)
 }
 
-/// A list of equal values, as long as asked for.
+/// Allocates a list of `count` equal values.
 pub fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TooLittleMemory> {
     let mut list = list(count)?;
     list.resize(count, value);
     Ok(list)
 }
 
-/// An empty list with room for so many values.
+/// Allocates an empty list with room for `count` values.
 pub fn list<T>(count: usize) -> Result<Vec<T>, TooLittleMemory> {
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     check(bytes)?;
@@ -87,12 +88,14 @@ pub fn list<T>(count: usize) -> Result<Vec<T>, TooLittleMemory> {
     }
 }
 
-/// The least of what the machine, the control group and the limits of this process leave, without a reserve.
+/// Returns the minimum of what the machine, the control group and the limits of this process leave,
+/// after a reserve.
 pub fn available() -> Available {
     without_reserve(of_system(Path::new("/")))
 }
 
-/// The same of a system whose `proc` and `sys` are under that folder; `None` where nothing there tells.
+/// Like [`available`], but for a system whose `proc` and `sys` are in the folder `root`. Returns
+/// `None` if no limit is known.
 pub fn available_under(root: &Path) -> Option<Available> {
     Some(of_system(root)).filter(|available| available.bytes < u64::MAX).map(without_reserve)
 }
@@ -126,7 +129,7 @@ fn of_process(root: &Path) -> [Available; 2] {
     ]
 }
 
-/// Stands for a limit that /proc does not have.
+/// Value for a limit that is missing in /proc.
 const UNLIMITED: u64 = u64::MAX;
 
 fn least(all: impl IntoIterator<Item = Available>) -> Available {
@@ -134,19 +137,20 @@ fn least(all: impl IntoIterator<Item = Available>) -> Available {
     all.into_iter().min_by_key(|available| available.bytes).unwrap_or(unlimited)
 }
 
-/// A figure of `/proc/meminfo` or `/proc/self/status`, in KiB.
+/// Returns a figure of `/proc/meminfo` or `/proc/self/status`, in KiB.
 fn kib(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// The soft limit in `/proc/self/limits`, in bytes; `None` where there is none.
+/// Returns the soft limit in `/proc/self/limits`, in bytes, or `None` without a limit.
 fn limit_of(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the control group of this process and those above it leave. The page cache counts as used there, and can be had.
+/// Returns the memory that the process's control group and its ancestors leave. They count the page
+/// cache as used, but it is available.
 fn of_control_groups(root: &Path) -> u64 {
     let mut least = u64::MAX;
     for (version, folder) in control_groups::folders(root, "memory") {
@@ -172,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// A system with these files.
+    /// Returns the memory of a system with these files.
     fn system(files: &[(&str, &str)]) -> Available {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -240,7 +244,7 @@ mod tests {
         let none = Available { bytes: 9, limit: "the test" };
         within(9, none).unwrap();
         let error = within(10, none).unwrap_err().to_string();
-        assert_eq!(error, "10 bytes of memory are needed, and this process can have 9 (the test)");
+        assert_eq!(error, "10 bytes of memory are needed, but this process can use 9 (the test)");
         assert!(available().bytes > 0);
     }
 }

@@ -1,16 +1,19 @@
-//! What both programs ask the system for, within limits.
+//! Resources of the system that both programs use, within limits.
 //!
-//! - `companion.rs`: files that lie beside another one and belong to it, also through links.
-//! - `control_groups.rs`: the control groups of this process, which limit what it can have.
-//! - `descriptors.rs`: open files, of which connections are some. The soft limit is raised to the hard one.
-//! - `files.rs`: files that a user, a submission or a data set names. Only regular ones are read, and only up to a size.
-//! - `kernel.rs`: what the kernel says in files.
-//! - `memory.rs`: memory whose size a user, a file or a peer chooses. What there is not is refused, by number.
+//! - `companion.rs`: files that belong to another file and are in its folder, also through links.
+//! - `control_groups.rs`: control groups of this process, which limit its resources.
+//! - `descriptors.rs`: file descriptors, which include connections. Raises the soft limit to the
+//!   hard limit.
+//! - `files.rs`: files that a user, a submission or a data set names. Reads only regular files up
+//!   to a maximum length.
+//! - `kernel.rs`: files of the kernel.
+//! - `memory.rs`: memory whose size a user, a file or a peer chooses. Refuses unavailable memory,
+//!   with figures.
 //! - `plain.rs`: a user's text for a library that opens it by its path.
 //! - `processor.rs`: processor time.
-//! - `remedy.rs`: what to do where the system refuses a file.
-//! - `text.rs`: text as people write it, also on other systems.
-//! - `threads.rs`: threads. tokio panics where it gets none.
+//! - `remedy.rs`: advice for errors of creating or writing a file.
+//! - `text.rs`: text from users, also of other systems.
+//! - `threads.rs`: threads. tokio panics if it cannot start one.
 
 pub mod companion;
 pub mod control_groups;

@@ -1,4 +1,4 @@
-//! A user's text for a library that opens it by its path.
+//! User's text for a library that opens it by its path.
 
 use std::{
     fs::File,
@@ -11,20 +11,20 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::resources::{files, text};
 
-/// A path under which a library finds a text without what [`text::decode`] takes out of it.
+/// Path under which a library reads a text after [`text::decode`].
 #[derive(Debug)]
 pub struct PlainText {
     path: PathBuf,
-    /// Holds the text in memory, where it is not that of the file.
+    /// Decoded text in memory, if it differs from the file.
     _copy: Option<File>,
 }
 
 impl PlainText {
-    /// Reads a file.
+    /// Reads and decodes a file.
     ///
     /// # Errors
     ///
-    /// As [`files::read_text`].
+    /// Fails like [`files::read_text`].
     pub fn of(path: &Path) -> io::Result<Self> {
         let bytes = files::read(path, files::TEXT_BYTES)?;
         let plain = text::decode(bytes.clone()).map_err(files::invalid)?;
@@ -36,7 +36,7 @@ impl PlainText {
         Ok(Self { path: format!("/proc/self/fd/{}", copy.as_raw_fd()).into(), _copy: Some(copy) })
     }
 
-    /// Returns the path, which is good as long as this value lives.
+    /// Returns the path, which is valid as long as this value lives.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,7 +55,7 @@ mod tests {
         for written in ["a = 1\n", "\u{feff}a = 1\r\n", "a\u{a0}= 1\r"] {
             fs::write(&path, written).unwrap();
             let plain = PlainText::of(&path).unwrap();
-            // Twice: each opening begins at the start.
+            // Reads twice: each opening begins at the start.
             for _ in 0..2 {
                 assert_eq!(fs::read_to_string(plain.path()).unwrap(), "a = 1\n", "{written:?}");
             }

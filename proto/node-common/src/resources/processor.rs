@@ -9,7 +9,7 @@ use rustix::{
 
 use crate::resources::kernel;
 
-/// What all threads of this process have used so far, in user and in kernel code.
+/// Returns the processor time of all threads of this process so far, in user and in kernel code.
 pub fn time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let whole = u64::try_from(time.tv_sec).unwrap_or_default();
@@ -17,7 +17,8 @@ pub fn time() -> Duration {
     Duration::from_secs(whole) + Duration::from_nanos(nanos)
 }
 
-/// Processor seconds of threads of this process whose names are wanted, by the thread's number. What cannot be read is left out.
+/// Returns the processor seconds of this process's threads with wanted names, by thread id. Ignores
+/// unreadable threads.
 pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let seconds = |task: fs::DirEntry| {
@@ -29,7 +30,8 @@ pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     tasks.filter_map(seconds).collect()
 }
 
-/// The share of that time that the busiest of these threads was busy, from 0 to 1; threads that began meanwhile do not count.
+/// Returns the busy share of the busiest thread in `time`, from 0 to 1. Threads that started
+/// meanwhile do not count.
 pub fn busiest(
     before: &BTreeMap<String, f64>,
     after: &BTreeMap<String, f64>,
@@ -43,12 +45,14 @@ pub fn busiest(
     busy.reduce(f64::max)
 }
 
-/// Processor seconds in the text of `/proc/PID/stat`, in user and in kernel code; `None` where it does not say.
+/// Returns the processor seconds in the text of `/proc/PID/stat`, in user and in kernel code, or
+/// `None` if it is invalid.
 pub fn in_stat(stat: &str) -> Option<f64> {
     Some(ticks(stat)? as f64 / clock_ticks_per_second() as f64)
 }
 
-/// Clock ticks in user and in kernel code, the 14th and 15th field of `stat`; a name may hold spaces and brackets.
+/// Returns the clock ticks in user and in kernel code, fields 14 and 15 of `stat`. A name may
+/// contain spaces and brackets.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Remedies where the system refuses a file.
+//! Remedies for errors of creating or writing a file.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use rustix::io::Errno;
 
 use crate::resources::descriptors;
 
-/// Returns advice to append to the error of a file that could not be made or written; empty for errors that explain
-/// themselves.
+/// Returns advice to append to an error of creating or writing a file. It is empty for errors that
+/// explain themselves.
 pub fn remedy(error: &io::Error) -> String {
     let advice = match Errno::from_io_error(error) {
         _ if descriptors::are_exhausted(error) => descriptors::REMEDY,
         Some(Errno::NOSPC | Errno::DQUOT) => {
-            "make room there: `df -h` and `df -i` show whether bytes or files are used up"
+            "free space there: `df -h` and `df -i` show whether bytes or files are used up"
         }
         Some(Errno::FBIG) => "raise the limit of the size of files (`ulimit -f`)",
         _ => return String::new(),

@@ -1,12 +1,14 @@
-//! Text as people write it: editors of other systems add a byte order mark, end lines otherwise, or write UTF-16.
+//! Text from users. Editors of other systems add a byte order mark, use other line ends, or write
+//! UTF-16.
 
-/// Decodes a text that a user wrote, and takes out of it what is harmless.
+/// Decodes a text that a user wrote, and normalises harmless differences.
 ///
-/// A byte order mark is left out, lines end in LF, a no-break space is a blank, and UTF-16 with its mark is read.
+/// Removes a byte order mark, ends lines with LF, replaces no-break spaces by spaces, and decodes
+/// UTF-16 with a mark.
 ///
 /// # Errors
 ///
-/// Bytes that are no text, with line and character, and what to do.
+/// Fails if the bytes are not text. The error names line, character and remedy.
 pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let text = match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] => of_utf16(rest, u16::from_le_bytes)?,
@@ -17,17 +19,17 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let at = |offset: usize| place(&text[..offset]);
     if let Some(offset) = text.find('\0') {
         let place = at(offset);
-        return Err(format!("{place}: a NUL, as UTF-16 has them: save the file as UTF-8"));
+        return Err(format!("{place}: a NUL, as in UTF-16: save the file as UTF-8"));
     }
     if let Some(offset) = text.find(['\u{feff}', '\u{200b}']) {
         let place = at(offset);
-        return Err(format!("{place}: a character of no width: remove it"));
+        return Err(format!("{place}: a zero-width character: remove it"));
     }
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     Ok(text.replace(['\u{a0}', '\u{2007}', '\u{202f}'], " "))
 }
 
-/// Decodes UTF-8, and names the place of the first invalid byte.
+/// Decodes UTF-8. The error names the position of the first invalid byte.
 pub(crate) fn of_utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
@@ -46,17 +48,21 @@ fn of_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, String> {
             Ok(character) => text.push(character),
             Err(_) => {
                 let place = place(&text);
-                return Err(format!("{place}: half a character of UTF-16: save the file as UTF-8"));
+                return Err(format!(
+                    "{place}: an incomplete UTF-16 character: save the file as UTF-8"
+                ));
             }
         }
     }
     match rest {
         [] => Ok(text),
-        _ => Err(format!("{}: half a character of UTF-16: save the file as UTF-8", place(&text))),
+        _ => {
+            Err(format!("{}: an incomplete UTF-16 character: save the file as UTF-8", place(&text)))
+        }
     }
 }
 
-/// Names the place behind a text by line and character, both from 1.
+/// Returns the position after a text by line and character, both from 1.
 fn place(before: &str) -> String {
     let before = before.replace("\r\n", "\n").replace('\r', "\n");
     let line = before.matches('\n').count() + 1;
@@ -97,10 +103,10 @@ mod tests {
         for (written, want) in [
             (without_mark, "line 1, character 2: a NUL"),
             (b"a = 1\r\nb = \xfc\n".to_vec(), "line 2, character 5: byte 0xfc is not text"),
-            ("ü\r\u{200b}b".into(), "line 2, character 1: a character of no width"),
-            ("ab\u{feff}".into(), "line 1, character 3: a character of no width"),
-            (odd, "line 2, character 2: half a character of UTF-16"),
-            (half, "line 2, character 2: half a character of UTF-16"),
+            ("ü\r\u{200b}b".into(), "line 2, character 1: a zero-width character"),
+            ("ab\u{feff}".into(), "line 1, character 3: a zero-width character"),
+            (odd, "line 2, character 2: an incomplete UTF-16 character"),
+            (half, "line 2, character 2: an incomplete UTF-16 character"),
         ] {
             let error = decode(written).unwrap_err();
             assert!(error.starts_with(want), "{want}: {error}");

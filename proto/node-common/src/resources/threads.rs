@@ -1,4 +1,4 @@
-//! The limit of threads.
+//! Limit on threads.
 
 use std::{
     io,
@@ -8,14 +8,15 @@ use std::{
 
 use crate::resources::memory;
 
-/// The stack of a thread, in bytes: that of the standard library and of tokio.
+/// Stack of a thread, in bytes, in the standard library and in tokio.
 const STACK_BYTES: u64 = 2 << 20;
 
-/// Checks that a number of threads can be started, by starting them for a moment. tokio panics where it cannot start its own.
+/// Checks that `count` threads can be started, by starting them for a moment. tokio panics if it
+/// cannot start its own.
 ///
 /// # Errors
 ///
-/// The system's reason, and the remedy.
+/// Fails with the system's reason and the remedy.
 pub fn check(count: usize) -> io::Result<()> {
     memory::check_limits(STACK_BYTES.saturating_mul(count as u64))?;
     let starting = Mutex::new(());

@@ -1,10 +1,10 @@
-//! The divisions of MLPerf Inference that a run can be made for.
+//! Divisions of MLPerf Inference that a run can be made for.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-/// What a run is made for.
+/// Division that a run is made for.
 #[derive(
     Debug,
     Clone,
@@ -28,7 +28,7 @@ pub enum Division {
     /// For exploration; the result is not an MLPerf result
     #[default]
     Exploratory,
-    /// The Closed division (rules, section 4.1.1): systems of several nodes behind a network, too
+    /// The Closed division (rules, section 4.1.1), also for several nodes behind a network
     Closed,
     /// The Network division (rules, section 6.2)
     Network,
@@ -37,12 +37,12 @@ pub enum Division {
 }
 
 impl Division {
-    /// The word of the command line and of `result.json`.
+    /// Returns the name on the command line and in `result.json`.
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The word of documents; empty for an exploratory run.
+    /// Returns the name in documents, which is empty for an exploratory run.
     pub fn title(self) -> &'static str {
         match self {
             Self::Exploratory => "",
@@ -52,7 +52,7 @@ impl Division {
         }
     }
 
-    /// Returns true if a run for it has to keep the division's rules.
+    /// Returns true if a run for the division must keep rules.
     pub fn has_rules(self) -> bool {
         matches!(self, Self::Closed | Self::Network)
     }

@@ -1,11 +1,12 @@
-//! The words that the command line, settings files, records and reports share, each a type.
+//! Enumerations that the command line, settings files, records and reports share.
 //!
-//! A variant's name is its word, in kebab case: clap reads and lists it (`clap::ValueEnum`), serde reads and writes it,
-//! [`Display`](std::fmt::Display) prints it, and no list of words stands anywhere else. The encodings of payloads are words
-//! as well; they are part of the wire contract, so `netdiv.v1.Encoding` is generated with the same derives. [`AnswerTokens`] is
-//! no word: LoadGen's settings decide it, and nobody writes it down.
+//! A variant's name in kebab case is its only spelling: clap reads and lists it
+//! (`clap::ValueEnum`), serde reads and writes it, and [`Display`](std::fmt::Display) prints it.
+//! The encodings of payloads are part of the wire contract, so `netdiv.v1.Encoding` is generated
+//! with the same derives. [`AnswerTokens`] has no spelling, because LoadGen's settings decide it.
 //!
-//! [`did_you_mean`] suggests a word for one that is unknown, and [`todos`] finds the placeholders that stand for values.
+//! [`did_you_mean`] suggests known values for an unknown one, and [`todos`] finds the placeholders
+//! for values.
 
 mod division;
 mod mode;
@@ -25,15 +26,15 @@ pub use suggestion::{did_you_mean, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, todos};
 pub use transport::Transport;
 
-/// Facts about the tokens of answers, which are int32, that LoadGen receives.
+/// Facts about the tokens of responses, which are int32, that LoadGen receives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnswerTokens {
-    /// None.
+    /// No facts.
     #[default]
     Uncounted,
-    /// Their number.
+    /// Number of tokens.
     Counted,
-    /// Their number, and the first of them as soon as it exists.
+    /// Number of tokens, and the first token as soon as it exists.
     First,
 }
 
@@ -46,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    /// clap, serde and `Display` agree on every word.
+    /// Checks that clap, serde and `Display` agree on every name.
     fn agree<W>(words: &[&str])
     where
         W: ValueEnum + Serialize + DeserializeOwned + ToString + PartialEq + Debug,

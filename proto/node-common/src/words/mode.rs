@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr, VariantArray};
 
-/// What LoadGen does with the scenario.
+/// Use of a scenario by LoadGen.
 #[derive(
     Debug,
     Clone,
@@ -38,12 +38,12 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The word of the command line and of `result.json`.
+    /// Returns the name on the command line and in `result.json`.
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The name in LoadGen's settings and logs.
+    /// Returns the name in LoadGen's settings and logs.
     pub const fn official_name(self) -> &'static str {
         match self {
             Self::Performance => "PerformanceOnly",
@@ -53,7 +53,7 @@ impl Mode {
         }
     }
 
-    /// The mode of that official name.
+    /// Returns the mode with an official name.
     pub fn of_official_name(name: &str) -> Option<Self> {
         Self::VARIANTS.iter().copied().find(|mode| mode.official_name() == name)
     }

@@ -1,10 +1,10 @@
-//! What a node finds out about the serving engine behind it.
+//! Facts that a node detects about its serving engines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-/// Whether a serving engine uses again what it has computed for other prompts.
+/// Reuse of results of earlier prompts by a serving engine.
 #[derive(
     Debug,
     Clone,
@@ -24,20 +24,21 @@ use strum::{Display, IntoStaticStr};
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PrefixCaching {
-    /// It computes every prompt in its entirety.
+    /// The engine computes every prompt completely.
     Off,
-    /// It does not say.
+    /// The engine does not report it.
     CannotTell,
-    /// It does.
+    /// The engine reuses results of earlier prompts.
     On,
 }
 
-/// What a node found out when it started: the table `found` of its published settings.
+/// Facts that a node detected when it started: the table `found` of its published settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// Of the serving engines behind it, the worst.
+    /// Prefix caching of the serving engines: the highest value of any.
     pub prefix_caching: PrefixCaching,
-    /// Tokens of a prompt and its output together that they have room for, the least of them; none where they do not say.
+    /// Maximum tokens of a prompt and its output together: the minimum of all engines; `None` if
+    /// they do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
 }

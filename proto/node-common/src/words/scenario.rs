@@ -1,10 +1,10 @@
-//! LoadGen's scenarios (rules, section 3).
+//! Scenarios of LoadGen (rules, section 3).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-/// How LoadGen issues queries.
+/// Pattern in which LoadGen issues queries.
 #[derive(
     Debug,
     Clone,
@@ -35,15 +35,15 @@ pub enum Scenario {
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 4] = [Self::Offline, Self::Server, Self::SingleStream, Self::MultiStream];
 
-    /// The word of the command line and of `result.json`.
+    /// Returns the name on the command line and in `result.json`.
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// The name in LoadGen's settings and logs and in a submission's folders.
+    /// Returns the name in LoadGen's settings and logs and in a submission's folders.
     pub const fn official_name(self) -> &'static str {
         match self {
             Self::Offline => "Offline",
@@ -53,7 +53,7 @@ impl Scenario {
         }
     }
 
-    /// The scenario of that official name, of which older submissions have lower case.
+    /// Returns the scenario with an official name. Older submissions have it in lower case.
     pub fn of_official_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scenario| scenario.official_name().eq_ignore_ascii_case(name))
     }

@@ -5,15 +5,16 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A draft of further tokens, which the model accepts or not: the table `speculative_decoding` in the file of a model.
+/// Speculative decoding of a model: the table `speculative_decoding` in the model's file. A draft
+/// proposes further tokens, which the model accepts or rejects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpeculativeDecoding {
-    /// The head that drafts, by its name on Hugging Face.
+    /// Name of the draft head on Hugging Face.
     pub head: String,
-    /// Tokens that it drafts at a time.
+    /// Number of tokens that the head drafts at a time.
     pub steps: u32,
-    /// Candidates for each of them.
+    /// Number of candidates for each drafted token.
     pub top_k: u32,
 }
 

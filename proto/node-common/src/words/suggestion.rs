@@ -1,12 +1,13 @@
-//! "Did you mean": the known words closest to an unknown one.
+//! Suggestions ("did you mean") of the known values closest to an unknown one.
 
-/// Minimum likeness of a suggestion, from 0 to 1, as clap has it for options.
+/// Minimum similarity of a suggestion, from 0 to 1, equal to clap's for options.
 const ALIKE: f64 = 0.7;
 
-/// Maximum difference between the likeness of a suggestion and that of the best one.
+/// Maximum difference between the similarity of a suggestion and that of the best one.
 const NEAR_THE_BEST: f64 = 0.05;
 
-/// Returns ` (did you mean a or b?)`, for the end of a message; nothing where no known word is like the given one.
+/// Returns ` (did you mean a or b?)`, for the end of a message, or an empty text if no known value
+/// is similar.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let word = word.to_lowercase();
     let likeness =
@@ -19,8 +20,8 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     format!(" (did you mean {}?)", nearest.join(" or "))
 }
 
-/// Adds a suggestion to a message of serde such as "unknown variant `x`, expected one of `a`, `b`". Any other message stays as it
-/// is.
+/// Adds a suggestion to a message of serde such as "unknown variant `x`, expected one of `a`, `b`".
+/// Returns any other message unchanged.
 pub fn with_suggestion(message: &str) -> String {
     let message = message.trim_end();
     let about = message.rsplit_once("unknown ").map_or("", |(_, about)| about);

@@ -1,4 +1,5 @@
-//! Placeholders: `loadgen-node init` writes one for each value that no table has, under a comment that says what to write.
+//! Placeholders: `loadgen-node init` writes one for each unknown value, with a comment that
+//! describes the value.
 
 use std::fmt;
 
@@ -10,16 +11,16 @@ use toml::{
 /// Beginning of a placeholder.
 pub const TODO: &str = "TODO";
 
-/// A placeholder in a file.
+/// Placeholder in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Todo {
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// The key that it is the value of, without the table that the key is in.
+    /// Key of the value, without the key of its table.
     pub key: String,
-    /// The key or table at the top of the file.
+    /// Key or table at the top of the file.
     pub top: String,
-    /// The comment before the key.
+    /// Comment before the key.
     comment: String,
 }
 
@@ -55,11 +56,11 @@ pub fn todos(text: &str) -> Vec<Todo> {
     todos
 }
 
-/// Adds each placeholder of a value with its key and the place where it starts.
+/// Adds each placeholder of a value, with its key and the position of its beginning.
 fn walk(key: &str, value: &Spanned<DeValue<'_>>, add: &mut impl FnMut(&str, usize)) {
     match value.get_ref() {
         DeValue::String(text) => {
-            // The value of a `--setting` as well.
+            // The value of a `--setting` may be a placeholder, too.
             let assigned = text.split_once('=').map(|(_, value)| value);
             if is_todo(text) || assigned.is_some_and(is_todo) {
                 add(key, value.span().start);
@@ -73,7 +74,7 @@ fn walk(key: &str, value: &Spanned<DeValue<'_>>, add: &mut impl FnMut(&str, usiz
     }
 }
 
-/// Returns the comment that these lines end with, as one line.
+/// Returns the comment at the end of these lines, as one line.
 fn comment(lines: &[&str]) -> String {
     let words = lines.iter().rev().map_while(|line| line.trim().strip_prefix("# "));
     let words: Vec<_> = words.collect();

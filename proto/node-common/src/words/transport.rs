@@ -1,10 +1,10 @@
-//! How messages travel.
+//! Transports between the LoadGen node and SUT nodes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-/// How messages travel between the LoadGen node and a SUT node.
+/// Transport between the LoadGen node and a SUT node.
 #[derive(
     Debug,
     Clone,
@@ -33,7 +33,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The word of the command line and of `result.json`.
+    /// Returns the name on the command line and in `result.json`.
     pub fn word(self) -> &'static str {
         self.into()
     }
