@@ -7,7 +7,7 @@ use prost::Message as _;
 const PROTOS: [&str; 3] =
     ["netdiv/v1/sut_node.proto", "netdiv/v1/quic.proto", "netdiv/v1/evidence.proto"];
 
-/// Messages that are also written to files: evidence.
+/// Messages of evidence, which are also written to files.
 const WRITTEN: [&str; 5] = ["Machine", "Accelerator", "Interface", "Route", "ServingEngine"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let descriptors = protox::compile(PROTOS, ["."])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    // The reflection service gives these to grpcurl and similar tools.
+    // The reflection service passes the descriptors to grpcurl and similar tools.
     fs::write(out.join("netdiv_v1.bin"), descriptors.encode_to_vec())?;
     let written = WRITTEN.iter().fold(tonic_prost_build::configure(), |builder, message| {
         builder.message_attribute(
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
     });
     written
-        // A word of settings and records too; see `netdiv_node_common::words`.
+        // Settings and records contain its values too; see `netdiv_node_common::words`.
         .enum_attribute(
             "netdiv.v1.Encoding",
             "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
         .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
-        // Payloads as `Bytes`: a slice of what was received, not a copy of it.
+        // Decodes payloads as `Bytes`: slices of the received chunks, without a copy.
         .bytes(".")
-        // It holds a secret.
+        // The header contains a secret.
         .skip_debug(["netdiv.v1.CallHeader"])
         .compile_fds(descriptors)?;
     Ok(())

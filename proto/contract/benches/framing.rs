@@ -49,7 +49,7 @@ fn framing(criterion: &mut Criterion) {
 }
 
 fn encodings(criterion: &mut Criterion) {
-    // As compressible as text: a byte of sixteen, in no order.
+    // As compressible as text: 4 random bits per byte.
     let plain: Bytes =
         (0..150_528_u64).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 20) as u8 & 15).collect();
     let mut group = criterion.benchmark_group("decode 150,528 B");

@@ -1,4 +1,4 @@
-//! All messages that a stream has ready are taken together, so that a burst costs one wake-up.
+//! Bursts: all messages that a stream has ready are read together, which costs one wake-up.
 
 use std::{
     future::poll_fn,
@@ -16,24 +16,26 @@ use crate::{
     wire_error::WireError,
 };
 
-/// Most messages taken at once, so that other tasks of the thread get their turn.
+/// Maximum number of messages in a burst, so that other tasks of the thread get their turn.
 pub const MESSAGES: usize = 256;
 
-/// Most bytes taken at once, so that a burst of long messages takes no more memory than one of them and this.
+/// Maximum length of a burst, in bytes. The memory of a burst of long messages is bounded by this
+/// and one message.
 pub const BYTES: usize = 4 << 20;
 
-/// What [`Messages::next_burst`] found.
+/// Result of [`Messages::next_burst`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// There are messages, and the stream goes on.
+    /// The burst has messages, and the stream continues.
     Burst,
-    /// The stream has ended; there may be messages before its end.
+    /// The stream has ended. The burst contains the messages before its end, if there are any.
     End,
-    /// A message of that many bytes is being received, and is longer than may be assembled: see [`Messages::ask_above`].
+    /// The stream is receiving a message of this many bytes, more than it may assemble without a
+    /// grant: see [`Messages::ask_above`].
     Long(usize),
 }
 
-/// The messages of a stream of chunks.
+/// Messages of a stream of chunks.
 #[derive(Debug)]
 pub struct Messages<S> {
     chunks: S,
@@ -53,29 +55,29 @@ where
         Self { chunks, decoder, ask_above: usize::MAX, granted: 0 }
     }
 
-    /// Lets [`Self::next_burst`] stop before it receives the rest of a message longer than that, in bytes, until it is
-    /// granted.
+    /// Makes [`Self::next_burst`] stop before it receives the rest of a message of more than
+    /// `bytes` bytes, until [`Self::grant`] allows it.
     pub fn ask_above(&mut self, bytes: usize) {
         self.ask_above = bytes;
     }
 
-    /// Lets a message of that length be received.
+    /// Allows the stream to receive a message of `bytes` bytes.
     pub fn grant(&mut self, bytes: usize) {
         self.granted = bytes;
     }
 
-    /// Changes the limit, for the messages to come.
+    /// Changes the limit for messages that have not begun, in bytes.
     pub fn set_longest(&mut self, longest: usize) {
         self.decoder.set_longest(longest);
     }
 
-    /// What was received and not taken yet.
+    /// Decoder with the received bytes that have not been read yet.
     pub fn decoder(&mut self) -> &mut Decoder {
         &mut self.decoder
     }
 
-    /// Waits for a message and adds it, with all that are ready behind it, to the empty `burst`, up to the limits.
-    /// After an error, `burst` still holds the messages before it.
+    /// Waits for a message and adds it to the empty `burst`, followed by all messages that are
+    /// ready, up to the limits. After an error, `burst` contains the messages before it.
     pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, E> {
         let mut bytes = 0;
         poll_fn(|context| {
@@ -90,7 +92,7 @@ where
                         burst.push(message);
                     }
                     Poll::Ready(Ok(Step::End)) => return Poll::Ready(Ok(Next::End)),
-                    // The messages before it go first.
+                    // Returns the messages before the long one first.
                     Poll::Ready(Ok(Step::Long(_))) if !burst.is_empty() => break,
                     Poll::Ready(Ok(Step::Long(long))) => return Poll::Ready(Ok(Next::Long(long))),
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -103,7 +105,7 @@ where
         .await
     }
 
-    /// Waits for one message; `None` when the stream has ended.
+    /// Waits for one message. Returns `None` when the stream has ended.
     pub async fn next_message<M: Message + Default>(&mut self) -> Result<Option<M>, E> {
         poll_fn(|context| {
             loop {
@@ -148,13 +150,15 @@ where
     }
 }
 
-/// Refuses a message that keeps more memory alive than its payload accounts for: one with long unknown fields.
+/// Refuses a message that keeps more memory alive than its payload accounts for, such as one with
+/// long unknown fields.
 fn check_header(length: usize, payload: usize) -> Result<(), WireError> {
     let header = length.saturating_sub(payload);
     if header <= MAX_HEADER_BYTES { Ok(()) } else { Err(WireError::Header { header, payload }) }
 }
 
-/// A message with its length, the end, or the length of a long message.
+/// Step of a stream: a message with its length in bytes, the end, or the length of a message that
+/// needs a grant.
 enum Step<M> {
     Message(M, usize),
     End,

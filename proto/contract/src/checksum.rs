@@ -1,42 +1,44 @@
-//! Checksums of messages: CRC32C (RFC 3720, appendix B.4), which processors compute at many gigabytes per second.
+//! Checksums of messages: CRC32C (RFC 3720, appendix B.4), which processors compute at many
+//! gigabytes per second.
 //!
-//! The 16-bit checksums of TCP and UDP miss one damaged packet in 65,536, and do not cover what happens inside an
-//! adapter or a switch. These checksums cover the whole way from the QSL to the engine and back to LoadGen.
+//! The 16-bit checksums of TCP and UDP miss one damaged packet in 65,536, and do not cover what
+//! happens inside an adapter or a switch. These checksums cover the whole path from the QSL to the
+//! engine and back to LoadGen.
 
 use crate::v1::{InferRequest, InferResponse};
 
-/// Why a message is not the one that was sent.
+/// Mismatch between a message and its checksum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
     /// The session has checksums, but the message has none.
     #[error("message {id:#018x} has no checksum, in a session where every message has one")]
     Missing {
-        /// The id in the message, which may be damaged too.
+        /// Id in the message, which may be damaged too.
         id: u64,
     },
-    /// It does not match.
+    /// The checksum does not match the content.
     #[error(
-        "message {id:#018x} of {bytes} bytes has the CRC32C {found:#010x} and says {said:#010x}: it was changed on \
-         the way"
+        "message {id:#018x} of {bytes} bytes has the CRC32C {found:#010x}, but states {said:#010x}: it was changed in \
+         transit"
     )]
     Mismatch {
-        /// The id in the message, which may be damaged too.
+        /// Id in the message, which may be damaged too.
         id: u64,
-        /// Length of its payload, in bytes.
+        /// Length of the payload, in bytes.
         bytes: usize,
-        /// The checksum in the message.
+        /// Checksum that the message states.
         said: u32,
-        /// The checksum of its content.
+        /// Checksum of the content.
         found: u32,
     },
 }
 
-/// The payload's part of a request's checksum. It is the same each time the sample is sent.
+/// Returns the payload's part of a request's checksum, which is equal each time the sample is sent.
 pub fn of_payload(payload: &[u8]) -> u32 {
     crc32c::crc32c(payload)
 }
 
-/// The checksum of a request, from that of its payload.
+/// Returns the checksum of a request, continued from the checksum of its payload.
 pub fn of_request(payload: u32, id: u64, encoding: i32, decoded_bytes: u64) -> u32 {
     let mut header = [0; 20];
     header[..8].copy_from_slice(&id.to_le_bytes());
@@ -45,7 +47,7 @@ pub fn of_request(payload: u32, id: u64, encoding: i32, decoded_bytes: u64) -> u
     crc32c::crc32c_append(payload, &header)
 }
 
-/// The checksum of a response.
+/// Returns the checksum of a response.
 pub fn of_response(response: &InferResponse) -> u32 {
     let sum = crc32c::crc32c_append(of_payload(&response.payload), response.error.as_bytes());
     let mut header = [0; 52];
@@ -131,7 +133,8 @@ mod tests {
         assert_eq!(of_payload(&[0; 32]), 0x8a91_36aa);
     }
 
-    /// Each bit of a message, flipped: the message is refused, by its form or by its checksum, or means the same.
+    /// Flips each bit of a message in turn. The decoder or the checksum detects the flip, or the
+    /// meaning is unchanged.
     fn every_flipped_bit_is_found<M: prost::Message + Default + PartialEq>(
         message: &M,
         check: impl Fn(&M) -> Result<(), ChecksumError>,

@@ -1,15 +1,16 @@
-//! Received chunks, read as one piece.
+//! Received chunks, read as one contiguous buffer.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
-/// A slice keeps its whole chunk alive. A chunk longer than this is sliced only for payloads of at least a sixteenth of
-/// it, so that a few slow samples do not keep megabytes alive.
+/// Maximum length of a chunk that may always be sliced, in bytes. A slice keeps its whole chunk
+/// alive. A longer chunk is sliced only for payloads of at least a sixteenth of it, so that a few
+/// slow samples do not keep megabytes alive.
 const ALWAYS_SLICED_BYTES: usize = 64 << 10;
 
-/// What is left of a chunk.
+/// Unread rest of a chunk.
 #[derive(Debug)]
 struct Chunk {
     left: Bytes,
@@ -17,14 +18,14 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Whether that many bytes of it may be a slice.
+    /// Returns true if `length` bytes may be a slice of the chunk.
     fn slices(&self, length: usize) -> bool {
         self.received_bytes <= ALWAYS_SLICED_BYTES || length >= self.received_bytes / 16
     }
 }
 
-/// A message that lies in one chunk. Its payload becomes a slice of the chunk directly, without slicing the message first:
-/// counting references costs more than reading a short message.
+/// Message in one chunk. Its payload becomes a slice of the chunk directly, without slicing the
+/// message first: counting references costs more than reading a short message.
 struct Whole<'a> {
     chunk: &'a Chunk,
     at: usize,
@@ -56,7 +57,7 @@ impl Buf for Whole<'_> {
     }
 }
 
-/// Chunks, read as one piece.
+/// Queue of chunks, read as one contiguous buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     queue: VecDeque<Chunk>,
@@ -64,7 +65,7 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Adds what was received.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, chunk: Bytes) {
         if !chunk.is_empty() {
             self.bytes += chunk.len();
@@ -78,17 +79,17 @@ impl Chunks {
         self.queue.push_front(Chunk { received_bytes: chunk.len(), left: chunk });
     }
 
-    /// Chunks that are not empty.
+    /// Number of chunks that are not empty.
     pub(crate) fn count(&self) -> usize {
         self.queue.len()
     }
 
-    /// Reads a message of that many bytes, all of which have been received.
+    /// Reads a message of `length` bytes, all of which have been received.
     pub(crate) fn read<M: Message + Default>(
         &mut self,
         length: usize,
     ) -> Result<M, prost::DecodeError> {
-        // Short messages nearly always lie in one chunk, and one chunk is faster to read than a list.
+        // A short message is nearly always in one chunk, which is faster to read than a list.
         let Some(front) = self.queue.front().filter(|front| front.left.len() >= length) else {
             return M::decode(self.take(length));
         };
@@ -118,7 +119,7 @@ impl Buf for Chunks {
         }
     }
 
-    /// A slice where the bytes lie in one chunk, else a copy.
+    /// Returns a slice if one chunk contains the bytes, else a copy.
     fn copy_to_bytes(&mut self, length: usize) -> Bytes {
         let slice = match self.queue.front_mut() {
             Some(front) if front.left.len() > length && front.slices(length) => {

@@ -1,7 +1,7 @@
 //! Lossless compression of one payload, one sample at a time (rules, section 6.2.4).
 //!
-//! Decoding never produces more bytes than the message announces, nor more than the given limit, so a few hostile
-//! bytes cannot fill the memory.
+//! Decoding never produces more bytes than the message announces or the caller allows, so a few
+//! hostile bytes cannot fill the memory.
 
 use bytes::Bytes;
 
@@ -11,66 +11,66 @@ pub use crate::v1::Encoding;
 #[cfg(feature = "wire")]
 const ZSTD_LEVEL: i32 = 3;
 
-/// A payload as it travels.
+/// Payload as it is sent.
 #[derive(Debug, Clone)]
 pub struct Encoded {
-    /// The bytes on the wire.
+    /// Bytes on the wire.
     pub bytes: Bytes,
-    /// How they are compressed.
+    /// Compression of the bytes.
     pub encoding: Encoding,
-    /// Length once decoded, in bytes; 0 for [`Encoding::None`].
+    /// Length after decoding, in bytes; 0 for [`Encoding::None`].
     pub decoded_bytes: u64,
-    /// CRC32C of the bytes, where messages have checksums: see `checksum::of_payload`.
+    /// CRC32C of the bytes, if messages have checksums: see `checksum::of_payload`.
     pub crc32c: Option<u32>,
 }
 
 impl Encoded {
-    /// What the sample counts in windows and in a node's limits: its encoded or decoded length, whichever is more, as
-    /// a node needs memory for both. See [`cost`].
+    /// Returns the sample's size in windows and in a node's limits, in bytes: its encoded or
+    /// decoded length, whichever is more, because a node needs memory for both. See [`cost`].
     pub fn cost(&self) -> usize {
         usize::try_from(cost(self.bytes.len(), self.decoded_bytes)).unwrap_or(usize::MAX)
     }
 }
 
-/// What a payload counts at both ends, in bytes.
+/// Returns the size of a payload in the limits of both ends, in bytes.
 pub fn cost(encoded_bytes: usize, decoded_bytes: u64) -> u64 {
     decoded_bytes.max(encoded_bytes as u64)
 }
 
-/// Why a payload could not be encoded or decoded.
+/// Failure to encode or decode a payload.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodingError {
-    /// The message names no known encoding.
+    /// The message has an unknown encoding.
     #[error("unknown encoding number {0}")]
     Unknown(i32),
-    /// The message announces more than is allowed.
+    /// The message announces a longer payload than the limit allows.
     #[error("decodes to {announced} bytes, the limit is {limit}")]
     TooLong {
-        /// The announced length, in bytes.
+        /// Announced length, in bytes.
         announced: u64,
-        /// The limit, in bytes.
+        /// Limit, in bytes.
         limit: usize,
     },
     /// The compressed bytes are damaged, or longer or shorter than announced.
     #[error("damaged {encoding} payload: {why}")]
     Damaged {
-        /// Name of the encoding.
+        /// Encoding of the payload.
         encoding: Encoding,
-        /// What the decoder says.
+        /// Error text of the decoder.
         why: String,
     },
     /// The encoder failed.
     #[error("cannot encode with {encoding}: {why}")]
     Encoder {
-        /// Name of the encoding.
+        /// Encoding that failed.
         encoding: Encoding,
-        /// What the encoder says.
+        /// Error text of the encoder.
         why: String,
     },
 }
 
 impl Encoding {
-    /// The word of the command line, settings files and results.
+    /// Name on the command line, in settings files and in results.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -93,12 +93,12 @@ pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError
     Ok(Encoded { bytes: bytes.into(), encoding, decoded_bytes, crc32c: None })
 }
 
-/// The encoding that the wire names.
+/// Returns the encoding for a number on the wire. Fails if the number is unknown.
 pub fn of_wire(encoding: i32) -> Result<Encoding, EncodingError> {
     Encoding::try_from(encoding).map_err(|_| EncodingError::Unknown(encoding))
 }
 
-/// Decodes one payload, as [`decode_known`] does, by the encoding that the wire names.
+/// Decodes one payload like [`decode_known`], with the encoding's number on the wire.
 #[cfg(feature = "wire")]
 pub fn decode(
     encoding: i32,
@@ -109,7 +109,8 @@ pub fn decode(
     decode_known(of_wire(encoding)?, bytes, decoded_bytes, limit)
 }
 
-/// Decodes one payload of at most `limit` bytes. Without an encoding the bytes come back untouched.
+/// Decodes one payload of at most `limit` bytes. Returns the bytes unchanged for
+/// [`Encoding::None`].
 #[cfg(feature = "wire")]
 pub fn decode_known(
     encoding: Encoding,
@@ -126,7 +127,7 @@ pub fn decode_known(
     let damaged = |why: String| EncodingError::Damaged { encoding, why };
     let plain = match encoding {
         Encoding::None => return Ok(bytes),
-        // Unlike a streaming decoder, it keeps no window beside the output.
+        // Unlike a streaming decoder, it needs no window besides the output.
         #[expect(clippy::disallowed_methods, reason = "the length is within the limit")]
         Encoding::Zstd => {
             zstd::bulk::decompress(&bytes, length).map_err(|e| damaged(e.to_string()))?
@@ -136,7 +137,10 @@ pub fn decode_known(
         }
     };
     if plain.len() != length {
-        return Err(damaged(format!("{} bytes came out, the header says {length}", plain.len())));
+        return Err(damaged(format!(
+            "decoded to {} bytes, the header announces {length}",
+            plain.len()
+        )));
     }
     Ok(plain.into())
 }

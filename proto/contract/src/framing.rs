@@ -1,9 +1,11 @@
-//! Messages in a stream of bytes, without copying payloads.
+//! Framing of messages in a stream of bytes, without copying payloads.
 //!
-//! The framing is gRPC's: a flag byte, the message's length in four bytes (big-endian), the message. Messages
-//! are sent as a list of chunks: headers and short payloads are gathered in a buffer, and each long payload is the very
-//! `Bytes` that was handed in. They are received without a copy: a payload that arrived in one chunk is a slice of it; one
-//! that arrived in several chunks is copied once.
+//! The framing is gRPC's: a flag byte, the message's length in four bytes (big-endian), the
+//! message.
+//!
+//! The encoder returns a list of chunks. It gathers headers and short payloads in a buffer. Each
+//! long payload becomes a chunk without a copy. The decoder returns a payload that arrived in one
+//! chunk as a slice of it, and copies a payload that arrived in several chunks once.
 
 use std::collections::VecDeque;
 
@@ -17,40 +19,44 @@ use crate::{
     wire_error::{FramingError, WireError},
 };
 
-/// Bytes in front of each message.
+/// Length of the prefix of each message, in bytes.
 const PREFIX_BYTES: usize = 5;
 
 /// Flag of an uncompressed message.
 const PLAIN: u8 = 0;
 
-/// Flag of the status that ends a QUIC stream, as gRPC-Web marks its trailers. gRPC itself uses the trailers of HTTP/2.
+/// Flag of the status that ends a QUIC stream. gRPC-Web marks its trailers with it; gRPC itself
+/// uses the trailers of HTTP/2.
 const END: u8 = 0x80;
 
-/// Payloads shorter than this are copied behind their header: a separate chunk, which HTTP/2 writes by itself, would cost more
-/// than the copy.
+/// Minimum length of a payload that becomes a separate chunk, in bytes. Shorter payloads are copied
+/// behind their header, because HTTP/2 writes a chunk separately, which would cost more than the
+/// copy.
 const GATHER_BELOW_BYTES: usize = 16 << 10;
 
-/// Longest header that is encoded on the stack: all but those with an error's text.
+/// Maximum length of a header that is encoded on the stack, in bytes. Only headers with an error
+/// text are longer.
 const SHORT_HEADER_BYTES: usize = 96;
 
-/// Key and length in front of a payload, at most.
+/// Maximum length of key and length in front of a payload, in bytes.
 const PAYLOAD_PREFIX_BYTES: usize = 11;
 
-/// Size at which a buffer of headers and short payloads becomes a chunk.
+/// Length at which the buffer of headers and short payloads becomes a chunk, in bytes.
 const GATHERED_BYTES: usize = 32 << 10;
 
-/// Chunks of an incomplete message that are held as they are.
+/// Maximum number of chunks of an incomplete message that are kept without assembling them.
 const MOST_HELD_CHUNKS: usize = 2;
 
 /// Key of the payload: field 15, length-delimited. It is the last field of both messages.
 const PAYLOAD_KEY: u8 = 15 << 3 | 2;
 
-/// A message that ends with a payload.
+/// Message that ends with a payload.
 pub trait Framed: Message + Default {
-    /// The payload, which the encoder takes.
+    /// Returns the payload, which the encoder takes out.
     fn payload_mut(&mut self) -> &mut Bytes;
 
-    /// Bytes of a text beside it, which keeps no more memory than its own.
+    /// Returns the length of the message's other text, in bytes. That text keeps no more memory
+    /// alive than its length.
     fn text_bytes(&self) -> usize {
         0
     }
@@ -72,21 +78,21 @@ impl Framed for InferResponse {
     }
 }
 
-/// One frame of a stream.
+/// Frame of a stream.
 #[derive(Debug, PartialEq)]
 pub enum Frame<M> {
     /// A message.
     Message(M),
-    /// How the call ended.
+    /// Status of the call at its end.
     End(CallStatus),
 }
 
-/// One short message with its prefix.
+/// Encodes one short message with its prefix.
 pub fn encode(message: &impl Message) -> Bytes {
     encode_with(PLAIN, message)
 }
 
-/// A call's end with its prefix.
+/// Encodes a call's end with its prefix.
 pub fn encode_end(status: &CallStatus) -> Bytes {
     encode_with(END, status)
 }
@@ -99,7 +105,7 @@ fn encode_with(flag: u8, message: &impl Message) -> Bytes {
     bytes.freeze()
 }
 
-/// Turns messages into chunks.
+/// Encoder of messages into chunks.
 #[derive(Debug, Default)]
 pub struct Encoder {
     gathered: BytesMut,
@@ -138,7 +144,7 @@ impl Encoder {
         }
     }
 
-    /// The next chunk, short as it may be.
+    /// Returns the next chunk, even if it is short.
     pub fn next_chunk(&mut self) -> Option<Bytes> {
         if self.chunks.is_empty() {
             self.close_gathered();
@@ -146,12 +152,12 @@ impl Encoder {
         self.chunks.pop_front()
     }
 
-    /// Whether a chunk is there that nothing will be added to.
+    /// Returns true if there is a chunk that later messages cannot extend.
     pub fn has_whole_chunk(&self) -> bool {
         !self.chunks.is_empty()
     }
 
-    /// Whether every chunk was taken.
+    /// Returns true if every chunk was read.
     pub fn is_empty(&self) -> bool {
         self.gathered.is_empty() && self.chunks.is_empty()
     }
@@ -163,7 +169,7 @@ impl Encoder {
     }
 }
 
-/// All of a message up to its payload, which was taken out of it.
+/// Writes a message up to its payload, which the caller has taken out.
 fn put_header(message: &impl Message, length: u32, payload_bytes: usize, to: &mut impl BufMut) {
     to.put_u8(PLAIN);
     to.put_u32(length);
@@ -174,36 +180,37 @@ fn put_header(message: &impl Message, length: u32, payload_bytes: usize, to: &mu
     }
 }
 
-/// Turns chunks into messages. It holds no more than one message and one chunk.
+/// Decoder of chunks into messages. It keeps at most one message and one chunk.
 #[derive(Debug)]
 pub struct Decoder {
     chunks: Chunks,
-    /// Flag and length of the message that is being received.
+    /// Flag and length of the message in progress.
     prefix: Option<(u8, usize)>,
-    /// The start of that message, if it comes in many chunks: each is copied while it is in the cache.
+    /// Beginning of the message in progress, if it arrives in many chunks. Each is copied while it
+    /// is in the cache.
     assembled: BytesMut,
     longest: usize,
 }
 
 impl Decoder {
-    /// A decoder that refuses messages longer than that, in bytes.
+    /// Creates a decoder that refuses messages of more than `longest` bytes.
     pub fn new(longest: usize) -> Self {
         let (chunks, assembled) = (Chunks::default(), BytesMut::new());
         Self { chunks, prefix: None, assembled, longest }
     }
 
-    /// Adds what was received.
+    /// Adds received bytes.
     pub fn push(&mut self, chunk: Bytes) {
         self.chunks.push(chunk);
     }
 
-    /// Changes the limit, for the messages to come.
+    /// Changes the limit for messages that have not begun, in bytes.
     pub fn set_longest(&mut self, longest: usize) {
         self.longest = longest;
     }
 
-    /// Adds all messages that have been received as a whole; a part of one may be left. An error if the bytes are no
-    /// message, or if the call failed.
+    /// Appends all complete messages; the decoder keeps an incomplete one. Fails if the bytes are
+    /// not a valid message, or if the call failed.
     pub fn take_messages<M: Message + Default>(
         &mut self,
         into: &mut Vec<M>,
@@ -217,17 +224,17 @@ impl Decoder {
         Ok(())
     }
 
-    /// Whether a part of a message was received.
+    /// Returns true if the decoder has received a part of a message.
     pub fn is_mid_message(&self) -> bool {
         self.prefix.is_some() || self.chunks.remaining() > 0
     }
 
-    /// The next message or end, if it is complete.
+    /// Returns the next message or end, if it is complete.
     pub fn next_frame<M: Message + Default>(&mut self) -> Result<Option<Frame<M>>, FramingError> {
         Ok(self.next_with_length()?.map(|(frame, _)| frame))
     }
 
-    /// The same with its length, in bytes.
+    /// Like [`Self::next_frame`], but also returns the length in bytes.
     pub(crate) fn next_with_length<M: Message + Default>(
         &mut self,
     ) -> Result<Option<(Frame<M>, usize)>, FramingError> {
@@ -256,7 +263,7 @@ impl Decoder {
             self.chunks.put_back(std::mem::take(&mut self.assembled).freeze());
         }
         if self.chunks.remaining() < length {
-            // A header and its payload come in two chunks; after a third, more are likely.
+            // A header and its payload arrive in two chunks; after a third, more are likely.
             if self.chunks.count() > MOST_HELD_CHUNKS {
                 self.assembled.reserve(length);
                 self.assemble(length);
@@ -271,28 +278,28 @@ impl Decoder {
         Ok(Some((frame, length)))
     }
 
-    /// Length of the message that is being received, while it is incomplete.
+    /// Length of the message in progress, in bytes.
     pub fn incomplete_bytes(&self) -> Option<usize> {
         self.prefix.map(|(_, length)| length)
     }
 
-    /// Copies the received part of a message of that length behind its start.
+    /// Copies the received part of a message of `length` bytes behind its beginning.
     fn assemble(&mut self, length: usize) {
         let missing = (length - self.assembled.len()).min(self.chunks.remaining());
         self.assembled.put((&mut self.chunks).take(missing));
     }
 
-    /// Checks that nothing is left at the end of the stream.
+    /// Checks that no incomplete message is left at the end of the stream.
     pub fn finish(&self) -> Result<(), FramingError> {
         if self.is_mid_message() { Err(FramingError::Truncated) } else { Ok(()) }
     }
 }
 
-/// The status that ends a call.
+/// Converts the status that ends a call into a result.
 pub(crate) fn ended(end: CallStatus) -> Result<(), WireError> {
     match end.code {
         0 => Ok(()),
-        // It goes into logs and messages, and its length is the peer's choice.
+        // The text appears in logs and messages, and the peer chooses its length.
         code => Err(WireError::Ended { code, message: said(&end.message) }),
     }
 }

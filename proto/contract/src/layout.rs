@@ -10,63 +10,63 @@
 //! per tensor:  zeros up to a multiple of 8 bytes from the payload's start, then its elements
 //! ```
 //!
-//! An [`InputLayout`] without tensors takes any bytes.
+//! An [`InputLayout`] without tensors accepts any bytes.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 pub use crate::v1::{DataType, InputLayout, TensorSpec};
 
-/// Longest list of tensors in one sample.
+/// Maximum number of tensors in one sample.
 const MAX_TENSORS: usize = 64;
-/// Largest number of dimensions of one tensor.
+/// Maximum number of dimensions of one tensor.
 const MAX_RANK: usize = 8;
-/// Elements of a packed tensor start at a multiple of this, in bytes.
+/// Alignment of the elements of a packed tensor, in bytes.
 const ALIGNMENT: usize = 8;
 
-/// One tensor of a sample.
+/// Tensor of a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor<Data> {
     /// Element type.
     pub data_type: DataType,
-    /// Length of each dimension, without the batch.
+    /// Length of each dimension, without the batch dimension.
     pub shape: Vec<usize>,
     /// Elements, little-endian.
     pub data: Data,
 }
 
-/// A tensor borrowed from its payload.
+/// Tensor borrowed from its payload.
 pub type TensorView<'a> = Tensor<&'a [u8]>;
 
-/// Why a payload does not fit its layout.
+/// Mismatch between a payload and its layout.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LayoutError {
-    /// A raw payload of the wrong length.
+    /// The raw payload has the wrong length.
     #[error("the payload has {got} bytes, {spec} needs {want}")]
     Length {
-        /// Bytes in the payload.
+        /// Length of the payload, in bytes.
         got: usize,
-        /// The tensor, such as `uint8[1, 8, 8]`.
+        /// The expected tensor, such as `uint8[1, 8, 8]`.
         spec: String,
-        /// Bytes that it needs.
+        /// Length of the expected tensor, in bytes.
         want: usize,
     },
-    /// A packed payload whose table or data cannot be read.
+    /// The packed payload's table or data is invalid.
     #[error("damaged packed payload: {0}")]
     Damaged(&'static str),
-    /// A packed payload whose tensors differ from the layout.
+    /// The packed payload's tensors differ from the layout.
     #[error("the payload holds {got}, the model takes {want}")]
     Mismatch {
-        /// What the payload holds.
+        /// Tensors in the payload.
         got: String,
-        /// What the layout requires.
+        /// Tensors that the layout requires.
         want: String,
     },
-    /// The layout itself cannot be used.
-    #[error("the layout names a tensor without a data type")]
+    /// The layout is invalid.
+    #[error("a tensor of the layout has no data type")]
     NoDataType,
 }
 
-/// Bytes of one element.
+/// Returns the length of one element, in bytes.
 pub const fn element_bytes(data_type: DataType) -> usize {
     match data_type {
         DataType::Unspecified => 0,
@@ -77,7 +77,7 @@ pub const fn element_bytes(data_type: DataType) -> usize {
     }
 }
 
-/// The name used in messages and by NumPy.
+/// Returns the type's name in messages and in NumPy.
 pub const fn type_name(data_type: DataType) -> &'static str {
     match data_type {
         DataType::Unspecified => "unspecified",
@@ -90,7 +90,7 @@ pub const fn type_name(data_type: DataType) -> &'static str {
     }
 }
 
-/// The layout as text, for instance `uint8[1, 8, 8]`; `any bytes` if it names no tensor.
+/// Returns the layout as text, such as `uint8[1, 8, 8]`, or `any bytes` if it has no tensors.
 pub fn describe(layout: &InputLayout) -> String {
     if layout.tensors.is_empty() {
         return "any bytes".into();
@@ -98,7 +98,7 @@ pub fn describe(layout: &InputLayout) -> String {
     layout.tensors.iter().map(in_words).collect::<Vec<_>>().join(" + ")
 }
 
-/// A tensor as text, without its name: `uint8[3, 224, 224]`.
+/// Returns a tensor as text, without its name: `uint8[3, 224, 224]`.
 pub fn in_words(tensor: &TensorSpec) -> String {
     tensor_in_words(tensor.data_type(), &tensor.shape)
 }
@@ -109,7 +109,8 @@ fn tensor_in_words(data_type: DataType, shape: &[i64]) -> String {
     format!("{}[{}]", type_name(data_type), lengths.join(", "))
 }
 
-/// Whether a receiver of one layout accepts samples of the other; names of tensors do not matter.
+/// Returns true if a receiver of layout `takes` accepts samples of layout `holds`. Names of tensors
+/// do not matter.
 pub fn accepts(takes: &InputLayout, holds: &InputLayout) -> bool {
     takes.tensors.is_empty()
         || takes.tensors.len() == holds.tensors.len()
@@ -120,7 +121,7 @@ pub fn accepts(takes: &InputLayout, holds: &InputLayout) -> bool {
             })
 }
 
-/// The only tensor of a raw layout; `None` if payloads are packed or arbitrary bytes.
+/// Returns the only tensor of a raw layout, or `None` if payloads are packed or arbitrary bytes.
 pub fn raw_tensor(layout: &InputLayout) -> Option<&TensorSpec> {
     match layout.tensors.as_slice() {
         [only] if only.shape.iter().all(|length| *length >= 0) => Some(only),
@@ -128,7 +129,8 @@ pub fn raw_tensor(layout: &InputLayout) -> Option<&TensorSpec> {
     }
 }
 
-/// Bytes of a tensor of fixed shape; `None` if its shape varies or the product overflows.
+/// Returns the length of a tensor of fixed shape, in bytes, or `None` if its shape varies or the
+/// product overflows.
 pub fn fixed_bytes(spec: &TensorSpec) -> Option<usize> {
     let shape = spec.shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<_>>>()?;
     byte_length(spec.data_type(), &shape)
@@ -157,7 +159,8 @@ pub fn pack(tensors: &[TensorView<'_>]) -> Bytes {
     payload.freeze()
 }
 
-/// Reads a payload's tensors and compares them with the layout. A layout without tensors gives none.
+/// Reads a payload's tensors and compares them with the layout. Returns no tensors if the layout
+/// has none.
 pub fn read<'a>(
     layout: &InputLayout,
     payload: &'a [u8],
@@ -198,7 +201,7 @@ fn fits(spec: &TensorSpec, tensor: &TensorView<'_>) -> bool {
         && spec.shape.iter().zip(&tensor.shape).all(|(want, got)| *want < 0 || *want == *got as i64)
 }
 
-/// Reads a packed payload, whatever tensors it holds.
+/// Reads a packed payload with any tensors.
 pub fn unpack(payload: &[u8]) -> Result<Vec<TensorView<'_>>, LayoutError> {
     let mut table = Cursor { payload, at: 0 };
     let count = table.u32()? as usize;
@@ -228,12 +231,12 @@ pub fn unpack(payload: &[u8]) -> Result<Vec<TensorView<'_>>, LayoutError> {
         tensor.data = table.take(bytes)?;
     }
     if table.at != payload.len() {
-        return Err(LayoutError::Damaged("bytes are left over"));
+        return Err(LayoutError::Damaged("there are bytes after the last tensor"));
     }
     Ok(tensors)
 }
 
-/// Reads a payload from its start, never past its end.
+/// Reader of a payload from its beginning, never past its end.
 struct Cursor<'a> {
     payload: &'a [u8],
     at: usize,

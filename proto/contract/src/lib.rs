@@ -1,15 +1,16 @@
-//! The wire contract between a LoadGen node and a SUT node. No sockets here, and without the feature `grpc` no gRPC.
+//! The wire contract between a LoadGen node and a SUT node. Contains no sockets, and no gRPC unless
+//! the feature `grpc` is on.
 //!
 //! - [`v1`]: messages, client and server, generated from `netdiv/v1/*.proto`
 //! - [`layout`]: the layout of a sample's bytes
-//! - [`encoding`]: lossless compression of one payload, with a cap on what comes out
+//! - [`encoding`]: lossless compression of one payload, with a limit on the decoded length
 //! - `framing`: messages as chunks of a byte stream, without copying payloads
 //! - `burst`: all messages that a stream has ready, in one wake-up
 //! - [`probe`]: samples that test the network
-//! - [`tally`]: how often each payload was seen
-//! - `checksum`: CRC32C of a message, so that a flipped bit is found
-//! - [`tokens`]: which tokens a stream gets, and tokens as bytes
-//! - [`limits`]: every limit of the wire, each with its reason
+//! - [`tally`]: number of occurrences of each payload
+//! - `checksum`: CRC32C of a message, which detects a flipped bit
+//! - [`tokens`]: tokens that a stream receives, and token ids as bytes
+//! - [`limits`]: every limit of the wire, with its reason
 
 #[cfg(feature = "wire")]
 pub mod burst;
@@ -38,7 +39,7 @@ pub mod v1 {
 }
 
 impl std::fmt::Debug for v1::CallHeader {
-    /// Without the token.
+    /// Formats all fields except the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { protocol_version, method, session, digests, checksums, tokens, token: _ } = self;
         write!(
@@ -49,7 +50,8 @@ impl std::fmt::Debug for v1::CallHeader {
     }
 }
 
-/// Version of the wire contract. A node and a LoadGen node talk only when theirs are equal.
+/// Version of the wire contract. A node and a LoadGen node can only communicate if their versions
+/// are equal.
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Request header of an `Infer` stream that names the session it belongs to.
@@ -58,31 +60,33 @@ pub const SESSION_HEADER: &str = "netdiv-session";
 /// Request header of an `Infer` stream that asks the node, with the value `1`, to keep digests of the session.
 pub const DIGESTS_HEADER: &str = "netdiv-digests";
 
-/// Request header of an `Infer` stream that asks, with the value `1`, for a checksum in every message, either way.
+/// Request header of an `Infer` stream that asks, with the value `1`, for a checksum in every
+/// message, in both directions.
 pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
 
-/// Request header of an `Infer` stream that says which tokens it gets, where not the whole output alone: a word of
-/// [`tokens`].
+/// Request header of an `Infer` stream that selects its tokens: a value of [`tokens::word`].
+/// Without it, the stream receives whole outputs only.
 pub const TOKENS_HEADER: &str = "netdiv-tokens";
 
 /// The headers of a stream of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionHeader {
-    /// The session that the stream belongs to.
+    /// Name of the session that the stream belongs to.
     pub name: String,
-    /// Whether the node keeps digests of what it receives and sends.
+    /// True if the node keeps digests of what it receives and sends.
     pub digests: bool,
-    /// Whether every message has a checksum.
+    /// True if every message has a checksum.
     pub checksums: bool,
-    /// Which tokens of an output it gets.
+    /// Tokens of an output that the stream receives.
     pub tokens: v1::Tokens,
 }
 
-/// What [`is_name`] asks for.
+/// Text of the rule that [`is_name`] checks.
 pub const NAME_RULE: &str =
     "a name has no comma, bracket, quote or backslash, no control character, and 1 to 255 bytes";
 
-/// Whether a text can be the name of a node or a cluster. LoadGen logs the names as a list and does not escape them.
+/// Returns true if a text can be the name of a node or a cluster. LoadGen logs the names as a list
+/// and does not escape them.
 pub fn is_name(text: &str) -> bool {
     let is_short = text.len() <= limits::MAX_NAME_BYTES;
     let excluded = |c: char| ",[]\"\\".contains(c);
@@ -92,5 +96,5 @@ pub fn is_name(text: &str) -> bool {
         && !text.contains(excluded)
 }
 
-/// The compiled `.proto` files, for the reflection service.
+/// Compiled `.proto` files, for the reflection service.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/netdiv_v1.bin"));

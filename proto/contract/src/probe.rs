@@ -1,15 +1,16 @@
-//! Samples that test the network: a node without a model (engine `none`) answers each with as many bytes as it asks
-//! for. They travel like any other sample.
+//! Probes: samples that test the network. A node without a model (engine `none`) answers each with
+//! the number of bytes that it requests. They are sent like any other sample.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// The first bytes of a probe.
+/// First bytes of a probe.
 const MARK: [u8; 8] = *b"nd-probe";
 
-/// Shortest probe, in bytes: the mark and a length.
+/// Minimum length of a probe, in bytes: the mark and a length.
 pub const LEAST_BYTES: usize = 16;
 
-/// A sample of that many bytes, at least [`LEAST_BYTES`], which asks for an answer of that many.
+/// Creates a probe of `bytes` bytes, at least [`LEAST_BYTES`], which requests a response of
+/// `answer_bytes` bytes.
 pub fn sample(bytes: usize, answer_bytes: usize) -> Bytes {
     let mut sample = BytesMut::with_capacity(bytes.max(LEAST_BYTES));
     sample.put_slice(&MARK);
@@ -18,7 +19,7 @@ pub fn sample(bytes: usize, answer_bytes: usize) -> Bytes {
     sample.freeze()
 }
 
-/// How many bytes a sample asks for; `None` if it is not a probe.
+/// Returns the number of bytes that a probe requests, or `None` if the sample is not a probe.
 pub fn answer_bytes(sample: &[u8]) -> Option<u64> {
     let rest = sample.strip_prefix(&MARK)?;
     rest.first_chunk().map(|length| u64::from_le_bytes(*length))

@@ -1,4 +1,5 @@
-//! How often each payload was seen: in a run with digests, each end keeps its own tally.
+//! Tally of payloads: the number of occurrences of each. In a run with digests, each end keeps its
+//! own.
 
 use std::collections::HashMap;
 
@@ -6,21 +7,21 @@ use sha2::{Digest as _, Sha256};
 
 use crate::v1::DigestCount;
 
-/// Most payloads that are told apart: twice the largest data set of the v5.0 suite.
+/// Maximum number of distinct payloads in a tally: twice the largest data set of the v5.0 suite.
 pub const MOST_PAYLOADS: usize = 1 << 21;
 
-/// The first 16 bytes of a payload's SHA-256.
+/// First 16 bytes of a payload's SHA-256.
 pub type PayloadDigest = [u8; 16];
 
-/// The digest of a payload.
+/// Returns the digest of a payload.
 pub fn digest(payload: &[u8]) -> PayloadDigest {
     let mut digest = [0; 16];
     digest.copy_from_slice(&Sha256::digest(payload)[..16]);
     digest
 }
 
-/// The digest of a response together with the sample that it answers: the same response to another sample has another
-/// digest.
+/// Returns the digest of a response together with its sample. An equal response to another sample
+/// has another digest.
 pub fn answer_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest {
     let mut hasher = Sha256::new();
     hasher.update(sample);
@@ -30,16 +31,16 @@ pub fn answer_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest {
     digest
 }
 
-/// How often each payload was seen.
+/// Number of occurrences of each payload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: HashMap<PayloadDigest, u64>,
-    /// Payloads beyond that limit.
+    /// Number of payloads beyond [`MOST_PAYLOADS`].
     overflow: u64,
 }
 
 impl Tally {
-    /// Counts payloads of one content.
+    /// Adds `count` payloads with one digest.
     pub fn add(&mut self, digest: PayloadDigest, count: u64) {
         let room = self.counts.len() < MOST_PAYLOADS;
         match self.counts.get_mut(&digest) {
@@ -49,22 +50,22 @@ impl Tally {
         }
     }
 
-    /// Payloads that were not told apart because the tally was full.
+    /// Number of payloads that were not distinguished because the tally was full.
     pub fn overflow(&self) -> u64 {
         self.overflow
     }
 
-    /// Different payloads.
+    /// Number of distinct payloads.
     pub fn distinct(&self) -> usize {
         self.counts.len()
     }
 
-    /// Payloads.
+    /// Number of payloads.
     pub fn total(&self) -> u64 {
         self.counts.values().fold(self.overflow, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Each payload with its count, in order.
+    /// Returns each digest with its count, in ascending order.
     pub fn sorted(&self) -> Vec<(PayloadDigest, u64)> {
         let mut entries: Vec<_> = self.counts.iter().map(|(digest, n)| (*digest, *n)).collect();
         entries.sort_unstable();
@@ -77,11 +78,11 @@ impl Tally {
         self.overflow = self.overflow.saturating_add(other.overflow);
     }
 
-    /// Adds a part of the other end's tally; an error if it cannot be read.
+    /// Adds a part of the other end's tally. Fails if it is invalid.
     pub fn add_entries(&mut self, entries: &[DigestCount]) -> Result<(), String> {
         for DigestCount { digest, count } in entries {
             let digest = PayloadDigest::try_from(&digest[..])
-                .map_err(|_| format!("a digest of {} bytes instead of 16", digest.len()))?;
+                .map_err(|_| format!("a digest has {} bytes instead of 16", digest.len()))?;
             self.add(digest, *count);
         }
         Ok(())

@@ -1,13 +1,13 @@
-//! Tokens on the wire: which of them a stream gets, and ids as bytes.
+//! Tokens on the wire: the tokens that a stream receives, and ids as bytes.
 
 use bytes::Bytes;
 
 use crate::v1::Tokens;
 
-/// Bytes of a token id: an int32, little-endian.
+/// Length of a token id, in bytes: an int32, little-endian.
 pub const ID_BYTES: usize = 4;
 
-/// What the header [`crate::TOKENS_HEADER`] says; `None` where it is not sent.
+/// Returns the value of the header [`crate::TOKENS_HEADER`], or `None` if it is not sent.
 pub const fn word(tokens: Tokens) -> Option<&'static str> {
     match tokens {
         Tokens::Whole => None,
@@ -16,26 +16,28 @@ pub const fn word(tokens: Tokens) -> Option<&'static str> {
     }
 }
 
-/// What the header means; `None` where it is none of the words.
+/// Returns the tokens that the header's value selects, or `None` if the value is unknown.
 pub fn of_word(said: Option<&[u8]>) -> Option<Tokens> {
     let all = [Tokens::Whole, Tokens::First, Tokens::Every];
     all.into_iter().find(|tokens| word(*tokens).map(str::as_bytes) == said)
 }
 
-/// Bytes of a packed payload before the ids of its only tensor, a list: see [`crate::layout`].
+/// Length of a packed payload before the ids of its only tensor, a list, in bytes: see
+/// [`crate::layout`].
 const TABLE_BYTES: u64 = 24;
 
-/// What a sample counts in tokens at both ends, given its decoded bytes: its own and the longest output.
+/// Returns the size of a sample in the limits of both ends, in tokens: its own tokens and the
+/// longest output.
 pub const fn cost(decoded_bytes: u64, longest_output: u32) -> u64 {
     decoded_bytes.saturating_sub(TABLE_BYTES) / ID_BYTES as u64 + longest_output as u64
 }
 
-/// Ids as a payload.
+/// Returns ids as a payload.
 pub fn to_bytes(ids: &[i32]) -> Bytes {
     ids.iter().flat_map(|id| id.to_le_bytes()).collect()
 }
 
-/// The ids of a payload; bytes that make no whole id are left out.
+/// Returns the ids in a payload. Ignores bytes at its end that are not a whole id.
 pub fn ids(payload: &[u8]) -> impl ExactSizeIterator<Item = i32> + '_ {
     let (ids, _) = payload.as_chunks::<ID_BYTES>();
     ids.iter().map(|id| i32::from_le_bytes(*id))

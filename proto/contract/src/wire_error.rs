@@ -2,50 +2,51 @@
 
 use crate::limits::MAX_HEADER_BYTES;
 
-/// Error of bytes that are no messages.
+/// Invalid bytes in place of messages.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
-    /// The prefix announces more than is allowed.
+    /// The prefix announces a longer message than the limit allows.
     #[error("message too large: {announced} bytes, the limit is {limit}")]
     TooLong {
         /// Length in the prefix, in bytes.
         announced: usize,
-        /// The limit, in bytes.
+        /// Limit, in bytes.
         limit: usize,
     },
     /// The flag byte is unknown.
-    #[error("a message begins with flag {0}; only uncompressed messages (flag 0) are taken")]
+    #[error("a message begins with flag {0}; only uncompressed messages (flag 0) are supported")]
     Flag(u8),
-    /// The bytes behind a prefix are not the expected message.
+    /// The bytes after a prefix are not the expected message.
     #[error("damaged message: {0}")]
     Damaged(#[from] prost::DecodeError),
-    /// The stream ended inside a message.
+    /// The stream ended in the middle of a message.
     #[error("the stream ended in the middle of a message")]
     Truncated,
 }
 
-/// Error of a stream of messages. With the feature `grpc` it becomes a `tonic::Status`.
+/// Error of a stream of messages. With the feature `grpc` it converts into a `tonic::Status`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The bytes are no messages.
+    /// The bytes are not valid messages.
     #[error(transparent)]
     Framing(#[from] FramingError),
-    /// A message keeps more memory alive than its payload accounts for: it has long unknown fields.
+    /// The message keeps more memory alive than its payload accounts for: it has long unknown
+    /// fields.
     #[error(
         "a message has {header} bytes beside its payload of {payload}; at most {MAX_HEADER_BYTES} are allowed"
     )]
     Header {
-        /// Bytes beside the payload.
+        /// Bytes of the message beside the payload.
         header: usize,
-        /// Bytes of the payload.
+        /// Length of the payload, in bytes.
         payload: usize,
     },
     /// The peer ended the call with a failure.
     #[error("{message}")]
     Ended {
-        /// Number of gRPC's status code.
+        /// gRPC status code.
         code: i32,
-        /// The peer's text, fit to be shown.
+        /// The peer's text, sanitised for display.
         message: String,
     },
 }

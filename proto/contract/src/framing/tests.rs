@@ -89,7 +89,7 @@ fn bad_prefixes_bad_messages_and_early_ends_are_errors() {
     assert_eq!(only(&[]).unwrap(), None);
 }
 
-/// A stream of one chunk.
+/// Stream of one chunk.
 struct OneChunk(Option<Bytes>);
 
 impl Stream for OneChunk {
@@ -104,7 +104,7 @@ impl Stream for OneChunk {
 fn a_message_with_much_beside_its_payload_is_refused() {
     for (unknown, is_taken) in [(100, true), (MAX_HEADER_BYTES + 1, false)] {
         let mut message = Vec::new();
-        // Nobody knows field 99.
+        // No message has a field 99.
         prost::encoding::bytes::encode(99, &vec![0_u8; unknown], &mut message);
         message.extend(request(1, Bytes::from_static(b"payload")).encode_to_vec());
         let chunk = [&[0][..], &(message.len() as u32).to_be_bytes(), &message].concat();
