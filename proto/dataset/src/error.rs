@@ -1,10 +1,10 @@
-//! Why a data set cannot be used.
+//! Errors of data sets.
 
 use std::path::PathBuf;
 
 use netdiv_node_common::resources::memory::TooLittleMemory;
 
-/// Why a data set cannot be used.
+/// Error of a data set.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// The file or folder cannot be read.
@@ -12,68 +12,68 @@ pub enum DatasetError {
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The file is not a usable array.
     #[error("{path}: {why}")]
     BadArray {
-        /// The file.
+        /// Name or path of the file.
         path: String,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// There is no sample.
-    #[error("{} holds no sample", .0.display())]
+    /// The data set has no sample.
+    #[error("{} contains no sample", .0.display())]
     Empty(PathBuf),
-    /// The folder holds something that is not a file.
-    #[error("{} is not a file; a data set folder holds one file for each sample", .0.display())]
+    /// The folder has an entry that is not a file.
+    #[error("{} is not a file; a data set folder contains one file for each sample", .0.display())]
     NotAFile(PathBuf),
-    /// A file is not what it was when the data set was opened.
-    #[error("{} has changed since the data set was opened: {why}. Let nobody write to a data set that is in use", path.display())]
+    /// A file has changed since the data set was opened.
+    #[error("{} has changed since the data set was opened: {why}. Do not write to a data set that is in use", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-        /// In what.
+        /// Reason.
         why: String,
     },
-    /// The manifest of a prepared data set cannot be used.
+    /// The manifest of a prepared data set is invalid or unsupported.
     #[error("{}: {why}. Prepare the data set again (deploy/data), or remove that file", path.display())]
     BadManifest {
         /// The manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
-    /// A sample is not the one that was prepared.
-    #[error("sample {index} ({name}) is not what {} says: prepare the data set again (deploy/data)", manifest.display())]
+    /// A sample differs from the prepared sample.
+    #[error("sample {index} ({name}) is not the one in {}: prepare the data set again (deploy/data)", manifest.display())]
     NotAsPrepared {
-        /// The sample.
+        /// Index of the sample.
         index: usize,
-        /// Its name.
+        /// Name of the sample.
         name: String,
         /// The manifest.
         manifest: PathBuf,
     },
-    /// A sample does not fit into memory.
+    /// A sample does not fit in memory.
     #[error("{name}, sample {index}: {error}")]
     TooLarge {
-        /// The data set.
+        /// Name of the data set.
         name: String,
-        /// The sample.
+        /// Index of the sample.
         index: usize,
-        /// How much is needed.
+        /// Required and available memory.
         error: TooLittleMemory,
     },
-    /// Data sets that cannot be joined.
+    /// The data sets cannot be joined.
     #[error("{0}")]
     CannotJoin(String),
-    /// The generator's description cannot be read.
+    /// The description of generated samples is invalid.
     #[error("`{0}`: write synthetic:COUNTxBYTES, or synthetic:COUNTxBYTES@SEED")]
     BadSynthetic(String),
-    /// That of the generator of prompts.
+    /// The description of generated prompts is invalid.
     #[error(
-        "`{0}`: write synthetic-ids:COUNTxTOKENS or synthetic-ids:COUNTxLEAST-MOST, and @SEED behind it for others"
+        "`{0}`: write synthetic-ids:COUNTxTOKENS or synthetic-ids:COUNTxMIN-MAX, and append @SEED for other prompts"
     )]
     BadSyntheticIds(String),
 }

@@ -1,4 +1,4 @@
-//! A folder with one file for each sample, in the order of their names.
+//! Folder with one file for each sample, in the order of their names.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,19 @@ use crate::{
     sample_file::SampleFile,
 };
 
-/// The files' bytes as they are, or, when all are `.npy`, one tensor each, whose shapes may differ.
+/// Data set in a folder. A sample is a file's bytes. If all files are `.npy`, a sample is one
+/// tensor, and the shapes may differ.
 pub(super) struct Folder {
     name: String,
     files: Vec<Entry>,
     layout: Option<InputLayout>,
 }
 
-/// One of its files. It is opened again when its sample is read: there may be more files than a process can have open.
+/// File of a folder. It is opened again when its sample is read, because a folder may have more
+/// files than a process can have open.
 struct Entry {
     path: PathBuf,
-    /// Its length when the data set was opened.
+    /// Length when the data set was opened, in bytes.
     file_bytes: u64,
     array: Option<Form>,
 }
@@ -68,7 +70,7 @@ impl Entry {
         let file = SampleFile::open(&self.path)?;
         let (before, now) = (self.file_bytes, file.bytes());
         if now != before {
-            return Err(file.changed(format!("it had {before} bytes, and has {now} now")));
+            return Err(file.changed(format!("it had {before} bytes, and now has {now}")));
         }
         let Some(form) = &self.array else { return Ok(Sample::Bytes(file.read(0, now)?)) };
         if Form::of_file(&self.path, &file)? != *form {
@@ -80,7 +82,7 @@ impl Entry {
     }
 }
 
-/// The layout that fits all files: lengths that differ are free.
+/// Returns the layout that fits all files. A length that differs between files is variable.
 fn common_layout(folder: &Path, files: &[Entry]) -> Result<InputLayout, DatasetError> {
     let mut common: Option<TensorSpec> = None;
     for Form { data_type, shape, .. } in files.iter().filter_map(|file| file.array.as_ref()) {
@@ -92,7 +94,7 @@ fn common_layout(folder: &Path, files: &[Entry]) -> Result<InputLayout, DatasetE
         if spec.data_type() != *data_type || spec.shape.len() != shape.len() {
             return Err(DatasetError::BadArray {
                 path: folder.display().to_string(),
-                why: "its arrays differ in type or in the number of dimensions".into(),
+                why: "its arrays differ in their type or number of dimensions".into(),
             });
         }
         for (known, length) in spec.shape.iter_mut().zip(shape) {
@@ -151,7 +153,8 @@ mod tests {
         std::fs::write(&path, "content").unwrap();
         let data = Folder::open(folder.path()).unwrap();
         let loaded = data.read(0).unwrap().into_payload(&InputLayout::default());
-        for (content, why) in [("", "it had 7 bytes, and has 0"), ("contents", "and has 8 now")] {
+        for (content, why) in [("", "it had 7 bytes, and now has 0"), ("contents", "and now has 8")]
+        {
             std::fs::write(&path, content).unwrap();
             let error = data.read(0).unwrap_err().to_string();
             assert!(error.contains("a.jpg has changed") && error.contains(why), "{error}");

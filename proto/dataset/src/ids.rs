@@ -1,4 +1,4 @@
-//! Token ids of prompts, in one file.
+//! File of token ids of prompts.
 //!
 //! All numbers are little-endian:
 //!
@@ -29,33 +29,33 @@ use crate::{
     sample_file::SampleFile,
 };
 
-/// What such a file begins with.
+/// First bytes of a file of token ids.
 pub(super) const MAGIC: &[u8; 8] = b"NDIDS001";
 
 const OFFSET_BYTES: u64 = 8;
 
-/// A data set of prompts.
+/// Data set of prompts.
 pub(super) struct Ids {
     path: PathBuf,
     file: SampleFile,
-    /// Where each prompt begins, in bytes of the file, and where the last one ends.
+    /// Position of each prompt, in bytes from the file's beginning, and of the end of the last one.
     places: Vec<u64>,
 }
 
-/// The layout of a prompt.
+/// Returns the layout of a prompt.
 pub(super) fn layout() -> InputLayout {
     let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
     InputLayout { tensors: vec![TensorSpec { name, data_type, shape: vec![-1] }] }
 }
 
-/// A prompt from the bytes of its ids.
+/// Creates a prompt from the bytes of its ids.
 pub(super) fn prompt(data: Bytes) -> Sample {
     let shape = vec![data.len() / ID_BYTES];
     Sample::Tensors(vec![Tensor { data_type: DataType::Int32, shape, data }])
 }
 
 impl Ids {
-    /// Whether the file is one of these.
+    /// Returns true if the file is a file of token ids.
     pub(super) fn is(file: &SampleFile) -> bool {
         file.bytes() >= MAGIC.len() as u64 && file.read(0, 8).is_ok_and(|start| start == MAGIC[..])
     }
@@ -99,7 +99,7 @@ impl Ids {
 }
 
 impl Ids {
-    /// The ids of a prompt, as their bytes.
+    /// Returns the ids of a prompt, as bytes.
     pub(super) fn ids(&self, index: usize) -> Result<Bytes, DatasetError> {
         let ids = self.file.read(self.places[index], self.sample_bytes(index))?;
         let wrong = tokens::ids(&ids).find(|id| *id < 0);
@@ -138,7 +138,7 @@ impl Dataset for Ids {
     }
 }
 
-/// Writes prompts as such a file. Each has at least one id.
+/// Writes prompts as a file of token ids. Each prompt has at least one id.
 pub fn write_ids(to: &mut impl Write, prompts: &[Vec<i32>]) -> io::Result<()> {
     to.write_all(MAGIC)?;
     to.write_all(&(prompts.len() as u64).to_le_bytes())?;

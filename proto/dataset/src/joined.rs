@@ -1,4 +1,4 @@
-//! Several data sets joined: a sample has the tensors of each.
+//! Join of several data sets: a sample has the tensors of each.
 
 use netdiv_contract::layout::InputLayout;
 
@@ -26,7 +26,7 @@ impl Joined {
             }
             let layout = part.layout().ok_or_else(|| {
                 cannot(format!(
-                    "{} has no tensors; only .npy files and folders of them join",
+                    "{} has no tensors; only .npy files and folders of .npy files can be joined",
                     part.name()
                 ))
             })?;

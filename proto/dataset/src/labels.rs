@@ -1,4 +1,4 @@
-//! What the answers to a data set's samples have to be.
+//! Expected responses to a data set's samples.
 
 use std::path::Path;
 
@@ -17,17 +17,17 @@ use crate::{
 const DIGITS_LABELS: &[u8] = include_bytes!("../../../deploy/digits/labels.npy");
 const SORTING_OUTPUTS: &[u8] = include_bytes!("../../../deploy/sorting/outputs.ids");
 
-/// What the answers have to be, one for each sample in the data set's order.
+/// Expected responses, one for each sample in the data set's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Labels {
-    /// Numbers of classes.
+    /// Class numbers.
     Classes(Vec<i64>),
-    /// Outputs of token ids, as their bytes.
+    /// Outputs of token ids, as bytes.
     Outputs(Vec<Bytes>),
 }
 
 impl Labels {
-    /// Those that belong to an embedded data set; `None` for any other.
+    /// Returns the labels of an embedded data set, or `None` for any other name.
     pub fn of_dataset(name: &str) -> Result<Option<Self>, DatasetError> {
         Ok(match name {
             DIGITS => {
@@ -42,7 +42,8 @@ impl Labels {
         })
     }
 
-    /// Those in a file: a `.npy` file with a whole number for each sample, or a file of token ids with an output for each.
+    /// Reads labels from a file: a `.npy` file with an integer for each sample, or a file of token
+    /// ids with an output for each.
     pub fn of_file(path: &Path) -> Result<Self, DatasetError> {
         let file = SampleFile::open(path)?;
         if Ids::is(&file) {
@@ -51,7 +52,7 @@ impl Labels {
         Ok(Self::Classes(numbers_of_file(path)?))
     }
 
-    /// How many.
+    /// Number of labels.
     pub fn count(&self) -> usize {
         match self {
             Self::Classes(classes) => classes.len(),
@@ -60,7 +61,7 @@ impl Labels {
     }
 }
 
-/// The whole numbers in a `.npy` file, one for each sample.
+/// Reads the integers in a `.npy` file, one for each sample.
 pub(crate) fn numbers_of_file(path: &Path) -> Result<Vec<i64>, DatasetError> {
     let unreadable = |error| DatasetError::Unreadable { path: path.into(), error };
     let file = files::read(path, u64::MAX).map_err(unreadable)?;
@@ -89,7 +90,8 @@ mod tests {
         assert_eq!(Labels::of_dataset("synthetic:4x4").unwrap(), None);
     }
 
-    /// As `deploy/sorting/train.py` makes them: `BEGIN digits SORT`, and `digits END` in order.
+    /// Labels are as in `deploy/sorting/train.py`: the prompt is `BEGIN digits SORT`, the output
+    /// the sorted digits and `END`.
     #[test]
     fn the_outputs_of_the_sorting_prompts_are_their_digits_in_order() {
         let prompts = open(SORTING).unwrap();

@@ -1,4 +1,4 @@
-//! Where samples come from: array files, prompts of token ids, a folder, or a seeded generator.
+//! Sources of samples: array files, prompts of token ids, a folder, or a seeded generator.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

@@ -1,4 +1,5 @@
-//! What `deploy/data` says of a data set that it prepared: a file beside it, with the digest of every sample.
+//! Manifests of prepared data sets: `deploy/data` writes one beside each, with the digest of every
+//! sample.
 
 use std::path::{Path, PathBuf};
 
@@ -7,40 +8,40 @@ use serde::Deserialize;
 
 use crate::error::DatasetError;
 
-/// What its name ends with.
+/// Suffix of a manifest's name.
 const ENDING: &str = ".manifest.json";
 
-/// The form that is read here.
+/// Supported version of the format.
 const FORM: u32 = 1;
 
-/// No more is read of one: that of a million samples has some 120 MB.
+/// Maximum length of a manifest, in bytes. The manifest of a million samples has about 120 MB.
 const MOST_BYTES: u64 = 1 << 29;
 
-/// What a data set was prepared from, and for what.
+/// Origin and purpose of a prepared data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
     /// Name of the file or folder with the samples.
     pub data_set: String,
-    /// The benchmark, without its accuracy target: `bert`, `dlrm-v2`.
+    /// Benchmark, without its accuracy target: `bert`, `dlrm-v2`.
     pub benchmark: String,
     /// `validation` or `calibration`.
     pub subset: String,
-    /// What a sample is, such as `uint8`.
+    /// Form of a sample, such as `uint8`.
     pub samples_form: String,
-    /// Whether it is the published set, whole.
+    /// True if it is the whole published set.
     pub complete: bool,
     /// SHA-256 of the manifest, in hex.
     pub manifest_sha256: String,
 }
 
-/// A sample of a manifest.
+/// Sample of a manifest.
 #[derive(Debug, Deserialize)]
 pub(super) struct Known {
     pub(super) name: String,
     pub(super) sha256: String,
 }
 
-/// The part of a manifest that is read here; the rest is for people.
+/// Part of a manifest that this program reads. The rest is information for readers.
 #[derive(Deserialize)]
 struct Written {
     form: u32,
@@ -51,7 +52,6 @@ struct Written {
     samples: Vec<Known>,
 }
 
-/// A manifest.
 pub(super) struct Manifest {
     pub(super) path: PathBuf,
     pub(super) prepared: Prepared,
@@ -59,9 +59,9 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// The one beside a data set, if there is one.
+    /// Reads the manifest beside a data set, if there is one.
     pub(super) fn beside(data_set: &Path) -> Result<Option<Self>, DatasetError> {
-        // `.` and `..` have none.
+        // `.` and `..` have no file name.
         let whole = data_set.canonicalize().unwrap_or_default();
         let data_set = if data_set.file_name().is_some() { data_set } else { &whole };
         let Some(name) = data_set.file_name() else { return Ok(None) };
@@ -80,7 +80,10 @@ impl Manifest {
         let written: Written =
             serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
         if written.form != FORM {
-            return Err(bad(format!("it has form {}, and {FORM} is read here", written.form)));
+            return Err(bad(format!(
+                "it has form {}, and only form {FORM} is supported",
+                written.form
+            )));
         }
         let prepared = Prepared {
             data_set: name.to_string_lossy().into_owned(),

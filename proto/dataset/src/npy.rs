@@ -1,4 +1,4 @@
-//! One array in NumPy's `.npy` format; the first dimension counts the samples.
+//! Array in NumPy's `.npy` format. The first dimension is the number of samples.
 
 use std::path::Path;
 
@@ -13,19 +13,19 @@ use crate::{
     sample_file::SampleFile,
 };
 
-/// What an array holds, by its header.
+/// Type, shape and position of an array's elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) data_type: DataType,
     pub(super) shape: Vec<usize>,
-    /// Where the elements begin, in bytes.
+    /// Position of the first element, in bytes.
     data_at: usize,
-    /// Bytes of all elements.
+    /// Length of all elements, in bytes.
     pub(super) data_bytes: u64,
 }
 
 impl Form {
-    /// Reads the header at the beginning of a file of that length.
+    /// Reads the header at the beginning of a file of `file_bytes` bytes.
     fn read(path: &str, prefix: &[u8], file_bytes: u64) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadArray { path: path.into(), why };
         let Header { descr, fortran_order, shape, data_at } =
@@ -48,34 +48,34 @@ impl Form {
         let got = file_bytes.saturating_sub(data_at as u64);
         if got != want {
             return Err(bad(format!(
-                "the header promises {want} bytes of data, the file has {got}; it is truncated or damaged"
+                "the header announces {want} bytes of data, the file has {got}; it is truncated or damaged"
             )));
         }
         Ok(Self { data_type, shape, data_at, data_bytes: want })
     }
 
-    /// The form of the array in a file.
+    /// Reads the header of a file.
     pub(super) fn of_file(path: &Path, file: &SampleFile) -> Result<Self, DatasetError> {
         let prefix = file.read(0, file.bytes().min(PREFIX_BYTES as u64))?;
         Self::read(&path.display().to_string(), &prefix, file.bytes())
     }
 }
 
-/// An array in memory.
+/// Array in memory.
 pub(super) struct Array {
     form: Form,
     data: Bytes,
 }
 
 impl Array {
-    /// The array in a whole file.
+    /// Reads the array in a whole file.
     pub(super) fn parse(path: &str, file: Bytes) -> Result<Self, DatasetError> {
         let form = Form::read(path, &file, file.len() as u64)?;
         Ok(Self { data: file.slice(form.data_at..), form })
     }
 }
 
-/// Where the elements are.
+/// Storage of the elements.
 enum Elements {
     Memory(Bytes),
     File(SampleFile),
@@ -93,11 +93,11 @@ fn data_type(descr: &str) -> Option<DataType> {
     })
 }
 
-/// The elements of a one-dimensional array of whole numbers.
+/// Reads the elements of a one-dimensional array of integers.
 pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
     let array = Array::parse(path, file)?;
     let data = &array.data;
-    // One byte may become eight.
+    // A label of one byte needs eight in memory.
     let count = array.form.shape.first().copied().unwrap_or(0) as u64;
     memory::check(count.saturating_mul(size_of::<i64>() as u64))
         .map_err(|error| DatasetError::BadArray { path: path.into(), why: error.to_string() })?;
@@ -112,14 +112,14 @@ pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
         (rank, data_type) => {
             let data_type = layout::type_name(data_type);
             let why = format!(
-                "labels are one dimension of uint8, int32 or int64; this has {rank} of {data_type}"
+                "labels need an array of one dimension of uint8, int32 or int64; this one has {rank} of {data_type}"
             );
             Err(DatasetError::BadArray { path: path.into(), why })
         }
     }
 }
 
-/// A data set in one array.
+/// Data set in one array.
 pub(super) struct Npy {
     name: String,
     form: Form,
@@ -128,12 +128,12 @@ pub(super) struct Npy {
 }
 
 impl Npy {
-    /// Of an array in memory.
+    /// Creates a data set from an array in memory.
     pub(super) fn of_array(name: String, array: Array) -> Result<Self, DatasetError> {
         Self::new(name, array.form, Elements::Memory(array.data))
     }
 
-    /// Of a file, of which the header alone is read.
+    /// Opens a file and reads its header. The elements are read later, sample by sample.
     pub(super) fn open(path: &Path) -> Result<Self, DatasetError> {
         let file = SampleFile::open(path)?;
         if file.bytes() == 0 {
@@ -146,8 +146,12 @@ impl Npy {
     fn new(name: String, form: Form, elements: Elements) -> Result<Self, DatasetError> {
         let bad = |why: &str| DatasetError::BadArray { path: name.clone(), why: why.into() };
         let sample_bytes = match form.shape.as_slice() {
-            [] => return Err(bad("a single number; the first dimension has to count the samples")),
-            [0, ..] => return Err(bad("it holds no sample")),
+            [] => {
+                return Err(bad(
+                    "a single number; the first dimension must be the number of samples",
+                ));
+            }
+            [0, ..] => return Err(bad("it contains no sample")),
             [count, ..] => form.data_bytes / *count as u64,
         };
         if sample_bytes == 0 {
@@ -221,7 +225,7 @@ mod tests {
         };
         let fortran = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }\n";
         for (header, data, want) in [
-            (c("|u1", "(4, 2)"), &[0; 7][..], "promises 8 bytes of data, the file has 7"),
+            (c("|u1", "(4, 2)"), &[0; 7][..], "announces 8 bytes of data, the file has 7"),
             (c("<f8", "(1,)"), &[0; 8], "type '<f8' are not supported"),
             (c(">i4", "(1,)"), &[0; 4], "not supported"),
             (fortran.into(), &[0; 4], "Fortran order"),
@@ -231,7 +235,7 @@ mod tests {
             assert!(error.contains(want), "{error}");
         }
         let empty = Npy::of_array("x".into(), parse(&c("|u1", "(0, 4)"), &[]).unwrap());
-        assert!(empty.err().unwrap().to_string().contains("holds no sample"));
+        assert!(empty.err().unwrap().to_string().contains("contains no sample"));
     }
 
     #[test]

@@ -1,30 +1,31 @@
-//! The header of a `.npy` file (NumPy Enhancement Proposal 1): a Python dictionary of three keys.
+//! Header of a `.npy` file (NumPy Enhancement Proposal 1): a Python dictionary of three keys.
 //!
-//! Only what NumPy writes for one array of numbers is read, from front to back. A general reader of Python literals would be
-//! open to hostile input: nested brackets kept one busy for ever.
+//! The reader accepts only what NumPy writes for one array of numbers, and reads it from front to
+//! back. A general reader of Python literals would be open to hostile input: nested brackets kept
+//! one busy forever.
 
-/// How a file begins; two bytes of version and the header's length follow.
+/// First bytes of a file. Two bytes of version and the header's length follow.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Longest header, in bytes: NumPy's own limit for files that it does not trust.
+/// Maximum length of a header, in bytes: NumPy's own limit for untrusted files.
 const LONGEST: usize = 10_000;
 
-/// Bytes at the beginning of a file that hold its header, however long that is.
+/// Length of the beginning of a file that contains any header of at most [`LONGEST`] bytes.
 pub(super) const PREFIX_BYTES: usize = MAGIC.len() + 2 + 4 + LONGEST;
 
-/// What the header says.
+/// Content of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Type of the elements, such as `<f4`.
     pub(super) descr: String,
     pub(super) fortran_order: bool,
     pub(super) shape: Vec<usize>,
-    /// Where the data begins, in bytes.
+    /// Position of the data, in bytes.
     pub(super) data_at: usize,
 }
 
 impl Header {
-    /// Reads the header at the beginning of a file; an error text says what is wrong with it.
+    /// Reads the header at the beginning of a file. An error is a text with the reason.
     pub(super) fn read(file: &[u8]) -> Result<Self, String> {
         let rest = file.strip_prefix(MAGIC).ok_or("it does not begin with \\x93NUMPY")?;
         let (length, rest) = match rest {
@@ -32,13 +33,13 @@ impl Header {
             [2 | 3, _, a, b, c, d, rest @ ..] => {
                 (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest)
             }
-            _ => return Err("it is no file of version 1, 2 or 3 of the format".into()),
+            _ => return Err("it is not a file of version 1, 2 or 3 of the format".into()),
         };
         if length > LONGEST {
-            return Err(format!("a header of {length} bytes, the longest is {LONGEST}"));
+            return Err(format!("the header has {length} bytes, the maximum is {LONGEST}"));
         }
-        let text = rest.get(..length).ok_or("it ends in its header")?;
-        let text = std::str::from_utf8(text).map_err(|_| "its header is no text")?;
+        let text = rest.get(..length).ok_or("the file ends in its header")?;
+        let text = std::str::from_utf8(text).map_err(|_| "its header is not text")?;
         let data_at = file.len() - rest.len() + length;
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         let mut text = Text(text);
@@ -50,7 +51,7 @@ impl Header {
                 "descr" => descr = Some(text.quoted()?.to_owned()),
                 "fortran_order" => fortran_order = Some(text.truth()?),
                 "shape" => shape = Some(text.lengths()?),
-                _ => return Err(format!("`{key}` in its header")),
+                _ => return Err(format!("unknown key `{key}` in its header")),
             }
             if !text.has(',') {
                 text.sign('}')?;
@@ -64,16 +65,16 @@ impl Header {
             (Some(descr), Some(fortran_order), Some(shape)) => {
                 Ok(Self { descr, fortran_order, shape, data_at })
             }
-            _ => Err("its header has not all of descr, fortran_order and shape".into()),
+            _ => Err("its header must have all of descr, fortran_order and shape".into()),
         }
     }
 }
 
-/// What is still to be read.
+/// Unread rest of the header.
 struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {
-    /// Whether the sign comes next; if so, it is consumed.
+    /// Returns true if the next character is `sign`, and consumes it.
     fn has(&mut self, sign: char) -> bool {
         let rest = self.0.trim_start().strip_prefix(sign);
         self.0 = rest.unwrap_or(self.0);
@@ -124,7 +125,7 @@ impl<'a> Text<'a> {
 
     fn unexpected(&self, wanted: &str) -> String {
         let found: String = self.0.trim_start().chars().take(16).collect();
-        format!("{wanted} expected in its header, not `{found}`")
+        format!("expected {wanted} in its header, not `{found}`")
     }
 }
 
@@ -166,15 +167,15 @@ mod tests {
             (b"PK\x03\x04".to_vec(), "begin with"),
             (file(9, ""), "version 1, 2 or 3"),
             (MAGIC.to_vec(), "version 1, 2 or 3"),
-            (b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(), "the longest is 10000"),
+            (b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(), "the maximum is 10000"),
             (b"\x93NUMPY\x01\x00\x09\x00{".to_vec(), "ends in its header"),
-            (b"\x93NUMPY\x01\x00\x01\x00\xff".to_vec(), "no text"),
-            (file(1, "{'descr': '<f4'}"), "not all of"),
+            (b"\x93NUMPY\x01\x00\x01\x00\xff".to_vec(), "not text"),
+            (file(1, "{'descr': '<f4'}"), "must have all of"),
             (file(1, "{'colour': 'red'}"), "`colour`"),
-            (file(1, "{'shape': (1,)} more"), "the end expected"),
-            (file(1, "{'fortran_order': Maybe}"), "True or False expected"),
-            (file(1, "{'descr': [('a', '<i4')]}"), "a text in quotes expected"),
-            (file(1, &nested), "a text in quotes expected"),
+            (file(1, "{'shape': (1,)} more"), "expected the end"),
+            (file(1, "{'fortran_order': Maybe}"), "expected True or False"),
+            (file(1, "{'descr': [('a', '<i4')]}"), "expected a text in quotes"),
+            (file(1, &nested), "expected a text in quotes"),
         ] {
             let error = Header::read(&file).unwrap_err();
             assert!(error.contains(want), "{error}");

@@ -1,4 +1,4 @@
-//! Data sets by name.
+//! Data sets by name: embedded, generated, or paths.
 
 use std::path::Path;
 
@@ -18,24 +18,26 @@ use crate::{
     verified::Verified,
 };
 
-/// The data set of the demo: 500 held-out handwritten digits (`deploy/digits/README.md`).
+/// Name of the demo's data set: 500 held-out handwritten digits (`deploy/digits/README.md`).
 pub const DIGITS: &str = "digits";
 const DIGITS_IMAGES: &[u8] = include_bytes!("../../../deploy/digits/images.npy");
 
-/// The data set of the demo's language model: 500 held-out prompts (`deploy/sorting/README.md`).
+/// Name of the data set of the demo's language model: 500 held-out prompts
+/// (`deploy/sorting/README.md`).
 pub const SORTING: &str = "sorting";
 const SORTING_PROMPTS: &[u8] = include_bytes!("../../../deploy/sorting/prompts.ids");
 
-/// The data sets that are part of the program.
+/// Names of the data sets that are part of the program.
 pub const EMBEDDED: [&str; 2] = [DIGITS, SORTING];
 
-/// Beginnings of the names of generated data sets.
+/// Prefixes of the names of generated data sets.
 const SYNTHETIC: &str = "synthetic:";
 const SYNTHETIC_IDS: &str = "synthetic-ids:";
 
-/// Opens the data set of that name: `digits`, `sorting`, `synthetic:COUNTxBYTES[@SEED]`,
-/// `synthetic-ids:COUNTxLEAST-MOST[@SEED]`, a `.npy` file, a file of token ids ([`crate::write_ids`]), or a folder; or several, joined by `+`, whose samples have the
-/// tensors of each.
+/// Opens a data set by name: `digits`, `sorting`, `synthetic:COUNTxBYTES[@SEED]`,
+/// `synthetic-ids:COUNTxMIN-MAX[@SEED]`, a `.npy` file, a file of token ids ([`crate::write_ids`]),
+/// or a folder. Several names, joined by `+`, open a data set whose samples have the tensors of
+/// each.
 pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     if name == DIGITS {
         let array = Array::parse("digits (embedded)", Bytes::from_static(DIGITS_IMAGES))?;
@@ -67,7 +69,8 @@ fn is_there(path: &str) -> bool {
     Path::new(path).exists()
 }
 
-/// Splits a name at `+`. A path may itself contain `+`: each part is the longest that exists, or else ends at the next `+`.
+/// Splits a name at `+`. A path may itself contain `+`: each part is the longest existing path, or
+/// else ends at the next `+`.
 fn parts(name: &str, mut exists: impl FnMut(&str) -> bool) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), Some(name));
     while let Some(text) = rest {
@@ -82,7 +85,8 @@ fn parts(name: &str, mut exists: impl FnMut(&str) -> bool) -> Vec<&str> {
     parts
 }
 
-/// Replaces the paths in the name of a data set. `place` says what a path becomes, or why it cannot be used.
+/// Replaces the paths in the name of a data set. `place` returns the replacement of a path, or the
+/// reason why it is unusable.
 pub fn with_paths(
     name: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,

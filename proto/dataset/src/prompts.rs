@@ -1,4 +1,4 @@
-//! Prompts from files that other programs write, for a file of token ids.
+//! Conversion of prompts from other programs' files into a file of token ids.
 
 use std::path::Path;
 
@@ -13,17 +13,18 @@ use crate::{
     sample::{Sample, Tensor},
 };
 
-/// How the prompts of an array are told from what fills up its rows.
+/// Rules that separate the prompts of an array from the padding of its rows.
 #[derive(Debug, Clone, Default)]
 pub struct Rows<'a> {
-    /// The number of tokens of each, in a `.npy` file: the row begins with them.
+    /// `.npy` file with the number of tokens of each prompt, which are at the beginning of its row.
     pub lengths: Option<&'a Path>,
-    /// An id that is left out at both ends of a row.
+    /// Id that is removed at both ends of a row.
     pub pad: Option<i32>,
 }
 
-/// The prompts in a file: a `.npy` array of int32 or int64 with a row for each; `.json`, a list of lists of ids; or `.jsonl`,
-/// with a list of ids in each line, or an object that has one under `key`.
+/// Reads the prompts in a file: a `.npy` array of int32 or int64 with a row for each, `.json` with
+/// a list of lists of ids, or `.jsonl`. Each line of `.jsonl` is a list of ids, or an object that
+/// has a list under `key`.
 pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError> {
     let bad = |why: String| DatasetError::BadArray { path: path.display().to_string(), why };
     let text = || {
@@ -38,9 +39,7 @@ pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>,
     };
     let is_array = path.extension().is_some_and(|extension| extension == "npy");
     if !is_array && (rows.lengths.is_some() || rows.pad.is_some()) {
-        return Err(bad(
-            "its lists are as long as its prompts: leave --lengths and --pad out".into()
-        ));
+        return Err(bad("its lists have no padding: omit --lengths and --pad".into()));
     }
     let prompts = match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => of_array(path, rows)?,
@@ -52,14 +51,14 @@ pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>,
         Some("json") => {
             let value: Value = serde_json::from_str(&text()?).map_err(|e| bad(e.to_string()))?;
             let list =
-                value.as_array().ok_or_else(|| bad("it is no list of lists of ids".into()))?;
+                value.as_array().ok_or_else(|| bad("it is not a list of lists of ids".into()))?;
             let prompts = list
                 .iter()
                 .enumerate()
                 .map(|(place, ids)| ids_of(ids).map_err(|why| format!("prompt {place}: {why}")));
             prompts.collect::<Result<_, _>>().map_err(bad)?
         }
-        _ => return Err(bad("prompts are in a .npy, .json or .jsonl file".into())),
+        _ => return Err(bad("prompts must be in a .npy, .json or .jsonl file".into())),
     };
     match prompts.iter().position(Vec::is_empty) {
         Some(place) => Err(bad(format!("prompt {place} has no token"))),
@@ -69,9 +68,9 @@ pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>,
 }
 
 fn ids_of(value: &Value) -> Result<Vec<i32>, String> {
-    let list = value.as_array().ok_or("there is no list of ids")?;
+    let list = value.as_array().ok_or("a list of ids is missing")?;
     list.iter()
-        .map(|id| id.as_i64().ok_or_else(|| format!("{id} is no token id")).and_then(id_of))
+        .map(|id| id.as_i64().ok_or_else(|| format!("{id} is not a token id")).and_then(id_of))
         .collect()
 }
 
@@ -79,7 +78,7 @@ fn id_of(id: i64) -> Result<i32, String> {
     i32::try_from(id)
         .ok()
         .filter(|id| *id >= 0)
-        .ok_or_else(|| format!("{id} is no token id; ids go from 0 to 2^31 - 1"))
+        .ok_or_else(|| format!("{id} is not a token id; ids are from 0 to 2^31 - 1"))
 }
 
 fn of_array(path: &Path, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError> {
@@ -87,22 +86,26 @@ fn of_array(path: &Path, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError>
     let data = open(&path.display().to_string())?;
     let lengths = rows.lengths.map(numbers_of_file).transpose()?;
     if let Some(lengths) = lengths.as_ref().filter(|lengths| lengths.len() != data.sample_count()) {
-        return Err(bad(format!("{} lengths for {} rows", lengths.len(), data.sample_count())));
+        return Err(bad(format!(
+            "there are {} lengths for {} rows",
+            lengths.len(),
+            data.sample_count()
+        )));
     }
     (0..data.sample_count())
         .map(|row| {
             let wrong = |why: String| bad(format!("row {row}: {why}"));
             let Sample::Tensors(tensors) = data.read(row)? else {
-                return Err(wrong("it is no array".into()));
+                return Err(wrong("it is not an array".into()));
             };
-            let [tensor] = &tensors[..] else { return Err(wrong("it is no array".into())) };
+            let [tensor] = &tensors[..] else { return Err(wrong("it is not an array".into())) };
             let mut ids = elements(tensor).map_err(wrong)?;
             if let Some(lengths) = &lengths {
                 let length =
                     usize::try_from(lengths[row]).ok().filter(|length| *length <= ids.len());
                 let length = length.ok_or_else(|| {
                     wrong(format!(
-                        "its length is {}, and it has {} elements",
+                        "its length is {}, but it has {} elements",
                         lengths[row],
                         ids.len()
                     ))
@@ -134,7 +137,7 @@ fn elements(tensor: &Tensor) -> Result<Vec<i64>, String> {
         (DataType::Int64, 1) => {
             Ok(tensor.data.as_chunks().0.iter().map(|id| i64::from_le_bytes(*id)).collect())
         }
-        _ => Err("prompts are rows of an array of int32 or int64 with two dimensions".into()),
+        _ => Err("prompts must be rows of a two-dimensional array of int32 or int64".into()),
     }
 }
 
@@ -180,14 +183,14 @@ mod tests {
     fn what_is_no_list_of_prompts_is_an_error_that_names_the_place() {
         let plain = Rows::default();
         for (name, content, words) in [
-            ("a.json", &b"{}"[..], "no list of lists"),
-            ("a.json", b"[[1], 2]", "prompt 1: there is no list"),
-            ("a.json", b"[[1], [-1]]", "prompt 1: -1 is no token id"),
-            ("a.json", b"[[1], [2147483648]]", "2147483648 is no token id"),
-            ("a.json", b"[[1.5]]", "1.5 is no token id"),
+            ("a.json", &b"{}"[..], "not a list of lists"),
+            ("a.json", b"[[1], 2]", "prompt 1: a list of ids is missing"),
+            ("a.json", b"[[1], [-1]]", "prompt 1: -1 is not a token id"),
+            ("a.json", b"[[1], [2147483648]]", "2147483648 is not a token id"),
+            ("a.json", b"[[1.5]]", "1.5 is not a token id"),
             ("a.json", b"[[1], []]", "prompt 1 has no token"),
-            ("a.json", b"[]", "holds no sample"),
-            ("a.jsonl", b"[1]\n{\"ids\": [1]}", "line 2: there is no list"),
+            ("a.json", b"[]", "contains no sample"),
+            ("a.jsonl", b"[1]\n{\"ids\": [1]}", "line 2: a list of ids is missing"),
             ("a.jsonl", b"[1", "line 1: EOF"),
             ("a.txt", b"1", ".npy, .json or .jsonl"),
         ] {
@@ -195,13 +198,13 @@ mod tests {
             assert!(error.contains(words), "{words}: {error}");
         }
         let floats = npy("<f4", "(1, 2)", [0; 8]);
-        assert!(read("a.npy", &floats, &plain).unwrap_err().contains("row 0: prompts are rows"));
+        assert!(
+            read("a.npy", &floats, &plain).unwrap_err().contains("row 0: prompts must be rows")
+        );
         let zeros = npy("<i4", "(1, 2)", [0; 8]);
         let pad = Rows { pad: Some(0), ..Rows::default() };
         assert!(
-            read("a.json", b"[[1, 0]]", &pad)
-                .unwrap_err()
-                .contains("leave --lengths and --pad out")
+            read("a.json", b"[[1, 0]]", &pad).unwrap_err().contains("omit --lengths and --pad")
         );
         assert!(read("a.npy", &zeros, &pad).unwrap_err().contains("prompt 0 has no token"));
     }

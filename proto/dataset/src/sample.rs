@@ -1,11 +1,11 @@
-//! A data set and its samples.
+//! Data sets and samples.
 
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, TensorView};
 
 use crate::{error::DatasetError, manifest::Prepared};
 
-/// A sample.
+/// Sample of a data set.
 #[derive(Debug, Clone)]
 pub enum Sample {
     /// Arbitrary bytes.
@@ -14,18 +14,18 @@ pub enum Sample {
     Tensors(Vec<Tensor>),
 }
 
-/// One tensor of a sample.
+/// Tensor of a sample.
 #[derive(Debug, Clone)]
 pub struct Tensor {
     /// Element type.
     pub data_type: DataType,
-    /// Lengths of its dimensions.
+    /// Length of each dimension.
     pub shape: Vec<usize>,
     /// Elements, little-endian.
     pub data: Bytes,
 }
 
-/// Samples by index.
+/// Data set: samples by index.
 pub trait Dataset: Send + Sync {
     /// Name for the logs.
     fn name(&self) -> String;
@@ -33,16 +33,17 @@ pub trait Dataset: Send + Sync {
     /// Number of samples, at least one.
     fn sample_count(&self) -> usize;
 
-    /// The tensors of a sample; `None` for arbitrary bytes.
+    /// Tensors of a sample, or `None` for arbitrary bytes.
     fn layout(&self) -> Option<InputLayout>;
 
-    /// Bytes of one sample, without reading it.
+    /// Returns the length of a sample, in bytes, without reading it.
     fn sample_bytes(&self, index: usize) -> u64;
 
-    /// Brings one sample into memory.
+    /// Reads a sample into memory.
     fn read(&self, index: usize) -> Result<Sample, DatasetError>;
 
-    /// What the manifests say that lie beside its parts; samples are compared with them as they are read.
+    /// Returns the manifests beside the data set's parts. Samples are compared with them as they
+    /// are read.
     fn prepared(&self) -> Vec<Prepared> {
         Vec::new()
     }
@@ -55,8 +56,8 @@ impl Tensor {
 }
 
 impl Sample {
-    /// The payload for a receiver of that layout (`netdiv_contract::layout`): one tensor of fixed shape as it is, several or
-    /// variable ones packed.
+    /// Returns the payload for a receiver of layout `takes` (`netdiv_contract::layout`): the bytes
+    /// of a single tensor of fixed shape; several tensors, or tensors of variable shape, packed.
     pub fn into_payload(self, takes: &InputLayout) -> Bytes {
         let packed = !takes.tensors.is_empty() && layout::raw_tensor(takes).is_none();
         match self {

@@ -1,5 +1,5 @@
-//! Parts of a file, read into memory of our own. Nothing is mapped: what happens to a file later changes no sample that is
-//! loaded, and ends no process.
+//! Reader of parts of a file. It copies them into memory and maps nothing, so later changes of the
+//! file neither change a loaded sample nor end the process.
 
 use std::{
     fs::File,
@@ -13,7 +13,7 @@ use netdiv_node_common::resources::{files, memory};
 
 use crate::error::DatasetError;
 
-/// A file of a data set, open, and how long it was when it was opened.
+/// Open file of a data set, with its length when it was opened.
 pub(super) struct SampleFile {
     path: PathBuf,
     content: Content,
@@ -22,7 +22,7 @@ pub(super) struct SampleFile {
 
 enum Content {
     File(File),
-    /// Part of the program.
+    /// Content that is part of the program.
     Embedded(Bytes),
 }
 
@@ -34,19 +34,20 @@ impl SampleFile {
         Ok(Self { path: path.into(), content: Content::File(file), bytes })
     }
 
-    /// One that is part of the program.
+    /// Creates a file whose content is part of the program.
     pub(super) fn embedded(name: &str, content: &'static [u8]) -> Self {
         let bytes = content.len() as u64;
         let content = Content::Embedded(Bytes::from_static(content));
         Self { path: name.into(), content, bytes }
     }
 
-    /// Its length in bytes.
+    /// Length in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The bytes from there on, as many as asked for; no others than the file had when it was opened.
+    /// Reads `bytes` bytes from `start` on. Fails if the file's length has changed since it was
+    /// opened.
     pub(super) fn read(&self, start: u64, bytes: u64) -> Result<Bytes, DatasetError> {
         let file = match &self.content {
             Content::File(file) => file,
@@ -65,12 +66,12 @@ impl SampleFile {
         let now = file.metadata().map_err(unreadable)?.len();
         if now != self.bytes {
             let before = self.bytes;
-            return Err(self.changed(format!("it had {before} bytes, and has {now} now")));
+            return Err(self.changed(format!("it had {before} bytes, and now has {now}")));
         }
         Ok(content.into())
     }
 
-    /// The error for a file that is not what it was.
+    /// Returns the error for a file that has changed.
     pub(super) fn changed(&self, why: String) -> DatasetError {
         DatasetError::Changed { path: self.path.clone(), why }
     }
@@ -91,11 +92,11 @@ mod tests {
         write.write_all_at(b"FIRST SECOND", 0).unwrap();
         write.set_len(8).unwrap();
         assert_eq!(loaded, "second");
-        for (start, bytes, why) in [(6, 6, "too short"), (0, 5, "had 12 bytes, and has 8 now")] {
+        for (start, bytes, why) in [(6, 6, "too short"), (0, 5, "had 12 bytes, and now has 8")] {
             let error = file.read(start, bytes).unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("samples has changed"), "{error}");
         }
-        // Another file in its place is not the one that was opened.
+        // A new file under the same name does not affect the open one.
         let file = SampleFile::open(&path).unwrap();
         std::fs::write(folder.path().join("other"), "").unwrap();
         std::fs::rename(folder.path().join("other"), &path).unwrap();

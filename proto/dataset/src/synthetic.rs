@@ -17,7 +17,7 @@ pub(super) struct Synthetic {
 }
 
 impl Synthetic {
-    /// From `COUNTxBYTES` or `COUNTxBYTES@SEED`.
+    /// Parses `COUNTxBYTES` or `COUNTxBYTES@SEED`.
     pub(super) fn parse(name: &str, description: &str) -> Result<Self, DatasetError> {
         let bad = || DatasetError::BadSynthetic(name.into());
         let (size, seed) = description.split_once('@').unwrap_or((description, "0"));
@@ -49,7 +49,8 @@ impl Dataset for Synthetic {
         self.bytes as u64
     }
 
-    /// Each sample has a generator of its own, so that it does not depend on the order of reading.
+    /// Generates a sample. Each sample has its own generator, so it does not depend on the order of
+    /// reading.
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
         let mut generator = StdRng::seed_from_u64(self.seed ^ (index as u64) << 32);
         let too_large = |error| DatasetError::TooLarge { name: self.name(), index, error };

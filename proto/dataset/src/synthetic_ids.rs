@@ -13,8 +13,8 @@ use crate::{
     sample::{Dataset, Sample},
 };
 
-/// Ids that prompts are made of: those that the smallest vocabularies of the benchmarks have, without the first few, which
-/// mean the beginning and the end of a text.
+/// Ids in prompts: the ids of the benchmarks' smallest vocabularies, without the first few, which
+/// mark the beginning and the end of a text.
 const IDS: std::ops::Range<i32> = 8..32_000;
 
 pub(super) struct SyntheticIds {
@@ -26,7 +26,7 @@ pub(super) struct SyntheticIds {
 }
 
 impl SyntheticIds {
-    /// From `COUNTxTOKENS` or `COUNTxLEAST-MOST`, with `@SEED` or without.
+    /// Parses `COUNTxTOKENS` or `COUNTxMIN-MAX`, with or without `@SEED`.
     pub(super) fn parse(name: &str, description: &str) -> Result<Self, DatasetError> {
         let parsed = || {
             let (size, seed) = description.split_once('@').unwrap_or((description, "0"));
@@ -41,7 +41,8 @@ impl SyntheticIds {
         parsed().ok_or_else(|| DatasetError::BadSyntheticIds(name.into()))
     }
 
-    /// Each sample has a generator of its own, so that it does not depend on the order of reading.
+    /// Returns the generator and the number of tokens of a sample. Each sample has its own
+    /// generator, so it does not depend on the order of reading.
     fn generator(&self, index: usize) -> (StdRng, usize) {
         let mut generator = StdRng::seed_from_u64(self.seed ^ (index as u64) << 32);
         let length = generator.random_range(self.least..=self.most);

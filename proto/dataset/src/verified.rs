@@ -1,4 +1,4 @@
-//! A data set whose samples are compared with their manifest as they are read.
+//! Data set whose samples are compared with their manifest as they are read.
 
 use netdiv_contract::layout::InputLayout;
 use netdiv_node_common::resources::files;
@@ -72,7 +72,7 @@ mod tests {
 
     use crate::{Prepared, open};
 
-    /// A folder with two samples and their manifest; `spoil` changes its text.
+    /// Writes a folder with two samples and their manifest. `spoil` changes the manifest's text.
     fn prepared(folder: &Path, spoil: impl Fn(String) -> String) -> String {
         let data = folder.join("set");
         fs::create_dir_all(&data).unwrap();
@@ -108,7 +108,7 @@ mod tests {
         let data = open(&name).unwrap();
         assert!(data.read(0).is_ok());
         let error = data.read(1).unwrap_err().to_string();
-        assert!(error.contains("sample 1 (b) is not what"), "{error}");
+        assert!(error.contains("sample 1 (b) is not the one in"), "{error}");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(open(&link).unwrap().prepared()[0].benchmark, "bert");
         fs::write(folder.path().join("set/a"), "First").unwrap();
         assert!(open(&link).unwrap().read(0).is_err());
-        // Of two manifests nobody knows which is right.
+        // Two manifests that differ are refused, because either may be wrong.
         let manifest = fs::read_to_string(folder.path().join("set.manifest.json")).unwrap();
         fs::write(folder.path().join("link.manifest.json"), manifest.replace("bert", "gptj"))
             .unwrap();
@@ -133,7 +133,7 @@ mod tests {
     fn a_manifest_that_cannot_be_used_is_named() {
         let folder = tempfile::tempdir().unwrap();
         for (from, to, why) in [
-            (r#""form": 1"#, r#""form": 2"#, "it has form 2, and 1 is read here"),
+            (r#""form": 1"#, r#""form": 2"#, "it has form 2, and only form 1 is supported"),
             (r#""complete": true, "#, "", "missing field `complete`"),
             (
                 r#"{"name": "a""#,
