@@ -1,7 +1,7 @@
-//! The machine that a program runs on.
+//! Description and judgement of the machine that a program runs on.
 //!
-//! - [`evidence`]: its description, read from the system
-//! - [`doctor`]: the judgement: causes that keep it, or the network to a node, from measuring well
+//! - [`evidence`]: description of the machine, read from the system
+//! - [`doctor`]: judgement: causes of poor measurements in the machine, or in the network to a node
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

@@ -1,10 +1,10 @@
-//! Made-up machines: one on which nothing is wrong, and for each finding one on which it is.
+//! Simulated machines: one without findings, and one for each finding.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "what tests stand on is a test, too"
+    reason = "helpers of tests are tests, too"
 )]
 
 use std::{
@@ -28,7 +28,8 @@ const NODE: &str = "sys/devices/system/node";
 const GPU: &str = "sys/bus/pci/devices/0000:19:00.0";
 const SOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
-/// A machine with two NUMA nodes, an interface of 25 Gb/s and a GPU, set up as it should be. Scripts stand for programs.
+/// Returns a well-configured machine with two NUMA nodes, an interface of 25 Gb/s and a GPU.
+/// Scripts replace programs.
 fn good() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut file = |path: &str, text: &str| files.insert(path.to_owned(), text.to_owned());
@@ -90,12 +91,12 @@ fn good() -> BTreeMap<String, String> {
     files
 }
 
-/// A script that prints this.
+/// Returns a script that prints a text.
 fn script(text: &str) -> String {
     format!("cat <<'END'\n{text}END\n")
 }
 
-/// What a node asks that has both transports.
+/// Returns the requirements of a node with both transports.
 fn needs() -> Needs {
     Needs {
         udp_buffer_bytes: Some(8 << 20),
@@ -134,7 +135,7 @@ fn read(root: &Path) -> Facts {
     Facts::read(&System::under(root).with_scripts(root.join("programs")))
 }
 
-/// A node behind eth0, on a machine of its own that is set up alike.
+/// Returns a node behind eth0, on another machine with an equal configuration.
 fn peer() -> Peer {
     let link = Interface {
         name: "ens1".into(),
@@ -159,17 +160,17 @@ fn peer() -> Peer {
     Peer { address: "far:50051".into(), interface: Some("eth0".into()), answer: Ok(facts) }
 }
 
-/// A peer with something else.
+/// Returns a peer with a change.
 fn other(change: impl FnOnce(&mut PeerFacts)) -> Vec<Peer> {
     let mut peer = peer();
     change(peer.answer.as_mut().unwrap());
     vec![peer]
 }
 
-/// What differs from a machine on which nothing is wrong, what is asked of it, its nodes, and what has to be said.
+/// Changed files, requirements, nodes, and an expected part of the observation.
 type Sick = (Vec<(&'static str, String)>, Needs, Vec<Peer>, &'static str);
 
-/// What has to be changed for a finding to be made, and words of what is then said.
+/// Returns the changes that cause a finding, and an expected part of its observation.
 fn sick(id: Id) -> Option<Sick> {
     let files = |files: &[(&'static str, &str)]| {
         files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect::<Vec<_>>()
@@ -184,7 +185,7 @@ fn sick(id: Id) -> Option<Sick> {
     const LIMITS: &str = "proc/self/limits";
     const MEMINFO: &str = "proc/meminfo";
     Some(match id {
-        // These are found by others, and put into the report.
+        // Other code adds these findings to the report.
         Id::RunRefused | Id::DiskSpace | Id::AnswerMissing | Id::AnswerDiffers => return None,
         Id::NodeUnusable => {
             path(vec![Peer { answer: Err("nobody is there".into()), ..peer() }], "nobody is there")
@@ -206,17 +207,17 @@ fn sick(id: Id) -> Option<Sick> {
         }
         // 25 Gb/s × 1 ms is 3,125,000 bytes.
         Id::TcpReceiveBuffer => {
-            tree(&[("proc/sys/net/ipv4/tcp_rmem", "4096 131072 6249999")], "wants 6250000")
+            tree(&[("proc/sys/net/ipv4/tcp_rmem", "4096 131072 6249999")], "needs 6250000")
         }
         Id::TcpSendBuffer => {
-            tree(&[("proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304")], "wants 6250000")
+            tree(&[("proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304")], "needs 6250000")
         }
         Id::WaitingConnections => {
             tree(&[("proc/sys/net/core/somaxconn", "63")], "63 connections may wait")
         }
         Id::MtuDiffers => path(
             other(|node| node.machine.interfaces[0].mtu_bytes = Some(1500)),
-            "is 9000 bytes here, and of ens1 there 1500",
+            "is 9000 bytes here, the MTU of ens1 on the node's machine is 1500",
         ),
         Id::QuicMtu => with(|needs| needs.quic_mtu = Some(8973), "has room for 8972"),
         Id::StandardFrames => (
@@ -227,7 +228,7 @@ fn sick(id: Id) -> Option<Sick> {
         ),
         Id::SpeedDiffers => path(
             other(|node| node.machine.interfaces[0].speed_mbit_per_second = Some(1000)),
-            "25000 Mb/s here, and ens1 there 1000",
+            "25000 Mb/s here, ens1 on the node's machine has 1000 Mb/s",
         ),
         Id::Offloads => tree(
             &[(
@@ -238,7 +239,7 @@ fn sick(id: Id) -> Option<Sick> {
         ),
         Id::MissedFrames => tree(
             &[("sys/devices/pci0000:00/net/eth0/statistics/rx_missed_errors", "7")],
-            "7 frames found no room",
+            "7 frames were dropped",
         ),
         Id::Governor => tree(
             &[("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave")],
@@ -248,10 +249,9 @@ fn sick(id: Id) -> Option<Sick> {
             tree(&[("sys/fs/cgroup/cpu.max", "150000 100000")], "1.50 processors' time")
         }
         Id::SharedCore => with(|needs| needs.pin = vec![0, 0], "1 cores for 2 I/O threads"),
-        Id::NumaPin => with(
-            |needs| needs.pin = vec![0, 3],
-            "cores 3 of --pin are not, but on node 1 (distance 21",
-        ),
+        Id::NumaPin => {
+            with(|needs| needs.pin = vec![0, 3], "cores 3 of --pin are on node 1 (distance 21")
+        }
         Id::NumaUnpinned => with(|needs| needs.pin = vec![], "may run on any"),
         Id::NumaAccelerator => tree(
             &[("sys/bus/pci/devices/0000:19:00.0/numa_node", "1")],
@@ -262,7 +262,7 @@ fn sick(id: Id) -> Option<Sick> {
                 (MEMINFO, "MemAvailable: 60000000 kB\nSwapTotal: 100 kB\nSwapFree: 90 kB\n"),
                 ("proc/sys/vm/swappiness", "1"),
             ],
-            "10240 bytes of memory are on the disk",
+            "10240 bytes of memory are swapped out",
         ),
         Id::Swappiness => tree(
             &[(MEMINFO, "MemAvailable: 60000000 kB\nSwapTotal: 100 kB\nSwapFree: 100 kB\n")],
@@ -270,13 +270,13 @@ fn sick(id: Id) -> Option<Sick> {
         ),
         Id::ClockSource => tree(
             &[("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")],
-            "counts time with hpet",
+            "clock source is hpet",
         ),
         Id::ClockUnsynchronised => (
             vec![("programs/chronyc", script("Leap status : Not synchronised\n"))],
             needs(),
             vec![],
-            "follows no other",
+            "not synchronised",
         ),
         Id::ClockOffset => (
             vec![(
@@ -285,9 +285,9 @@ fn sick(id: Id) -> Option<Sick> {
             )],
             needs(),
             vec![],
-            "21.000 ms fast, and 20 ms can be taken",
+            "21.000 ms fast; the tolerance is 20 ms",
         ),
-        Id::ClockUnwatched => tree(&[("programs/chronyc", "exit 1")], "tells about the clock"),
+        Id::ClockUnwatched => tree(&[("programs/chronyc", "exit 1")], "reports on the clock"),
         Id::VersionDiffers => {
             path(other(|node| node.version = "0.9.0".into()), "the node has version 0.9.0")
         }
@@ -330,7 +330,7 @@ fn each_finding_is_made_where_it_should_be_and_alone() {
     assert!(tried + 4 == Id::all().count(), "{tried} of {}", Id::all().count());
 }
 
-/// Machines and nodes on which the other remedies of a finding apply.
+/// Returns machines and nodes for the other remedies of a finding.
 fn other_remedies() -> Vec<(Id, Sick)> {
     let tree = |changes: &[(&'static str, &str)]| {
         let changes = changes.iter().map(|(path, text)| (*path, (*text).to_owned())).collect();
@@ -391,7 +391,7 @@ fn every_remedy_is_offered_and_every_fact_is_filled_in() {
     }
 }
 
-/// Returns whether a text still has the name of a fact in braces.
+/// Returns true if a text still has the name of a fact in braces.
 fn is_open(text: &str) -> bool {
     let names = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
     names.into_iter().any(|(name, _)| name.bytes().all(|byte| byte.is_ascii_lowercase()))
@@ -446,7 +446,7 @@ fn what_other_settings_do_not_need_is_not_asked_for() {
     let report = examine(&facts, &Needs { files: soft, ..plain.clone() }, &[]);
     assert_eq!(ids(&report), [Id::OpenFiles]);
     assert_eq!(report.findings()[0].remedy, Remedy::Command("ulimit -Sn 101".into()));
-    // An interface that is not used is not judged, and loopback is none.
+    // An unused interface is not judged, and loopback never is.
     let sick = Needs { tcp_window_bytes: Some(1 << 26), ..plain };
     assert_eq!(ids(&examine(&facts, &sick, &[])), [Id::TcpReceiveBuffer]);
     let own = Needs { links: Links::Named(vec!["lo".into()]), ..sick };
@@ -500,13 +500,13 @@ fn values_that_make_no_sense_are_unknown() {
         b"1e308",
         binary,
     ];
-    // A file of a megabyte of one digit.
+    // Contents: a megabyte of one digit.
     let long = vec![b'9'; 1 << 20];
     for value in absurd.into_iter().chain([long.as_slice()]) {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), good().keys().map(|path| (path.as_str(), value)));
         let report = examine(&read(root.path()), &needs(), &[peer()]);
-        // It ends, and what it cannot read it does not judge.
+        // The examination ends, and judges nothing that it cannot read.
         assert!(!report.not_known().is_empty(), "{report}");
         assert!(
             ids(&report)
@@ -515,7 +515,7 @@ fn values_that_make_no_sense_are_unknown() {
             "{report}"
         );
     }
-    // The figures alone, where the files are otherwise as they should be.
+    // Absurd figures in files that are otherwise valid.
     for figure in ["-1", "x", "18446744073709551615", "99999999999999999999999"] {
         let mut files = good();
         files.insert(
@@ -549,7 +549,7 @@ fn folders_pipes_and_circles_in_the_place_of_files_do_no_harm() {
     let made = std::process::Command::new("mkfifo").arg(at("proc/cpuinfo")).status().unwrap();
     assert!(made.success());
     symlink(at("proc/sys/net/core/wmem_max"), at("proc/sys/net/core/wmem_max")).unwrap();
-    // A bond that stands on itself.
+    // A bond whose underlying interface is the bond itself.
     fs::write(at("sys/devices/virtual/net/bond0/type"), "1").unwrap();
     fs::write(at("sys/devices/virtual/net/bond0/lower_bond0"), "").unwrap();
     symlink(at("sys/devices/virtual/net/bond0"), at("sys/class/net/bond0")).unwrap();

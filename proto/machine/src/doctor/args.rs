@@ -1,4 +1,4 @@
-//! The options that are about the report.
+//! Options of the report.
 
 use std::{
     fs,
@@ -12,20 +12,21 @@ use crate::doctor::{remedy::Severity, report::Report};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct ReportArgs {
-    /// Write the report as JSON into this file, or with - or without a file to standard output in place of the text
+    /// Write the report as JSON to FILE, or to standard output instead of the text if FILE is - or
+    /// omitted
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
-    /// The exit code is 1 if something is as bad as that, or worse
+    /// Exit with code 1 if a finding has this severity or a higher one
     #[arg(long, value_name = "SEVERITY", default_value = "problem")]
     fail_on: Severity,
 }
 
-/// The report could not be written.
+/// Failure to write the report.
 #[derive(Debug)]
 pub struct UnwrittenReport {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the system says.
+    /// Error of the system.
     pub error: io::Error,
 }
 
@@ -38,7 +39,8 @@ impl std::fmt::Display for UnwrittenReport {
 impl std::error::Error for UnwrittenReport {}
 
 impl ReportArgs {
-    /// Writes the file that was asked for, and returns what is to be printed, `text` or JSON, and the process's exit code.
+    /// Writes the JSON file, if one is requested. Returns the text to print, which is `text` or
+    /// JSON, and the exit code.
     pub fn put(&self, report: &Report, text: String) -> Result<(String, u8), UnwrittenReport> {
         let text = match &self.json {
             None => text,
@@ -51,7 +53,7 @@ impl ReportArgs {
                 } else {
                     let mut beside = path.clone().into_os_string();
                     beside.push(".part");
-                    // A reader finds the old file or the whole new one.
+                    // Readers find the old file or the whole new one.
                     let written = fs::File::create(&beside)
                         .and_then(|mut file| writeln!(file, "{json}"))
                         .and_then(|()| fs::rename(&beside, path));

@@ -1,4 +1,4 @@
-//! The texts of all findings, read from `findings.toml`.
+//! Texts of all findings, read from `findings.toml`.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -6,22 +6,22 @@ use serde::Deserialize;
 
 use crate::doctor::remedy::{Remedy, Severity};
 
-/// Description of a finding. Names in braces stand for facts.
+/// Description of a finding. Names in braces are placeholders for facts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// Its severity, or those that it may have, the gravest first.
+    /// Severity, or several of them, the highest first.
     pub severity: Vec<Severity>,
-    /// The condition under which it is made.
+    /// Condition of the finding.
     pub when: String,
-    /// The cost of not fixing it.
+    /// Cost of not fixing it.
     pub cost: String,
-    /// The text, with the figures.
+    /// Observation, with placeholders for the figures.
     pub text: String,
     /// Condition of the remedy, for the documentation.
     #[serde(default)]
     pub remark: String,
-    /// Its remedies by name; `only` where there is one.
+    /// Remedies by name; `only` if there is a single one.
     pub remedy: BTreeMap<String, Remedy>,
 }
 
@@ -33,13 +33,13 @@ struct Data {
     unknown: BTreeMap<String, String>,
 }
 
-// A test reads the file and compares it with the names in the code.
+// A test compares the file with the names in the code.
 static DATA: LazyLock<Data> =
     LazyLock::new(|| toml::from_str(include_str!("findings.toml")).unwrap_or_default());
 
 static NOTHING: LazyLock<About> = LazyLock::new(About::default);
 
-/// A fact that a text names, and its value.
+/// Name and value of a fact in a text.
 pub(crate) type Fact = (&'static str, String);
 
 /// Returns the description of a finding.
@@ -52,12 +52,13 @@ pub(crate) fn phrase(word: &str, facts: &[Fact]) -> String {
     fill(DATA.phrase.get(word).map_or(word, String::as_str), facts)
 }
 
-/// Returns the words for a fact that could not be read.
+/// Returns the text for a fact that could not be read.
 pub(crate) fn unknown(word: &str, facts: &[Fact]) -> String {
     fill(DATA.unknown.get(word).map_or(word, String::as_str), facts)
 }
 
-/// Puts facts in the place of their names in braces. A name in the value of a fact stays as it is.
+/// Replaces the names of facts in braces by their values. A name in the value of a fact is not
+/// replaced.
 pub(crate) fn fill(text: &str, facts: &[Fact]) -> String {
     replace_names(text, |name| {
         facts.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
@@ -76,7 +77,7 @@ pub(crate) fn markdown(remedy: &Remedy) -> String {
     format!("{quote}{}{quote}", cell.replace('|', "\\|"))
 }
 
-/// Replaces the names in braces; those without a value stay.
+/// Replaces the names in braces. Names without a value remain.
 fn replace_names(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,48 +1,48 @@
-//! What is judged.
+//! Facts to judge: the machine, its condition, and the nodes.
 
 use std::time::Duration;
 
 use crate::evidence::{Condition, Interface, Machine, System};
 
-/// Faster interfaces than this, in Mb/s, there are none: a driver has made the figure up.
+/// Maximum plausible speed of an interface, in Mb/s. A driver that reports more is wrong.
 const MOST_SPEED: u64 = 10_000_000;
 
-/// MTUs that an interface can have, in bytes (RFC 791, and the longest IP packet).
+/// Plausible MTUs of an interface, in bytes (RFC 791, and the longest IP packet).
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_536;
 
-/// Interfaces that may stand on each other.
+/// Maximum nesting depth of interfaces.
 const STOREYS: usize = 4;
 
-/// A machine and how it is set up.
+/// Machine and its condition.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// What it is.
+    /// Description of the machine.
     pub machine: Machine,
-    /// How it is set up.
+    /// Limits, buffers, processors, links and clocks.
     pub condition: Condition,
 }
 
-/// A node that was asked over the network.
+/// Node that was asked over the network.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Its address, as it was given.
+    /// Address of the node, as configured.
     pub address: String,
-    /// The interface of this machine that leads to it, where that is known.
+    /// Interface of this machine that leads to the node, if known.
     pub interface: Option<String>,
-    /// What it says, or why it says nothing.
+    /// Description of the node, or the reason why there is none.
     pub answer: Result<PeerFacts, String>,
 }
 
-/// What a node says of itself.
+/// Description of a node by itself.
 #[derive(Debug, Clone, Default)]
 pub struct PeerFacts {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// The version of its program.
+    /// Version of the node's program.
     pub version: String,
-    /// Its machine, with the route to this one first.
+    /// Machine of the node. Its first route is the route to this machine.
     pub machine: Machine,
-    /// How long its answer took.
+    /// Round trip of the call that described the node.
     pub round_trip: Duration,
 }
 
@@ -52,28 +52,28 @@ impl Facts {
         Self { machine, condition: Condition::default() }
     }
 
-    /// Reads them.
+    /// Reads the machine and its condition.
     pub fn read(system: &System) -> Self {
         Self { machine: system.machine(), condition: system.condition() }
     }
 }
 
-/// The interface of that name.
+/// Returns the interface with a name.
 pub(crate) fn interface<'a>(machine: &'a Machine, name: &str) -> Option<&'a Interface> {
     machine.interfaces.iter().find(|interface| interface.name == name)
 }
 
-/// Its speed in Mb/s, where that can be.
+/// Returns the speed of an interface in Mb/s, if it is plausible.
 pub(crate) fn speed(interface: &Interface) -> Option<u64> {
     interface.speed_mbit_per_second.filter(|speed| (1..=MOST_SPEED).contains(speed))
 }
 
-/// Its MTU in bytes, where that can be.
+/// Returns the MTU of an interface in bytes, if it is plausible.
 pub(crate) fn mtu(interface: &Interface) -> Option<u64> {
     interface.mtu_bytes.filter(|mtu| MTUS.contains(mtu))
 }
 
-/// The NUMA node of an interface, or of the first below it that has one.
+/// Returns the NUMA node of an interface, or of its first underlying interface that has one.
 pub(crate) fn numa_node(machine: &Machine, name: &str) -> Option<u32> {
     fn below(machine: &Machine, name: &str, storeys: usize) -> Option<u32> {
         let interface = interface(machine, name)?;

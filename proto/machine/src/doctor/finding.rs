@@ -1,4 +1,4 @@
-//! A finding.
+//! Findings of the doctor.
 
 use netdiv_node_common::said::{printable, said};
 use schemars::JsonSchema;
@@ -10,25 +10,25 @@ use crate::doctor::{
     remedy::{Remedy, Severity},
 };
 
-/// A finding with its texts.
+/// Finding with its texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// Its name.
+    /// Name of the finding.
     pub id: Id,
-    /// Its severity.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// Its subject: `this machine`, an interface, a run, or a node with its address.
+    /// Subject: `this machine`, an interface, a run, or a node with its address.
     pub about: String,
-    /// The observation, with the figures.
+    /// Observation, with the figures.
     pub seen: String,
-    /// The cost of not fixing it.
+    /// Cost of not fixing it.
     pub cost: &'static str,
-    /// The remedy.
+    /// Command or advice that fixes it.
     #[serde(flatten)]
     pub remedy: Remedy,
 }
 
-/// A finding by name, with the facts that its texts ask for.
+/// Finding by name, with the facts for its texts.
 #[derive(Debug)]
 pub struct Draft {
     id: Id,
@@ -55,13 +55,13 @@ impl Draft {
         self
     }
 
-    /// Chooses a remedy, where there are several.
+    /// Chooses a remedy, if there are several.
     pub(crate) fn remedy(mut self, name: &'static str) -> Self {
         self.remedy = name;
         self
     }
 
-    /// Chooses a severity, where there are two.
+    /// Chooses a severity, if there are two.
     pub(crate) fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
         self

@@ -6,7 +6,8 @@ use strum::IntoEnumIterator as _;
 
 use crate::doctor::data::{About, about, markdown};
 
-/// Name of a finding, which `findings.toml` describes. Its word, in lower case with hyphens, is part of the JSON report.
+/// Name of a finding, which `findings.toml` describes. The JSON report contains it in lower case
+/// with hyphens.
 #[derive(
     Debug,
     Clone,
@@ -61,17 +62,17 @@ pub enum Id {
 }
 
 impl Id {
-    /// Returns all of them, the gravest first.
+    /// Returns all findings in the order of the documentation.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::iter()
     }
 
-    /// Returns its word.
+    /// Returns the name in lower case with hyphens.
     pub fn word(self) -> &'static str {
         self.into()
     }
 
-    /// Returns its description.
+    /// Returns the description.
     pub fn about(self) -> &'static About {
         about(self.word())
     }
@@ -79,9 +80,8 @@ impl Id {
 
 /// Returns the table of all findings, for the documentation, in Markdown.
 pub fn table() -> String {
-    let mut table = String::from(
-        "| finding | severity | when | what it costs | what fixes it |\n|---|---|---|---|---|\n",
-    );
+    let mut table =
+        String::from("| finding | severity | condition | cost | remedy |\n|---|---|---|---|---|\n");
     for id in Id::all() {
         let About { severity, when, cost, remedy, remark, .. } = id.about();
         let severities: Vec<&str> = severity.iter().map(|severity| severity.into()).collect();

@@ -1,11 +1,14 @@
-//! Causes that keep a machine, or the way to a node, from measuring well: what was seen, its cost, and the remedy. Nothing is
-//! changed.
+//! Findings: causes of poor measurements in a machine, or in the path to a node, each with its cost
+//! and remedy. The doctor changes nothing.
 //!
-//! - [`Facts`]: the machine and how it is set up, read from the system; [`Needs`]: what a program with its settings asks of it;
-//!   [`Peer`]: a node, as it was asked over the network
-//! - [`examine`]: the judgement, a file of `judge/` for each subject; [`identify`]: that of the nodes' identity alone
-//! - [`Id`]: every finding that there is, with its texts in `findings.toml`; `docs/DOCTOR.md` has them as a table
-//! - [`Report`]: the report of `doctor`, `probe` and `nodes`, for people and as JSON; [`ReportArgs`]: its options
+//! - [`Facts`]: the machine and its condition, read from the system; [`Needs`]: requirements of a
+//!   program with its settings; [`Peer`]: a node, as it was asked over the network
+//! - [`examine`]: judges everything, with a file of `judge/` for each subject; [`identify`]: judges
+//!   only the nodes' identity
+//! - [`Id`]: all findings, with their texts in `findings.toml`; `docs/generated/doctor.md` lists
+//!   them as a table
+//! - [`Report`]: report of `doctor`, `probe` and `nodes`, as text and as JSON; [`ReportArgs`]: its
+//!   options
 
 mod args;
 mod data;

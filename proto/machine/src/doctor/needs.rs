@@ -1,67 +1,67 @@
-//! What a program with its settings asks of a machine.
+//! Requirements of a program, with its settings, on a machine.
 
 use std::time::Duration;
 
-/// Which interfaces are judged.
+/// Interfaces to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Links {
-    /// All that are up and have hardware below them.
+    /// All interfaces that are up and have underlying hardware.
     Up,
-    /// Those of these names.
+    /// Interfaces with these names.
     Named(Vec<String>),
 }
 
-/// Files that a program may have open at the same time.
+/// Numbers of files that a program may have open at the same time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FilesNeeded {
-    /// Below this, connections that the settings allow are refused.
+    /// Number of files below which connections that the settings allow are refused.
     pub least: u64,
-    /// With everything that the program has room for.
+    /// Number of files that all connections of the program need, including pending ones.
     pub all: u64,
-    /// Whether the program raises its soft limit to the hard one.
+    /// True if the program raises its soft limit to the hard limit.
     pub raises_limit: bool,
 }
 
-/// Memory that a program may take, without the model, in bytes.
+/// Memory that a program may need, without the model, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryNeeded {
-    /// With clients that keep to what they are told.
+    /// Memory with clients that respect the limits that the node announces, in bytes.
     pub least: u64,
-    /// With clients that fill every limit.
+    /// Memory with clients that fill every limit, in bytes.
     pub all: u64,
 }
 
-/// What a program with its settings asks of a machine.
+/// Requirements of a program, with its settings, on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needs {
-    /// Name and version.
+    /// Name and version of the program.
     pub program: String,
-    /// QUIC is used, and this is the buffer that it asks for in each direction, in bytes.
+    /// UDP socket buffer in each direction that QUIC asks for, in bytes; `None` without QUIC.
     pub udp_buffer_bytes: Option<u64>,
-    /// gRPC is used, and this is what a peer may send on a stream before it is read, in bytes.
+    /// Bytes that a peer may send on a gRPC stream before they are read; `None` without gRPC.
     pub tcp_window_bytes: Option<u64>,
-    /// The longest UDP payload to try, where one is chosen, in bytes.
+    /// Maximum UDP payload that QUIC tries, in bytes, if the settings choose it.
     pub quic_mtu: Option<u16>,
-    /// Connections that others open to it at the same time.
+    /// Number of connections that other programs may open to this one at the same time.
     pub connections: u64,
-    /// Files that it opens.
+    /// Number of open files.
     pub files: FilesNeeded,
-    /// Threads that serve connections.
+    /// Number of threads that serve connections.
     pub io_threads: usize,
-    /// The cores that these are bound to, in turn.
+    /// Cores to which the I/O threads are bound, in turn.
     pub pin: Vec<usize>,
-    /// The interfaces that it uses.
+    /// Interfaces that the program uses.
     pub links: Links,
-    /// Whether samples go to accelerators of this machine.
+    /// True if the program sends samples to accelerators of this machine.
     pub uses_accelerators: bool,
-    /// Memory that its limits add up to, where they do.
+    /// Memory that the program's limits add up to, if they bound it.
     pub memory: Option<MemoryNeeded>,
-    /// How far the clock may be from others.
+    /// Maximum offset of the clock.
     pub clock_tolerance: Duration,
 }
 
 impl Needs {
-    /// Those of a program that asks for nothing.
+    /// Creates requirements of a program that needs nothing.
     pub fn of(program: impl Into<String>) -> Self {
         Self {
             program: program.into(),

@@ -1,67 +1,67 @@
-//! Nodes that were asked: their identity, and their answers to one sample.
+//! Nodes that were asked: their identity, and their responses to one sample.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A sample that was sent to every node.
+/// Sample that was sent to every node.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SentSample {
     /// Name of the data set.
     pub dataset: String,
-    /// Tensors of a sample, where it has any.
+    /// Tensors of a sample, if it has any.
     pub holds: Option<String>,
-    /// Number of the sample.
+    /// Index of the sample.
     pub index: usize,
-    /// Its length as it was encoded, in bytes.
+    /// Length of the encoded sample, in bytes.
     pub bytes: usize,
 }
 
-/// A node, as it was asked over the network.
+/// Node that was asked over the network.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct AskedNode {
-    /// Its address, as the settings name it.
+    /// Address of the node, as in the settings.
     pub address: String,
-    /// Its name; like all that follow `null` where it did not answer.
+    /// Name of the node; `null`, like the fields below, if it did not reply.
     pub node: Option<String>,
-    /// Version of its program.
+    /// Version of the node's program.
     pub version: Option<String>,
-    /// Name of its engine.
+    /// Name of the node's engine.
     pub engine: Option<String>,
-    /// Name of its model.
+    /// Name of the node's model.
     pub model: Option<String>,
     /// SHA-256 of the model, in hex.
     pub model_sha256: Option<String>,
-    /// Tensors that it takes.
+    /// Tensors that the node expects.
     pub takes: Option<String>,
     /// Round trip of a call, in nanoseconds.
     pub round_trip_ns: Option<u64>,
-    /// Answers to the sample, first and again.
+    /// Responses to the sample: the first, and a repetition.
     pub answers: Vec<SampleAnswer>,
-    /// True if its answer differs from that of most nodes.
+    /// True if the response differs from that of most nodes.
     pub differs: bool,
-    /// Reason for no answer, or none that counts.
+    /// Reason for a missing or invalid response.
     pub failure: Option<String>,
-    /// True if the node did not answer, or its connection was lost.
+    /// True if the node did not reply, or its connection was lost.
     pub lost: bool,
 }
 
-/// An answer to the sample.
+/// Response to the sample.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SampleAnswer {
-    /// Time until the answer, in nanoseconds.
+    /// Time until the response, in nanoseconds.
     pub latency_ns: u64,
-    /// Time until the first token, where the answer is made of tokens, in nanoseconds.
+    /// Time until the first token, if the response consists of tokens, in nanoseconds.
     pub first_token_ns: Option<u64>,
     /// Length in bytes.
     pub bytes: usize,
     /// SHA-256 in hex.
     pub sha256: String,
-    /// Its beginning: a label (4 bytes), token ids, or bytes in hex.
+    /// Beginning of the response: a label (4 bytes), token ids, or bytes in hex.
     pub beginning: String,
 }
 
 impl AskedNode {
-    /// Adds the reason for which it gave no answer.
+    /// Adds the reason for a missing or invalid response.
     pub fn failed(mut self, why: impl std::fmt::Display, lost: bool) -> Self {
         self.failure = Some(why.to_string());
         self.lost = lost;

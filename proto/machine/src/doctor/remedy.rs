@@ -23,18 +23,18 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Worth knowing
     Note,
-    /// A run works, and may measure worse
+    /// A run works, but may measure worse
     Warning,
-    /// A run does not work, or not as it should
+    /// A run does not work, or not correctly
     Problem,
 }
 
-/// A remedy.
+/// Remedy of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// A command line of the shell, for root where it changes the system.
+    /// Shell command, for root if it changes the system.
     Command(String),
-    /// Advice where no command can.
+    /// Advice, if no command fixes it.
     Advice(String),
 }

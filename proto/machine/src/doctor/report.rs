@@ -1,4 +1,4 @@
-//! The findings together, for people and as JSON.
+//! Report of all findings, as text and as JSON.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -18,30 +18,30 @@ use crate::doctor::{
 /// Report of `doctor`, `probe` and `nodes`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
-    /// The program that looked, with its version.
+    /// Program that wrote the report, with its version.
     program: String,
-    /// The machine that it runs on.
+    /// Machine that the program runs on.
     host_name: Option<String>,
-    /// Its kernel.
+    /// Kernel of the machine.
     kernel: Option<String>,
-    /// Its operating system.
+    /// Operating system of the machine.
     operating_system: Option<String>,
     /// Interfaces that were judged.
     interfaces: Vec<String>,
     #[serde(skip)]
     links: Vec<String>,
-    /// The nodes that were asked, in the order of the settings.
+    /// Nodes that were asked, in the order of the settings.
     nodes: Vec<AskedNode>,
-    /// The sample that was sent to them, if one was.
+    /// Sample that was sent to the nodes, if any.
     sample: Option<SentSample>,
-    /// The gravest first.
+    /// Findings, the highest severity first.
     findings: Vec<Finding>,
-    /// What could not be read, so that nothing is said of it.
+    /// Facts that could not be read, and therefore were not judged.
     not_known: Vec<String>,
 }
 
 impl Report {
-    /// Without findings yet.
+    /// Creates a report without findings.
     pub(crate) fn of(needs: &Needs, facts: &Facts) -> Self {
         let machine = &facts.machine;
         let up = machine.interfaces.iter().filter(|link| link.up && link.kind != "virtual");
@@ -65,7 +65,7 @@ impl Report {
         }
     }
 
-    /// Adds findings of another judge.
+    /// Adds findings from another source.
     pub fn with(mut self, findings: impl IntoIterator<Item = Draft>) -> Self {
         self.findings.extend(findings.into_iter().map(Finding::from));
         self.sort();
@@ -77,22 +77,22 @@ impl Report {
         &self.nodes
     }
 
-    /// Returns the findings, the gravest first.
+    /// Returns the findings, the highest severity first.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// What could not be read.
+    /// Returns the facts that could not be read.
     pub fn not_known(&self) -> &[String] {
         &self.not_known
     }
 
-    /// The process's exit code: 1 if a finding is as bad as that, or worse.
+    /// Returns the process's exit code: 1 if a finding has at least the severity `fail_on`.
     pub fn exit_code(&self, fail_on: Severity) -> u8 {
         u8::from(self.findings.iter().any(|finding| finding.severity >= fail_on))
     }
 
-    /// The interfaces that are judged.
+    /// Returns the judged interfaces.
     pub(crate) fn links(&self) -> &[String] {
         &self.links
     }
@@ -115,7 +115,7 @@ impl Report {
     }
 
     pub(crate) fn sort(&mut self) {
-        // Findings of one severity stay in the order in which they were made.
+        // Findings of equal severity remain in the order in which they were added.
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     }
 

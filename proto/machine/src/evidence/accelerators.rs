@@ -1,21 +1,22 @@
-//! Accelerators, from `nvidia-smi`; the PCI bus can show that there are none.
+//! Accelerators, from `nvidia-smi`. The PCI bus can prove that there are none.
 
 use netdiv_contract::v1::Accelerator;
 
 use crate::evidence::System;
 
-/// An idle link may run at a lower generation: the highest one counts.
+/// Fields of the query. They ask for the maximum of the link, because an idle link may run at a
+/// lower generation.
 const FIELDS: &str = "name,memory.total,driver_version,ecc.mode.current,pci.bus_id,\
                       pcie.link.gen.max,pcie.link.width.max";
 
-/// The devices of the PCI bus.
+/// Devices of the PCI bus.
 pub(crate) const PCI: &str = "sys/bus/pci/devices";
 
 /// Classes of PCI devices that may be accelerators: 3D controllers, other display controllers, processing accelerators.
 const CLASSES: [&str; 3] = ["0x0302", "0x0380", "0x1200"];
 
 impl System {
-    /// The accelerators, and their number if it is known.
+    /// Returns the accelerators, and their number if it is known.
     pub(crate) fn accelerators(&self) -> (Vec<Accelerator>, Option<u32>) {
         let query = format!("--query-gpu={FIELDS}");
         let text = self.ask("nvidia-smi", &[&query, "--format=csv,noheader,nounits"]);
@@ -25,30 +26,32 @@ impl System {
         }
     }
 
-    /// Whether every device of the PCI bus is known to be something else. Unknown without a bus.
+    /// Returns true if every device of the PCI bus is known not to be an accelerator. False without
+    /// a bus.
     fn has_no_accelerator(&self) -> bool {
         let devices = self.names(PCI);
         !devices.is_empty() && devices.iter().all(|device| self.computes(device) == Some(false))
     }
 
-    /// Devices of the PCI bus that may be accelerators, by address.
+    /// Returns the addresses of devices on the PCI bus that may be accelerators.
     pub(crate) fn accelerator_addresses(&self) -> Vec<String> {
         let devices = self.names(PCI).into_iter();
         devices.filter(|device| self.computes(device) == Some(true)).collect()
     }
 
-    /// Whether a device of the PCI bus may be an accelerator; unknown where it does not say what it is.
+    /// Returns true if a device of the PCI bus may be an accelerator, or `None` if its class is
+    /// unknown.
     fn computes(&self, device: &str) -> Option<bool> {
         let read = |file| self.read(&format!("{PCI}/{device}/{file}"));
         let class = read("class")?;
-        // Graphics of other vendors are mostly a server's console.
+        // Graphics devices of other vendors are usually a server's console.
         let is_nvidia = || read("vendor").is_none_or(|vendor| vendor == "0x10de");
         let computes = CLASSES.iter().any(|prefix| class.starts_with(prefix));
         Some(computes || class.starts_with("0x0300") && is_nvidia())
     }
 }
 
-/// The accelerators that `nvidia-smi` lists, and their number unless a line cannot be read.
+/// Parses the accelerators that `nvidia-smi` lists. Returns their number unless a line is invalid.
 fn listed(text: &str) -> (Vec<Accelerator>, Option<u32>) {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let accelerators: Vec<_> = text.lines().filter_map(accelerator).collect();
@@ -56,7 +59,7 @@ fn listed(text: &str) -> (Vec<Accelerator>, Option<u32>) {
     (accelerators, count)
 }
 
-/// One line of `nvidia-smi`.
+/// Parses a line of `nvidia-smi`.
 fn accelerator(line: &str) -> Option<Accelerator> {
     let fields: Vec<_> = line.split(',').map(str::trim).collect();
     let [name, memory, driver, ecc, bus, generation, width] = fields.try_into().ok()?;

@@ -1,21 +1,23 @@
-//! Whether the machine is a virtual one, from the processors' flags, the kernel and the firmware's tables.
+//! Detection of a hypervisor from the processors' flags, the kernel and the firmware's tables.
 
 use std::fs;
 
 use crate::evidence::{System, processors::values};
 
-/// Arm: how the kernel calls the firmware (PSCI). `smc` leads to the machine's own firmware, `hvc` to a hypervisor.
+/// Method by which an Arm kernel calls the firmware (PSCI). `smc` calls the machine's own firmware,
+/// `hvc` a hypervisor.
 const PSCI_METHOD: &str = "proc/device-tree/psci/method";
 
-/// The same in ACPI's table FADT, for root: bit 1 of `ARM_BOOT_ARCH`.
+/// ACPI's table FADT, which only root can read. Bit 1 of `ARM_BOOT_ARCH` is set if the kernel calls
+/// a hypervisor.
 const FADT: &str = "sys/firmware/acpi/tables/FACP";
 const ARM_BOOT_ARCH: usize = 129;
 const PSCI_COMPLIANT: u8 = 1;
 const PSCI_USES_HVC: u8 = 2;
 
 impl System {
-    /// Whether the machine runs under a hypervisor; unknown where nothing says so. What tells is different for each
-    /// architecture: processors of x86 have a flag, those of Arm have none.
+    /// Returns true if the machine runs under a hypervisor, or `None` if that is unknown. The
+    /// source depends on the architecture: x86 processors have a flag, Arm processors have none.
     pub(crate) fn virtual_machine(&self) -> Option<bool> {
         let shows = |path: &str| self.path(path).exists();
         if shows("sys/hypervisor/type") || shows("proc/device-tree/hypervisor") {
@@ -29,7 +31,7 @@ impl System {
         self.calls_a_hypervisor()
     }
 
-    /// Whether the kernel calls a hypervisor where it would call the firmware.
+    /// Returns true if the kernel calls a hypervisor instead of the firmware.
     fn calls_a_hypervisor(&self) -> Option<bool> {
         if let Some(method) = self.read(PSCI_METHOD) {
             return match method.trim_end_matches('\0') {
@@ -64,7 +66,7 @@ mod tests {
             (&[], None),
             (&[(CPUINFO, X86)], Some(false)),
             (&[(CPUINFO, X86_GUEST)], Some(true)),
-            // Xen's own machines, whose processors show no flag.
+            // Xen's own machines: the processors have no flag.
             (&[(CPUINFO, X86), ("sys/hypervisor/type", b"xen\n")], Some(true)),
             (&[(CPUINFO, ARM)], None),
             (&[(CPUINFO, ARM), (PSCI_METHOD, b"smc\0")], Some(false)),

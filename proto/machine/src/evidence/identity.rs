@@ -1,5 +1,6 @@
-//! Identities of machines. machine-id(5) calls the machine id confidential, and only root can read serial numbers. So only
-//! digests of them leave the machine; equal identities have equal digests.
+//! Identities of machines. machine-id(5) declares the machine id confidential, and only root can
+//! read serial numbers. Therefore only digests leave the machine. Equal identities have equal
+//! digests.
 
 use sha2::{Digest as _, Sha256};
 
@@ -16,21 +17,21 @@ const PLACEHOLDERS: [&str; 12] = [
     "to be filled by o.e.m.",
     "0123456789",
     "unknown",
-    // An image before its first boot (machine-id(5)).
+    // Value of an image before its first boot (machine-id(5)).
     "uninitialized",
 ];
 
-/// The digest of a machine id.
+/// Returns the digest of a machine id.
 pub(crate) fn machine_id(id: &str) -> Option<String> {
     digest("netdiv machine-id", id)
 }
 
-/// The digest of a serial number.
+/// Returns the digest of a serial number.
 pub(crate) fn board_serial(serial: &str) -> Option<String> {
     digest("netdiv board-serial", serial)
 }
 
-/// The first 16 bytes of SHA-256, in hex; `None` for a placeholder.
+/// Returns the first 16 bytes of SHA-256, in hex, or `None` for a placeholder.
 fn digest(domain: &str, text: &str) -> Option<String> {
     let text = text.trim();
     let is_nothing = text.bytes().all(|byte| byte == b'0')

@@ -6,24 +6,25 @@ use netdiv_contract::v1::Interface;
 
 use crate::evidence::System;
 
-/// The interfaces.
+/// Folder of the interfaces.
 pub(crate) const NET: &str = "sys/class/net";
 
-/// Interfaces that may stand on each other: a VLAN on a bridge on a bond. Beyond that a tree is no machine's.
+/// Maximum nesting depth of interfaces, such as a VLAN on a bridge on a bond. A deeper tree is a
+/// loop.
 const STOREYS: usize = 4;
 
-/// Types of `/sys/class/net/IF/type` (`ARPHRD_*` of Linux's `if_arp.h`).
+/// Values of `/sys/class/net/IF/type` (`ARPHRD_*` of Linux's `if_arp.h`).
 const ETHERNET: &str = "1";
 const INFINIBAND: &str = "32";
 const LOOPBACK: &str = "772";
 
 impl System {
-    /// All interfaces but loopback, by name.
+    /// Returns all interfaces except loopback, by name.
     pub fn interfaces(&self) -> Vec<Interface> {
         self.names(NET).iter().filter_map(|name| self.interface(name)).collect()
     }
 
-    /// Bytes sent and received by an interface.
+    /// Returns the bytes that an interface has sent and received.
     pub fn bytes_carried(&self, interface: &str) -> Option<(u64, u64)> {
         let count = |file| {
             let path = format!("{NET}/{interface}/statistics/{file}");
@@ -58,7 +59,7 @@ impl System {
         })
     }
 
-    /// The kind as text; a bond, bridge or VLAN has the kind of the interfaces below it.
+    /// Returns the kind as text. A bond, bridge or VLAN has the kind of its underlying interfaces.
     fn kind(&self, name: &str, number: &str, storeys: usize) -> String {
         let is_virtual = fs::canonicalize(self.path(&format!("{NET}/{name}")))
             .is_ok_and(|path| path.components().any(|part| part.as_os_str() == "virtual"));
@@ -79,13 +80,13 @@ impl System {
         }
     }
 
-    /// The interfaces below this one.
+    /// Returns the underlying interfaces.
     fn lower(&self, name: &str) -> Vec<String> {
         let names = self.names(&format!("{NET}/{name}"));
         names.iter().filter_map(|file| file.strip_prefix("lower_").map(Into::into)).collect()
     }
 
-    /// Driver and firmware; `ethtool` knows more than the files.
+    /// Returns driver and firmware. `ethtool` reports more than the files contain.
     fn driver(&self, name: &str) -> (Option<String>, Option<String>) {
         let text = self.ask("ethtool", &["-i", name]).unwrap_or_default();
         let value = |key: &str| {
@@ -97,10 +98,10 @@ impl System {
         (driver, value("firmware-version:"))
     }
 
-    /// The adapter's name, or at least its ids.
+    /// Returns the adapter's name, or at least its ids.
     fn model(&self, name: &str, bus_address: Option<&str>) -> Option<String> {
         let line = bus_address.and_then(|address| self.ask("lspci", &["-s", address]));
-        // 01:00.0 Ethernet controller: Maker Model (rev 01)
+        // Example: 01:00.0 Ethernet controller: Maker Model (rev 01)
         let named = line.as_deref().and_then(|line| line.trim().split_once(": "));
         if let Some((_, model)) = named {
             return Some(model.to_owned());
@@ -113,7 +114,7 @@ impl System {
         let bus = self.link_target(&format!("{device}/subsystem"))?;
         let (bus, vendor, product) = match bus.as_str() {
             "pci" => ("PCI", id("vendor"), id("device")),
-            // The device itself is above its functions.
+            // The device itself is the parent of its functions.
             "usb" => ("USB", id("../idVendor"), id("../idProduct")),
             other => (other, id("vendor"), id("device")),
         };
@@ -126,7 +127,8 @@ impl System {
     }
 }
 
-/// Whether a model is only ids: `PCI 15b3:101d`, or `Device 15b3:101d (rev 01)` of an `lspci` without names.
+/// Returns true if a model consists only of ids: `PCI 15b3:101d`, or `Device 15b3:101d (rev 01)` of
+/// an `lspci` without names.
 pub(crate) fn is_bare_id(model: &str) -> bool {
     let is_id = |id: &str| id.len() == 4 && id.bytes().all(|b| b.is_ascii_hexdigit());
     let Some((_, text)) = model.split_once(' ') else { return false };

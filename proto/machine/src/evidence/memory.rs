@@ -2,23 +2,23 @@
 
 use crate::evidence::System;
 
-/// Modes of the EDAC drivers that correct errors; EC and PARITY only detect them.
+/// Modes of the EDAC drivers that correct errors. EC and PARITY only detect them.
 const CORRECTING: [&str; 5] = ["SECDED", "S2ECD2ED", "S4ECD4ED", "S8ECD8ED", "S16ECD16ED"];
 
 impl System {
-    /// Memory of the kernel, in bytes.
+    /// Returns the memory that the kernel manages, in bytes.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
         self.meminfo("MemTotal:")
     }
 
-    /// A figure of `/proc/meminfo`, in bytes.
+    /// Returns a figure of `/proc/meminfo`, in bytes.
     pub(crate) fn meminfo(&self, key: &str) -> Option<u64> {
         let text = self.read("proc/meminfo")?;
         let figure = text.lines().find_map(|line| line.strip_prefix(key))?;
         figure.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     }
 
-    /// Whether all memory controllers correct errors; unknown without a driver for them.
+    /// Returns true if all memory controllers correct errors, or `None` without a driver for them.
     pub(crate) fn memory_ecc(&self) -> Option<bool> {
         let folder = "sys/devices/system/edac/mc";
         let mut modes = Vec::new();
@@ -43,7 +43,7 @@ impl System {
     }
 }
 
-/// Whether a name is the prefix with a number behind it.
+/// Returns true if a name is the prefix followed by a number.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     let number = name.strip_prefix(prefix);
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))

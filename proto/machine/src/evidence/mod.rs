@@ -1,13 +1,15 @@
-//! The description of a machine, read from the system: the evidence that the rules require (MLPerf Inference rules v5.0, sections
-//! 4.1.1, 6.2.2 and 6.2.3).
+//! Description of a machine, read from the system: the evidence that the rules require (MLPerf
+//! Inference rules v5.0, sections 4.1.1, 6.2.2 and 6.2.3).
 //!
-//! Nothing is guessed: what cannot be read stays unset, and the operator can supply it in a file.
+//! Values are not guessed: an unreadable value is unset, and the operator can supply it in a file.
 //!
-//! - [`System::machine`]: processors, memory, accelerators (`processors.rs`, `memory.rs`, `accelerators.rs`)
-//! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: which of them leads to a peer
-//! - [`serving_engine`]: whether an engine that listens somewhere is on this machine
-//! - `identity.rs`: digests that tell machines apart; `hypervisor.rs`: whether it is a virtual one
-//! - [`System::condition`]: how the machine is set up where that decides how well it measures (`condition/`)
+//! - [`System::machine`]: processors, memory, accelerators (`processors.rs`, `memory.rs`,
+//!   `accelerators.rs`)
+//! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: the interface that
+//!   leads to a peer
+//! - [`serving_engine`]: location of a serving engine: on this machine or elsewhere
+//! - `identity.rs`: digests that identify machines; `hypervisor.rs`: detection of virtual machines
+//! - [`System::condition`]: condition of the machine that affects measurements (`condition/`)
 //! - [`Statement`]: fields that an operator states in a file (`supply.rs`)
 
 mod accelerators;

@@ -21,7 +21,7 @@ impl System {
         machine.cpu_caches = self.caches();
     }
 
-    /// The caches of the first core: `L1d 32K, L1i 32K, L2 1024K, L3 32768K`.
+    /// Returns the caches of the first core: `L1d 32K, L1i 32K, L2 1024K, L3 32768K`.
     fn caches(&self) -> Option<String> {
         let folder = "sys/devices/system/cpu/cpu0/cache";
         let caches = self.names(folder).into_iter().filter_map(|index| {
@@ -38,7 +38,7 @@ impl System {
     }
 }
 
-/// What `/proc/cpuinfo` has under a key, processor by processor.
+/// Returns the values of a key in `/proc/cpuinfo`, processor by processor.
 pub(crate) fn values<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     text.lines().filter_map(move |line| {
         let (name, value) = line.split_once(':')?;

@@ -1,10 +1,10 @@
-//! The interface that leads to a peer, or to a serving engine.
+//! Interface that leads to a peer, or to a serving engine.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
 use netdiv_contract::v1::{Route, ServingEngine};
 
-/// The route to an address, `HOST:PORT` or `NAME@IP:PORT`.
+/// Returns the route to an address, `HOST:PORT` or `NAME@IP:PORT`.
 pub fn route(peer: &str) -> Route {
     let place = peer.rsplit_once('@').map_or(peer, |(_, place)| place);
     let local = resolved(place).and_then(local);
@@ -15,14 +15,14 @@ pub fn route(peer: &str) -> Route {
     }
 }
 
-/// Where a serving engine is that listens at an address, `HOST:PORT`. An address from which this machine would send to it
-/// is its own: then it sends to itself.
+/// Locates a serving engine that listens at an address, `HOST:PORT`. An engine is on this machine
+/// if its address is also the source address of packets to it: then the machine sends to itself.
 pub fn serving_engine(address: &str) -> ServingEngine {
     let here = |peer: &SocketAddr| {
         let ip = peer.ip().to_canonical();
         ip.is_loopback() || ip.is_unspecified() || local(*peer) == Some(ip)
     };
-    // A name may stand for several machines.
+    // A name may resolve to several machines.
     let peers = all(address);
     let elsewhere = peers.iter().find(|peer| !here(peer)).or(peers.first());
     ServingEngine {
@@ -39,14 +39,14 @@ fn resolved(address: &str) -> Option<SocketAddr> {
 fn all(address: &str) -> Vec<SocketAddr> {
     let Some((host, port)) = address.rsplit_once(':') else { return Vec::new() };
     let Ok(port) = port.parse::<u16>() else { return Vec::new() };
-    // The standard library takes no zone, such as %eth0, in brackets.
+    // The standard library does not accept a zone, such as %eth0, in brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
-/// The address that this machine sends from. Connecting a UDP socket sends nothing.
+/// Returns the address that this machine sends from. Connecting a UDP socket sends no packet.
 fn local(mut peer: SocketAddr) -> Option<IpAddr> {
-    // A caller over IPv4 may appear as ::ffff:10.0.0.1, which no interface has.
+    // A peer over IPv4 may appear as ::ffff:10.0.0.1, which is not the address of any interface.
     peer.set_ip(peer.ip().to_canonical());
     let any: IpAddr = if peer.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;
@@ -94,7 +94,7 @@ mod tests {
         }
         assert_eq!(serving_engine("127.0.0.1:1").interface.as_deref(), Some("lo"));
         assert_eq!(serving_engine("nowhere.invalid:1").here, None);
-        // An address for documentation, where there is a route to it (RFC 5737).
+        // An address reserved for documentation (RFC 5737), if there is a route to it.
         let elsewhere = serving_engine("192.0.2.1:8000");
         assert_eq!(elsewhere.here, route("192.0.2.1:8000").local_address.map(|_| false));
     }

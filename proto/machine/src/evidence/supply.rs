@@ -1,4 +1,4 @@
-//! Fields of `Machine` that an operator states, in a TOML file.
+//! Fields of `Machine` that an operator states in a TOML file.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::evidence::{identity, interfaces::is_bare_id};
 #[cfg(test)]
 mod tests;
 
-/// Why a file cannot be used.
+/// Error of a file in which an operator states fields.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {why}")]
 pub struct SupplyError {
@@ -18,7 +18,7 @@ pub struct SupplyError {
     why: String,
 }
 
-/// Identity, routes and settings of a machine must be measured.
+/// Fields that must be measured: identity, routes and settings of a machine.
 const MEASURED: [&str; 9] = [
     "host_name",
     "machine_id",
@@ -31,7 +31,7 @@ const MEASURED: [&str; 9] = [
     "supplied",
 ];
 
-/// All other fields.
+/// Fields that an operator can state: all that need not be measured.
 const STATED: [&str; 19] = [
     "accelerator_count",
     "accelerators",
@@ -54,17 +54,17 @@ const STATED: [&str; 19] = [
     "program",
 ];
 
-/// What an operator states about a machine.
+/// Fields that an operator states about a machine.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// The file, for errors.
+    /// Path of the file, for errors.
     path: String,
     stated: Table,
 }
 
 impl Statement {
-    /// Reads the file; an error when a key is unknown or a value has the wrong type. Whether it contradicts what is
-    /// measured, only [`Statement::supply`] tells.
+    /// Reads the file. Fails if a key is unknown or a value has the wrong type.
+    /// [`Statement::supply`] detects contradictions with measured values.
     pub fn read(path: &Path) -> Result<Self, SupplyError> {
         let path_text = path.display().to_string();
         match read(path) {
@@ -73,8 +73,9 @@ impl Statement {
         }
     }
 
-    /// Sets the fields that the file states, and lists them in `supplied`. A value that differs from a measured one is an
-    /// error, and then nothing is set. Two measured values may be replaced: a model that is only ids, and the kind `virtual`.
+    /// Sets the fields that the file states, and lists them in `supplied`. Fails, and sets nothing,
+    /// if a stated value differs from a measured one. It may replace two kinds of measured values:
+    /// a model that consists only of ids, and the kind `virtual`.
     pub fn supply(&self, machine: &mut Machine) -> Result<(), SupplyError> {
         *machine = join(machine, self.stated.clone())
             .map_err(|why| SupplyError { path: self.path.clone(), why })?;
@@ -87,9 +88,9 @@ fn read(path: &Path) -> Result<Table, String> {
     let mut stated: Table = toml::from_str(&text).map_err(|e| e.to_string())?;
     let wrong = stated.keys().filter(|key| !STATED.contains(&key.as_str())).map(|key| {
         if MEASURED.contains(&key.as_str()) {
-            format!("`{key}` is measured, and cannot be stated")
+            format!("`{key}` is measured and cannot be stated")
         } else {
-            format!("unknown field `{key}`; there are `{}`", STATED.join("`, `"))
+            format!("unknown field `{key}`; the fields are `{}`", STATED.join("`, `"))
         }
     });
     none(wrong.collect())?;
@@ -103,7 +104,7 @@ fn read(path: &Path) -> Result<Table, String> {
         match identity::board_serial(serial) {
             Some(digest) => drop(stated.insert("board_serial".into(), digest.into())),
             None => {
-                wrong.push(format!("`board_serial` {serial:?} is no serial number; leave it out"))
+                wrong.push(format!("`board_serial` {serial:?} is not a serial number; omit it"))
             }
         }
     }
@@ -114,7 +115,7 @@ fn none(problems: Vec<String>) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
-/// The machine, joined with the stated fields.
+/// Joins the stated fields with the machine's.
 fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
     let mut known = Table::try_from(machine).map_err(|e| e.to_string())?;
     let mut joining = Joining::default();
@@ -145,7 +146,7 @@ fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
     }
     match machine.accelerator_count {
         Some(count) if listed > 0 && count != listed => {
-            Err(format!("`accelerator_count` is {count}, but {listed} are described"))
+            Err(format!("`accelerator_count` is {count}, but {listed} accelerators are described"))
         }
         _ => Ok(machine),
     }
@@ -159,8 +160,8 @@ struct Joining {
 }
 
 impl Joining {
-    /// Joins stated and measured interfaces or accelerators. Their names identify them; accelerators of one name are
-    /// taken in order. If all were measured, the file cannot add any.
+    /// Joins stated and measured interfaces or accelerators. Names identify them; accelerators with
+    /// equal names are matched in order. If all were measured, the file cannot add any.
     fn list(
         &mut self,
         key: &str,
@@ -202,9 +203,9 @@ impl Joining {
             Some(measured) if *measured == value => return,
             Some(measured) if !is_weak(field, measured) => {
                 let text = match field {
-                    // It is a digest, which means nothing to the reader.
-                    "board_serial" => "is another one than was measured".into(),
-                    _ => format!("is {value} here, but measured as {measured}"),
+                    // The value is a digest, which means nothing to the reader.
+                    "board_serial" => "differs from the measured one".into(),
+                    _ => format!("is stated as {value}, but measured as {measured}"),
                 };
                 return self.problems.push(format!("`{path}` {text}"));
             }
@@ -217,7 +218,8 @@ impl Joining {
     }
 }
 
-/// Whether a measured value of an interface says so little that an operator may replace it.
+/// Returns true if a measured value of an interface has so little information that an operator may
+/// replace it.
 fn is_weak(field: &str, measured: &Value) -> bool {
     match (field, measured.as_str()) {
         ("kind", Some(kind)) => kind == "virtual",

@@ -1,4 +1,4 @@
-//! The machine as a whole, and how its files and programs are read.
+//! Machine as a whole, and access to its files and programs.
 
 use std::{
     fs,
@@ -13,13 +13,13 @@ use netdiv_contract::v1::Machine;
 
 use crate::evidence::identity;
 
-/// How long a program may take to report on the hardware.
+/// Maximum time that a program may take to report on the hardware.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Longest file that is read, in bytes: `/proc/cpuinfo` of thousands of processors.
+/// Maximum number of bytes read from a file: `/proc/cpuinfo` of thousands of processors.
 const LONGEST_FILE: u64 = 16 << 20;
 
-/// The system's files and programs, as sources of evidence.
+/// Files and programs of a system, as sources of evidence.
 #[derive(Debug, Clone)]
 pub struct System {
     root: PathBuf,
@@ -29,38 +29,38 @@ pub struct System {
 /// Programs that report on the hardware.
 #[derive(Debug, Clone)]
 enum Programs {
-    /// None are run.
+    /// No program is run.
     None,
-    /// Those of this machine.
+    /// Programs installed on this machine.
     Installed,
-    /// Scripts of the shell in a folder, named after the programs that they stand for.
+    /// Shell scripts in a folder, named after the programs that they replace.
     Scripts(PathBuf),
 }
 
 impl Default for System {
-    /// This machine.
+    /// Creates a system for this machine.
     fn default() -> Self {
         Self { root: "/".into(), programs: Programs::Installed }
     }
 }
 
 impl System {
-    /// A machine whose files are under a folder; no programs are run.
+    /// Creates a system whose files are under a folder. It runs no programs.
     pub fn under(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), programs: Programs::None }
     }
 
-    /// The same, with scripts of the shell in a folder that stand for the programs of their names.
+    /// Like `self`, but runs shell scripts in a folder instead of the programs with their names.
     pub fn with_scripts(self, folder: impl Into<PathBuf>) -> Self {
         Self { programs: Programs::Scripts(folder.into()), ..self }
     }
 
-    /// Where `proc` and `sys` are.
+    /// Folder that contains `proc` and `sys`.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Everything about the machine but its routes to peers.
+    /// Reads the description of the machine, except its routes to peers.
     pub fn machine(&self) -> Machine {
         let dmi = |name| self.read(&format!("sys/class/dmi/id/{name}"));
         let product = match (dmi("sys_vendor"), dmi("product_name")) {
@@ -87,7 +87,7 @@ impl System {
         machine
     }
 
-    /// Reads the machine's name, boot and system alone, which takes no program of the system.
+    /// Reads only the machine's name, boot and operating system, which runs no program.
     pub fn identity(&self) -> Machine {
         let kernel = |name| self.read(&format!("proc/sys/kernel/{name}"));
         let (name, release) = (kernel("ostype"), kernel("osrelease"));
@@ -110,12 +110,13 @@ impl System {
         self.root.join(path)
     }
 
-    /// A file's text without surrounding white space; `None` if it is unreadable or empty.
+    /// Returns a file's text without surrounding white space, or `None` if it is unreadable or
+    /// empty.
     pub(crate) fn read(&self, path: &str) -> Option<String> {
         read(&self.path(path))
     }
 
-    /// The names in a folder, in order.
+    /// Returns the names in a folder, in order.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
         let mut names: Vec<_> =
@@ -124,7 +125,7 @@ impl System {
         names
     }
 
-    /// The output of a program; `None` if it is missing, fails or takes too long.
+    /// Returns the output of a program, or `None` if it is missing, fails or takes too long.
     pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Option<String> {
         self.ask_for(PATIENCE, program, arguments)
     }
@@ -171,15 +172,15 @@ impl System {
     }
 }
 
-/// Ends a program whose answer is not waited for.
+/// Ends a program that took too long.
 fn end(child: &mut Child) {
-    // It may have ended by itself.
+    // The program may have ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 fn read(path: &Path) -> Option<String> {
-    // A pipe would not end, and opening one already waits.
+    // Reading a pipe may never end, and opening one may block.
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }

@@ -1,8 +1,8 @@
-//! The clocks.
+//! Judgement of the clocks.
 
 use crate::doctor::{facts::Facts, finding::Draft, id::Id, needs::Needs, report::Report};
 
-/// Counters of processors, and of what hypervisors make of them: they are read without a system call.
+/// Counters of processors, and their emulation by hypervisors. They are read without a system call.
 const QUICK: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "timebase"];
 

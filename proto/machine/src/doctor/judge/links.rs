@@ -1,4 +1,4 @@
-//! The interfaces that are used.
+//! Judgement of the used interfaces.
 
 use crate::{
     doctor::{
@@ -12,18 +12,18 @@ use crate::{
 };
 use netdiv_node_common::said::shell_word;
 
-/// From this speed on longer frames are worth a note, in Mb/s.
+/// Minimum speed for which standard frames are worth a note, in Mb/s.
 const FAST: u64 = 10_000;
 
-/// Ethernet's standard, in bytes.
+/// Ethernet's standard MTU, in bytes.
 const STANDARD: u64 = 1500;
 
-/// Headers of IPv4, which are shorter than those of IPv6, and UDP, in bytes.
+/// Length of the headers of IPv4 and UDP, in bytes. Those of IPv6 are longer.
 const HEADERS: u64 = 28;
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, report: &mut Report) {
     for name in report.links().to_owned() {
-        // Loopback is not listed.
+        // The machine's interfaces do not include loopback.
         let Some(link) = interface(&facts.machine, &name) else { continue };
         frames(link, needs, report);
         match facts.condition.links.iter().find(|state| state.name == name) {

@@ -1,4 +1,5 @@
-//! The judgement, a file for each subject. Each is a function of facts and needs alone; the texts are in `findings.toml`.
+//! Judgement, with a file for each subject. Each depends on facts and needs alone; the texts are in
+//! `findings.toml`.
 
 mod clock;
 mod links;
@@ -15,7 +16,7 @@ use crate::doctor::{
     report::Report,
 };
 
-/// Judges who these nodes are.
+/// Judges the identity of nodes.
 pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Report {
     let links = Links::Named(Vec::new());
     let needs = Needs { links, ..Needs::of(program) };
@@ -25,7 +26,7 @@ pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Re
     report
 }
 
-/// Judges this machine, and the ways to these nodes.
+/// Judges this machine, and the paths to the nodes.
 pub fn examine(facts: &Facts, needs: &Needs, peers: &[Peer]) -> Report {
     let mut report = Report::of(needs, facts);
     path::identity(facts, needs, peers, &mut report);
@@ -41,7 +42,7 @@ pub fn examine(facts: &Facts, needs: &Needs, peers: &[Peer]) -> Report {
 }
 
 impl Report {
-    /// Adds the nodes that were asked, and judges their answers to a sample.
+    /// Adds the nodes that were asked, and judges their responses to a sample.
     pub fn with_nodes(mut self, nodes: Vec<AskedNode>, sample: Option<SentSample>) -> Self {
         path::answers(&nodes, &mut self);
         self.sort();

@@ -1,4 +1,4 @@
-//! What is near what: interfaces, cores of `--pin`, accelerators.
+//! Judgement of NUMA distances between interfaces, cores of `--pin` and accelerators.
 
 use crate::{
     doctor::{

@@ -1,4 +1,4 @@
-//! The nodes, their answers, and the ways to them.
+//! Judgement of the nodes, their responses, and the paths to them.
 
 use netdiv_node_common::said::{said, shell_word};
 
@@ -15,7 +15,7 @@ use crate::{
     evidence::{Interface, Machine},
 };
 
-/// Judges who the nodes are.
+/// Judges the identity of the nodes.
 pub(super) fn identity(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut Report) {
     let ours = needs.program.rsplit_once(' ').map_or("", |(_, version)| version);
     for peer in peers {
@@ -37,7 +37,7 @@ pub(super) fn identity(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mu
     }
 }
 
-/// Judges the ways to nodes on other machines.
+/// Judges the paths to nodes on other machines.
 pub(super) fn ways(facts: &Facts, peers: &[Peer], report: &mut Report) {
     for peer in peers {
         let Some(node) = peer.answer.as_ref().ok().filter(|node| !is_here(facts, node)) else {
@@ -64,10 +64,10 @@ fn is_here(facts: &Facts, node: &PeerFacts) -> bool {
     boot.is_some() && boot == node.machine.boot_id.as_ref()
 }
 
-/// Judges the answers of nodes to one sample.
+/// Judges the responses of nodes to one sample.
 pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
     for node in nodes {
-        // A node without a description has no answer to judge.
+        // A node without a description has no response to judge.
         let Some(name) = &node.node else { continue };
         let about = subject(&node.address, name);
         match &node.failure {
@@ -78,7 +78,7 @@ pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
     }
 }
 
-/// Returns the interface by which a node answers.
+/// Returns the interface through which a node replies.
 fn of_route(machine: &Machine) -> Option<&Interface> {
     interface(machine, machine.routes.first()?.interface.as_ref()?)
 }

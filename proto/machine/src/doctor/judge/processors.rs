@@ -1,4 +1,4 @@
-//! Frequencies and shares of the processors, and the threads on them.
+//! Judgement of the processors' frequencies and quotas, and of the threads on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Buffers of sockets, and connections that wait.
+//! Judgement of socket buffers, and of the limit on waiting connections.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use crate::doctor::{
     report::Report,
 };
 
-/// The round trip where no node was asked.
+/// Assumed round trip if no node was asked.
 const ROUND_TRIP: Duration = Duration::from_millis(1);
 
-/// The kernel keeps about half of a buffer for its own bookkeeping (net.ipv4.tcp_adv_win_scale).
+/// Factor for the share of a buffer that the kernel uses for bookkeeping, about half
+/// (net.ipv4.tcp_adv_win_scale).
 const BOOKKEEPING: f64 = 2.0;
 
-/// Limit of connections that wait until they are taken.
+/// Limit on connections that wait to be accepted.
 const WAITING: &str = "net.core.somaxconn";
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut Report) {
@@ -51,7 +52,7 @@ pub(super) fn judge(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut R
     }
 }
 
-/// TCP's buffers, against what the fastest link holds in flight.
+/// Compares TCP's buffers with the bytes in flight on the fastest link.
 fn tcp(facts: &Facts, window: u64, peers: &[Peer], report: &mut Report) {
     let limits = &facts.condition.sockets;
     let asked = peers.iter().filter_map(|peer| Some(peer.answer.as_ref().ok()?.round_trip)).max();

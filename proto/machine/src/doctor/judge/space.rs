@@ -1,10 +1,10 @@
-//! Room for files and memory.
+//! Judgement of open files and memory.
 
 use crate::doctor::{
     facts::Facts, finding::Draft, id::Id, needs::Needs, remedy::Severity, report::Report,
 };
 
-/// Above it the system puts memory on the disk before it has to.
+/// Maximum of `vm.swappiness` at which the system swaps only when it must.
 const SWAPPINESS: u64 = 10;
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, report: &mut Report) {

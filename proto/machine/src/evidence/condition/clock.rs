@@ -1,28 +1,28 @@
-//! The clocks: what the kernel counts time with, and whether somebody keeps it right.
+//! Clocks: the kernel's clock source, and the time service.
 
 use crate::evidence::System;
 
 const SOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
-/// The clocks of a machine.
+/// Clocks of a machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Clock {
-    /// What the kernel counts time with: `tsc`, `hpet`.
+    /// Clock source of the kernel: `tsc`, `hpet`.
     pub source: Option<String>,
-    /// What it could count time with.
+    /// Clock sources that the kernel offers.
     pub sources: Vec<String>,
-    /// What the machine's time service says; `None` where none answers.
+    /// Report of the machine's time service; `None` if no service replies.
     pub synchronisation: Option<Synchronisation>,
 }
 
-/// What a time service says.
+/// Report of a time service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Synchronisation {
-    /// The program that was asked.
+    /// Program that reported.
     pub program: &'static str,
-    /// Whether the clock follows others.
+    /// True if the clock is synchronised.
     pub is_synchronised: bool,
-    /// How far the clock is from them, in seconds: above zero it is fast.
+    /// Offset of the clock, in seconds. A positive value means that the clock is fast.
     pub offset_seconds: Option<f64>,
 }
 
@@ -48,7 +48,7 @@ impl System {
     }
 }
 
-/// What `chronyc tracking` prints.
+/// Parses the output of `chronyc tracking`.
 fn tracking(text: &str) -> Option<Synchronisation> {
     let value = |key: &str| {
         text.lines().find_map(|line| {
@@ -56,7 +56,7 @@ fn tracking(text: &str) -> Option<Synchronisation> {
             (name.trim() == key).then(|| value.trim())
         })
     };
-    // 0.000012345 seconds slow of NTP time
+    // Example: 0.000012345 seconds slow of NTP time
     let offset = value("System time").and_then(|text| {
         let (seconds, rest) = text.split_once(" seconds ")?;
         let seconds: f64 = seconds.trim().parse().ok().filter(|s: &f64| s.is_finite())?;

@@ -1,37 +1,38 @@
-//! The state of network interfaces, from `/sys/class/net` and `ethtool`.
+//! State of network interfaces, from `/sys/class/net` and `ethtool`.
 
 use crate::evidence::{System, interfaces::NET};
 
-/// What takes work off the processors, as `ethtool -k` calls it, with the word that switches it.
+/// Offloads: the name in the output of `ethtool -k`, and the name that switches it.
 const OFFLOADS: [(&str, &str); 3] = [
     ("tcp-segmentation-offload", "tso"),
     ("generic-segmentation-offload", "gso"),
     ("generic-receive-offload", "gro"),
 ];
 
-/// What takes work off the processors.
+/// Offload of work from the processors to an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offload {
-    /// The word that switches it: `tso`, `gso` or `gro`.
+    /// Name that switches it: `tso`, `gso` or `gro`.
     pub word: &'static str,
-    /// Whether it is on.
+    /// True if the offload is on.
     pub is_on: bool,
-    /// Whether it cannot be switched.
+    /// True if the offload cannot be switched.
     pub is_fixed: bool,
 }
 
-/// The state of an interface, beside what it is ([`crate::evidence::Interface`]).
+/// State of an interface, in addition to its description ([`crate::evidence::Interface`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkState {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
     /// `full` or `half`.
     pub duplex: Option<String>,
-    /// Frames that found no room in the adapter or its driver, since the interface came up.
+    /// Number of frames dropped for lack of buffers in the adapter or its driver, since the
+    /// interface came up.
     pub missed_frames: Option<u64>,
-    /// What takes work off the processors; `None` where `ethtool` does not tell.
+    /// Offloads; `None` if `ethtool` does not report them.
     pub offloads: Option<Vec<Offload>>,
-    /// Entries of the receive ring, and how many it can have.
+    /// Current and maximum number of entries of the receive ring.
     pub receive_ring: Option<(u64, u64)>,
 }
 
@@ -48,7 +49,7 @@ impl System {
         let rings = self.ask("ethtool", &["-g", &name]);
         LinkState {
             duplex: read("duplex").filter(|word| word == "full" || word == "half"),
-            // Drivers count in one of them, and some in both.
+            // Some drivers count in one of the counters, others in both.
             missed_frames: missed.into_iter().chain(overruns).max(),
             offloads: offloads.filter(|offloads| !offloads.is_empty()),
             receive_ring: rings.and_then(|text| receive_ring(&text)),
@@ -57,7 +58,7 @@ impl System {
     }
 }
 
-/// What `ethtool -k` prints: `tcp-segmentation-offload: on`, or `off [fixed]`.
+/// Parses the output of `ethtool -k`: `tcp-segmentation-offload: on`, or `off [fixed]`.
 fn offloads(text: &str) -> Vec<Offload> {
     let offload = |line: &str| {
         let (name, state) = line.split_once(':')?;
@@ -73,7 +74,7 @@ fn offloads(text: &str) -> Vec<Offload> {
     text.lines().filter_map(offload).collect()
 }
 
-/// What `ethtool -g` prints: first what is possible, then what is.
+/// Parses the output of `ethtool -g`: first the maximums, then the current values.
 fn receive_ring(text: &str) -> Option<(u64, u64)> {
     let (most, now) = text.split_once("Current hardware settings")?;
     let entries = |part: &str| {

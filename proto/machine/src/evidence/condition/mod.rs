@@ -1,6 +1,7 @@
-//! How a machine is set up where that decides how well it measures: limits, buffers, processors, links and clocks.
+//! Condition of a machine that affects measurements: limits, buffers, processors, links and clocks.
 //!
-//! As with all evidence nothing is guessed: what cannot be read, or makes no sense, is `None`.
+//! As with all evidence, values are not guessed: a value that is unreadable or implausible is
+//! `None`.
 
 mod clock;
 mod links;
@@ -16,25 +17,26 @@ pub use space::{OpenFiles, Space};
 
 use crate::evidence::System;
 
-/// How a machine is set up.
+/// Condition of a machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Condition {
-    /// What the kernel lets sockets have.
+    /// Limits of the kernel on sockets.
     pub sockets: SocketLimits,
     /// Files and memory.
     pub space: Space,
-    /// Frequencies and shares of the processors.
+    /// Governors and quota of the processors.
     pub processors: Processors,
-    /// Which part of the machine is near which.
+    /// NUMA nodes, and the accelerators on them.
     pub numa: Numa,
-    /// Its clocks.
+    /// Clocks of the machine.
     pub clock: Clock,
-    /// Its interfaces, loopback excepted, by name.
+    /// Interfaces of the machine, except loopback, by name.
     pub links: Vec<LinkState>,
 }
 
 impl System {
-    /// How the machine, and this process on it, is set up. Asks `ethtool`, `chronyc` and `timedatectl` where programs are run.
+    /// Reads the condition of the machine and of this process. Runs `ethtool`, `chronyc` and
+    /// `timedatectl` if the system permits programs.
     pub fn condition(&self) -> Condition {
         Condition {
             sockets: self.socket_limits(),
@@ -47,25 +49,25 @@ impl System {
     }
 }
 
-/// Limits of sockets.
+/// Limits of the kernel on sockets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketLimits {
     /// Maximum receive buffer that a program can ask for, in bytes (`net.core.rmem_max`).
     pub receive_max: Option<u64>,
     /// Maximum send buffer that a program can ask for, in bytes (`net.core.wmem_max`).
     pub send_max: Option<u64>,
-    /// Size up to which the kernel lets a TCP receive buffer grow, in bytes (the last number of `net.ipv4.tcp_rmem`).
+    /// Maximum size of a TCP receive buffer, in bytes (the last number of `net.ipv4.tcp_rmem`).
     pub tcp_receive_max: Option<u64>,
-    /// Size up to which the kernel lets a TCP send buffer grow, in bytes (the last number of `net.ipv4.tcp_wmem`).
+    /// Maximum size of a TCP send buffer, in bytes (the last number of `net.ipv4.tcp_wmem`).
     pub tcp_send_max: Option<u64>,
-    /// Connections that may wait until a program accepts them (`net.core.somaxconn`).
+    /// Maximum number of connections that wait to be accepted (`net.core.somaxconn`).
     pub waiting_max: Option<u64>,
 }
 
 impl System {
     pub(super) fn socket_limits(&self) -> SocketLimits {
         let number = |name: &str| self.read(&format!("proc/sys/net/{name}"))?.parse().ok();
-        // Minimum, default and maximum.
+        // The file contains minimum, default and maximum.
         let most = |name: &str| {
             let text = self.read(&format!("proc/sys/net/ipv4/{name}"))?;
             let sizes: Vec<u64> = text.split_whitespace().map_while(|n| n.parse().ok()).collect();

@@ -1,44 +1,44 @@
-//! Which part of the machine is near which, from `/sys/devices/system/node` and the PCI bus.
+//! NUMA nodes and the accelerators on them, from `/sys/devices/system/node` and the PCI bus.
 
 use crate::evidence::{System, accelerators::PCI};
 
 const NODES: &str = "sys/devices/system/node";
 
-/// No machine has more processors.
+/// Maximum plausible number of processors.
 const MOST_PROCESSORS: usize = 1 << 16;
 
-/// A NUMA node.
+/// NUMA node of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumaNode {
-    /// Its number.
+    /// Number of the node.
     pub id: u32,
-    /// Its processors.
+    /// Processors of the node.
     pub processors: Vec<usize>,
-    /// How far each node is from it, by the node's place in the list: 10 is itself.
+    /// Distance to each node, by its index in the list. 10 is the node itself.
     pub distances: Vec<u32>,
 }
 
-/// Which part of the machine is near which.
+/// NUMA nodes of a machine, and the accelerators on them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Numa {
-    /// The nodes, by number. Empty where they cannot be read.
+    /// Nodes, by number. Empty if they cannot be read.
     pub nodes: Vec<NumaNode>,
-    /// Addresses of what may be accelerators on the PCI bus, with the node that each is on.
+    /// Addresses of possible accelerators on the PCI bus, with the NUMA node of each.
     pub accelerators: Vec<(String, Option<u32>)>,
 }
 
 impl Numa {
-    /// The node of a processor.
+    /// Returns the node of a processor.
     pub fn of_processor(&self, processor: usize) -> Option<&NumaNode> {
         self.nodes.iter().find(|node| node.processors.contains(&processor))
     }
 
-    /// The node of a number.
+    /// Returns the node with a number.
     pub fn node(&self, id: u32) -> Option<&NumaNode> {
         self.nodes.iter().find(|node| node.id == id)
     }
 
-    /// How far one node is from another.
+    /// Returns the distance between two nodes.
     pub fn distance(&self, from: u32, to: u32) -> Option<u32> {
         let place = self.nodes.iter().position(|node| node.id == to)?;
         self.node(from)?.distances.get(place).copied()
@@ -51,7 +51,7 @@ impl System {
             self.names(NODES).iter().filter_map(|name| self.numa_node(name)).collect();
         nodes.sort_by_key(|node| node.id);
         let near = |address: String| {
-            // -1 is unknown.
+            // -1 means unknown.
             let node = self.read(&format!("{PCI}/{address}/numa_node"));
             let node = node.and_then(|node| node.parse().ok());
             (address, node)
@@ -71,7 +71,7 @@ impl System {
     }
 }
 
-/// The numbers of a list such as `0-3,8,10-11`.
+/// Parses a list of numbers such as `0-3,8,10-11`.
 fn listed(text: &str) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {

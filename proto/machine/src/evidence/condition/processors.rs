@@ -1,4 +1,4 @@
-//! Frequencies and shares of the processors, from `/sys/devices/system/cpu` and the control groups.
+//! Governors and quota of the processors, from `/sys/devices/system/cpu` and the control groups.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,22 @@ use crate::evidence::System;
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// How much of the processors this process may use in a period.
+/// Limit on the processor time of this process in a period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quota {
-    /// All of it.
+    /// No limit.
     None,
-    /// So many processors' time.
+    /// Time of this number of processors.
     Processors(f64),
 }
 
-/// Frequencies and shares of the processors.
+/// Governors and quota of the processors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Processors {
-    /// The governor of the frequency of each processor, by its number. Empty where the kernel does not choose it.
+    /// Frequency governor of each processor, by number. Empty if the kernel does not control the
+    /// frequency.
     pub governors: BTreeMap<usize, String>,
-    /// What the control groups of this process leave it.
+    /// Quota that the control groups of this process impose.
     pub quota: Option<Quota>,
 }
 
@@ -42,7 +43,8 @@ impl System {
         self.names(CPU).into_iter().filter_map(governor).collect()
     }
 
-    /// The least quota of all groups; unknown where there are no groups, or one of them has a quota that makes no sense.
+    /// Returns the minimum quota of all groups, or `None` without groups or if a group has an
+    /// invalid quota.
     fn quota(&self) -> Option<Quota> {
         let groups = control_groups::folders(self.root(), "cpu");
         if groups.is_empty() {
@@ -52,7 +54,7 @@ impl System {
         for (version, folder) in groups {
             let read = |file: &str| kernel::said(folder.join(file));
             let quota = match version {
-                // `max 100000`, or 200000 of 100000 µs. The topmost group has no such file.
+                // `max 100000`, or 200000 of 100000 µs. The root group does not have this file.
                 Version::V2 => {
                     let Some(text) = read("cpu.max") else { continue };
                     let (quota, period) = text.trim().split_once(' ')?;
@@ -72,7 +74,7 @@ impl System {
     }
 }
 
-/// What a quota is of its period, where `none` stands for all of it.
+/// Returns the ratio of a quota to its period. The value `none` means no limit.
 fn share(quota: &str, period: &str, none: &str) -> Option<Quota> {
     let period = period.parse::<u64>().ok().filter(|period| *period > 0)?;
     if quota == none {
@@ -88,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The quota of a system with these files.
+    /// Returns the quota of a system with these files.
     fn quota(files: &[(&str, &str)]) -> Option<Quota> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

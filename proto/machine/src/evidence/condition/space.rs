@@ -1,24 +1,24 @@
-//! Room for files and memory: limits of this process, what is available, and swap.
+//! Files and memory: limits of this process, available memory, and swap.
 
 use netdiv_node_common::resources::memory::{self, Available};
 
 use crate::evidence::System;
 
-/// Files that this process may have open. `u64::MAX` where there is no limit.
+/// Limits on the files that this process may have open. `u64::MAX` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// What it may have now.
+    /// Current limit.
     pub soft: u64,
-    /// What it can raise that to.
+    /// Maximum to which the process can raise the current limit.
     pub hard: u64,
 }
 
-/// Room for files and memory.
+/// Files and memory of this process, and swap of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Space {
-    /// Files that this process may have open.
+    /// Limits on the files that this process may have open.
     pub open_files: Option<OpenFiles>,
-    /// Memory that this process can have.
+    /// Memory that is available to this process.
     pub memory: Option<Available>,
     /// Swap, in bytes.
     pub swap_bytes: Option<u64>,

@@ -1,4 +1,4 @@
-//! Files of operators, beside what was measured.
+//! Tests of files that operators write, and of measured values.
 
 use std::collections::BTreeSet;
 
@@ -60,14 +60,14 @@ fn what_was_measured_cannot_be_contradicted() {
     for (text, want) in [
         ("machine_id = 'other'", "`machine_id` is measured"),
         ("kernel = 'Linux 7'", "measured as \"Linux 6\""),
-        (&of("eth0", "kind = 'infiniband'"), "`interfaces.eth0.kind` is \"infiniband\" here"),
+        (&of("eth0", "kind = 'infiniband'"), "`interfaces.eth0.kind` is stated as \"infiniband\""),
         (&of("eth1", "model = 'E810'"), "measured as \"ConnectX-6\""),
         (&of("eth9", ""), "there is no `eth9`; there are: bond0, eth0, eth1"),
         (&twice, "there is no further `eth0`"),
         ("[[interfaces]]\nkind = 'ethernet'", "needs its `name`"),
         ("memory_ecc = 'yes'", "expected a boolean"),
-        ("colour = 'blue'", "unknown field `colour`; there are `accelerator_count`, `acc"),
-        ("board_serial = 'Default string'", "is no serial number"),
+        ("colour = 'blue'", "unknown field `colour`; the fields are `accelerator_count`, `acc"),
+        ("board_serial = 'Default string'", "is not a serial number"),
     ] {
         let error = stated(text).unwrap_err();
         assert!(error.contains(want), "{error}");
@@ -83,7 +83,7 @@ fn ids_and_virtual_interfaces_can_be_named() {
     assert_eq!(machine.supplied, ["interfaces.eth0.model", "interfaces.bond0.kind"]);
     assert_eq!(machine.interfaces[0], interface("bond0", "ethernet", None));
     assert_eq!(machine.interfaces[1], interface("eth0", "ethernet", Some("ConnectX-7")));
-    // Where none could be measured, they can be stated whole.
+    // Interfaces can be stated completely if none could be measured.
     let machine = stated_of(Machine::default(), &of("eth9", "kind = 'ethernet'")).unwrap();
     assert_eq!(machine.supplied, ["interfaces.eth9.kind"]);
     assert_eq!(machine.interfaces, [interface("eth9", "ethernet", None)]);
@@ -100,7 +100,7 @@ fn accelerators_are_counted() {
     }
     assert_eq!(stated("accelerator_count = 8").unwrap().accelerator_count, Some(8));
     let error = stated(&format!("accelerator_count = 8\n{tpu}")).unwrap_err();
-    assert!(error.contains("is 8, but 1 are described"), "{error}");
+    assert!(error.contains("is 8, but 1 accelerators are described"), "{error}");
 
     let gpu = Accelerator { name: "GPU".into(), ..Accelerator::default() };
     let known =
@@ -132,7 +132,7 @@ fn a_stated_serial_number_is_kept_as_its_digest() {
     let known = Machine { board_serial: digest, ..measured() };
     assert_eq!(stated_of(known.clone(), "board_serial = 'S123'").unwrap(), known);
     let error = stated_of(known, "board_serial = 'S124'").unwrap_err();
-    assert!(error.ends_with("`board_serial` is another one than was measured"), "{error}");
+    assert!(error.ends_with("`board_serial` differs from the measured one"), "{error}");
 }
 
 #[test]
