@@ -1,5 +1,6 @@
-//! A node's address: `HOST:PORT`, or `NAME@IP:PORT` where its certificate is for a name and it is reached at an IP address.
-//! A link-local IPv6 address has the zone behind a `%`, which means something on this machine alone.
+//! Address of a node: `HOST:PORT`, or `NAME@IP:PORT` if its certificate is for a name and it is
+//! reached at an IP address. A link-local IPv6 address has a zone after a `%`, which is valid on
+//! this machine only.
 
 use std::{
     fmt,
@@ -15,7 +16,7 @@ use crate::open_error::OpenError;
 /// Host and port, as the user wrote them.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
-    /// The name in the node's certificate, where it is not the host.
+    /// Name in the node's certificate, if it differs from the host.
     name: Option<String>,
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -37,42 +38,43 @@ impl Address {
             return Err(bad("the host is missing"));
         }
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(bad("a space or a control character is no part of an address"));
+            return Err(bad("it contains a space or a control character"));
         }
         let address = Self { name: name.map(str::to_owned), host: host.into(), port };
         match address.zone() {
-            Some("") => return Err(bad("the zone behind the % is missing")),
+            Some("") => return Err(bad("the zone after the % is missing")),
             Some(_) if address.ip().is_none() => {
                 return Err(bad("a zone belongs to an IPv6 address, [fe80::1%eth0]:50051"));
             }
             _ => {}
         }
         match name {
-            Some("") => Err(bad("there is no name in front of the @")),
+            Some("") => Err(bad("the name before the @ is missing")),
             Some(_) if address.ip().is_none() => {
-                Err(bad("behind a name and an @ stands an IP address"))
+                Err(bad("the host after a name and an @ must be an IP address"))
             }
             _ => Ok(address),
         }
     }
 
-    /// The host, where it is an IP address.
+    /// Returns the host as an IP address, if it is one.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         ip(&self.host)
     }
 
-    /// The host in one form, for comparisons.
+    /// Returns the host in a canonical form, for comparisons.
     pub(crate) fn canonical_host(&self) -> String {
         let zone = self.zone().map(|zone| format!("%{zone}")).unwrap_or_default();
         self.ip().map_or_else(|| self.host.to_lowercase(), |ip| format!("{ip}{zone}"))
     }
 
-    /// The name that the node's certificate has to be for.
+    /// Returns the name that the node's certificate must be for.
     pub(crate) fn certified_host(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| without_zone(&self.host).0)
     }
 
-    /// Returns the authority of a call's URI, `HOST:PORT`. A zone stays on this machine (RFC 9110, section 4.2; RFC 6874).
+    /// Returns the authority of a call's URI, `HOST:PORT`. A zone is left out, because it is valid
+    /// on this machine only (RFC 9110, section 4.2; RFC 6874).
     pub(crate) fn authority(&self) -> String {
         match (&self.name, self.zone()) {
             (None, Some(_)) => format!("[{}]:{}", self.certified_host(), self.port),
@@ -80,13 +82,14 @@ impl Address {
         }
     }
 
-    /// The addresses that the host has, by the system's resolver; a zone becomes the number of the interface.
+    /// Resolves the host with the system's resolver; a zone becomes the number of the interface.
     pub(crate) async fn look_up(&self, patience: Duration) -> Result<Vec<SocketAddr>, OpenError> {
         let unreachable = |why: String| OpenError::Unreachable { address: self.to_string(), why };
         let found = timeout(patience, lookup_host((bare(&self.host), self.port))).await;
         match found.map_err(|_| unreachable("the name was not resolved in time".into()))? {
             Ok(found) => Ok(found.collect()),
-            // Without a descriptor it does not find the name, and says no more.
+            // Without a free file descriptor, the resolver only reports that it did not find the
+            // name.
             Err(error) => Err(match (descriptors::check(1), self.zone()) {
                 (Err(exhausted), _) => OpenError::of_socket(self, &exhausted),
                 (Ok(()), Some(zone)) => unreachable(no_interface(zone)),
@@ -100,9 +103,10 @@ impl Address {
     }
 }
 
-/// The socket address in `IP:PORT`. An IPv6 address may have a zone, `[fe80::1%eth0]:50051`; no name is looked up.
+/// Parses the socket address in `IP:PORT`. An IPv6 address may have a zone, `[fe80::1%eth0]:50051`;
+/// names are not looked up.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    // The standard library takes a zone that is a number.
+    // The standard library accepts a numeric zone.
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -114,19 +118,19 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     first.ok_or_else(|| no_interface(address.zone().unwrap_or_default()))
 }
 
-/// The IP address in `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`.
+/// Returns the IP address in `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`.
 pub(crate) fn ip(host: &str) -> Option<IpAddr> {
     let (host, zone) = without_zone(host);
     let ip = host.parse::<IpAddr>().ok()?;
     (zone.is_none() || ip.is_ipv6()).then(|| ip.to_canonical())
 }
 
-/// The host without the brackets that an IPv6 address has in front of a port.
+/// Returns the host without the brackets that an IPv6 address has in front of a port.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// The host and its zone.
+/// Returns the host without its zone, and the zone.
 fn without_zone(host: &str) -> (&str, Option<&str>) {
     match bare(host).split_once('%') {
         Some((host, zone)) => (host, Some(zone)),
@@ -162,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Linux, and so the tests, always have `lo`.
+    /// Uses the interface `lo`, which Linux always has.
     #[tokio::test]
     async fn a_zone_chooses_the_interface_and_stays_on_this_machine() {
         let scope = |found: SocketAddr| match found {
@@ -232,9 +236,9 @@ mod tests {
             (":50051", "the host is missing"),
             ("a b:1", "a space"),
             ("a\u{7}:1", "a space or a control"),
-            ("@10.0.0.1:1", "no name in front of the @"),
-            ("me@node:1", "stands an IP address"),
-            ("[fe80::1%]:1", "the zone behind the % is missing"),
+            ("@10.0.0.1:1", "the name before the @ is missing"),
+            ("me@node:1", "must be an IP address"),
+            ("[fe80::1%]:1", "the zone after the % is missing"),
             ("10.0.0.1%eth0:1", "a zone belongs to an IPv6 address"),
             ("node%eth0:1", "a zone belongs to an IPv6 address"),
             ("me@10.0.0.1%eth0:1", "a zone belongs to an IPv6 address"),

@@ -1,4 +1,5 @@
-//! Sending on the thread that has something to send. A connection's own thread may sleep, and would have to wake up first.
+//! Inline polls: sending on the thread that has something to send. The connection's own thread may
+//! sleep, and would have to wake up first.
 
 use std::{
     cell::RefCell,
@@ -14,16 +15,19 @@ use hyper::rt::Executor;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-/// Most turns of tasks in one call of [`send_at_once`]. A short message takes two: the stream's, and the connection's.
+/// Maximum number of polls in one call of [`send_at_once`]. A short message needs two: one of the
+/// stream and one of the connection.
 const MOST_TURNS: usize = 8;
 
 thread_local! {
-    /// Tasks that were woken on this thread and are to run on it, in that order.
+    /// Tasks that were woken on this thread and will be polled on it, in this order; `None` outside
+    /// [`send_at_once`].
     static WOKEN: RefCell<Option<VecDeque<Arc<Task>>>> = const { RefCell::new(None) };
 }
 
-/// Calls, and runs the tasks of gRPC's connections that the call wakes. What cannot go on at once, or has more to do, is left to
-/// the connection's own thread. It is for threads that belong to no runtime.
+/// Runs `call`, and polls the tasks of gRPC connections that it wakes. A task that is blocked, or
+/// has more to do, is left to the connection's own thread. Only for threads that belong to no
+/// runtime.
 pub fn send_at_once<R>(call: impl FnOnce() -> R) -> R {
     if WOKEN.with_borrow(Option::is_some) {
         return call();
@@ -39,7 +43,7 @@ pub fn send_at_once<R>(call: impl FnOnce() -> R) -> R {
     outcome
 }
 
-/// What is left is for the tasks' owners, after a panic too.
+/// Guard that leaves the remaining tasks to their owners, also after a panic.
 struct Rest;
 
 impl Drop for Rest {
@@ -48,7 +52,7 @@ impl Drop for Rest {
     }
 }
 
-/// Spawns tasks that [`send_at_once`] can run.
+/// Executor whose tasks [`send_at_once`] can poll.
 pub(crate) struct Spawner(pub(crate) Handle);
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -60,30 +64,30 @@ impl Executor<Work> for Spawner {
     }
 }
 
-/// What is to be done, until it is done or its runtime ends.
+/// Task with its work, until the work is complete or the runtime ends.
 struct Task {
     work: Mutex<Option<Work>>,
     runtime: Handle,
-    /// Wakes the owner, once that has had a turn.
+    /// Waker of the owner, after its first poll.
     owner: OnceLock<Waker>,
 }
 
-/// Runs a task on a thread of its runtime.
+/// Future that polls a task on a thread of its runtime.
 struct Owner(Arc<Task>);
 
 impl Future for Owner {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // The same in each turn.
+        // The waker is the same at each poll.
         self.0.owner.get_or_init(|| context.waker().clone());
-        // Who runs it elsewhere is done in a moment.
+        // Another thread that polls the task finishes soon.
         self.0.run(&mut self.0.work.lock())
     }
 }
 
 impl Drop for Owner {
-    /// The work may hold what keeps the task's wakers, and so itself.
+    /// Drops the work, which may hold the task's wakers and so the task itself.
     fn drop(&mut self) {
         let work = self.0.work.lock().take();
         drop(work);
@@ -101,7 +105,8 @@ impl Task {
         turn
     }
 
-    /// A turn on this thread, unless it has one at its owner. It is no longer than a turn there: `block_on` gives it the same budget.
+    /// Polls the task on this thread, unless its owner polls it now. The poll lasts no longer than
+    /// one of the owner: `block_on` gives it the same budget.
     fn run_here(self: Arc<Self>) {
         let turn = || Poll::Ready(self.work.try_lock().map(|mut work| self.run(&mut work)));
         let turn = AssertUnwindSafe(|| self.runtime.block_on(poll_fn(|_| turn())));
@@ -109,7 +114,7 @@ impl Task {
             Ok(Some(Poll::Pending)) => {}
             Ok(_) => self.wake_owner(),
             Err(panic) => {
-                // As a runtime does with a task that panics.
+                // A runtime also drops a task that panics.
                 let work = self.work.lock().take();
                 drop(work);
                 self.wake_owner();
@@ -119,7 +124,7 @@ impl Task {
     }
 
     fn wake_owner(&self) {
-        // Before it has had one, its first turn is still to come.
+        // An owner without a waker still has its first poll to come.
         if let Some(owner) = self.owner.get() {
             owner.wake_by_ref();
         }
@@ -140,7 +145,7 @@ impl Wake for Task {
             }
             true
         });
-        // A thread that ends can keep nothing.
+        // A thread that is ending has no list of tasks.
         if !here.unwrap_or(false) {
             self.wake_owner();
         }
@@ -160,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// A task that counts what it receives.
+    /// Spawns a task that counts the messages it receives.
     fn counting(runtime: &Handle) -> (mpsc::Sender<()>, Arc<AtomicUsize>) {
         let (sender, mut receiver) = mpsc::channel(100_000);
         let count = Arc::new(AtomicUsize::new(0));
@@ -179,13 +184,13 @@ mod tests {
         let (sender, count) = counting(runtime.handle());
         let owner_runs = || runtime.block_on(async { tokio::task::yield_now().await });
         owner_runs();
-        // Nobody drives the runtime now.
+        // The runtime is not running now.
         send_at_once(|| sender.try_send(())).unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 1);
         send_at_once(|| send_at_once(|| sender.try_send(()))).unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 2);
         sender.try_send(()).unwrap();
-        assert_eq!(count.load(Ordering::SeqCst), 2, "it is the owner's");
+        assert_eq!(count.load(Ordering::SeqCst), 2, "its owner has to run it");
         owner_runs();
         assert_eq!(count.load(Ordering::SeqCst), 3);
         let panics = || send_at_once(|| sender.try_send(()).map(|()| panic!("on purpose")));
@@ -258,7 +263,7 @@ mod tests {
         send_at_once(|| waker.wake_by_ref());
         assert_eq!(turns.load(Ordering::SeqCst), 1 + MOST_TURNS);
         runtime.block_on(async { tokio::task::yield_now().await });
-        assert!(turns.load(Ordering::SeqCst) > 1 + MOST_TURNS, "its owner goes on");
+        assert!(turns.load(Ordering::SeqCst) > 1 + MOST_TURNS, "its owner continues");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::{
     quic::{self, QuicPath},
 };
 
-/// A connection to a node. Clones are the same connection.
+/// Connection to a node. Clones share the same connection.
 #[derive(Debug, Clone)]
 pub struct Connection(Kind);
 
@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Connection {
-    /// Opens a connection, once.
+    /// Opens a connection, with a single attempt.
     pub async fn open(address: &str, options: &Options) -> Result<Self, OpenError> {
         let address = Address::parse(address)?;
         Ok(Self(match options.transport {
@@ -48,7 +48,7 @@ impl Connection {
         }))
     }
 
-    /// Asks the node who it is.
+    /// Asks the node for its description.
     pub async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, Status> {
         match &self.0 {
             Kind::Grpc(client) => client.describe(request).await,
@@ -56,7 +56,8 @@ impl Connection {
         }
     }
 
-    /// What QUIC knows of its way; over TCP the kernel knows it.
+    /// Returns QUIC's statistics of the connection's path; `None` over TCP, where the kernel has
+    /// them.
     pub fn quic_path(&self) -> Option<QuicPath> {
         match &self.0 {
             Kind::Grpc(_) => None,
@@ -89,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Lets the node measure the network to another one.
+    /// Asks the node to measure the network to another node.
     pub async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
         match &self.0 {
             Kind::Grpc(client) => client.measure(request).await,
@@ -97,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// Opens a stream of requests, given as chunks, and returns the stream of their responses.
+    /// Opens a stream of requests, passed as chunks, and returns the stream of their responses.
     pub async fn infer(
         &self,
         session: &SessionHeader,
@@ -111,7 +112,7 @@ impl Connection {
     }
 }
 
-/// The chunks of a stream of responses.
+/// Chunks of a stream of responses.
 pub struct Replies(Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>);
 
 impl fmt::Debug for Replies {

@@ -1,9 +1,10 @@
-//! Who is connected to a node, over both transports together.
+//! Connections to a node, over both transports together.
 //!
-//! Whoever connects is a *stranger*, from the first packet on. A stranger becomes a *client* when a call of it is let in: one
-//! with the token, where there is a token. Clients have places, up to `--max-connections`, and keep them until they go.
-//! Strangers share a pool of their own, in which one makes room for a newcomer (`strangers.rs`), so that none of them keeps
-//! anybody out.
+//! Each connection is *pending* from its first packet on. It becomes a *client* when one of its
+//! calls is admitted. If the node requires a token, only calls with the token are admitted. Clients
+//! hold permits, up to `--max-connections`, and keep them until they disconnect. Pending
+//! connections share a separate pool, in which one makes room for a new one (`strangers.rs`). So no
+//! peer can keep others out.
 
 use std::{
     future::{Future, pending},
@@ -30,32 +31,37 @@ use crate::{
     strangers::{Place, Strangers},
 };
 
-/// Strangers at the same time: half of the 1,024 files that a process may have open by default.
+/// Maximum number of pending connections: half of the 1,024 files that a process may have open by
+/// default.
 const STRANGERS: usize = 512;
 
-/// The same where only few files may be open.
+/// Minimum size of the pool of pending connections, if the limit of open files is low.
 const FEWEST_STRANGERS: usize = 16;
 
-/// Files that a node has open besides its connections: libraries, devices, metrics, and what it reads meanwhile.
+/// Number of files that a node has open besides its connections: libraries, devices, metrics, and
+/// files that it reads meanwhile.
 const OTHER_FILES: usize = 128;
 
-/// Strangers that make room together when no file can be opened any more: some files are for others than a newcomer.
+/// Number of pending connections that make room together when no file can be opened any more: not
+/// every freed file goes to a new connection.
 const ROOM: usize = 8;
 
-/// Calls of a stranger at the same time, and those that it may make in all.
+/// Maximum number of concurrent calls of a pending connection, and of its refused calls in total.
 pub(crate) const STRANGER_CALLS: usize = 8;
 
-/// How long a stranger may stay, once many are there. A client opens connections to all nodes before it uses them, and another
-/// node may be slow to start; as long as few are there, it may wait.
+/// Maximum age of a pending connection, once there are many. A client opens connections to all
+/// nodes before it uses them, and another node may be slow to start. While there are few, it may
+/// wait longer.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// What a node reads of a stranger at once, in bytes: a call begins with far less, and all strangers together fill 64 MiB.
+/// Maximum number of bytes that a node reads from a pending connection at once. A call begins with
+/// far less, and all pending connections together fill 64 MiB.
 pub(crate) const STRANGER_BYTES: usize = 128 << 10;
 
-/// A stream of samples of a connection; its place is free when this is dropped.
+/// Permit for a stream of samples of a connection; released when dropped.
 pub(crate) type StreamPlace = OwnedSemaphorePermit;
 
-/// The connections of a node. Clones are the same connections.
+/// Connections of a node. Clones share the same connections.
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Shared>);
 
@@ -74,32 +80,32 @@ struct Present {
     strangers: Strangers<watch::Sender<Standing>>,
 }
 
-/// What a connection is to the node.
+/// State of a connection at the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Stranger,
     Client,
-    /// A stranger that has to go, for this reason.
+    /// Pending connection that has to close, with the reason.
     Leaving(&'static str),
 }
 
-/// A connection, from its beginning; it has gone when this is dropped.
+/// Connection from its beginning; dropping it removes the connection from the node.
 #[derive(Debug)]
 pub(crate) struct Guest {
     connections: Connections,
-    /// Among the strangers.
+    /// Key among the pending connections.
     place: Place,
     standing: watch::Sender<Standing>,
     streams: Arc<Semaphore>,
-    /// Calls that were not let in.
+    /// Number of refused calls.
     refused: AtomicUsize,
-    /// What it has shown, where the node asks for a token.
+    /// Token that a call has presented, if the node requires one.
     token: OnceLock<Token>,
 }
 
 impl Connections {
-    /// Takes that many clients, and as many strangers beside them as this process may have files open for. `changed` is told
-    /// the number of clients each time it changes.
+    /// Accepts `most_clients` clients, and as many pending connections besides as this process may
+    /// have files open for. Calls `changed` with the number of clients each time it changes.
     pub fn new(most_clients: usize, changed: fn(usize)) -> Self {
         let (open_files, needed) = (descriptors::limit(), Self::files(most_clients));
         if open_files < needed as u64 {
@@ -116,17 +122,18 @@ impl Connections {
         Self::with_strangers(most_clients, strangers.max(FEWEST_STRANGERS), FIRST_CALL, changed)
     }
 
-    /// Files that a node with so many clients may have open: theirs, those of strangers, and its own.
+    /// Returns the number of files that a node with `most_clients` clients may have open: its
+    /// clients, pending connections, and the node's own files.
     pub fn files(most_clients: usize) -> usize {
         most_clients.saturating_add(STRANGERS + OTHER_FILES)
     }
 
-    /// The same with as few strangers as can be.
+    /// Like [`Self::files`], but with the minimum number of pending connections.
     pub fn files_without_strangers(most_clients: usize) -> usize {
         most_clients.saturating_add(FEWEST_STRANGERS + OTHER_FILES)
     }
 
-    /// The same with other limits for strangers.
+    /// Like [`Self::new`], but with other limits for pending connections.
     pub(crate) fn with_strangers(
         most_clients: usize,
         most_strangers: usize,
@@ -137,7 +144,8 @@ impl Connections {
         Self(Arc::new(Shared { most_clients, most_strangers, first_call, changed, present }))
     }
 
-    /// A connection from that address has begun. A stranger makes room for it where there are too many.
+    /// Adds a connection from this address. If there are too many pending connections, one of them
+    /// makes room.
     pub(crate) fn arrive(&self, address: IpAddr) -> Arc<Guest> {
         let (standing, now) = (watch::Sender::new(Standing::Stranger), Instant::now());
         let strangers = &mut self.0.present.lock().strangers;
@@ -152,7 +160,8 @@ impl Connections {
         Arc::new(Guest { connections, place, standing, streams, refused, token })
     }
 
-    /// Some strangers make room because no file can be opened any more; false if there are none.
+    /// Closes some pending connections, because no file can be opened any more. Returns false if
+    /// there are none.
     pub(crate) fn make_room(&self) -> bool {
         let strangers = &mut self.0.present.lock().strangers;
         let leave = |_| strangers.make_room(None, Instant::now());
@@ -163,20 +172,22 @@ impl Connections {
         !leaving.is_empty()
     }
 
-    /// Whether strangers are so many that none may stay for longer than it needs.
+    /// Returns true if pending connections fill more than half of their pool, so that each may stay
+    /// for a limited time only.
     fn are_crowded(&self) -> bool {
         self.0.present.lock().strangers.len() * 2 > self.0.most_strangers
     }
 
-    /// Whether strangers are so many that one must prove its address, where the transport can ask for that.
+    /// Returns true if pending connections fill a quarter of their pool, so that a peer must prove
+    /// its address, if the transport can ask for a proof.
     pub(crate) fn are_many(&self) -> bool {
         self.0.present.lock().strangers.len() * 4 >= self.0.most_strangers
     }
 }
 
 impl Guest {
-    /// Checks the token of a call. One that was right once stays right on this connection, so that a node whose token is
-    /// changed does not fail the runs that are under way.
+    /// Checks the token of a call. A token that was right once stays right on this connection, so
+    /// changing a node's token does not fail the runs in progress.
     pub(crate) fn check_token(&self, required: &ServerToken, shown: &str) -> Result<(), Status> {
         if self.token.get().is_some_and(|token| token.is(shown)) {
             return Ok(());
@@ -187,15 +198,15 @@ impl Guest {
         Ok(())
     }
 
-    /// A call of this connection may be answered: the first one makes it a client. The error is the answer to the call
-    /// otherwise.
+    /// Admits a call of this connection; the first one makes the connection a client. Otherwise the
+    /// error is the answer to the call.
     pub(crate) fn let_in(&self) -> Result<(), Status> {
         if *self.standing.borrow() == Standing::Client {
             return Ok(());
         }
         let Shared { most_clients, changed, present, .. } = &*self.connections.0;
         let mut present = present.lock();
-        // Another call may have been faster, and so may a newcomer.
+        // Another call or a new connection may have been faster.
         let standing = *self.standing.borrow();
         match standing {
             Standing::Client => return Ok(()),
@@ -204,7 +215,7 @@ impl Guest {
         }
         if present.clients >= *most_clients {
             return Err(Status::resource_exhausted(format!(
-                "the node has {most_clients} connections and takes no more (--max-connections)"
+                "the node has {most_clients} connections and accepts no more (--max-connections)"
             )));
         }
         present.clients += 1;
@@ -214,7 +225,8 @@ impl Guest {
         Ok(())
     }
 
-    /// A call of this connection was not let in. A stranger has to go when it makes more of them than it may.
+    /// Counts a refused call. A pending connection that makes more refused calls than it may has to
+    /// close.
     pub(crate) fn refused(&self) {
         let before = self.refused.fetch_add(1, Ordering::Relaxed);
         if before >= STRANGER_CALLS {
@@ -229,7 +241,7 @@ impl Guest {
         }
     }
 
-    /// Completes when this is a client, or with the reason why it has to go.
+    /// Completes when this connection is a client, or with the reason why it has to close.
     pub(crate) fn judged(&self) -> impl Future<Output = Result<(), &'static str>> + Send + use<> {
         let (connections, mut standing) = (self.connections.clone(), self.standing.subscribe());
         async move {
@@ -239,7 +251,7 @@ impl Guest {
                 match judged.map(|standing| standing.map(|standing| *standing)) {
                     Ok(Ok(Standing::Leaving(why))) => return Err(why),
                     Ok(Ok(_)) => return Ok(()),
-                    // The connection has gone.
+                    // The connection is gone.
                     Ok(Err(_)) => pending().await,
                     Err(_) if connections.are_crowded() => return Err(TOO_LONG),
                     Err(_) => {}
@@ -248,11 +260,11 @@ impl Guest {
         }
     }
 
-    /// Takes a place for a stream of samples.
+    /// Returns a permit for a stream of samples.
     pub(crate) fn stream(&self) -> Result<StreamPlace, Status> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             Status::resource_exhausted(format!(
-                "this connection has {MAX_STREAMS_PER_CONNECTION} streams of samples, and the node takes no more of one \
+                "this connection has {MAX_STREAMS_PER_CONNECTION} streams of samples, and the node accepts no more on one \
                  connection; use fewer --streams, or more --connections"
             ))
         })
@@ -272,9 +284,9 @@ impl Drop for Guest {
     }
 }
 
-const MADE_ROOM: &str = "no call of it was let in yet, and it made room for a newcomer";
-const TOO_MANY: &str = "no call of it was let in, and it made more than a stranger may";
-const TOO_LONG: &str = "no call of it was let in in time, and many others are there";
+const MADE_ROOM: &str = "it had no admitted call yet, and made room for a new connection";
+const TOO_MANY: &str = "it had no admitted call, and made more calls than a pending connection may";
+const TOO_LONG: &str = "it had no admitted call in time, and many other connections are pending";
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The interface of a node to the transports.
+//! Interface of a node to the transports.
 
 use std::net::SocketAddr;
 
@@ -14,12 +14,12 @@ use netdiv_contract::{
 };
 use tonic::Status;
 
-/// The calls of the service `SutNode`.
+/// Calls of the service `SutNode`.
 pub trait Handler: Clone + Send + Sync + 'static {
-    /// The chunks of a stream of responses.
+    /// Chunks of a stream of responses.
     type Replies: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static;
 
-    /// Longest request that the node reads, in bytes.
+    /// Returns the length of the longest request that the node reads, in bytes.
     fn longest_request(&self) -> usize;
 
     /// Describes the node; `peer` is the caller's address, if the transport knows it.
@@ -47,7 +47,7 @@ pub trait Handler: Clone + Send + Sync + 'static {
         request: MeasureRequest,
     ) -> impl Future<Output = Result<MeasureResponse, Status>> + Send;
 
-    /// Takes a stream of requests and returns the stream of their responses.
+    /// Accepts a stream of requests, and returns the stream of their responses.
     fn infer<S>(
         &self,
         session: &SessionHeader,

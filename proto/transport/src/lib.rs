@@ -1,21 +1,24 @@
-//! The two transports, gRPC and QUIC, and their security: both ends of each.
+//! Both ends of netdiv's two transports, gRPC and QUIC, and their security.
 //!
-//! This crate has sockets and no rules: `netdiv-contract` says what a message means, the QDL who sends which sample, and
-//! the SUT node how it is answered.
+//! This crate has sockets and no rules: `netdiv-contract` defines what a message means, the QDL
+//! decides which node gets which sample, and the SUT node how a sample is answered.
 //!
-//! Terms: a *connection* is one TCP connection with HTTP/2 (gRPC) or one QUIC connection. A *stream* is one call on it:
-//! an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each of its streams of samples a *lane*.
+//! Terms: a *connection* is one TCP connection with HTTP/2 (gRPC) or one QUIC connection. A
+//! *stream* is one call on it: an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each
+//! of its streams of samples a *lane*.
 //!
-//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
-//! - [`Wait`] (`waiting.rs`): announcing that a node is waited for
-//! - [`WayOut`] (`way_out.rs`): interface, code point and congestion control of what a client sends
-//! - [`discovery`]: from what an operator names, such as `rack[1-8]`, to the addresses of nodes
-//! - [`send_at_once`] (`at_once.rs`): sending on the thread that has something to send
-//! - [`Handler`] (`handler.rs`): a node, as both transports see it
-//! - [`Connections`] (`connections.rs`): who is connected to a node, and who has a place there
-//! - [`grpc`]: the four calls as gRPC; payloads are not copied
-//! - [`quic`]: the same calls, each a stream of a QUIC connection
-//! - [`security`]: TLS 1.3, certificates, tokens, and where plaintext is allowed
+//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport;
+//!   [`Options`] (`options.rs`)
+//! - [`Wait`] (`waiting.rs`): announcement of a wait for a node
+//! - [`WayOut`] (`way_out.rs`): egress interface, code point and congestion control of a client
+//! - [`discovery`]: from the entries of an operator, such as `rack[1-8]`, to the addresses of nodes
+//! - [`send_at_once`] (`at_once.rs`): inline polls, which send on the thread that has something to
+//!   send
+//! - [`Handler`] (`handler.rs`): interface of a node to both transports
+//! - [`Connections`] (`connections.rs`): connections to a node, and their permits
+//! - [`grpc`]: the calls as gRPC; payloads are not copied
+//! - [`quic`]: the same calls, each on its own stream of a QUIC connection
+//! - [`security`]: TLS 1.3, certificates, tokens, and the limits of plaintext
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

@@ -1,55 +1,56 @@
-//! Why a connection could not be opened.
+//! Errors of opening a connection.
 
 use std::io;
 
 use netdiv_node_common::resources::descriptors;
 use rustix::io::Errno;
 
-/// Why a connection could not be opened.
+/// Error of opening a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Not an address.
+    /// The text is not an address.
     #[error("`{address}` is not an address of the form HOST:PORT: {why}")]
     BadAddress {
         /// The text.
         address: String,
-        /// The reason.
+        /// Fault of the text.
         why: String,
     },
-    /// No node answers there, or not yet.
+    /// No node answers at the address, or not yet.
     #[error("no node answers at {address}: {why}")]
     Unreachable {
         /// The address.
         address: String,
-        /// What the transport says.
+        /// Error of the transport.
         why: String,
     },
-    /// A peer answers, but one end does not trust the other.
-    #[error("{address} and this program do not trust each other: {why}")]
+    /// A peer answers, but authentication between both ends failed.
+    #[error("authentication between {address} and this program failed: {why}")]
     Untrusted {
         /// The address.
         address: String,
-        /// What TLS says.
+        /// Reason of the failure.
         why: String,
     },
-    /// This machine makes no connection, and waiting does not change that.
-    #[error("cannot make a socket: {0}")]
+    /// This machine cannot open a socket, and waiting does not change that.
+    #[error("cannot open a socket: {0}")]
     Local(String),
 }
 
 impl OpenError {
-    /// The error of a socket that cannot be opened or connected to an address.
+    /// Returns the error for a socket that cannot be opened, or cannot be connected to an address.
     ///
-    /// Exhausted descriptors are final: waiting does not free them. Any other error may pass: a network or an address comes up
-    /// (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports become free (`ENOBUFS`, `EADDRNOTAVAIL`), a name has other addresses
-    /// than those of a family that this machine lacks (`EAFNOSUPPORT`) or a router forbids (`EACCES`), and some load balancers
-    /// answer `EPERM` until a node is ready.
+    /// Exhausted descriptors are final: waiting does not free them. Any other error may pass. A
+    /// network or an address may become available (`ENETUNREACH`, `EADDRNOTAVAIL`), and memory and
+    /// ports may become free (`ENOBUFS`, `EADDRNOTAVAIL`). A name may have other addresses than
+    /// those of a family that this machine lacks (`EAFNOSUPPORT`) or that a router forbids
+    /// (`EACCES`). Some load balancers return `EPERM` until a node is ready.
     pub(crate) fn of_socket(address: impl ToString, error: &io::Error) -> Self {
         if descriptors::are_exhausted(error) {
             return Self::Local(format!("{error}; {}", descriptors::REMEDY));
         }
         match Errno::from_io_error(error) {
-            // One of this program's own words, such as the name of an option.
+            // A text of this program, such as the name of an option.
             None => Self::Local(error.to_string()),
             Some(_) => Self::Unreachable { address: address.to_string(), why: error.to_string() },
         }

@@ -1,4 +1,4 @@
-//! How a client connects to a node.
+//! Options of a client's connection to a node.
 
 use std::time::Duration;
 
@@ -10,27 +10,28 @@ use crate::{
     way_out::WayOut,
 };
 
-/// How a client connects.
+/// Options of a client's connection.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How messages travel.
+    /// Transport of the messages.
     pub transport: Transport,
-    /// How long one attempt may take.
+    /// Maximum time of one attempt to connect.
     pub connect_timeout: Duration,
     /// Interval of keepalive pings.
     pub keepalive_interval: Duration,
-    /// How long the answer to a ping may take (gRPC), or how long a connection may be silent (QUIC), before it counts as
-    /// lost.
+    /// Maximum time for the answer to a ping (gRPC), or of silence on a connection (QUIC), before
+    /// the connection counts as lost.
     pub keepalive_timeout: Duration,
-    /// What a node may send on one stream before it is read, in bytes.
+    /// Maximum number of bytes that a node may send on one stream before the client reads them.
     pub window_bytes: u32,
-    /// QUIC: longest UDP payload to try; `None`: `quic::default_mtu`.
+    /// Longest UDP payload to try, in bytes, QUIC only; `None`: `quic::default_mtu`.
     pub quic_mtu: Option<u16>,
-    /// How what is sent leaves this machine.
+    /// Egress interface, code point and congestion control.
     pub way_out: WayOut,
-    /// The authority to trust. `None`: plaintext (gRPC), or encryption without authentication of the node (QUIC).
+    /// Authority to trust. `None`: plaintext (gRPC), or encryption without authentication of the
+    /// node (QUIC).
     pub tls: Option<ClientTls>,
-    /// The token that nodes require.
+    /// Token that nodes require.
     pub token: Option<Token>,
 }
 
@@ -40,7 +41,7 @@ impl Default for Options {
             transport: Transport::default(),
             connect_timeout: Duration::from_secs(10),
             keepalive_interval: Duration::from_secs(1),
-            // A busy node answers between two batches; a lost machine never does.
+            // A busy node answers between two batches; a lost machine never answers.
             keepalive_timeout: Duration::from_secs(3),
             window_bytes: limits::STREAM_WINDOW_BYTES,
             quic_mtu: None,

@@ -1,7 +1,7 @@
-//! A runtime whose threads do not sleep.
+//! Runtimes whose threads do not sleep.
 
-/// Keeps the runtime's thread from sleeping: when idle, it polls the sockets without pause. A sleeping thread needs some ten
-/// microseconds to wake; a polling thread uses a whole core.
+/// Keeps the runtime's thread from sleeping: when idle, it polls the sockets continuously. A
+/// sleeping thread needs about ten microseconds to wake; a polling thread uses a whole core.
 pub async fn busy_poll() -> std::convert::Infallible {
     loop {
         tokio::task::yield_now().await;

@@ -1,8 +1,10 @@
-//! The strangers of a node, and which of them makes room for a newcomer.
+//! Pending connections of a node, and the choice of the connection that makes room for a new one.
 //!
-//! Fairness goes by address: the one with most strangers loses one, so that nobody who connects from few is kept out by somebody
-//! who connects from others. Among those of one address the oldest has had its chance, unless all of them are too young for
-//! that: then chance decides, so that however fast they come, each may stay for long enough.
+//! Fairness applies to addresses. The address with the most pending connections loses one, so a
+//! peer that uses few connections is not kept out by peers at other addresses. Among the
+//! connections of one address the oldest has had its chance, so it has to close. If all of them are
+//! too young for that, one is chosen at random. So each may stay long enough, however fast new
+//! connections arrive.
 
 use std::{
     cmp::Reverse,
@@ -12,20 +14,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a first call may well take. A stranger that is older and has made none that was let in goes first.
+/// Normal maximum time until the first call. A pending connection that is older, and has no
+/// admitted call, is closed first.
 const FIRST_CALL_TIME: Duration = Duration::from_secs(1);
 
-/// The strangers of a node; `T` is how one is told to leave.
+/// Pending connections of a node; `T` is the handle that asks one to close.
 #[derive(Debug)]
 pub(crate) struct Strangers<T> {
-    /// Those of each network by the order in which they came; none is empty.
+    /// Pending connections of each network, in the order in which they arrived; no map is empty.
     networks: HashMap<IpAddr, BTreeMap<u64, (Instant, T)>>,
     count: usize,
     next: u64,
     chance: RandomState,
 }
 
-/// Where a stranger is kept.
+/// Key of a pending connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     network: IpAddr,
@@ -52,7 +55,7 @@ impl<T> Strangers<T> {
         place
     }
 
-    /// Takes out one that may have been taken out before.
+    /// Removes a connection, if it was not removed before.
     pub(crate) fn remove(&mut self, place: Place) -> Option<T> {
         let network = self.networks.get_mut(&place.network)?;
         let (_, stranger) = network.remove(&place.number)?;
@@ -63,7 +66,8 @@ impl<T> Strangers<T> {
         Some(stranger)
     }
 
-    /// Takes out the one that makes room, for a newcomer from that address if there is one.
+    /// Removes and returns the connection that makes room; `newcomer` is the address of the new
+    /// connection, if there is one.
     pub(crate) fn make_room(&mut self, newcomer: Option<IpAddr>, now: Instant) -> Option<T> {
         let newcomer = newcomer.map(network);
         let share = |(name, members): &(&IpAddr, &BTreeMap<u64, _>)| {
@@ -82,7 +86,8 @@ impl<T> Strangers<T> {
     }
 }
 
-/// What counts as one address: of IPv6, all that one subscriber has at least.
+/// Returns the network that counts as one address. For IPv6 this is the minimum that a subscriber
+/// has, a /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -99,7 +104,8 @@ mod tests {
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
     const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
-    /// Strangers from these addresses, by their place, of whom the first came a minute ago, and what time it is.
+    /// Returns pending connections from these addresses, numbered in order, and the current time.
+    /// The first one arrived a minute ago.
     fn strangers(addresses: &[IpAddr]) -> (Strangers<usize>, Instant) {
         let (mut strangers, start) = (Strangers::default(), Instant::now());
         for (place, address) in addresses.iter().enumerate() {
@@ -111,7 +117,11 @@ mod tests {
     #[test]
     fn the_address_with_most_loses_its_oldest() {
         let (mut strangers, now) = strangers(&[ONE, OTHER, OTHER, ONE, OTHER]);
-        assert_eq!(strangers.make_room(Some(ONE), now), Some(0), "with the newcomer both have 3");
+        assert_eq!(
+            strangers.make_room(Some(ONE), now),
+            Some(0),
+            "with the new connection both have 3"
+        );
         assert_eq!(strangers.make_room(Some(ONE), now), Some(1));
         assert_eq!(strangers.make_room(Some(OTHER), now), Some(2));
         assert_eq!(strangers.make_room(None, now), Some(3), "both have 1");
@@ -140,7 +150,7 @@ mod tests {
                 strangers.add(ONE, now, number);
             }
             let first = strangers.add(ONE, now, 100);
-            // The pool is turned over once.
+            // The whole pool is replaced once.
             for newcomer in 0..100 {
                 strangers.make_room(Some(ONE), now);
                 strangers.add(ONE, now, newcomer);

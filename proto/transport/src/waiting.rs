@@ -9,41 +9,41 @@ use std::{
 
 use tracing::info;
 
-/// Time that a wait may last unannounced.
+/// Maximum time of a wait without an announcement.
 const UNANNOUNCED: Duration = Duration::from_secs(1);
 
-/// A wait that is announced once, when it has lasted a second.
+/// Wait that is announced once, when it has lasted a second.
 #[derive(Debug)]
 pub struct Wait {
-    /// `None`: it is not announced, or not again.
+    /// Time of the announcement; `None` if there is no announcement, or no further one.
     due: Option<Instant>,
 }
 
 impl Wait {
-    /// Starts now.
+    /// Starts a wait now.
     pub fn begin() -> Self {
         Self { due: Some(Instant::now() + UNANNOUNCED) }
     }
 
-    /// Makes no announcement: another wait for the same node does.
+    /// Starts a wait without an announcement, because another wait for the same node announces it.
     pub const fn unannounced() -> Self {
         Self { due: None }
     }
 
-    /// Announces it, if that is due; `limit` is how long it may last.
+    /// Announces the wait, if that is due; `limit` is its maximum time.
     pub fn announce(&mut self, what: impl Display, limit: Duration) {
         if self.due.take_if(|due| *due <= Instant::now()).is_some() {
             info!("waiting for {what} (up to {} s)", limit.as_secs_f64());
         }
     }
 
-    /// Returns what is left of `limit`, or of the time until the announcement, whichever is shorter.
+    /// Returns the rest of `limit`, or of the time until the announcement, whichever is shorter.
     pub(crate) fn before_announcement(&self, limit: Duration) -> Duration {
         let left = |due: Instant| due.saturating_duration_since(Instant::now());
         self.due.map_or(limit, |due| limit.min(left(due)))
     }
 
-    /// Waits for a part of it, and announces it on the way if that becomes due.
+    /// Waits for a part of the wait, and announces the wait if that becomes due meanwhile.
     pub async fn during<T>(
         &mut self,
         what: impl Display,

@@ -1,4 +1,4 @@
-//! How what a client sends leaves this machine, where the system is not to choose.
+//! Egress options of a client: network interface, code point and congestion control.
 
 use std::net::SocketAddr;
 
@@ -6,28 +6,28 @@ use netdiv_node_common::words::Transport;
 use socket2::{SockRef, Socket};
 use tokio::net::TcpSocket;
 
-/// What quinn has of it.
+/// Congestion controls of quinn.
 pub const CONGESTION_CONTROLS: [&str; 3] = ["cubic", "new-reno", "bbr"];
 
-/// Greatest code point: six bits of the byte; the other two are for ECN.
+/// Maximum code point: six bits of the byte. The other two bits are for ECN.
 const MOST_DSCP: u8 = 63;
 
-/// Bytes of an interface's name: the kernel takes an empty one for any interface.
+/// Length of an interface's name, in bytes. The kernel treats an empty name as any interface.
 const INTERFACE_BYTES: std::ops::RangeInclusive<usize> = 1..=15;
 
-/// What is chosen of the way out of this machine; what is `None`, the system chooses.
+/// Egress options of a client. The system chooses where an option is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WayOut {
-    /// Name of the network interface.
+    /// Name of the egress interface.
     pub interface: Option<String>,
     /// Differentiated services code point of each packet (RFC 2474), from 0 to 63; gRPC only.
     pub dscp: Option<u8>,
-    /// Congestion control: with gRPC one of the kernel's, with QUIC one of [`CONGESTION_CONTROLS`].
+    /// Congestion control: for gRPC one of the kernel's, for QUIC one of [`CONGESTION_CONTROLS`].
     pub congestion_control: Option<String>,
 }
 
 impl WayOut {
-    /// Checks what can be checked without a socket.
+    /// Checks the options as far as possible without a socket.
     pub fn check(&self, transport: Transport) -> Result<(), String> {
         match (transport, self.dscp) {
             (Transport::Quic, Some(_)) => {
@@ -43,7 +43,7 @@ impl WayOut {
         let interface = self.interface.as_ref();
         if let Some(name) = interface.filter(|name| !INTERFACE_BYTES.contains(&name.len())) {
             return Err(format!(
-                "--interface `{}`: no interface has such a name",
+                "--interface `{}`: an interface name has 1 to 15 bytes",
                 name.escape_debug()
             ));
         }
@@ -59,7 +59,7 @@ impl WayOut {
         }
     }
 
-    /// Lets a TCP socket for that peer go this way. The error names the option.
+    /// Applies the options to a TCP socket for this peer. The error names the option.
     pub(crate) fn apply(&self, socket: &TcpSocket, peer: &SocketAddr) -> Result<(), String> {
         let open = SockRef::from(socket);
         self.bind(&open)?;
@@ -75,19 +75,19 @@ impl WayOut {
             open.set_tcp_congestion(name.as_bytes()).map_err(|error| {
                 let name = name.escape_debug();
                 format!(
-                    "--congestion-control {name}: {error}; /proc/sys/net/ipv4/tcp_allowed_congestion_control lists what there is"
+                    "--congestion-control {name}: {error}; /proc/sys/net/ipv4/tcp_allowed_congestion_control lists the valid names"
                 )
             })?;
         }
         Ok(())
     }
 
-    /// Lets a socket use the interface alone.
+    /// Restricts a socket to the interface.
     pub(crate) fn bind(&self, socket: &Socket) -> Result<(), String> {
         let Some(interface) = &self.interface else { return Ok(()) };
         socket.bind_device(Some(interface.as_bytes())).map_err(|error| {
             let interface = interface.escape_debug();
-            format!("--interface {interface}: {error}; `ip link` lists what there is")
+            format!("--interface {interface}: {error}; `ip link` lists the interfaces")
         })
     }
 }
@@ -105,8 +105,12 @@ mod tests {
         for (way, transport, words) in [
             (dscp(64), Transport::Grpc, "--dscp 64: must be from 0 to 63"),
             (dscp(0), Transport::Quic, "use gRPC"),
-            (interface(""), Transport::Grpc, "--interface ``: no interface has such a name"),
-            (interface("an-interface-of-17"), Transport::Grpc, "no interface has such a name"),
+            (interface(""), Transport::Grpc, "--interface ``: an interface name has 1 to 15 bytes"),
+            (
+                interface("an-interface-of-17"),
+                Transport::Grpc,
+                "an interface name has 1 to 15 bytes",
+            ),
             (control("reno"), Transport::Quic, "choose one of cubic, new-reno, bbr"),
         ] {
             let refusal = way.check(transport).unwrap_err();

@@ -19,19 +19,19 @@ impl Connections {
 fn places_are_for_clients_and_come_back() {
     let connections = connections(2, 9, NEVER);
     let guests: Vec<_> = (0..4).map(|_| connections.arrive(HERE)).collect();
-    assert_eq!(connections.present(), (0, 4), "a stranger has no place");
+    assert_eq!(connections.present(), (0, 4), "a pending connection has no permit");
     for guest in &guests[..2] {
         guest.let_in().unwrap();
-        guest.let_in().expect("a client's next call is let in as well");
+        guest.let_in().expect("a client's next call is admitted too");
     }
     assert_eq!(connections.present(), (2, 2));
     let refused = guests[2].let_in().unwrap_err();
     assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
-    let words = "the node has 2 connections and takes no more (--max-connections)";
+    let words = "the node has 2 connections and accepts no more (--max-connections)";
     assert_eq!(refused.message(), words);
     let mut guests = guests.into_iter();
     drop(guests.next());
-    guests.nth(1).unwrap().let_in().expect("a place is free again");
+    guests.nth(1).unwrap().let_in().expect("a permit is free again");
     drop(guests);
     assert_eq!(connections.present(), (0, 0));
 }
@@ -96,7 +96,7 @@ fn streams_of_a_connection_are_limited_and_come_back() {
     let refused = guest.stream().unwrap_err();
     assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
     assert!(refused.message().contains("has 64 streams of samples"), "{refused}");
-    drop(other.stream().expect("another connection has streams of its own"));
+    drop(other.stream().expect("another connection has its own streams"));
     open.pop();
-    drop(guest.stream().expect("one has ended"));
+    drop(guest.stream().expect("a stream has ended"));
 }

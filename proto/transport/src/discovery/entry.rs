@@ -1,4 +1,4 @@
-//! What is named for nodes, taken apart.
+//! Entries that name nodes, and their parsing.
 
 use std::{net::Ipv6Addr, path::Path};
 
@@ -6,33 +6,34 @@ use netdiv_node_common::resources::files;
 
 use super::{error::DiscoveryError, host_list, records::Family};
 
-/// The most nodes that a list may stand for: the ids of a run's samples have room for so many streams.
+/// Maximum number of nodes of a list: the ids of a run's samples have room for that number of
+/// streams.
 pub const MOST_NODES: usize = 65_535;
 
-/// The longest file of nodes, in bytes.
+/// Maximum length of a file of nodes, in bytes.
 pub const FILE_BYTES: u64 = 4 << 20;
 
-/// A node, or a name that stands for some.
+/// Entry that names a node, or a name that stands for several nodes.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// The option that names it, for errors.
+    /// Option that names the entry, for errors.
     pub(super) option: &'static str,
-    /// The user's text; of an entry in a file with its place there.
+    /// Text of the entry; for an entry of a file also its position.
     pub(super) written: String,
     pub(super) target: Target,
 }
 
-/// The nodes that an entry stands for.
+/// Nodes that an entry stands for.
 #[derive(Debug)]
 pub(super) enum Target {
     /// `HOST:PORT`, or `NAME@IP:PORT`; not checked yet.
     Address(String),
-    /// Every address of a name.
+    /// All addresses of a name.
     Name { name: String, port: u16, family: Family },
 }
 
 impl Entry {
-    /// The node, where no name has to be looked up.
+    /// Returns the node, if no name has to be looked up.
     pub(super) fn node(&self) -> Option<Found<'_>> {
         match &self.target {
             Target::Address(address) => Some(Found { entry: self, address: address.clone() }),
@@ -46,14 +47,15 @@ impl Entry {
     }
 }
 
-/// A node's address, and the entry that stands for it.
+/// Address of a node, and the entry that stands for it.
 #[derive(Debug)]
 pub(super) struct Found<'a> {
     pub(super) entry: &'a Entry,
     pub(super) address: String,
 }
 
-/// All entries of these texts, which an option gives; files are read, host lists expanded.
+/// Reads all entries in the texts of an option, including the entries of files, and expands host
+/// lists.
 pub(super) fn read(
     option: &'static str,
     named: &[String],
@@ -72,7 +74,8 @@ pub(super) fn read(
     if entries.is_empty() { Err(DiscoveryError::NoNodes { option }) } else { Ok(entries) }
 }
 
-/// Replaces the paths of files in a text that names nodes. `place` says what a path becomes, or why it cannot be used.
+/// Replaces the paths of files in a text that names nodes. `place` returns the replacement of a
+/// path, or the reason why the file cannot be used.
 pub fn with_files(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -81,14 +84,14 @@ pub fn with_files(
         let Some(path) = named.strip_prefix('@') else { return Ok(named.to_owned()) };
         let path = place(path)?;
         if path.contains(',') {
-            return Err(format!("{path}: the path of a file of nodes cannot have a comma"));
+            return Err(format!("{path}: the path of a file of nodes cannot contain a comma"));
         }
         Ok(format!("@{path}"))
     });
     Ok(placed.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
-/// Entries that an option names, as far as they are read.
+/// Entries of an option, read so far.
 struct Reading {
     option: &'static str,
     port: u16,
@@ -96,7 +99,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// A file: entries on lines, comments behind `#`.
+    /// Adds the entries of a file. It has entries on lines, and comments after `#`.
     fn add_file(&mut self, path: &Path) -> Result<(), DiscoveryError> {
         let named = format!("@{}", path.display());
         let text = files::read_short_text(path, FILE_BYTES)
@@ -111,7 +114,7 @@ impl Reading {
                 let written = format!("{named}, line {number}: `{entry}`");
                 if entry.starts_with('@') {
                     return Err(
-                        self.refused(&written, "a file of nodes names no other file".into())
+                        self.refused(&written, "a file of nodes cannot name another file".into())
                     );
                 }
                 self.add(entry, written)?;
@@ -123,7 +126,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Adds what is named, for which errors quote what was written.
+    /// Adds the nodes of an entry; errors quote `written`.
     fn add(&mut self, named: &str, written: String) -> Result<(), DiscoveryError> {
         match targets(named, self.port, MOST_NODES.saturating_sub(self.entries.len())) {
             Ok(targets) => {
@@ -141,7 +144,7 @@ impl Reading {
     }
 }
 
-/// What stands between commas; those in brackets belong to host lists.
+/// Splits a text at its commas, except for commas in brackets, which belong to host lists.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |c: char| {
@@ -185,14 +188,15 @@ fn targets(named: &str, port: u16, limit: usize) -> Result<Vec<Target>, String> 
     hosts.into_iter().map(address).collect()
 }
 
-/// Detects an IPv6 address with a zone and without brackets, `fe80::1%eth0`. It cannot have a port, so nothing is ambiguous.
+/// Returns true for an IPv6 address with a zone and without brackets, `fe80::1%eth0`. It cannot
+/// have a port, so it is not ambiguous.
 fn is_zoned(named: &str) -> bool {
     let parts = named.split_once('%');
     parts
         .is_some_and(|(ip, zone)| ip.parse::<Ipv6Addr>().is_ok() && !zone.contains([':', '[', ']']))
 }
 
-/// `dns:NAME`, with a port or without; `dns:50051` is a host of that name.
+/// Parses `dns:NAME`, with a port or without; `dns:50051` is a host with the name `dns`.
 fn dns(named: &str) -> Option<(&str, Family, &str)> {
     let (word, rest) = named.split_once(':')?;
     let family = match word {
@@ -205,14 +209,14 @@ fn dns(named: &str) -> Option<(&str, Family, &str)> {
     (!is_port).then_some((word, family, rest))
 }
 
-/// Whether brackets hold an IPv6 address, `[::1]`, rather than numbers.
+/// Returns true if the brackets hold an IPv6 address, `[::1]`, rather than numbers.
 fn is_ipv6(named: &str) -> bool {
     let place = named.split_once('@').map_or(named, |(_, place)| place);
     let inside = place.strip_prefix('[').and_then(|rest| rest.split(']').next());
     inside.is_some_and(|inside| inside.contains(':'))
 }
 
-/// Host and port; without a port this one.
+/// Returns host and port; `port` applies if the text has none.
 fn with_port(text: &str, port: u16) -> Result<(&str, u16), String> {
     // The colons of an IPv6 address are in its brackets.
     let behind = text.rfind(']').map_or(0, |bracket| bracket + 1);

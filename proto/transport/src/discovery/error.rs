@@ -1,11 +1,11 @@
-//! Why there are no nodes to talk to.
+//! Errors of the discovery of nodes.
 
 use std::time::Duration;
 
-/// Why there are no nodes to talk to.
+/// Error of the discovery of nodes.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// Nothing was named.
+    /// No node is named.
     #[error(
         "no nodes; give {option} HOST:PORT,…, a host list such as rack[1-8], dns:NAME:PORT, or @FILE"
     )]
@@ -13,54 +13,54 @@ pub enum DiscoveryError {
         /// The option.
         option: &'static str,
     },
-    /// An entry that makes no sense, or a file that cannot be used.
+    /// An entry is invalid, or a file cannot be used.
     #[error("{option} {named}: {why}")]
     Named {
         /// The option.
         option: &'static str,
-        /// The user's text; of an entry in a file with its place there.
+        /// Text of the entry; for an entry of a file also its position.
         named: String,
-        /// The fault.
+        /// Fault of the entry.
         why: String,
     },
-    /// The same address twice.
+    /// Two entries name the same address.
     #[error("{option} {second}: {address} is given twice{}", beside(first, second))]
     Twice {
         /// The option.
         option: &'static str,
         /// The address.
         address: String,
-        /// The first text that stands for it.
+        /// First entry that names it.
         first: String,
-        /// The second text.
+        /// Second entry.
         second: String,
     },
-    /// A name has no address.
+    /// A name in the DNS has no address.
     #[error(
-        "{option} {named}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout says \
+        "{option} {named}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout sets \
          how long to wait",
         waited.as_secs_f64()
     )]
     NoRecord {
         /// The option.
         option: &'static str,
-        /// The user's text; of an entry in a file with its place there.
+        /// Text of the entry; for an entry of a file also its position.
         named: String,
-        /// What the resolver says.
+        /// Error of the resolver.
         why: String,
-        /// How long it was asked.
+        /// Time that lookups were repeated.
         waited: Duration,
     },
-    /// More nodes, or fewer, than were said to come.
+    /// The number of nodes differs from the expected number.
     #[error("--nodes-expected: expected {expected} nodes, and {option} has {found}{}", after(*waited))]
     Count {
         /// The option.
         option: &'static str,
-        /// Nodes that were expected.
+        /// Expected number of nodes.
         expected: usize,
-        /// Nodes that are there.
+        /// Number of nodes that were found.
         found: usize,
-        /// How long more were waited for.
+        /// Time that the discovery waited for more nodes.
         waited: Option<Duration>,
     },
 }
@@ -72,7 +72,7 @@ fn beside(first: &str, second: &str) -> String {
 fn after(waited: Option<Duration>) -> String {
     waited
         .map(|time| {
-            format!(" after {} s; --connect-timeout says how long to wait", time.as_secs_f64())
+            format!(" after {} s; --connect-timeout sets how long to wait", time.as_secs_f64())
         })
         .unwrap_or_default()
 }

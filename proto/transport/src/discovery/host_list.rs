@@ -2,15 +2,15 @@
 
 use std::iter;
 
-/// A part of a host list.
+/// Part of a host list.
 #[derive(Debug)]
 enum Part<'a> {
     Text(&'a str),
-    /// What stands in brackets.
+    /// Numbers in brackets.
     Numbers(Vec<Range>),
 }
 
-/// Numbers from `first` to `last`, with zeros in front up to `width` digits.
+/// Numbers from `first` to `last`, padded with zeros to `width` digits.
 #[derive(Debug)]
 struct Range {
     first: u64,
@@ -43,8 +43,9 @@ impl Part<'_> {
     }
 }
 
-/// All hosts of a list; the last bracket counts fastest. Text may follow the last bracket, such as a domain
-/// or a port, which Slurm does not allow. A list of more than `most` hosts is refused before one of them is made.
+/// Returns all hosts of a list; the last bracket varies fastest. Text may follow the last bracket,
+/// such as a domain or a port, which Slurm does not allow. A list of more than `most` hosts is
+/// refused before any host is created.
 pub(super) fn expand(list: &str, most: usize) -> Result<Vec<String>, String> {
     let parts = parts(list)?;
     let count = parts.iter().map(Part::count).fold(1, u64::saturating_mul);
@@ -77,7 +78,7 @@ fn parts(list: &str) -> Result<Vec<Part<'_>>, String> {
     Ok(parts)
 }
 
-/// `7` or `01-12`; the first number's digits are the width.
+/// Parses `7` or `01-12`; the number of digits of the first number is the width.
 fn range(text: &str) -> Result<Range, String> {
     let wrong =
         || format!("`{text}` in brackets: write numbers and ranges of numbers, such as [1-8,12]");
@@ -99,7 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// What `scontrol show hostnames` of Slurm 22.05 printed; `tests/deploy/steps/host-lists.sh` asks the real one.
+    /// Output of `scontrol show hostnames` of Slurm 22.05; `tests/deploy/steps/host-lists.sh`
+    /// compares it with an installed Slurm.
     const RECORDED: &str = include_str!("host_lists.txt");
 
     #[test]
@@ -108,7 +110,7 @@ mod tests {
             let (list, hosts) = line.split_once(' ').unwrap();
             let mut hosts: Vec<_> = hosts.split(' ').collect();
             let mut ours = expand(list, 100).unwrap();
-            // With three brackets Slurm has an order of its own.
+            // With three brackets, Slurm uses another order.
             if list.matches('[').count() > 2 {
                 hosts.sort_unstable();
                 ours.sort_unstable();

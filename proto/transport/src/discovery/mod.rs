@@ -1,10 +1,11 @@
-//! From what an operator names to the addresses of nodes: hosts, host lists, names in the DNS, and files.
+//! Discovery: from the entries of an operator to the addresses of nodes. Entries are hosts, host
+//! lists, names in the DNS, and files.
 //!
-//! All options that take nodes or hosts read them by this grammar, which `docs/OPERATING.md` describes.
+//! All options that take nodes or hosts use this grammar, which `docs/OPERATING.md` describes.
 //!
-//! - `entry.rs`: what is named, taken apart
+//! - `entry.rs`: parsing of entries
 //! - `host_list.rs`: `rack[1-8,12]-gpu[01-04]`, as Slurm writes it
-//! - `records.rs`: the addresses that a name has in the DNS
+//! - `records.rs`: the addresses of a name in the DNS
 
 mod entry;
 mod error;
@@ -25,44 +26,45 @@ pub use self::{
 };
 use crate::{address::Address, open_error::OpenError, waiting::Wait};
 
-/// The port of a node that is named without one; `sut-node` listens there by default.
+/// Port of a node that is named without a port; `sut-node` listens there by default.
 pub const PORT: u16 = 50_051;
 
-/// Pause between two looks into the DNS.
+/// Pause between two lookups in the DNS.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What an operator says of the nodes.
+/// Nodes that an operator names, and the limits of their discovery.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
-    /// The option that names them, for errors.
+    /// Option that names the nodes, for errors.
     pub option: &'static str,
-    /// Entries with commas between them: `HOST:PORT`, host lists, `dns:NAME:PORT`, `@FILE`.
+    /// Entries, separated by commas: `HOST:PORT`, host lists, `dns:NAME:PORT`, `@FILE`.
     pub named: &'a [String],
-    /// The port of those that are named without one.
+    /// Port of nodes that are named without a port.
     pub port: u16,
-    /// How many nodes there have to be; `None`: as many as there are.
+    /// Expected number of nodes; `None`: any number.
     pub expected: Option<usize>,
-    /// How long to wait for names in the DNS.
+    /// Maximum time to wait for names in the DNS.
     pub patience: Duration,
 }
 
 impl Nodes<'_> {
-    /// The addresses of all nodes, in the order in which they are named, those of a name in the DNS in ascending order. Looks
-    /// into the DNS until each name has an address and the expected number is there.
+    /// Returns the addresses of all nodes in the order of the entries, and the addresses of each
+    /// name in the DNS in ascending order. Repeats the lookup until each name has an address and
+    /// the expected number is found.
     pub fn discover(&self) -> Result<Vec<String>, DiscoveryError> {
         self.discover_with(records::look_up)
     }
 
-    /// The addresses that are named, in that order, without a look into the DNS: names in it are left out, and so is the
-    /// expected number where there are some.
+    /// Returns the addresses in the entries, in their order, without a lookup in the DNS. Names in
+    /// the DNS are left out; if there are any, the expected number is not checked.
     pub fn addresses(&self) -> Result<Vec<String>, DiscoveryError> {
         let entries = self.entries()?;
         let found = self.checked(entries.iter().filter_map(Entry::node).collect())?;
         if found.len() < entries.len() { Ok(found) } else { self.counted(found, None) }
     }
 
-    /// The hosts that certificates have to be for, each once, with their ports: for names in the DNS the names, without a look
-    /// into it.
+    /// Returns the hosts that certificates must be for, each once, with their ports. For a name in
+    /// the DNS this is the name, without a lookup.
     pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {
         let entries = self.entries()?;
         self.checked(entries.iter().filter_map(Entry::node).collect())?;
@@ -101,7 +103,7 @@ impl Nodes<'_> {
                 let left = wait.before_announcement(left);
                 match look_up(name, *port, left).and_then(|all| family.of(all)) {
                     Ok(all) => found.extend(all.iter().map(|peer| {
-                        // A certificate has no dot at its end.
+                        // The name in a certificate has no dot at its end.
                         let address = format!("{}@{peer}", name.trim_end_matches('.'));
                         Found { entry, address }
                     })),
@@ -123,7 +125,7 @@ impl Nodes<'_> {
             }
             let expected = self.expected.unwrap_or_default();
             let awaited = match missing.len() {
-                0 => format!("{expected} nodes, of which {} are there", found.len()),
+                0 => format!("{expected} nodes ({} found)", found.len()),
                 _ => named,
             };
             wait.announce(awaited, self.patience);
@@ -145,7 +147,7 @@ impl Nodes<'_> {
         }
     }
 
-    /// Addresses that are addresses, each once.
+    /// Checks that the addresses are valid and different, and returns them.
     fn checked(&self, found: Vec<Found<'_>>) -> Result<Vec<String>, DiscoveryError> {
         let mut seen = HashMap::new();
         for Found { entry, address: text } in &found {
@@ -166,7 +168,6 @@ impl Nodes<'_> {
     }
 }
 
-/// The address of an entry.
 fn parsed(entry: &Entry, text: &str) -> Result<Address, DiscoveryError> {
     Address::parse(text).map_err(|error| match error {
         OpenError::BadAddress { why, .. } => entry.refused(why),

@@ -1,4 +1,4 @@
-//! The addresses that a name has in the DNS, by the system's resolver.
+//! Addresses of a name in the DNS, from the system's resolver.
 
 use std::{
     io,
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// Which addresses of a name count.
+/// Family of the addresses of a name that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Any,
@@ -17,8 +17,8 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// Returns the addresses of this family, sorted and without duplicates, so that equal records make equal runs. The error says
-    /// that none is left.
+    /// Returns the addresses of this family, sorted and without duplicates, so that equal records
+    /// make equal runs. Fails if no address is left.
     pub(super) fn of(self, mut all: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
         all.retain(|peer| match self {
             Self::Any => true,
@@ -36,8 +36,8 @@ impl Family {
     }
 }
 
-/// Asks the system's resolver, which has time limits of its own and cannot be interrupted: after `patience` its answer is not
-/// waited for any more.
+/// Asks the system's resolver. It has its own time limits and cannot be interrupted, so its answer
+/// is ignored after `patience`.
 pub(super) fn look_up(
     name: &str,
     port: u16,
@@ -48,12 +48,12 @@ pub(super) fn look_up(
     let ask = move || {
         let found: io::Result<Vec<_>> =
             (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
-        // Nobody may be waiting any more.
+        // The caller may have stopped waiting.
         let _ = answer.send(found);
     };
     let asking = thread::Builder::new().name("resolver".into()).spawn(ask);
     asking.map_err(|error| error.to_string())?;
-    // One that was asked in time gets a moment to answer from its cache or from /etc/hosts.
+    // A resolver that was asked in time gets a moment to answer from its cache or from /etc/hosts.
     match answered.recv_timeout(patience.max(Duration::from_millis(100))) {
         Ok(found) => found.map_err(|error| error.to_string()),
         Err(_) => Err("the resolver does not answer".into()),

@@ -54,7 +54,7 @@ fn what_is_no_node_is_refused_with_the_reason() {
         ("::1", "several colons; write an IPv6 address in brackets"),
         ("::1:50051", "several colons"),
         ("fe80::1%2:50051", "several colons"),
-        ("[fe80::1%]:1", "--nodes [fe80::1%]:1: the zone behind the % is missing"),
+        ("[fe80::1%]:1", "--nodes [fe80::1%]:1: the zone after the % is missing"),
         ("10.0.0.1%eth0", "--nodes 10.0.0.1%eth0: a zone belongs to an IPv6 address"),
         ("a b", "--nodes a b: a space or a control character"),
         ("a:b", "the port is not a number"),
@@ -100,7 +100,7 @@ fn a_file_has_entries_on_lines_and_comments() {
         ("", "it names no node"),
         ("# none\n", "it names no node"),
         ("a\nb,,c\n", "line 2: ``: a node is missing"),
-        ("a\n@other\n", "line 2: `@other`: a file of nodes names no other file"),
+        ("a\n@other\n", "line 2: `@other`: a file of nodes cannot name another file"),
         ("a\n\nn[1\n", "line 3: `n[1`: a bracket"),
         ("z:1\n", "line 1: `z:1`: z:1 is given twice, also as z:1"),
         ("a\ndns4:n:5\n", "line 2: `dns4:n:5`: no address after 0 s: unknown"),
@@ -112,7 +112,7 @@ fn a_file_has_entries_on_lines_and_comments() {
     assert!(found(&format!("@{}", path.display())).is_err());
 }
 
-/// Records that come one after the other.
+/// Returns records that appear one after the other.
 fn look_up(name: &str, port: u16, looks: &Cell<u8>) -> Result<Vec<SocketAddr>, String> {
     looks.set(looks.get() + 1);
     let of = |last: u8| SocketAddr::from(([10, 0, 0, last], port));
@@ -131,7 +131,7 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
         let found = nodes.discover_with(|name, port, _| look_up(name, port, &looks));
         found.map_err(|error| error.to_string())
     };
-    // The first that there are, the name beside each.
+    // The first records that exist, with the name in front of each.
     assert_eq!(discover("dns:n.lab.:5", None, 60).unwrap(), ["n.lab@10.0.0.1:5"]);
     let three = ["n@10.0.0.1:50051", "n@10.0.0.2:50051", "n@10.0.0.3:50051"];
     assert_eq!(discover("dns:n", Some(3), 60).unwrap(), three);
@@ -140,7 +140,7 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     assert_eq!(discover("dns4:v6:5", None, 60).unwrap(), ["v6@10.0.0.1:5"]);
     let error = discover("dns:n", Some(9), 1).unwrap_err();
     assert!(error.starts_with("--nodes-expected: expected 9 nodes, and --nodes has "), "{error}");
-    assert!(error.contains(" after 1 s; --connect-timeout says"), "{error}");
+    assert!(error.contains(" after 1 s; --connect-timeout sets"), "{error}");
     let error = discover("dns6:n", None, 1).unwrap_err();
     assert!(
         error.contains("--nodes dns6:n: no address after 1 s: it has no IPv6 address"),
@@ -148,7 +148,7 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     );
     let error = discover("dns:n:5,10.0.0.1:5", None, 60).unwrap_err();
     assert!(error.contains("10.0.0.1:5 is given twice"), "{error}");
-    // What needs no look is not waited for, and too many are not let through.
+    // Entries without a lookup cause no wait, and too many nodes are refused.
     for (text, expected, want) in [
         ("n[1-3]", 4, "--nodes-expected: expected 4 nodes, and --nodes has 3"),
         ("n[1-3]", 2, "--nodes-expected: expected 2 nodes, and --nodes has 3"),

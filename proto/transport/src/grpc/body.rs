@@ -1,4 +1,4 @@
-//! HTTP bodies from streams of chunks, and back.
+//! Conversion between HTTP bodies and streams of chunks.
 
 use std::{
     pin::Pin,
@@ -14,10 +14,10 @@ use tonic::{Status, body::Body};
 use super::ending::Ending;
 use crate::connections::StreamPlace;
 
-/// The chunks of a received body. The status of a failed call is the last item, an error.
+/// Chunks of a received body. The status of a failed call is the last item, an error.
 pub(crate) struct BodyChunks {
     pub(super) body: Body,
-    /// At a client: how the connection ended.
+    /// End of the connection; at a client only.
     pub(super) ending: Option<Ending>,
 }
 
@@ -48,7 +48,8 @@ impl Stream for BodyChunks {
     }
 }
 
-/// The status in headers or trailers. No status means OK: then the end of the stream ends the call.
+/// Returns the status in headers or trailers. Without a status the call is OK, and the end of the
+/// stream ends it.
 pub(super) fn status(mut headers: HeaderMap) -> Result<(), Status> {
     // tonic panics on details that are not base64, and they are not needed.
     headers.remove("grpc-status-details-bin");
@@ -58,7 +59,7 @@ pub(super) fn status(mut headers: HeaderMap) -> Result<(), Status> {
     }
 }
 
-/// The body of a client's stream of requests.
+/// Body of a client's stream of requests.
 pub(super) struct RequestBody<S>(pub(super) S);
 
 impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
@@ -74,11 +75,11 @@ impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
     }
 }
 
-/// The body of a node's stream of responses; the status becomes its trailers.
+/// Body of a node's stream of responses; the status becomes its trailers.
 pub(super) struct ReplyBody<S>(Option<(S, Option<StreamPlace>)>);
 
 impl<S> ReplyBody<S> {
-    /// The place is free when the stream has ended.
+    /// Creates the body. The permit is released when the stream has ended.
     pub(super) fn new(replies: S, place: Option<StreamPlace>) -> Self {
         Self(Some((replies, place)))
     }

@@ -1,4 +1,4 @@
-//! The client's end of gRPC.
+//! Client's end of gRPC.
 
 use std::{
     error::Error,
@@ -46,19 +46,20 @@ use crate::{
     address::Address, at_once::Spawner, open_error::OpenError, options::Options, security::Token,
 };
 
-/// One HTTP/2 connection. It never reconnects: a lost node stays lost.
+/// HTTP/2 connection. It never reconnects: a lost node stays lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     channel: Channel,
     token: Option<Token>,
     ending: Ending,
     has_tls: bool,
-    /// Whether the node has ever answered.
+    /// Set once the node has answered.
     answered: Arc<AtomicBool>,
 }
 
 impl Client {
-    /// Opens a connection to the first of a name's addresses that answers, once. Each address has the whole connect timeout.
+    /// Opens a connection to the first address of a name that answers, with a single attempt for
+    /// each. Each address has the whole connect timeout.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
         Self::open_first(address.look_up(options.connect_timeout).await?, address, options).await
     }
@@ -94,7 +95,7 @@ impl Client {
                 unreachable(address, ending.error().map_or_else(|| chain(&error), Into::into))
             })
         });
-        let silent = |_| unreachable(address, "it takes the connection and says nothing");
+        let silent = |_| unreachable(address, "it accepts the connection but sends nothing");
         let channel = opening.await.map_err(silent)??;
         let (token, has_tls) = (options.token.clone(), options.tls.is_some());
         Ok(Self { channel, token, ending, has_tls, answered: Arc::default() })
@@ -125,7 +126,7 @@ impl Client {
         answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
     }
 
-    /// Replaces the status of a broken connection by the error that broke it.
+    /// Replaces the status of a broken connection with the error that broke it.
     fn cause(&self, status: Status) -> Status {
         if status.source().is_none() {
             return status;
@@ -163,7 +164,7 @@ impl Client {
         tonic::Request::from_parts(MetadataMap::from_headers(headers), Extensions::new(), message)
     }
 
-    /// Opens a stream of requests. Samples are sent before the node has answered with its headers.
+    /// Opens a stream of requests. Samples are sent before the node has sent its response headers.
     pub(crate) async fn infer(
         &self,
         session: &SessionHeader,
@@ -177,7 +178,7 @@ impl Client {
         let content_type = header::HeaderValue::from_static("application/grpc");
         headers.insert(header::CONTENT_TYPE, content_type);
         let name = session.name.parse();
-        let name = name.map_err(|_| Status::internal("a session is plain text"))?;
+        let name = name.map_err(|_| Status::internal("a session must be plain text"))?;
         headers.insert(SESSION_HEADER, name);
         for (name, wanted) in
             [(DIGESTS_HEADER, session.digests), (CHECKSUMS_HEADER, session.checksums)]
@@ -196,10 +197,10 @@ impl Client {
         let response = channel.call(request).await.map_err(lost)?;
         let (head, body) = response.into_parts();
         if head.status != StatusCode::OK || !is_grpc(&head.headers) {
-            let text = format!("it answers as a web server does, with {}", head.status);
+            let text = format!("it answers like a web server, with {}", head.status);
             return Err(Status::unknown(text));
         }
-        // The status of a call that is refused at once.
+        // Status of a call that is refused at once.
         status(head.headers)?;
         Ok(BodyChunks { body, ending: Some(self.ending.clone()) })
     }
@@ -209,7 +210,7 @@ fn unreachable(address: &Address, why: impl ToString) -> OpenError {
     OpenError::Unreachable { address: address.to_string(), why: why.to_string() }
 }
 
-/// Opens a connection of TCP, by the way out that the options choose.
+/// Opens a TCP connection with the egress options.
 async fn dial(
     peer: SocketAddr,
     address: &Address,
@@ -225,7 +226,7 @@ async fn dial(
     Ok(stream)
 }
 
-/// Agrees on TLS, if enabled.
+/// Performs the TLS handshake, if TLS is enabled.
 async fn wire(
     stream: TcpStream,
     address: &Address,
@@ -270,7 +271,7 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
         .initial_connection_window_size(connection_window))
 }
 
-/// Gives tonic the open connection once, and never another.
+/// Returns a connector that gives tonic the open connection once, and never another.
 fn only_once(
     wire: Wire,
 ) -> impl Service<Uri, Response = TokioIo<Wire>, Error = io::Error, Future: Send> + Send {
@@ -281,7 +282,7 @@ fn only_once(
     })
 }
 
-/// An error and its causes, without repeating what a cause already says.
+/// Returns the text of an error and its causes, without repeating a cause.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -303,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    /// Listens with a full queue, so that the system leaves further connections without an answer.
+    /// Listens with a full queue, so that the system leaves further connections unanswered.
     async fn listen_without_answers() -> (TcpListener, Vec<TcpStream>) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

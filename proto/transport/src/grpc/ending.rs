@@ -1,4 +1,4 @@
-//! How a connection ended. Its calls only see that it is broken.
+//! End of a connection. Its calls only report that the connection is broken.
 
 use std::{
     error::Error,
@@ -19,28 +19,28 @@ use super::{
     http2_close::Http2Close,
 };
 
-/// hyper drops a connection that does not answer a ping.
+/// Text for a connection that does not answer a ping; hyper drops it.
 const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout";
 
-const HTTP1: &str = "it answers over HTTP/1.1, as a web server does";
+const HTTP1: &str = "it answers over HTTP/1.1, like a web server";
 
-/// How a connection ended. Clones are the same connection's.
+/// End of a connection. Clones belong to the same connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ending {
-    /// The first error; later ones follow from it.
+    /// First error; later errors follow from it.
     error: Arc<OnceLock<String>>,
-    /// The peer has closed its end.
+    /// Set once the peer has closed its end.
     closed: Arc<AtomicBool>,
     /// Latest GOAWAY frame.
     go_away: Arc<Mutex<Option<Http2Close>>>,
 }
 
 impl Ending {
-    /// Notes how an attempt to read or write ended.
+    /// Notes the outcome of an attempt to read or write.
     pub(super) fn note<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &outcome {
             match error.kind() {
-                // How TLS and writers learn that the peer is gone.
+                // Errors by which TLS and writers detect that the peer is gone.
                 ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe => self.close(),
                 _ => drop(self.error.set(error.to_string())),
             }
@@ -53,7 +53,7 @@ impl Ending {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Follows the frames that the peer sends, for the reason of its end.
+    /// Follows the frames that the peer sends, to find the reason for its end.
     pub(super) fn follow(&self, frames: &mut Frames, bytes: &[u8]) {
         match frames.follow(bytes) {
             Some(Found::GoAway(close)) => *self.go_away.lock() = Some(close),
@@ -62,17 +62,18 @@ impl Ending {
         }
     }
 
-    /// The error that broke the connection.
+    /// Returns the error that broke the connection.
     pub(super) fn error(&self) -> Option<&str> {
         self.error.get().map(String::as_str)
     }
 
-    /// Explains a broken call by the end of its connection. A status that the node sent is not changed.
+    /// Explains a broken call by the end of its connection. A status that the node sent is not
+    /// changed.
     pub(super) fn explain(&self, status: Status) -> Status {
         if status.source().is_none() {
             return status;
         }
-        // An old GOAWAY does not explain a connection that broke, or that fell silent.
+        // An old GOAWAY does not explain a connection that broke or fell silent.
         let is_silent = || !self.closed.load(Ordering::Relaxed) && is_cut_off(&status);
         let is_unexplained = || self.error().is_none() && !is_silent();
         let go_away = || self.go_away.lock().clone().filter(|_| is_unexplained());
@@ -92,8 +93,8 @@ impl Ending {
     }
 }
 
-/// Whether a call ended only because its connection did: an unanswered ping is a timeout for a call that waits for its
-/// headers, and a broken pipe for others.
+/// Returns true if a call ended only because its connection did. An unanswered ping is a timeout
+/// for a call that waits for its headers, and a broken pipe for other calls.
 fn is_cut_off(status: &Status) -> bool {
     let is_cut = |cause: &(dyn Error + 'static)| {
         cause.downcast_ref().is_some_and(h2::Error::is_io)
@@ -108,7 +109,7 @@ fn is_cut_off(status: &Status) -> bool {
 mod tests {
     use super::*;
 
-    /// A call that broke off, on a connection whose reads ended so.
+    /// Returns the status of a broken call, on a connection whose reads ended with these errors.
     fn explained(reads: &[ErrorKind]) -> Status {
         let ending = Ending::default();
         for kind in reads {

@@ -1,13 +1,15 @@
-//! The frames that a node sends, followed for what hyper does not pass on: why the node closes the connection.
+//! Frames that a node sends, parsed for what hyper does not report: the reason why the node closes
+//! the connection.
 //!
-//! hyper gives a call the code of GOAWAY only where the frame comes while the call is open and names an earlier stream.
+//! hyper reports the code of GOAWAY to a call only if the frame arrives while the call is open and
+//! names an earlier stream.
 
 use super::http2_close::Http2Close;
 
 /// Length of a frame's header, in bytes.
 const HEADER_BYTES: usize = 9;
 
-/// The type of GOAWAY frames.
+/// Type of GOAWAY frames.
 const GO_AWAY: u8 = 7;
 
 /// Bytes of GOAWAY before its text: the last stream, and the code.
@@ -16,32 +18,32 @@ const FIXED_BYTES: usize = 8;
 /// Maximum number of bytes kept of a GOAWAY frame.
 const MAX_KEPT_BYTES: usize = 512;
 
-/// The beginning of an answer of HTTP/1, which takes the place of the first frame's header.
+/// Beginning of an HTTP/1 answer, which takes the position of the first frame's header.
 const HTTP1: &[u8] = b"HTTP/1.";
 
-/// A position in the frames of a connection.
+/// Position in the frames of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     header: [u8; HEADER_BYTES],
-    /// Bytes of the header that have come.
+    /// Number of header bytes that were received.
     header_bytes: usize,
-    /// Bytes of the payload that have not come.
+    /// Number of payload bytes that are still missing.
     missing: usize,
     /// Beginning of the payload, if this is GOAWAY.
     kept: Vec<u8>,
     has_begun: bool,
 }
 
-/// A finding among the frames.
+/// Finding among the frames.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     GoAway(Http2Close),
-    /// The peer speaks HTTP/1.
+    /// The peer uses HTTP/1.
     Http1,
 }
 
 impl Frames {
-    /// Follows the bytes that come next, and returns the last finding among them.
+    /// Follows the next bytes, and returns the last finding among them.
     pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<Found> {
         let mut found = None;
         while !bytes.is_empty() {

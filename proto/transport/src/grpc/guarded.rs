@@ -1,4 +1,5 @@
-//! A service beside the node's own whose calls are let in as the node's own are: its answers may be long.
+//! Service beside the node's own service, with the same admission of calls, because its answers may
+//! be long.
 
 use std::{
     convert::Infallible,
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::security::ServerToken;
 
-/// A service that answers callers with the token, and counts their connections as clients.
+/// Service that answers callers with the token, and counts their connections as clients.
 #[derive(Debug, Clone)]
 pub struct Guarded<S> {
     service: S,
@@ -26,7 +27,7 @@ pub struct Guarded<S> {
 }
 
 impl<S> Guarded<S> {
-    /// If there is a token, calls without it are refused.
+    /// Guards a service. If there is a token, calls without it are refused.
     pub fn new(service: S, token: Option<Arc<ServerToken>>) -> Self {
         Self { service, token }
     }

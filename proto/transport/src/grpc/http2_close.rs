@@ -1,4 +1,4 @@
-//! The reason for which a peer closed a connection of HTTP/2, or ended one call on it.
+//! Codes with which a peer closes an HTTP/2 connection, or ends one call on it.
 
 use std::{error::Error, fmt, iter};
 
@@ -6,17 +6,17 @@ use h2::Reason;
 
 use crate::peer_reason::shown;
 
-/// Remedy for a peer that detects a violation of HTTP/2.
+/// Remedy for a peer that detected a violation of HTTP/2.
 const VIOLATION: &str =
     "connect without a proxy, install current releases at both ends, and see the log there";
 
-/// The reason with which a peer closed a connection (GOAWAY) or ended one call on it (RST_STREAM): an error code of RFC 9113,
-/// section 7.
+/// Code with which a peer closed a connection (GOAWAY) or ended one call on it (RST_STREAM),
+/// according to RFC 9113, section 7.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http2Close {
     frame: Frame,
     reason: Reason,
-    /// Text beside the code, escaped and cut; only GOAWAY has one.
+    /// Text beside the code, escaped and truncated; only GOAWAY has one.
     debug_data: String,
 }
 
@@ -27,13 +27,13 @@ enum Frame {
 }
 
 impl Http2Close {
-    /// The reason in a GOAWAY frame.
+    /// Returns the reason in a GOAWAY frame.
     pub(super) fn go_away(code: u32, debug_data: &[u8]) -> Self {
         Self { frame: Frame::GoAway, reason: code.into(), debug_data: shown(debug_data) }
     }
 
-    /// Returns the reason that caused an error. Where the error is one of a call, GOAWAY means that the peer did not process the
-    /// call: its stream is above the last one that the frame names.
+    /// Returns the reason that caused an error. For the error of a call, GOAWAY means that the peer
+    /// did not process the call: its stream is above the last one that the frame names.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         iter::successors(Some(error), |cause| (*cause).source()).find_map(|cause| {
             let known = cause.downcast_ref::<Self>().cloned();
@@ -51,7 +51,8 @@ impl Http2Close {
         Some(Self { frame, reason, debug_data })
     }
 
-    /// Returns whether the peer invites another try: on a new connection, or of a call that it has not processed.
+    /// Returns whether the peer invites another attempt: on a new connection, or of a call that it
+    /// has not processed.
     pub fn invites_retry(&self) -> bool {
         self.refuses_call() || !self.ends_call_alone() && self.reason == Reason::NO_ERROR
     }
@@ -66,19 +67,20 @@ impl Http2Close {
         self.frame == Frame::RstStream
     }
 
-    /// Returns whether the peer closed the connection because it limits what this program sends; calls on it were not processed.
+    /// Returns whether the peer closed the connection because it limits the load of this program;
+    /// calls on it were not processed.
     pub fn limits_load(&self) -> bool {
         (self.frame, self.reason) == (Frame::GoAway, Reason::ENHANCE_YOUR_CALM)
     }
 
-    /// Meaning of the code, and the remedy.
+    /// Returns the meaning of the code, and the remedy.
     fn advice(&self) -> (&'static str, &'static str) {
         match self.reason {
             Reason::NO_ERROR if self.ends_call_alone() => {
-                ("it does not want the rest of the call", "see the log there")
+                ("it does not need the rest of the call", "see the log there")
             }
             Reason::NO_ERROR => {
-                ("it is ending, or it limits how long connections live", "try again")
+                ("it is shutting down, or it limits the age of connections", "try again")
             }
             Reason::PROTOCOL_ERROR => ("it detected a violation of HTTP/2", VIOLATION),
             Reason::INTERNAL_ERROR => ("it failed", "see the log there"),
@@ -90,7 +92,7 @@ impl Http2Close {
             Reason::STREAM_CLOSED => ("it received a frame of a call that had ended", VIOLATION),
             Reason::FRAME_SIZE_ERROR => ("it received a frame of an invalid length", VIOLATION),
             Reason::REFUSED_STREAM => (
-                "it is ending, or has as many calls as it takes",
+                "it is shutting down, or has its maximum number of calls",
                 "try again, or raise its limit of concurrent streams",
             ),
             Reason::CANCEL => ("it gave up the call", "look for a time limit there, or in a proxy"),
@@ -107,8 +109,8 @@ impl Http2Close {
                 ("it demands stronger encryption", "connect with TLS 1.3")
             }
             Reason::HTTP_1_1_REQUIRED => (
-                "it serves HTTP/1.1 alone",
-                "name a port that serves HTTP/2, or an http:// URL where a serving engine is meant",
+                "it supports only HTTP/1.1",
+                "use a port that supports HTTP/2, or an http:// URL for a serving engine",
             ),
             _ => ("RFC 9113 does not define this code", "see the log there"),
         }

@@ -22,16 +22,16 @@ use tracing::{debug, warn};
 use super::wire::Wire;
 use crate::{connections::Connections, security::ServerTls};
 
-/// How long to wait until there may be room for a connection that could not be taken: strangers close theirs at once, and others
-/// when they like.
+/// Pauses after a connection could not be accepted. Pending connections that make room close at
+/// once (`SOON`); other files are freed at any time (`LATER`).
 const SOON: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(100);
 
-/// How long a refused peer may take to close the connection.
+/// Maximum time for a refused peer to close the connection.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Closes a connection so that the peer can read the reason: unread data from the peer would make the kernel discard
-/// an alert that the peer has not read yet.
+/// Closes a connection so that the peer can read the reason. Unread data from the peer would make
+/// the kernel discard an alert that the peer has not read yet.
 async fn linger(mut stream: TcpStream) {
     let _ = stream.shutdown().await;
     let read_all = async {
@@ -41,11 +41,12 @@ async fn linger(mut stream: TcpStream) {
     let _ = timeout(LINGER, read_all).await;
 }
 
-/// The connections of a listener, for tonic's server.
+/// Connections of a listener, for tonic's server.
 #[derive(Debug)]
 pub struct Incoming(mpsc::Receiver<io::Result<Wire>>);
 
-/// Accepts connections until the receiver is dropped. A failed one is logged and does not affect others.
+/// Accepts connections until the receiver is dropped. A failed connection is logged and does not
+/// affect others.
 pub fn incoming(
     listener: TcpListener,
     tls: Option<Arc<ServerTls>>,
@@ -62,7 +63,7 @@ pub fn incoming(
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    warn!(%error, "a connection cannot be taken");
+                    warn!(%error, "a connection cannot be accepted");
                     let has_room = !descriptors::are_exhausted(&error) || connections.make_room();
                     sleep(if has_room { SOON } else { LATER }).await;
                     continue;
@@ -73,7 +74,7 @@ pub fn incoming(
             tokio::spawn(async move {
                 match Wire::server((stream, peer), tls.as_deref(), guest.clone(), closing).await {
                     Ok(wire) => {
-                        debug!(%peer, "a connection begins");
+                        debug!(%peer, "a connection was opened");
                         // Without a receiver, the server has ended.
                         let _ = sender.send(Ok(wire)).await;
                     }
@@ -88,7 +89,7 @@ pub fn incoming(
                     }
                 }
             });
-            // A stranger that made room closes its connection before the next one is taken.
+            // A pending connection that made room is closed before the next connection is accepted.
             yield_now().await;
         }
     });

@@ -1,7 +1,8 @@
-//! gRPC: HTTP/2 by tonic and hyper.
+//! gRPC: HTTP/2 with tonic and hyper.
 //!
-//! `Describe`, `Flush` and `Digests` are ordinary unary calls. `Infer` has its own bodies (`body.rs`), so that its messages
-//! are not copied; the bytes on the wire are those of generated code.
+//! `Describe`, `Flush`, `Digests` and `Measure` are ordinary unary calls. `Infer` has its own
+//! bodies (`body.rs`), so that its messages are not copied; the bytes on the wire are the same as
+//! with generated code.
 
 mod body;
 mod client;

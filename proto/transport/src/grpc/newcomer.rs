@@ -1,5 +1,6 @@
-//! A new connection, which may not be from a client: the peer may send nothing, or the preface of HTTP/2 and then no call that
-//! is let in. It may also be a probe that asks for the node's health every few seconds, for days.
+//! New connections, which may not belong to a client. The peer may send nothing, or the HTTP/2
+//! preface and then no call that is admitted. It may also be a probe that asks for the node's
+//! health every few seconds, for days.
 
 use std::{
     io,
@@ -19,32 +20,34 @@ use crate::connections::{Guest, STRANGER_BYTES};
 /// Length of the preface that an HTTP/2 client sends first, in bytes (RFC 9113, section 3.4).
 const PREFACE_BYTES: usize = 24;
 
-/// How long a new connection may take to send it.
+/// Maximum time for a new connection to send the preface.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a stranger may send in a second for as long as it likes, in bytes. A probe sends a few hundred.
+/// Rate at which a pending connection may send without a time limit, in bytes per second. A probe
+/// sends a few hundred.
 const BYTES_PER_SECOND: f64 = 4096.0;
 
-/// How long it may take, once no more is read of it, until a call is let in.
+/// Maximum time until a call is admitted, after the node has stopped reading from the connection.
 const FULL: Duration = Duration::from_secs(1);
 
 type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What the node still waits for on a new connection.
+/// State of a new connection at the node, until one of its calls is admitted.
 pub(super) struct Newcomer {
-    /// Bytes that the peer has sent, in all.
+    /// Total number of bytes that the peer has sent.
     received: usize,
     lately: Lately,
-    /// Completes when the preface has taken too long.
+    /// Completes when the preface is overdue, or when the node ends.
     patience: Awaited<()>,
     judged: Awaited<Result<(), &'static str>>,
-    /// Since no more is read of it.
+    /// Timer since the node has stopped reading from the connection.
     full: Option<Pin<Box<Sleep>>>,
-    /// Why it has to go.
+    /// Reason why the connection has to close.
     refused: Option<&'static str>,
 }
 
-/// Bytes that a peer has sent lately: what it may send in a second is forgotten each second.
+/// Number of bytes that a peer has sent recently; it decreases by the rate at which the peer may
+/// send.
 #[derive(Debug, Clone, Copy)]
 struct Lately {
     bytes: f64,
@@ -57,7 +60,7 @@ impl Lately {
         *self = Self { bytes: (self.bytes - forgotten).max(0.0) + bytes as f64, at: now };
     }
 
-    /// How many more there may be now.
+    /// Returns the number of bytes that the peer may still send now.
     fn room(self) -> usize {
         STRANGER_BYTES.saturating_sub(self.bytes.ceil() as usize)
     }
@@ -85,18 +88,20 @@ impl Newcomer {
         Self { received: 0, lately, patience, judged, full: None, refused: None }
     }
 
-    /// What may be read of it, in bytes. Once that is nothing, only a call that is let in changes it.
+    /// Returns the number of bytes that may be read from the peer. Once it is 0, only an admitted
+    /// call changes it.
     pub(super) fn room(&self) -> usize {
         self.lately.room()
     }
 
-    /// Counts what the peer has sent.
+    /// Counts bytes that the peer has sent.
     pub(super) fn received(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes);
         self.lately.add(bytes, Instant::now());
     }
 
-    /// Ready when a call of the peer was let in, or with the reason for closing the connection.
+    /// Completes when a call of the peer is admitted, or with the reason why the connection is
+    /// closed.
     pub(super) fn poll_judged(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.refused.is_none() {
             self.refused = match self.judged.as_mut().poll(context) {
@@ -110,17 +115,17 @@ impl Newcomer {
         })
     }
 
-    /// Ready when the peer has taken too long for what it has sent.
+    /// Completes when the peer has taken too long for the next step.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<&'static str> {
         if self.received < PREFACE_BYTES {
             ready!(self.patience.as_mut().poll(context));
-            return Poll::Ready("the peer connected and did not begin to speak HTTP/2");
+            return Poll::Ready("the peer connected but did not start HTTP/2");
         }
         if self.room() > 0 {
             return Poll::Pending;
         }
         ready!(self.full.get_or_insert_with(|| Box::pin(sleep(FULL))).as_mut().poll(context));
-        Poll::Ready("the peer sent more than a stranger may, and no call of it was let in")
+        Poll::Ready("the peer sent more than a pending connection may, and had no admitted call")
     }
 }
 
@@ -166,7 +171,7 @@ mod tests {
         peer.newcomer.received(PREFACE_BYTES - 1);
         for _ in 0..2 {
             let error = peer.judged().await.unwrap_err();
-            assert!(error.to_string().contains("did not begin to speak HTTP/2"), "{error}");
+            assert!(error.to_string().contains("did not start HTTP/2"), "{error}");
         }
     }
 
@@ -194,7 +199,7 @@ mod tests {
         let _second = connections.arrive(HERE);
         for _ in 0..2 {
             let error = first.judged().await.unwrap_err();
-            assert!(error.to_string().contains("made room for a newcomer"), "{error}");
+            assert!(error.to_string().contains("made room for a new connection"), "{error}");
         }
     }
 
@@ -221,11 +226,11 @@ mod tests {
         sender.newcomer.received(STRANGER_BYTES);
         assert_eq!(sender.newcomer.room(), 0);
         let error = sender.judged().await.unwrap_err();
-        assert!(error.to_string().contains("more than a stranger may"), "{error}");
+        assert!(error.to_string().contains("more than a pending connection may"), "{error}");
 
         let mut client = peer(NEVER, &roomy());
         client.newcomer.received(STRANGER_BYTES);
-        assert!(timeout(SOON, client.judged()).await.is_err(), "its call is under way");
+        assert!(timeout(SOON, client.judged()).await.is_err(), "its call is in progress");
         client.guest.let_in().unwrap();
         client.judged().await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! The node's end of gRPC: the service `netdiv.v1.SutNode`.
+//! Node's end of gRPC: the service `netdiv.v1.SutNode`.
 
 use std::{
     convert::Infallible,
@@ -43,7 +43,7 @@ const DIGESTS: &str = "/netdiv.v1.SutNode/Digests";
 const MEASURE: &str = "/netdiv.v1.SutNode/Measure";
 pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
 
-/// The service, for tonic's server.
+/// Service for tonic's server.
 #[derive(Debug, Clone)]
 pub struct SutNodeService<H> {
     handler: H,
@@ -51,7 +51,7 @@ pub struct SutNodeService<H> {
 }
 
 impl<H> SutNodeService<H> {
-    /// If there is a token, calls without it are refused.
+    /// Creates the service. If there is a token, calls without it are refused.
     pub fn new(handler: H, token: Option<Arc<ServerToken>>) -> Self {
         Self { handler, token }
     }
@@ -72,7 +72,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let handler = self.handler.clone();
-        // From `Wire`.
+        // Set by `Wire`.
         let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
         if let Err(refusal) = self.admit(&request, &caller) {
             return Box::pin(async move { Ok(refuse(&caller, refusal)) });
@@ -92,7 +92,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 }
 
 impl<H> SutNodeService<H> {
-    /// Lets a call in, and with it its connection.
+    /// Admits a call, and with it its connection.
     fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
         if ![DESCRIBE, FLUSH, DIGESTS, MEASURE, INFER].contains(&request.uri().path()) {
             check_token(self.token.as_deref(), request, caller)?;
@@ -102,7 +102,7 @@ impl<H> SutNodeService<H> {
     }
 }
 
-/// Lets a call in that has the token, where there is one, and with it its connection.
+/// Admits a call with the token, if the node requires one, and with it its connection.
 pub(super) fn let_in(
     token: Option<&ServerToken>,
     request: &Request<Body>,
@@ -112,7 +112,7 @@ pub(super) fn let_in(
     caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
 }
 
-/// The answer to a call that is not let in, which is logged.
+/// Returns the answer to a call that is not admitted, and logs it.
 pub(super) fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
     if let Some(guest) = &caller.guest {
         guest.refused();
@@ -139,7 +139,8 @@ fn no_such_method() -> Status {
     Status::unimplemented("no such method")
 }
 
-/// A unary call. Its request is short, so that many incomplete ones cannot fill the memory.
+/// Returns the handler of a unary call. The length of its request is limited, so that many
+/// incomplete requests cannot fill the memory.
 fn unary<Reply, Asked>() -> Grpc<ProstCodec<Reply, Asked>>
 where
     Reply: prost::Message + Send + 'static,
@@ -158,13 +159,13 @@ fn infer<H: Handler>(
     let name = match head.headers.get(SESSION_HEADER).map(|name| name.to_str()) {
         None => "",
         Some(Ok(name)) => name,
-        Some(Err(_)) => return Err(Status::invalid_argument("a session is plain text")),
+        Some(Err(_)) => return Err(Status::invalid_argument("a session must be plain text")),
     };
     let wanted = |header| head.headers.get(header).is_some_and(|value| value == "1");
     let (digests, checksums) = (wanted(DIGESTS_HEADER), wanted(CHECKSUMS_HEADER));
     let word = head.headers.get(TOKENS_HEADER).map(|value| value.as_bytes());
     let tokens = tokens::of_word(word).ok_or_else(|| {
-        Status::invalid_argument("the header netdiv-tokens is `first` or `every`, or left out")
+        Status::invalid_argument("the header netdiv-tokens must be `first`, `every` or absent")
     })?;
     let session = SessionHeader { name: name.into(), digests, checksums, tokens };
     let requests = Messages::new(BodyChunks { body, ending: None }, handler.longest_request());
@@ -175,8 +176,8 @@ fn infer<H: Handler>(
     Ok(response)
 }
 
-/// Returns whether these are headers of gRPC: `application/grpc`, or that with a message format such as `+proto`. Media types have
-/// no case, and may have parameters.
+/// Returns whether these are headers of gRPC: `application/grpc`, possibly with a message format
+/// such as `+proto`. Media types are case-insensitive and may have parameters.
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = content_type.and_then(|value| value.split([';', '+']).next());

@@ -1,4 +1,4 @@
-//! One TCP connection, plain or with TLS.
+//! TCP connection, plain or with TLS.
 
 use std::{
     io::{self, IoSlice},
@@ -25,39 +25,39 @@ use crate::{
     security::{self, ClientTls, ServerTls},
 };
 
-/// How long a new connection may take for the TLS handshake.
+/// Maximum time for the TLS handshake of a new connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the peer may take to close its half once the node has closed its own.
+/// Maximum time for the peer to close its half after the node has closed its own.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// What is read of a newcomer at once, in bytes.
+/// Maximum number of bytes read from a new connection at once.
 const FEW: usize = 4 << 10;
 
 /// ALPN of HTTP/2.
 const HTTP2: &[u8] = b"h2";
 
-/// One TCP connection.
+/// TCP connection, plain or with TLS.
 pub struct Wire {
     stream: Inner,
-    /// At the node, until a call is let in.
+    /// State of a new connection; at the node only, until a call is admitted.
     newcomer: Option<Newcomer>,
-    /// Whether a newcomer had to go.
+    /// Set once a new connection was refused.
     refused: bool,
     caller: Caller,
     ending: Ending,
-    /// At the client: what the node sends.
+    /// Parser of the node's frames; at the client only.
     frames: Option<Frames>,
-    /// Since the node has closed its half.
+    /// Timer since the node has closed its half.
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
-/// The caller, for the service that answers the call.
+/// Caller, for the service that answers the call.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// Its address.
+    /// Address of the caller.
     pub(super) address: Option<SocketAddr>,
-    /// Its connection.
+    /// Connection of the caller.
     pub(super) guest: Option<Arc<Guest>>,
 }
 
@@ -74,12 +74,12 @@ enum Inner {
 }
 
 impl Wire {
-    /// A client's end without TLS.
+    /// Creates a client's end without TLS.
     pub(super) fn plain(stream: TcpStream, ending: Ending) -> Self {
         Self { frames: Some(Frames::default()), ..Self::new(Inner::Plain(stream), ending) }
     }
 
-    /// Makes the TLS handshake as the client.
+    /// Performs the TLS handshake as the client.
     pub(super) async fn client(
         stream: TcpStream,
         tls: &ClientTls,
@@ -125,7 +125,8 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Looks whether a newcomer is one no more, or has to go.
+    /// Checks whether a call of a new connection was admitted. Fails if the connection has to
+    /// close.
     fn judge(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let Some(newcomer) = &mut self.newcomer else { return Ok(()) };
         match newcomer.poll_judged(context) {
@@ -161,7 +162,7 @@ impl Wire {
         read
     }
 
-    /// Reads what the peer still sends, and drops it, until it has closed its half, or has taken too long.
+    /// Reads and drops what the peer still sends, until the peer closes its half or takes too long.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut dropped = [0; FEW];
         loop {
@@ -194,7 +195,7 @@ impl AsyncRead for Wire {
         let Some(newcomer) = &self.newcomer else { return self.read(context, into) };
         let room = newcomer.room().min(FEW);
         if room == 0 {
-            // Goes on when a call is let in.
+            // Continues when a call is admitted.
             return Poll::Pending;
         }
         let mut few = [0; FEW];
@@ -250,8 +251,9 @@ impl AsyncWrite for Wire {
         self.ending.note(outcome)
     }
 
-    /// At the node it is ready when the client has closed its half too: a connection that is dropped while the client still sends
-    /// is reset, and the client may not read why its calls ended.
+    /// Closes the node's half. At the node it completes when the client has closed its half too: a
+    /// connection that is dropped while the client still sends is reset, and the client may then
+    /// not read why its calls ended.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingering.is_none() {
             ready!(match &mut self.stream {

@@ -1,4 +1,4 @@
-//! The node's end of one call: a bidirectional stream of a QUIC connection.
+//! Node's end of one call: a bidirectional stream of a QUIC connection.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,13 +20,12 @@ use super::{
 };
 use crate::{connections::Guest, handler::Handler, security::ServerToken};
 
-/// How long a call may take to send its header, or its only request.
+/// Maximum time for a call to send its header, or its only request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The calls of the service.
 const METHODS: [&str; 5] = ["Describe", "Digests", "Flush", "Infer", "Measure"];
 
-/// Answers one call. The caller has been sent the error.
+/// Answers one call. The error was already sent to the caller.
 pub(super) async fn call<H: Handler>(
     mut send: SendStream,
     receive: RecvStream,
@@ -62,14 +61,14 @@ async fn answer<H: Handler>(
     let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
     let header: CallHeader = timeout(PATIENCE, requests.next_message())
         .await
-        .map_err(|_| Status::deadline_exceeded("the call does not say what it is"))??
+        .map_err(|_| Status::deadline_exceeded("the call sent no header in time"))??
         .ok_or_else(|| Status::invalid_argument("a call begins with a CallHeader"))?;
     if let Some(token) = token {
         guest.check_token(token, &header.token)?;
     }
     if header.protocol_version != PROTOCOL_VERSION {
         let theirs = header.protocol_version;
-        let text = format!("version {theirs} of the wire contract; this is {PROTOCOL_VERSION}");
+        let text = format!("version {theirs} of the wire contract; expected {PROTOCOL_VERSION}");
         return Err(Status::failed_precondition(text));
     }
     if !METHODS.contains(&header.method.as_str()) {
@@ -89,9 +88,7 @@ async fn answer<H: Handler>(
             let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());
             let tokens = Tokens::try_from(header.tokens).map_err(|unknown| {
-                Status::invalid_argument(format!(
-                    "no way to send tokens has that number: {unknown}"
-                ))
+                Status::invalid_argument(format!("unknown value of `tokens`: {unknown}"))
             })?;
             let CallHeader { session: name, digests, checksums, .. } = header;
             let session = SessionHeader { name, digests, checksums, tokens };
@@ -102,14 +99,14 @@ async fn answer<H: Handler>(
     }
 }
 
-/// The only request of a call.
+/// Reads the only request of a call.
 async fn request<M: Message + Default>(requests: &mut Messages<Received>) -> Result<M, Status> {
     let request = timeout(PATIENCE, requests.next_message()).await;
     let request = request.map_err(|_| Status::deadline_exceeded("no request in time"))??;
     request.ok_or_else(|| Status::invalid_argument("the request is missing"))
 }
 
-/// The only reply of a call, made while somebody waits for it.
+/// Sends the only reply of a call, unless the caller leaves before the reply is ready.
 async fn reply<M: Message>(
     send: &mut SendStream,
     making: impl Future<Output = Result<M, Status>>,

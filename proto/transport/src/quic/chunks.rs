@@ -1,4 +1,4 @@
-//! The two directions of a call: received chunks, and chunks to send.
+//! Chunks of both directions of a call: received, and to send.
 
 use std::{
     collections::VecDeque,
@@ -15,13 +15,14 @@ use tonic::Status;
 
 use super::ending::explain;
 
-/// Chunks that go from or to quinn together, as each call locks its connection.
+/// Maximum number of chunks that are read from or written to quinn together, because each such
+/// operation locks the connection.
 const CHUNKS: usize = 32;
 
-/// The code with which an end stops reading that still sends: a node answers what it has read, and says why.
+/// Code with which an end stops reading while it still sends: a node answers what it has read, and
+/// then sends the reason.
 pub(super) const MORE_FOLLOWS: VarInt = VarInt::from_u32(1);
 
-/// Received chunks.
 pub(crate) struct Received {
     stream: RecvStream,
     ready: VecDeque<Bytes>,
@@ -35,7 +36,7 @@ impl Received {
 
 impl Drop for Received {
     fn drop(&mut self) {
-        // It may have ended.
+        // The stream may have ended already.
         let _ = self.stream.stop(MORE_FOLLOWS);
     }
 }
@@ -61,8 +62,9 @@ impl Stream for Received {
     }
 }
 
-/// Sends chunks as they come, until the stream ends or has an error. Chunks that are ready go together, up to a number of bytes: a
-/// chunk that was taken is no longer in the stream's backlog.
+/// Sends chunks as they arrive, until the stream ends or has an error. Chunks that are ready are
+/// sent together, up to a number of bytes: a chunk that was taken is no longer in the stream's
+/// backlog.
 pub(super) async fn send_all<S, E>(
     stream: &mut SendStream,
     mut chunks: S,

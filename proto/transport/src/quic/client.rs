@@ -1,4 +1,4 @@
-//! The client's end of QUIC.
+//! Client's end of QUIC.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -37,18 +37,17 @@ use crate::{
     security::{ClientTls, Token, server_name},
 };
 
-/// What QUIC knows of the way of a connection.
+/// Path statistics of a QUIC connection.
 #[derive(Debug, Clone, Copy)]
 pub struct QuicPath {
-    /// Packets that this end declared lost, since the connection was opened.
+    /// Number of packets that this end has declared lost since the connection was opened.
     pub lost_packets: u64,
-    /// Smoothed.
+    /// Smoothed round trip.
     pub round_trip: Duration,
-    /// Bytes that this end may have in flight.
+    /// Maximum number of bytes that this end may have in flight.
     pub congestion_window_bytes: u64,
 }
 
-/// One QUIC connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     endpoint: Endpoint,
@@ -57,7 +56,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Opens a connection, once, on its own socket.
+    /// Opens a connection on its own socket, with a single attempt for each address.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
         let unreachable =
             |why: String| OpenError::Unreachable { address: address.to_string(), why };
@@ -79,7 +78,7 @@ impl Client {
                 mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
                 window_bytes: options.window_bytes,
                 connection_window_bytes: limits::connection_window_bytes(options.window_bytes),
-                // A node opens none.
+                // A node opens no calls.
                 calls: 0,
                 keepalive_interval: options.keepalive_interval,
                 keepalive_timeout: options.keepalive_timeout,
@@ -126,7 +125,6 @@ impl Client {
         self.endpoint.wait_idle().await;
     }
 
-    /// What is known of its way.
     pub(crate) fn path(&self) -> QuicPath {
         let path = self.connection.stats().path;
         QuicPath {
@@ -167,7 +165,7 @@ impl Client {
         })
     }
 
-    /// A call with one request and one reply.
+    /// Makes a call with one request and one reply.
     async fn ask<R: Message + Default>(
         &self,
         method: &str,
@@ -175,7 +173,7 @@ impl Client {
     ) -> Result<R, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let mut parts = [self.header(method, &SessionHeader::default()), framing::encode(request)];
-        // A node that refuses the call may stop reading; its answer has the reason.
+        // A node that refuses the call may stop reading; its answer contains the reason.
         let _ = send.write_all_chunks(&mut parts).await;
         let _ = send.finish();
         let mut replies = Messages::new(Received::new(receive), limits::MAX_ANSWER_BYTES);
@@ -216,14 +214,14 @@ impl Client {
 
 fn lost(error: &ConnectionError) -> Status {
     if is_distrust(error) {
-        // A client has finished its handshake before the node has checked its certificate.
+        // A client finishes its handshake before the node has checked its certificate.
         Status::unauthenticated(explain(error))
     } else {
         Status::unavailable(explain(error))
     }
 }
 
-/// A stream without errors, as a stream of results.
+/// Adapter that makes a stream without errors a stream of results.
 struct Endless<S>(S);
 
 impl<S: Stream<Item = Bytes> + Unpin> Stream for Endless<S> {

@@ -1,4 +1,4 @@
-//! The reason for which a connection of QUIC, or a call on it, ended.
+//! Explanations for the end of a QUIC connection, or of a call on it.
 
 use std::{error::Error, iter};
 
@@ -6,13 +6,13 @@ use quinn::{ConnectionError, ReadError, TransportErrorCode, VarInt, WriteError};
 
 use crate::peer_reason::shown;
 
-/// Error codes for alerts of TLS (RFC 9001, section 4.8).
+/// Error codes of TLS alerts (RFC 9001, section 4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 
-/// The alert of a peer that knows none of the protocols on offer (RFC 7301).
+/// Alert of a peer that supports none of the offered protocols (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u64 = 0x178;
 
-/// The code with which both ends of netdiv close a connection.
+/// Code with which both ends of netdiv close a connection.
 pub(super) const NETDIV_CLOSES: VarInt = VarInt::from_u32(0);
 
 /// Explains an error by its deepest cause, the most specific one.
@@ -34,12 +34,12 @@ pub(super) fn explain(error: &(dyn Error + 'static)) -> String {
 
 fn of_connection(error: &ConnectionError) -> String {
     match error {
-        ConnectionError::TimedOut => "nothing was heard of it for too long".into(),
+        ConnectionError::TimedOut => "it sent nothing for too long".into(),
         ConnectionError::VersionMismatch => {
-            "it speaks no version of QUIC that this program knows; install current releases at both ends".into()
+            "it supports no version of QUIC that this program supports; install current releases at both ends".into()
         }
         ConnectionError::Reset => {
-            "it does not know the connection (stateless reset): it was restarted, or its address leads elsewhere now"
+            "it does not know the connection (stateless reset): it was restarted, or its address now reaches another machine"
                 .into()
         }
         ConnectionError::LocallyClosed => "this program closed the connection".into(),
@@ -69,7 +69,7 @@ fn of_connection(error: &ConnectionError) -> String {
     }
 }
 
-/// Names a code of the transport, with its meaning and the remedy.
+/// Returns the name of a code of the transport, its meaning and the remedy.
 fn of_code(code: TransportErrorCode, reason: &str) -> String {
     use TransportErrorCode as Code;
 
@@ -86,16 +86,16 @@ fn of_code(code: TransportErrorCode, reason: &str) -> String {
         _ if number > Code::NO_VIABLE_PATH.into() => {
             return format!("{number:#x}{reason}: RFC 9000 does not define this code");
         }
-        Code::NO_ERROR => "it may be ending; try again",
+        Code::NO_ERROR => "it may be shutting down; try again",
         Code::INTERNAL_ERROR | Code::APPLICATION_ERROR => "see the log there",
-        Code::CONNECTION_REFUSED => "it is ending, or takes no more connections; try again",
-        Code::NO_VIABLE_PATH => "check the routes and the firewalls on the way",
+        Code::CONNECTION_REFUSED => "it is shutting down, or accepts no more; try again",
+        Code::NO_VIABLE_PATH => "check the routes and the firewalls on the path",
         _ => "install current releases at both ends, and see the log there",
     };
     format!("{code:?}{reason}: {code}; {remedy}")
 }
 
-/// Returns whether the two ends do not trust each other: TLS ended the connection.
+/// Returns whether TLS ended the connection, because one end does not trust the other.
 pub(super) fn is_distrust(error: &ConnectionError) -> bool {
     let code = match error {
         ConnectionError::TransportError(error) => error.code,
@@ -194,7 +194,7 @@ mod tests {
     fn other_ends_are_explained_through_the_errors_of_streams() {
         let lost = |error| explain(&ReadError::ConnectionLost(error));
         for (message, words) in [
-            (lost(ConnectionError::TimedOut), "nothing was heard of it for too long"),
+            (lost(ConnectionError::TimedOut), "it sent nothing for too long"),
             (lost(ConnectionError::Reset), "it was restarted"),
             (lost(ConnectionError::VersionMismatch), "no version of QUIC"),
             (lost(ConnectionError::LocallyClosed), "this program closed the connection"),

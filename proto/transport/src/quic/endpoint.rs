@@ -1,4 +1,4 @@
-//! Sockets and settings of QUIC, equal at both ends.
+//! Sockets and settings of QUIC, the same at both ends.
 
 use std::{
     io,
@@ -23,40 +23,41 @@ use crate::way_out::WayOut;
 /// ALPN of the wire contract, version 1.
 pub(super) const ALPN: &[u8] = b"netdiv/1";
 
-/// What [`bind`] asks for as the buffer of a socket, in each direction, in bytes: 6 ms at 10 Gb/s.
+/// Size of a socket's buffer that [`bind`] requests in each direction, in bytes: 6 ms at 10 Gb/s.
 pub const SOCKET_BUFFER_BYTES: usize = 8 << 20;
 
-/// Longest UDP payload in an Ethernet frame of 1,500 bytes, with some room for tunnels.
+/// Longest UDP payload in an Ethernet frame of 1,500 bytes, in bytes, with some room for tunnels.
 const ETHERNET_MTU: u16 = 1452;
 
-/// Longest UDP payload that the loopback interface carries, rounded down.
+/// Longest UDP payload that the loopback interface carries, in bytes, rounded down.
 const LOOPBACK_MTU: u16 = 65_000;
 
-/// Datagrams that quinn sends with one system call (segmentation offload), at most 64 KiB together.
+/// Number of datagrams that quinn sends with one system call (segmentation offload), at most 64 KiB
+/// together.
 const SEGMENTS: u16 = 10;
 
-/// Longest UDP payload to try on the path to that address.
+/// Returns the longest UDP payload to try on the path to this address, in bytes.
 pub fn default_mtu(peer: IpAddr) -> u16 {
     if peer.is_loopback() { LOOPBACK_MTU } else { ETHERNET_MTU }
 }
 
-/// Settings of a connection, equal at both ends.
+/// Settings of a connection, the same at both ends.
 pub(super) struct Path {
     pub(super) mtu: u16,
     pub(super) window_bytes: u32,
     pub(super) connection_window_bytes: u32,
-    /// Calls that the peer may have open at the same time.
+    /// Maximum number of concurrent calls of the peer.
     pub(super) calls: u32,
     pub(super) keepalive_interval: Duration,
     pub(super) keepalive_timeout: Duration,
-    /// What quinn has by that name; `None`: quinn's own choice.
+    /// Congestion control; `None`: quinn's default.
     pub(super) congestion_control: Option<Congestion>,
 }
 
-/// Makes the congestion control of connections.
+/// Factory of the congestion control of connections.
 pub(super) type Congestion = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// By its name, one of `CONGESTION_CONTROLS`.
+/// Returns the congestion control with this name, one of `CONGESTION_CONTROLS`.
 pub(super) fn congestion_control(name: &str) -> Option<Congestion> {
     Some(match name {
         "cubic" => Arc::new(CubicConfig::default()),
@@ -70,7 +71,7 @@ impl Path {
     pub(super) fn transport(&self) -> Arc<TransportConfig> {
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(self.mtu);
-        // Several pings may get lost before the connection counts as lost.
+        // Several pings may be lost before the connection counts as lost.
         let interval = self.keepalive_interval.min(self.keepalive_timeout / 3);
         let mut config = TransportConfig::default();
         config
@@ -81,10 +82,10 @@ impl Path {
             .receive_window(self.connection_window_bytes.into())
             .send_window(self.window_bytes.into())
             .mtu_discovery_config(Some(discovery))
-            // The system would refuse longer ones together, and they would be lost silently.
+            // The system would refuse longer datagrams together, and they would be lost silently.
             .enable_segmentation_offload(self.mtu <= 65_507 / SEGMENTS)
             .keep_alive_interval(Some(interval))
-            // The conversion fails beyond 2^62 ms, which is no limit at all.
+            // The conversion fails beyond 2^62 ms, which is no limit in practice.
             .max_idle_timeout(IdleTimeout::try_from(self.keepalive_timeout).ok());
         if let Some(congestion_control) = &self.congestion_control {
             config.congestion_controller_factory(congestion_control.clone());
@@ -98,7 +99,7 @@ pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
     bind_by(local, &WayOut::default())
 }
 
-/// The same, for what leaves this machine in a chosen way.
+/// Like [`bind`], but with the egress options of a client.
 pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
     way_out.bind(&socket).map_err(io::Error::other)?;
@@ -124,11 +125,11 @@ pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSock
     Ok(socket.into())
 }
 
-/// Bytes that quinn reserves for what a socket receives at once, of which few are ever used: 32 times 64 datagrams that the
-/// kernel has joined.
+/// Number of bytes that quinn reserves for one receive operation of a socket: 32 times 64 datagrams
+/// that the kernel has joined. Few of these bytes are ever used.
 const RECEIVE_BYTES: u64 = *UDP_PAYLOAD_BYTES.end() as u64 * 64 * 32;
 
-/// QUIC on a socket.
+/// Opens QUIC on a socket.
 pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
     /// Keeps another socket from taking the memory between check and use.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

@@ -1,4 +1,4 @@
-//! QUIC by quinn: each call is a bidirectional stream (`netdiv/v1/quic.proto`).
+//! QUIC with quinn: each call is a bidirectional stream (`netdiv/v1/quic.proto`).
 
 mod calls;
 mod chunks;

@@ -1,4 +1,5 @@
-//! The replies to a stream of requests, at the client: they end when the node stops reading the requests and says nothing more.
+//! Replies to a stream of requests, at the client. They end if the node stops reading the requests
+//! and sends nothing more.
 
 use std::{
     future::Future as _,
@@ -18,15 +19,14 @@ use tonic::Status;
 
 use super::chunks::{MORE_FOLLOWS, Received};
 
-/// How long a node that has stopped reading may be silent: its reason may be on its way.
+/// Maximum silence of a node that has stopped reading: its reason may still be in transit.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// The replies of a node to a stream of requests.
 pub(crate) struct Replies {
     received: Received,
-    /// Told the code with which the node stops reading, if it does.
+    /// Receives the code with which the node stops reading, if it does.
     stopped: Option<oneshot::Receiver<VarInt>>,
-    /// Since it has, without a word that more follows.
+    /// Timer since the node has stopped reading, unless its code announces that more follows.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
@@ -49,7 +49,8 @@ impl Stream for Replies {
         if let Some(stopped) = &mut self.stopped {
             let code = ready!(Pin::new(stopped).poll(context));
             self.stopped = None;
-            // Without a code the requests have ended, or the connection, which ends the replies as well.
+            // Without a code, the requests have ended, or the connection, which also ends the
+            // replies.
             if code.is_ok_and(|code| code != MORE_FOLLOWS) {
                 self.silence = Some(Box::pin(sleep(SILENCE)));
             }
@@ -57,7 +58,7 @@ impl Stream for Replies {
         let Some(silence) = &mut self.silence else { return Poll::Pending };
         ready!(silence.as_mut().poll(context));
         self.silence = None;
-        let text = "it stopped reading a stream of samples and did not say why";
+        let text = "it stopped reading a stream of samples and gave no reason";
         Poll::Ready(Some(Err(Status::unavailable(text))))
     }
 }

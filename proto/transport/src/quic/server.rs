@@ -1,4 +1,4 @@
-//! The node's end of QUIC.
+//! Node's end of QUIC.
 
 use std::{
     io,
@@ -23,31 +23,34 @@ use crate::{
     security::{SecurityError, ServerTls, ServerToken},
 };
 
-/// How long a connection may take for its handshake.
+/// Maximum time for the handshake of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Settings of a node's QUIC.
 #[derive(Debug)]
 pub struct QuicServer {
-    /// Certificate, and demands on clients. `None`: a new certificate, which proves no identity.
+    /// Certificate, and requirements on clients. `None`: a new certificate, which proves no
+    /// identity.
     pub tls: Option<Arc<ServerTls>>,
-    /// If set, calls without it are refused.
+    /// Token that calls must present; `None`: calls need no token.
     pub token: Option<Arc<ServerToken>>,
-    /// The places for connections.
+    /// Connections of the node, and their permits.
     pub connections: Connections,
-    /// Longest UDP payload to try; `None`: [`super::default_mtu`].
+    /// Longest UDP payload to try, in bytes; `None`: [`super::default_mtu`].
     pub mtu: Option<u16>,
-    /// What a client may send on one stream before it is read, in bytes.
+    /// Maximum number of bytes that a client may send on one stream before the node reads them.
     pub window_bytes: u32,
-    /// The same for all streams of a connection.
+    /// Maximum number of bytes that a client may send on all streams of a connection before the
+    /// node reads them.
     pub connection_window_bytes: u32,
     /// Interval of keepalive pings.
     pub keepalive_interval: Duration,
-    /// How long a connection may be silent before it counts as lost.
+    /// Maximum silence of a connection before it counts as lost.
     pub keepalive_timeout: Duration,
 }
 
-/// Serves on a socket until `ending` turns true and all calls are answered. An error means that it could not start.
+/// Serves on a socket until `ending` becomes true and all calls are answered. Fails if the service
+/// cannot start.
 pub fn serve<H: Handler>(
     settings: QuicServer,
     socket: UdpSocket,
@@ -63,7 +66,7 @@ pub fn serve<H: Handler>(
     Ok(accept(endpoint, settings, tls, handler, ending))
 }
 
-/// The configuration for a connection with that peer.
+/// Returns the configuration for a connection with this peer.
 fn server_config(
     tls: &ServerTls,
     settings: &QuicServer,
@@ -75,9 +78,9 @@ fn server_config(
     let path = Path {
         mtu: settings.mtu.unwrap_or_else(|| default_mtu(peer.ip())),
         window_bytes: settings.window_bytes,
-        // A client's window comes later.
+        // A client receives its larger window later.
         connection_window_bytes: settings.connection_window_bytes.min(STRANGER_BYTES as u32),
-        // Each may hold a header that has not come whole.
+        // Each call may hold an incomplete header.
         calls: STRANGER_CALLS as u32,
         keepalive_interval: settings.keepalive_interval,
         keepalive_timeout: settings.keepalive_timeout,
@@ -132,11 +135,11 @@ async fn accept<H: Handler>(
     endpoint.wait_idle().await;
 }
 
-/// What a connection needs of the node.
+/// Parts of the node that a connection needs.
 struct Node<H> {
     handler: H,
     token: Option<Arc<ServerToken>>,
-    /// What a client may send before it is read, in bytes.
+    /// Maximum number of bytes that a client may send before the node reads them.
     connection_window_bytes: u32,
     ending: watch::Receiver<bool>,
 }
@@ -157,7 +160,7 @@ async fn connection<H: Handler>(
     }
 }
 
-/// Makes the handshake. The error says why there is no connection.
+/// Performs the handshake. The error is the reason why there is no connection.
 async fn shake_hands(
     incoming: Incoming,
     config: quinn::ServerConfig,
@@ -171,14 +174,15 @@ async fn shake_hands(
     }
 }
 
-/// Answers calls until the connection or the node ends. The error is the reason why the node closed the connection.
+/// Answers calls until the connection or the node ends. The error is the reason why the node closed
+/// the connection.
 async fn answer_calls<H: Handler>(
     connection: Connection,
     guest: Arc<Guest>,
     mut node: Node<H>,
 ) -> Result<(), String> {
     let peer = connection.remote_address();
-    debug!(%peer, "a connection begins");
+    debug!(%peer, "a connection was opened");
     let mut calls = JoinSet::new();
     let mut refused = Ok(());
     let judged = guest.judged();

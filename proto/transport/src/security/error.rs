@@ -1,8 +1,8 @@
-//! Why certificates, keys and tokens cannot be used.
+//! Errors of certificates, keys and tokens.
 
 use std::io;
 
-/// Why the files or settings cannot be used.
+/// Error of certificates, keys or tokens.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
     /// A file cannot be read.
@@ -10,20 +10,20 @@ pub enum SecurityError {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// A file has other content.
+    /// A file does not have the expected content.
     #[error("{path} holds no {what} in PEM format: {why}")]
     NotPem {
         /// The file.
         path: String,
         /// The expected content.
         what: &'static str,
-        /// What the reader says.
+        /// Error of the reader.
         why: String,
     },
-    /// Only one file of the pair was given.
+    /// Only one file of the pair is configured.
     #[error("a certificate needs its key and a key its certificate; give both files")]
     HalfAPair,
     /// A certificate, its key or the authority cannot be used.
@@ -31,10 +31,10 @@ pub enum SecurityError {
     Unusable {
         /// The file.
         path: String,
-        /// What TLS says.
+        /// Error of TLS.
         why: String,
     },
-    /// The file holds no token.
-    #[error("{0} holds no token: write one line of at least 16 letters, digits or signs")]
+    /// The file does not contain a token.
+    #[error("{0} holds no token: write one line of at least 16 letters, digits or symbols")]
     BadToken(String),
 }

@@ -1,20 +1,21 @@
-//! From when until when a certificate is good.
+//! Period in which a certificate is valid.
 
 use std::{fmt, time::Duration};
 
 use rustls::pki_types::CertificateDer;
 use time::OffsetDateTime;
 
-/// Longest lifetime of a certificate, and that of an authority whose key is kept: ten years.
+/// Maximum lifetime of a certificate, and lifetime of an authority whose key is kept: ten years.
 pub(crate) const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
 
-/// Shortest lifetime of a certificate.
+/// Minimum lifetime of a certificate.
 const SHORTEST: Duration = Duration::from_secs(60);
 
-/// The clocks of two machines may differ: certificates are good from so long ago.
+/// Time before its creation from which a certificate is valid, because the clocks of two machines
+/// may differ.
 const CLOCKS: Duration = Duration::from_secs(3600);
 
-/// From when until when a certificate is good. Shown, it is the day of its end.
+/// Period in which a certificate is valid. Displayed as the day of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lifetime {
     pub(crate) begin: OffsetDateTime,
@@ -22,7 +23,7 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    /// That of a certificate that is made now; a minute to ten years.
+    /// Returns the lifetime of a certificate that is created now; a minute to ten years.
     pub(crate) fn of_new(length: Duration) -> Option<Self> {
         let now = OffsetDateTime::now_utc();
         (SHORTEST..=LONGEST)
@@ -30,7 +31,7 @@ impl Lifetime {
             .then(|| Self { begin: now - CLOCKS, end: now + length })
     }
 
-    /// That of a certificate.
+    /// Returns the lifetime of a certificate.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Result<Self, String> {
         let (_, certificate) =
             x509_parser::parse_x509_certificate(certificate).map_err(|error| error.to_string())?;
@@ -38,19 +39,19 @@ impl Lifetime {
         Ok(Self { begin: validity.not_before.to_datetime(), end: validity.not_after.to_datetime() })
     }
 
-    /// Why it is not good now.
+    /// Returns the reason why the certificate is not valid now.
     pub(crate) fn fault(&self) -> Option<String> {
         let now = OffsetDateTime::now_utc();
         if now > self.end {
             Some(format!("it expired on {self}"))
         } else if now < self.begin {
-            Some(format!("it is not good before {}; is this machine's clock right?", self.begin))
+            Some(format!("it is not valid before {}; is this machine's clock right?", self.begin))
         } else {
             None
         }
     }
 
-    /// Whether it ends within this time.
+    /// Returns true if the certificate expires within this time.
     pub(crate) fn ends_within(&self, time: Duration) -> bool {
         OffsetDateTime::now_utc() + time > self.end
     }

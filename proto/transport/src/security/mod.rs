@@ -1,4 +1,5 @@
-//! Authentication and encryption: TLS 1.3 by rustls, a token for closed labs, and plaintext where it is asked for.
+//! Authentication and encryption: TLS 1.3 with rustls, a token for closed labs, and plaintext where
+//! it is requested.
 
 mod certificates;
 mod error;

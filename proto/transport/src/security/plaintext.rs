@@ -1,8 +1,8 @@
-//! Where plaintext is allowed.
+//! Limits of plaintext: it is allowed on this machine.
 
 use crate::address::ip;
 
-/// Whether an address, `HOST:PORT` or `NAME@IP:PORT`, can only be on this machine.
+/// Returns true if an address, `HOST:PORT` or `NAME@IP:PORT`, can only be on this machine.
 pub fn is_loopback(address: &str) -> bool {
     let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
     let host = place.rsplit_once(':').map_or(place, |(host, _)| host);

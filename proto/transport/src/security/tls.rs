@@ -1,4 +1,4 @@
-//! TLS of both ends, from files: TLS 1.3 only, with one crypto provider (ring).
+//! TLS of both ends, configured from files: TLS 1.3 only, with one crypto provider (ring).
 
 use std::{
     io,
@@ -25,10 +25,10 @@ use tracing::warn;
 
 use super::{error::SecurityError, lifetime::Lifetime};
 
-/// Whoever uses a certificate is told so long before it expires.
+/// Time before the end of a certificate at which its user is warned.
 const NOTICE: Duration = Duration::from_secs(14 * 86_400);
 
-/// Files of one end.
+/// TLS files of one end.
 #[derive(Debug, Clone, Default)]
 pub struct TlsFiles {
     /// Certificates of the authorities that sign the peer's certificate, in PEM.
@@ -39,7 +39,8 @@ pub struct TlsFiles {
     pub key: Option<PathBuf>,
 }
 
-/// Ciphers in order of preference. With AES in hardware, 128 bits cost less than 256 and are as safe here.
+/// Returns the ciphers in order of preference. With AES in hardware, 128 bits cost less than 256
+/// and are as safe here.
 fn provider() -> Arc<CryptoProvider> {
     use ring::cipher_suite::{
         TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
@@ -49,7 +50,8 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() })
 }
 
-/// A node's certificate, and its demands on clients. The files can be reloaded while the node runs.
+/// Certificate of a node, and its requirements on clients. The files can be reloaded while the node
+/// runs.
 #[derive(Debug)]
 pub struct ServerTls {
     files: Option<TlsFiles>,
@@ -57,13 +59,14 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Certificate and key; with `ca`, clients must have a certificate of that authority.
+    /// Reads certificate and key. With `ca`, clients must have a certificate of that authority.
     pub fn load(files: TlsFiles) -> Result<Self, SecurityError> {
         let current = RwLock::new(server_config(&files)?);
         Ok(Self { files: Some(files), current })
     }
 
-    /// A new self-signed certificate, which proves no identity; for QUIC, which has no plaintext.
+    /// Creates a new self-signed certificate, which proves no identity. For QUIC, which has no
+    /// plaintext.
     pub(crate) fn unproven() -> Result<Self, SecurityError> {
         let unusable =
             |why: String| SecurityError::Unusable { path: "a new certificate".into(), why };
@@ -80,7 +83,7 @@ impl ServerTls {
         Ok(Self { files: None, current: RwLock::new(config) })
     }
 
-    /// Reloads the files for new connections; if that fails, the old ones stay in use.
+    /// Reloads the files for new connections. If that fails, the old files stay in use.
     pub fn reload(&self) -> Result<(), SecurityError> {
         if let Some(files) = &self.files {
             let new = server_config(files)?;
@@ -89,7 +92,7 @@ impl ServerTls {
         Ok(())
     }
 
-    /// The configuration for one protocol.
+    /// Returns the configuration for one protocol.
     pub(crate) fn config(&self, alpn: &[u8]) -> ServerConfig {
         let mut config = self.current.read().clone();
         config.alpn_protocols = vec![alpn.to_vec()];
@@ -119,13 +122,13 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, SecurityError> {
         .map_err(|error| unusable(certificate, error))
 }
 
-/// The authority that a client trusts, and its own certificate.
+/// Authority that a client trusts, and the client's own certificate.
 #[derive(Debug, Clone)]
 pub struct ClientTls(ClientConfig);
 
 impl ClientTls {
-    /// Nodes must have a certificate of the authority `ca`; certificate and key are the client's own, for nodes that
-    /// require them.
+    /// Reads the files. Nodes must have a certificate of the authority `ca`. Certificate and key
+    /// are the client's own, for nodes that require them.
     pub fn load(files: &TlsFiles) -> Result<Self, SecurityError> {
         let Some(ca) = &files.ca else { return Err(SecurityError::HalfAPair) };
         let builder = ClientConfig::builder_with_provider(provider())
@@ -141,7 +144,8 @@ impl ClientTls {
         }))
     }
 
-    /// Accepts any certificate: encrypted, but the node is not authenticated. For QUIC, which has no plaintext.
+    /// Accepts any certificate: the connection is encrypted, but the node is not authenticated. For
+    /// QUIC, which has no plaintext.
     pub(crate) fn trusting() -> Result<Self, SecurityError> {
         let config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
@@ -152,12 +156,12 @@ impl ClientTls {
         Ok(Self(config))
     }
 
-    /// Servers must have a certificate of the authority `ca`.
+    /// Requires servers to have a certificate of the authority `ca`.
     pub fn trusting_authority(ca: &Path) -> Result<Self, SecurityError> {
         Self::load(&TlsFiles { ca: Some(ca.to_path_buf()), ..TlsFiles::default() })
     }
 
-    /// Trusts nobody: for a client whose servers are all in plaintext.
+    /// Trusts no authority: for a client whose servers all use plaintext.
     pub fn trusting_nobody() -> Result<Self, SecurityError> {
         let config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
@@ -167,12 +171,12 @@ impl ClientTls {
         Ok(Self(config))
     }
 
-    /// The configuration for a client that chooses the protocol itself.
+    /// Returns the configuration for a client that chooses the protocol itself.
     pub fn into_config(self) -> ClientConfig {
         self.0
     }
 
-    /// The configuration for one protocol.
+    /// Returns the configuration for one protocol.
     pub(crate) fn config(&self, alpn: &[u8]) -> ClientConfig {
         let mut config = self.0.clone();
         config.alpn_protocols = vec![alpn.to_vec()];
@@ -180,7 +184,7 @@ impl ClientTls {
     }
 }
 
-/// The name that a node's certificate must have.
+/// Returns the name that a node's certificate must have.
 pub(crate) fn server_name(host: &str) -> io::Result<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let named = ServerName::try_from(host.to_owned());
@@ -211,16 +215,17 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
     Ok(found)
 }
 
-/// A certificate that is good now, and its chain: a peer would refuse another, and say less about it.
+/// Reads the own certificate and its chain. Fails if the certificate is not valid now: a peer would
+/// refuse it too, but with a shorter message.
 fn own_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let chain = certificates(path)?;
-    // What cannot be read here, TLS judges.
+    // A certificate that cannot be read here is judged by TLS.
     if let Some(Ok(lifetime)) = chain.first().map(Lifetime::of) {
         if let Some(fault) = lifetime.fault() {
             return Err(unusable(path, fault));
         }
         if lifetime.ends_within(NOTICE) {
-            warn!("{} expires on {lifetime}; make a new one before", path.display());
+            warn!("{} expires on {lifetime}; replace it before then", path.display());
         }
     }
     Ok(chain)
@@ -233,7 +238,8 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(not_pem)
 }
 
-/// Refuses an encrypted private key in PEM: of PKCS #8, or of the older form with a header.
+/// Fails if a private key in PEM format is encrypted, in PKCS #8 or in the older form with a
+/// header.
 pub(super) fn refuse_encrypted(key: &str) -> Result<(), &'static str> {
     let marks = ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"];
     if marks.iter().any(|mark| key.contains(mark)) {
@@ -248,18 +254,21 @@ pub(super) fn refuse_encrypted(key: &str) -> Result<(), &'static str> {
 fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {
     let mut store = RootCertStore::empty();
     for certificate in certificates(path)? {
-        // TLS does not ask for the lifetime of an authority; other programs do.
+        // TLS ignores the lifetime of an authority; other programs check it.
         if let Ok(lifetime) = Lifetime::of(&certificate)
             && lifetime.ends_within(NOTICE)
         {
-            warn!("the authority in {} is good until {lifetime}; make a new one", path.display());
+            warn!(
+                "the authority in {} expires on {lifetime}; replace it before then",
+                path.display()
+            );
         }
         store.add(certificate).map_err(|error| unusable(path, error))?;
     }
     Ok(store)
 }
 
-/// Accepts every certificate. Signatures are still checked, as in any handshake.
+/// Verifier that accepts every certificate. Signatures are still checked, as in any handshake.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

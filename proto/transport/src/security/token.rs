@@ -1,4 +1,4 @@
-//! The bearer token: a secret shared by all nodes and clients of a closed lab.
+//! Bearer token: a secret shared by all nodes and clients of a closed lab.
 
 use std::{
     fmt,
@@ -13,10 +13,10 @@ use tonic::Status;
 
 use super::error::SecurityError;
 
-/// Shortest token: 16 characters of 6 bits cannot be guessed.
+/// Minimum length of a token: 16 characters of 6 bits cannot be guessed.
 const SHORTEST: usize = 16;
 
-/// A secret. It is never printed.
+/// Secret. It is never printed.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
@@ -27,7 +27,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// The token in a file: one line of at least 16 visible ASCII characters.
+    /// Reads the token from a file: one line of at least 16 visible ASCII characters.
     pub fn read(path: &Path) -> Result<Self, SecurityError> {
         let text = netdiv_node_common::resources::files::read_text(path).map_err(|error| {
             SecurityError::Unreadable { path: path.display().to_string(), error }
@@ -39,7 +39,7 @@ impl Token {
         Ok(Self(token.into()))
     }
 
-    /// Whether a text is the token, compared in constant time.
+    /// Compares a text with the token, in constant time.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
@@ -48,7 +48,7 @@ impl Token {
         self.0.to_string()
     }
 
-    /// As a call carries it.
+    /// Returns the header with which a call presents the token.
     pub fn header(&self) -> HeaderValue {
         // Visible ASCII is always a valid header value.
         let value = HeaderValue::from_str(&format!("Bearer {}", self.0));
@@ -58,7 +58,7 @@ impl Token {
     }
 }
 
-/// The token that a node requires. Its file can be reloaded while the node runs.
+/// Token that a node requires. Its file can be reloaded while the node runs.
 #[derive(Debug)]
 pub struct ServerToken {
     path: PathBuf,
@@ -66,20 +66,21 @@ pub struct ServerToken {
 }
 
 impl ServerToken {
-    /// The token in a file.
+    /// Reads the token from a file.
     pub fn load(path: PathBuf) -> Result<Self, SecurityError> {
         let current = RwLock::new(Token::read(&path)?);
         Ok(Self { path, current })
     }
 
-    /// Reloads the file, for connections that have not shown the old token yet; if that fails, the old token stays in use.
+    /// Reloads the file, for connections that have not presented the old token yet. If that fails,
+    /// the old token stays in use.
     pub fn reload(&self) -> Result<(), SecurityError> {
         let new = Token::read(&self.path)?;
         *self.current.write() = new;
         Ok(())
     }
 
-    /// The token, if a text is it; else the refusal of the call.
+    /// Returns the token if it equals the text, and otherwise the refusal of the call.
     pub(crate) fn check(&self, text: &str) -> Result<Token, Status> {
         let current = self.current.read();
         let refusal = "the token is missing or wrong; give --token-file with this node's token";
@@ -87,7 +88,8 @@ impl ServerToken {
     }
 }
 
-/// Returns the token in a call's headers, or an empty text. The name of the scheme has no case (RFC 9110, section 11.1).
+/// Returns the token in a call's headers, or an empty text. The name of the scheme is
+/// case-insensitive (RFC 9110, section 11.1).
 pub(crate) fn token_in(headers: &HeaderMap) -> &str {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match value.and_then(|value| value.split_once(' ')) {

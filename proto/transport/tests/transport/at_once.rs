@@ -1,4 +1,5 @@
-//! A message goes out on the thread that has it, while nobody drives the connection.
+//! Inline polls: a message is sent on the thread that has it, while no thread drives the
+//! connection.
 
 use std::{
     io::{Read as _, Write as _},
@@ -16,7 +17,7 @@ use tokio::runtime::Builder;
 use super::{ids, infer, node::Node, open, options, requests};
 use crate::{Transport, send_at_once};
 
-/// Passes one connection on to a node, and counts the bytes that go there.
+/// Relays one connection to a node, and counts the bytes that are sent to the node.
 fn counting_relay(node: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -46,21 +47,21 @@ fn a_message_goes_out_while_nobody_drives_its_connection() {
     let (connection, sender, mut replies) = near.block_on(async {
         let connection = open(address, &options(Transport::Grpc)).await.unwrap();
         let (sender, replies) = infer(&connection).await.unwrap();
-        // What the opening has to say is said.
+        // Waits until the messages of the opening are sent.
         tokio::time::sleep(Duration::from_millis(100)).await;
         (connection, sender, replies)
     });
     let before = count.load(Ordering::SeqCst);
     sender.try_send(requests(&[1], 5).into()).unwrap();
     thread::sleep(Duration::from_millis(50));
-    assert_eq!(count.load(Ordering::SeqCst), before, "nobody drives it");
+    assert_eq!(count.load(Ordering::SeqCst), before, "no thread drives it");
     near.block_on(async { tokio::time::sleep(Duration::from_millis(50)).await });
     let between = count.load(Ordering::SeqCst);
     assert!(between > before);
     send_at_once(|| sender.try_send(requests(&[2], 5).into())).unwrap();
     let patience = Instant::now() + Duration::from_secs(10);
     while count.load(Ordering::SeqCst) == between {
-        assert!(Instant::now() < patience, "it does not go out");
+        assert!(Instant::now() < patience, "it is not sent");
         thread::sleep(Duration::from_millis(1));
     }
     drop(sender);

@@ -1,4 +1,4 @@
-//! Peers that close connections and calls with a code, and what is said of each.
+//! Peers that close connections and calls with a code, and the message for each code.
 
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Http2Close, OpenError, Transport, security::ServerTls};
 
-/// The codes of RFC 9113.
+/// Error codes of RFC 9113.
 const CODES: [&str; 14] = [
     "NO_ERROR",
     "PROTOCOL_ERROR",
@@ -38,14 +38,14 @@ fn rst_stream(code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, 1, &code.to_be_bytes())
 }
 
-/// The moment at which a peer sends its bytes.
+/// Moment at which a peer sends its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     AtOnce,
     AtCall,
 }
 
-/// A peer that sends these bytes on each connection, and closes its half.
+/// Starts a peer that sends these bytes on each connection, and closes its half.
 async fn peer(when: When, bytes: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -63,7 +63,7 @@ async fn peer(when: When, bytes: Vec<u8>) -> SocketAddr {
 async fn serve(mut stream: TcpStream, when: When, bytes: &[u8]) -> std::io::Result<()> {
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
     if when == When::AtCall {
-        // The preface comes before the frames.
+        // The preface precedes the frames.
         stream.read_exact(&mut [0; 24]).await?;
         let mut header = [0; 9];
         while header[3] != HEADERS {
@@ -74,7 +74,7 @@ async fn serve(mut stream: TcpStream, when: When, bytes: &[u8]) -> std::io::Resu
     }
     stream.write_all(bytes).await?;
     stream.shutdown().await?;
-    // To close it while there is something to read would reset the connection.
+    // Closing the connection with unread data would reset it.
     while stream.read(&mut [0; 1024]).await? > 0 {}
     Ok(())
 }
@@ -158,7 +158,10 @@ async fn a_peer_of_http_1_is_named() {
     });
     let connection = open(address, &options(Transport::Grpc)).await.unwrap();
     let status = describe(&connection).await.unwrap_err();
-    assert!(status.message().starts_with("it answers over HTTP/1.1, as a web server"), "{status}");
+    assert!(
+        status.message().starts_with("it answers over HTTP/1.1, like a web server"),
+        "{status}"
+    );
 }
 
 #[tokio::test]

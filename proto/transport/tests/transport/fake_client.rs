@@ -1,4 +1,4 @@
-//! A client that sends bytes in the pieces that a test gives it.
+//! Client that sends bytes in the pieces that a test chooses.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use tonic::Code;
 
 use crate::{Transport, security::ClientTls};
 
-/// What a client got: the ids of the replies, and the status.
+/// Result of a client's call: the ids of the replies, and the status.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) ids: Vec<u64>,
@@ -23,7 +23,7 @@ pub(super) struct Outcome {
     pub(super) message: String,
 }
 
-/// Sends an `Infer` call in these pieces, ends its half, and reads what comes back.
+/// Sends an `Infer` call in these pieces, ends its half, and reads the replies.
 pub(super) async fn infer(transport: Transport, node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     match transport {
         Transport::Grpc => over_http2(node, pieces).await,
@@ -31,7 +31,7 @@ pub(super) async fn infer(transport: Transport, node: SocketAddr, pieces: Vec<By
     }
 }
 
-/// Lets the pieces go out one by one.
+/// Pauses, so that pieces are sent one by one.
 async fn pause() {
     sleep(Duration::from_micros(200)).await;
 }
@@ -48,7 +48,7 @@ async fn over_http2(node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
         .unwrap();
     let (response, mut send) = client.ready().await.unwrap().send_request(request, false).unwrap();
     for piece in pieces {
-        // A node may end the call before it has all of it.
+        // A node may end the call before it has received all pieces.
         let _ = send.send_data(piece, false);
         pause().await;
     }
@@ -71,7 +71,7 @@ async fn over_http2(node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     }
 }
 
-/// A QUIC connection without a client in front of it.
+/// Opens a QUIC connection without netdiv's client.
 pub(super) async fn connect(node: SocketAddr) -> (quinn::Endpoint, quinn::Connection) {
     let tls = ClientTls::trusting().unwrap().config(b"netdiv/1");
     let tls = QuicClientConfig::try_from(tls).unwrap();
@@ -91,12 +91,12 @@ async fn over_quic(node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     over_quic_stream(node, pieces).await
 }
 
-/// Sends a stream of QUIC in these pieces, its header included.
+/// Sends a QUIC stream in these pieces, its header included.
 pub(super) async fn over_quic_stream(node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     let (_endpoint, connection) = connect(node).await;
     let (mut send, mut receive) = connection.open_bi().await.unwrap();
     for piece in pieces {
-        // A node may end the call before it has all of it.
+        // A node may end the call before it has received all pieces.
         let _ = send.write_chunk(piece).await;
         pause().await;
     }

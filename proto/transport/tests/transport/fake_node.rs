@@ -1,4 +1,4 @@
-//! A node that sends bytes in the pieces that a test gives it, and breaks off as it is told.
+//! Node that sends bytes in the pieces that a test chooses, and then ends as the test chooses.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -18,7 +18,7 @@ use tonic::Code;
 
 use crate::{Transport, security::ServerTls};
 
-/// What the fake node does after its pieces.
+/// Action of the fake node after its pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// Ends the stream with this status.
@@ -68,7 +68,7 @@ async fn pause() {
     sleep(Duration::from_micros(200)).await;
 }
 
-/// Time for what was sent to arrive before the connection ends.
+/// Waits for the sent bytes to arrive before the connection ends.
 async fn arrive() {
     sleep(Duration::from_millis(50)).await;
 }
@@ -96,7 +96,7 @@ async fn over_http2(stream: TcpStream, pieces: Vec<Bytes>, then: Then) {
             Then::Ends => send.send_data(Bytes::new(), true).unwrap(),
             Then::ResetsStream => send.send_reset(h2::Reason::INTERNAL_ERROR),
             Then::Closes | Then::ResetsConnection => return arrive().await,
-            Then::StopsReading(_) => unreachable!("HTTP/2 has no such thing"),
+            Then::StopsReading(_) => unreachable!("HTTP/2 has no such signal"),
         }
         std::future::pending().await
     };

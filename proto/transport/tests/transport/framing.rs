@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Transport;
 
-/// What is wrong with a stream, the code of the refusal, and what it says.
+/// Returns damaged streams, each with the code and the text of the refusal.
 fn damaged(good: &[u8], longest: usize) -> [(Vec<u8>, Code, &'static str); 5] {
     let then = |bad: &[u8]| [good, bad].concat();
     [
@@ -56,13 +56,13 @@ async fn a_node_answers_what_comes_before_damage_and_says_what_is_wrong() {
             assert_eq!((&outcome.ids[..], outcome.code), (&[1][..], code), "{outcome:?}");
             assert!(outcome.message.contains(why), "{outcome:?}");
         }
-        // The node lives on.
+        // The node continues.
         let outcome = fake_client::infer(transport, node.address, cut(&requests(&[9], 5), 4)).await;
         assert_eq!(outcome.ids, [9]);
     }
 }
 
-/// What a client makes of a fake node's bytes.
+/// Returns what a client reads from a fake node.
 async fn read(
     transport: Transport,
     pieces: Vec<Bytes>,

@@ -1,4 +1,4 @@
-//! Frames of HTTP/2 (RFC 9113), as tests write them.
+//! HTTP/2 frames (RFC 9113) for tests.
 
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
@@ -10,7 +10,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> 
     [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
 }
 
-/// The first call has the stream 1.
+/// Returns a GOAWAY frame. The first call has the stream 1.
 pub(crate) fn go_away(last_stream: u8, code: u32, text: &[u8]) -> Vec<u8> {
     frame(GO_AWAY, 0, 0, &[&[0, 0, 0, last_stream], &code.to_be_bytes()[..], text].concat())
 }

@@ -61,9 +61,9 @@ async fn a_call_ends_with_its_caller() {
         let asking = tokio::spawn(async move { asking.flush(asked).await });
         let patience = Duration::from_secs(10);
         timeout(patience, until(1)).await.expect("it is asked");
-        // The connection goes on.
+        // The connection stays open.
         asking.abort();
-        timeout(patience, until(0)).await.expect("nobody waits");
+        timeout(patience, until(0)).await.expect("the call has ended");
         describe(&connection).await.unwrap();
     }
 }
@@ -115,7 +115,7 @@ async fn a_node_that_closes_or_resets_the_connection_is_lost() {
     }
 }
 
-/// A listener whose connections are closed, or reset, once they have sent so many bytes.
+/// Starts a listener that closes or resets each connection after it has read `bytes` bytes.
 async fn closes_after(bytes: usize, resets: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -171,7 +171,7 @@ async fn a_node_that_stops_reading_is_noticed_unless_it_says_that_more_follows()
         let pieces = cut(&responses(&[1], 5), 3);
         let address = fake_node::answer(Transport::Quic, pieces, Then::StopsReading(code)).await;
         let connection = open(address, &options(Transport::Quic)).await.unwrap();
-        // Nothing is sent: only the stop itself can tell.
+        // Nothing is sent, so only the stop itself shows the end.
         let (_requests, mut replies) = infer(&connection).await.unwrap();
         let (got, end) = ids(&mut replies).await;
         let end = end.unwrap_err();
@@ -202,7 +202,8 @@ async fn a_node_that_ends_its_half_is_noticed_while_requests_are_open() {
     }
 }
 
-/// Whether the connection is alive: it takes another stream, though the fake node does not answer it.
+/// Returns true if the connection is alive: it accepts another stream, though the fake node does
+/// not answer it.
 async fn infer_begins(connection: &crate::Connection) -> bool {
     let beginning = infer(connection);
     match tokio::time::timeout(Duration::from_millis(50), beginning).await {
@@ -238,7 +239,7 @@ fn impatient(transport: Transport) -> Options {
 
 #[tokio::test]
 async fn a_node_that_does_not_answer_pings_is_lost() {
-    // The system takes the connection and nobody reads from it.
+    // The system accepts the connection, and no program reads from it.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let connection = open(address, &impatient(Transport::Grpc)).await.unwrap();
@@ -274,5 +275,5 @@ async fn a_quic_node_that_falls_silent_is_lost() {
     alive.send_replace(false);
     let lost = ids(&mut replies).await.1.unwrap_err();
     assert_eq!(lost.code(), Code::Unavailable, "{lost}");
-    assert!(lost.message().contains("nothing was heard of it for too long"), "{lost}");
+    assert!(lost.message().contains("it sent nothing for too long"), "{lost}");
 }

@@ -1,5 +1,5 @@
-//! Limits of the transports. Those of time are tested in `connections/` and `grpc/newcomer.rs`, those of strangers in `strangers.rs`;
-//! a node's own are the SUT node's.
+//! Limits of the transports. Time limits are tested in `connections/` and `grpc/newcomer.rs`,
+//! limits of pending connections in `strangers.rs`, and a node's own limits in the SUT node.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -68,10 +68,10 @@ async fn requests_of_calls_with_one_are_limited() {
     }
 }
 
-/// Opens a stream and has one request answered; the error may come with the opening or as the first message.
+/// Opens a stream and awaits one reply. The error may occur at the opening or at the reply.
 async fn open_stream(connection: &Connection) -> Result<Stream, Status> {
     let (sender, mut replies) = infer(connection).await?;
-    // A stream that is refused takes no request.
+    // A refused stream accepts no request.
     let _ = sender.send(requests(&[1], 5).into()).await;
     replies.next_message::<InferResponse>().await?.expect("a reply");
     Ok((sender, replies))
@@ -150,13 +150,13 @@ async fn a_node_takes_so_many_connections_and_others_once_they_end() {
         for _ in 0..2 {
             let refused = describe(&second).await.unwrap_err();
             assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
-            let words = "the node has 1 connections and takes no more (--max-connections)";
+            let words = "the node has 1 connections and accepts no more (--max-connections)";
             assert_eq!(refused.message(), words, "{transport}");
         }
-        describe(&first).await.expect("who is here stays");
+        describe(&first).await.expect("a client keeps its permit");
         first.close().await;
         drop(first);
-        // The place is free when the node has seen the end.
+        // The permit is free when the node has detected the end.
         let second = loop {
             let second = open(node.address, &options(transport)).await.unwrap();
             match describe(&second).await {
@@ -164,7 +164,7 @@ async fn a_node_takes_so_many_connections_and_others_once_they_end() {
                 Err(_) => sleep(Duration::from_millis(1)).await,
             }
         };
-        describe(&second).await.expect("it has the place");
+        describe(&second).await.expect("it has the permit");
     }
 }
 

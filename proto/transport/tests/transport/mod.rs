@@ -1,5 +1,5 @@
-//! Both ends of both transports over real sockets: each against the other, and against a fake peer that cuts its bytes as
-//! no library would and breaks off where it likes.
+//! Tests of both ends of both transports over real sockets: each against the other, and against a
+//! fake peer that cuts its bytes like no library and breaks off anywhere.
 
 mod at_once;
 mod closes;
@@ -25,7 +25,7 @@ use crate::{Connection, OpenError, Options, Replies, Transport};
 
 const BOTH: [Transport; 2] = [Transport::Grpc, Transport::Quic];
 
-/// What a stream receives, over a channel.
+/// Stream of the messages of a channel.
 struct Received<T>(mpsc::Receiver<T>);
 
 impl<T> Stream for Received<T> {
@@ -39,7 +39,7 @@ impl<T> Stream for Received<T> {
     }
 }
 
-/// Requests with these ids and payloads of that length.
+/// Returns encoded requests with these ids, and payloads of `bytes` bytes.
 fn requests(ids: &[u64], bytes: usize) -> Vec<u8> {
     let payload = Bytes::from(vec![7; bytes]);
     let request =
@@ -47,7 +47,7 @@ fn requests(ids: &[u64], bytes: usize) -> Vec<u8> {
     ids.iter().flat_map(|id| encode(&request(id))).collect()
 }
 
-/// Responses to them.
+/// Returns encoded responses with these ids, and payloads of `bytes` bytes.
 fn responses(ids: &[u64], bytes: usize) -> Vec<u8> {
     let payload = Bytes::from(vec![7; bytes]);
     let response =
@@ -55,7 +55,7 @@ fn responses(ids: &[u64], bytes: usize) -> Vec<u8> {
     ids.iter().flat_map(|id| encode(&response(id))).collect()
 }
 
-/// The prefix of a message of that length.
+/// Returns the prefix of a message of this length.
 fn prefix(flag: u8, length: usize) -> Vec<u8> {
     [&[flag][..], &u32::try_from(length).unwrap().to_be_bytes()].concat()
 }
@@ -72,7 +72,7 @@ async fn open(address: SocketAddr, options: &Options) -> Result<Connection, Open
     Connection::open(&address.to_string(), options).await
 }
 
-/// An open stream, and where its requests go in.
+/// Opens a stream, and returns the sender of its requests.
 async fn infer(
     connection: &Connection,
 ) -> Result<(mpsc::Sender<Bytes>, Messages<Replies>), Status> {
@@ -81,7 +81,7 @@ async fn infer(
     Ok((sender, connection.infer(&session, Received(receiver)).await?))
 }
 
-/// The ids of the replies up to the stream's end, and how it ended.
+/// Returns the ids of the replies up to the end of the stream, and the outcome.
 async fn ids(replies: &mut Messages<Replies>) -> (Vec<u64>, Result<(), Status>) {
     let mut ids = Vec::new();
     loop {

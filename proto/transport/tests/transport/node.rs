@@ -1,4 +1,4 @@
-//! A node without an engine, served as the product serves one.
+//! Node without an engine, served like the real node.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -31,19 +31,19 @@ use crate::{
     security::{ServerTls, ServerToken},
 };
 
-/// What the node is and does.
+/// Settings and counters of the node.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) longest: usize,
-    /// Window of QUIC streams, in bytes, for sending too.
+    /// Window of QUIC streams, in bytes, also for sending.
     pub(super) window_bytes: u32,
-    /// Length of the name that it gives, in bytes.
+    /// Length of the name that it reports, in bytes.
     pub(super) name_bytes: usize,
     /// Answers a stream without end instead of echoing it.
     pub(super) endless: bool,
-    /// Chunks of endless replies that the transport has taken.
+    /// Number of chunks of endless replies that the transport has taken.
     pub(super) taken: Arc<AtomicUsize>,
-    /// Flushes under way of the session `never`, which have no end.
+    /// Number of flushes in progress of the session `never`, which do not end.
     pub(super) flushing: Arc<AtomicUsize>,
     pub(super) connections: Connections,
     pub(super) tls: Option<Arc<ServerTls>>,
@@ -66,7 +66,7 @@ impl Default for Node {
     }
 }
 
-/// A node that serves until this is dropped, or is told to end.
+/// Node that serves until this is dropped, or until it is ended.
 pub(super) struct Serving {
     pub(super) address: SocketAddr,
     closing: watch::Sender<bool>,
@@ -74,7 +74,7 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Lets the node end, and waits until it has.
+    /// Ends the node, and waits until it has ended.
     pub(super) async fn end(self) {
         self.closing.send_replace(true);
         self.task.await.unwrap();
@@ -124,7 +124,7 @@ impl Node {
     }
 }
 
-/// Counts itself while it lasts.
+/// Guard that counts the calls in progress.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -201,7 +201,7 @@ impl Handler for Node {
                 let next = requests.next_burst(&mut burst).await;
                 for InferRequest { id, payload, .. } in burst.drain(..) {
                     let reply = InferResponse { id, payload, ..Default::default() };
-                    // A client that has gone wants nothing.
+                    // The client may be gone.
                     let _ = sender.send(Ok(encode(&reply))).await;
                 }
                 match next {

@@ -1,4 +1,4 @@
-//! TLS and tokens that do not fit.
+//! TLS settings and tokens that do not match.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
 
 const HOST: &str = "127.0.0.1";
 
-/// Certificates of an authority of their own, for this host and for a client.
+/// Creates certificates of a new authority, for this host and for a client.
 fn papers() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     make_certificates(folder.path(), &[HOST.into()]).unwrap();
@@ -43,7 +43,7 @@ async fn node(folder: &Path, mutual: bool, transport: Transport) -> Serving {
     Node { tls: Some(Arc::new(tls)), ..Node::default() }.serve(transport).await
 }
 
-/// How `Describe` ends for a client with these settings.
+/// Returns the outcome of `Describe` for a client with these options.
 async fn describe(node: &Serving, options: &Options) -> Result<(), String> {
     let connection = match Connection::open(&node.address.to_string(), options).await {
         Ok(connection) => connection,
@@ -153,7 +153,7 @@ async fn a_token_that_changes_ends_no_connection_that_was_let_in() {
         known.describe(DescribeRequest::default()).await.unwrap();
         write("another-token-0123456789");
         required.reload().unwrap();
-        known.describe(DescribeRequest::default()).await.expect("it was let in");
+        known.describe(DescribeRequest::default()).await.expect("it was admitted");
         for connection in [&stranger, &super::open(node.address, &options).await.unwrap()] {
             let refused = connection.describe(DescribeRequest::default()).await.unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");

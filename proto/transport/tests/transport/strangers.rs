@@ -1,4 +1,5 @@
-//! Connections none of whose calls was let in: they keep nobody out, and have limits of their own.
+//! Pending connections, of which no call was admitted: they keep no client out, and have their own
+//! limits.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -20,10 +21,11 @@ use crate::{
 const A_MOMENT: Duration = Duration::from_millis(50);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Strangers at the same time.
+/// Maximum number of pending connections.
 const STRANGERS: usize = 8;
 
-/// A node that knows few strangers, and a token; what a client with the right one and one with a wrong one have.
+/// Starts a node with a small pool of pending connections and a token. Returns it with the options
+/// of a client with the right token, and of a client with a wrong one.
 async fn closed_lab(transport: Transport) -> (Serving, Options, Options) {
     let folder = tempfile::tempdir().unwrap();
     let token = |text: &str| {
@@ -54,7 +56,7 @@ async fn strangers_keep_nobody_out() {
             strangers.push(stranger);
         }
         let second = open(node.address, &right).await.unwrap();
-        describe(&second).await.expect("strangers take no place");
+        describe(&second).await.expect("pending connections take no permit");
         let mut here = 0;
         for stranger in &strangers {
             match describe(stranger).await.unwrap_err() {
@@ -62,8 +64,8 @@ async fn strangers_keep_nobody_out() {
                 gone => assert_eq!(gone.code(), Code::Unavailable, "it made room: {gone}"),
             }
         }
-        assert!((1..=STRANGERS).contains(&here), "{here} strangers are here");
-        describe(&client).await.expect("who is here stays");
+        assert!((1..=STRANGERS).contains(&here), "{here} connections are pending");
+        describe(&client).await.expect("a client keeps its permit");
     }
 }
 
@@ -115,7 +117,7 @@ async fn strangers_who_finish_no_handshake_keep_nobody_out() {
             read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
         };
         let here = strangers.iter().filter(|stranger| is_here(stranger)).count();
-        assert!(here < STRANGERS, "they made room: {here} are here");
+        assert!(here < STRANGERS, "they made room: {here} are pending");
     }
 }
 
@@ -149,5 +151,5 @@ async fn a_stranger_is_told_that_it_made_room() {
     let (_endpoint, first) = fake_client::connect(node.address).await;
     let (_endpoint, _second) = fake_client::connect(node.address).await;
     let closed = first.closed().await.to_string();
-    assert!(closed.contains("made room for a newcomer"), "{closed}");
+    assert!(closed.contains("made room for a new connection"), "{closed}");
 }

@@ -1,4 +1,4 @@
-//! The node's end of a connection closes so that the client can read what it said last.
+//! Close of a node's end of a connection: the client can still read the last message.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use tokio::{
 use super::*;
 use crate::Connections;
 
-/// A client's socket, and the node's end of it, at which a call was let in.
+/// Returns a client's socket, and the node's end of it with an admitted call.
 async fn connected() -> (TcpStream, Wire) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -33,7 +33,7 @@ async fn a_client_that_still_sends_reads_the_last_word_and_is_not_reset() {
     let mut said = String::new();
     client.read_to_string(&mut said).await.unwrap();
     assert_eq!(said, "the reason");
-    // It has not noticed yet.
+    // The client has not noticed the end yet.
     for _ in 0..50 {
         client.write_all(&[7; 100_000]).await.unwrap();
     }

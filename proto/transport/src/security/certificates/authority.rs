@@ -1,4 +1,4 @@
-//! The authority, which signs certificates.
+//! Authority that signs certificates.
 
 use std::{io, os::unix::fs::MetadataExt as _, path::Path, time::Duration};
 
@@ -18,16 +18,16 @@ use crate::security::{
 /// File of the authority's certificate.
 const CERTIFICATE: &str = "ca.pem";
 
-/// File of the authority's key, where it is kept.
+/// File of the authority's key, if it is kept.
 const KEY: &str = "ca.key";
 
-/// What signs certificates.
+/// Authority that signs certificates.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// Its own certificate, in PEM.
+    /// Own certificate, in PEM.
     certificate: String,
     lifetime: Lifetime,
-    /// Whether it was made just now, and whether its key is to be kept.
+    /// Files that a new authority keeps; `None` if the authority was opened.
     new: Option<Keep>,
 }
 
@@ -38,12 +38,14 @@ enum Keep {
 }
 
 impl Authority {
-    /// A new one that is good for so long, and whose key is not kept: nobody can add certificates.
+    /// Creates an authority that is valid for `valid_for`. Its key is not kept, so no certificates
+    /// can be added later.
     pub fn new(valid_for: Duration) -> Result<Self, CertificateError> {
         Self::make(valid_for, Keep::Certificate)
     }
 
-    /// A new one that is good for ten years, and whose key is kept, so that certificates can be added.
+    /// Creates an authority that is valid for ten years. Its key is kept, so that certificates can
+    /// be added later.
     pub fn new_to_keep() -> Result<Self, CertificateError> {
         Self::make(LONGEST, Keep::KeyToo)
     }
@@ -52,7 +54,8 @@ impl Authority {
         let lifetime = lifetime(valid_for)?;
         let mut own = CertificateParams::new([])?;
         let key = KeyPair::generate()?;
-        // Two authorities of one name would be taken for each other, and their certificates for forged ones.
+        // Two authorities with the same name would be confused, and their certificates refused as
+        // forged.
         let tag: String =
             key.public_key_raw().iter().rev().take(4).map(|b| format!("{b:02x}")).collect();
         own.distinguished_name
@@ -64,7 +67,7 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(own, key), certificate, lifetime, new: Some(keep) })
     }
 
-    /// The one whose certificate (`ca.pem`) and key (`ca.key`) a folder holds.
+    /// Opens the authority whose certificate (`ca.pem`) and key (`ca.key`) are in a folder.
     pub fn open(folder: &Path) -> Result<Self, CertificateError> {
         let (certificate_path, key_path) = (folder.join(CERTIFICATE), folder.join(KEY));
         let unusable = |path: &Path, why: String| CertificateError::NoAuthority {
@@ -88,13 +91,13 @@ impl Authority {
             .collect::<Result<_, _>>()
             .map_err(|error| unusable(&certificate_path, error.to_string()))?;
         let [der] = &found[..] else {
-            let why = format!("it holds {} certificates, and must hold one", found.len());
+            let why = format!("it holds {} certificates; expected one", found.len());
             return Err(unusable(&certificate_path, why));
         };
         let wrong = |why: &str| Err(unusable(&certificate_path, why.into()));
         match x509_parser::parse_x509_certificate(der) {
             Err(error) => return wrong(&error.to_string()),
-            Ok((_, own)) if !own.is_ca() => return wrong("it is not an authority's"),
+            Ok((_, own)) if !own.is_ca() => return wrong("it is not an authority's certificate"),
             Ok((_, own))
                 if own.public_key().raw != rcgen::PublicKeyData::subject_public_key_info(&key) =>
             {
@@ -111,8 +114,9 @@ impl Authority {
         Ok(Self { issuer, certificate, lifetime, new: None })
     }
 
-    /// Writes a new key and its certificate for each subject, which is good for so long, beside the authority's own
-    /// certificate. Gives the names of the files. Files that exist are an error, before anything is written.
+    /// Writes a new key and its certificate for each subject, valid for `valid_for`, beside the
+    /// authority's own certificate. Returns the names of the files. Fails before writing anything
+    /// if a file exists.
     pub fn certify(
         &self,
         folder: &Path,
@@ -136,7 +140,8 @@ impl Authority {
         output.write()
     }
 
-    /// Writes a certificate for each request that was read, in the same way. Gives the names of the files, and whom they name.
+    /// Writes a certificate for each request that was read, like [`Self::certify`]. Returns a line
+    /// for each file, with its subject.
     pub fn sign(
         &self,
         folder: &Path,
@@ -162,7 +167,7 @@ impl Authority {
         Ok(own.into_iter().chain(requests.iter().map(|(subject, _)| subject.words())).collect())
     }
 
-    /// The folder, and whether it lacks the authority's certificate.
+    /// Returns the folder, and whether it lacks the authority's certificate.
     fn prepare(&self, folder: &Path) -> Result<(Folder, bool), CertificateError> {
         let output = Folder::new(folder);
         if self.new.is_some() {
@@ -189,13 +194,13 @@ impl Authority {
         }
     }
 
-    /// A lifetime for certificates, which do not outlive their authority.
+    /// Returns a lifetime for certificates, which must not outlive their authority.
     fn lifetime_within(&self, valid_for: Duration) -> Result<Lifetime, CertificateError> {
         let lifetime = lifetime(valid_for)?;
-        // One that was made a moment ago ends a moment before.
+        // An authority that was created a moment ago ends a moment before its certificates.
         if self.new.is_none() && lifetime.end > self.lifetime.end {
             return Err(CertificateError::ValidFor(format!(
-                "is too long: the authority expires on {}; ask for less, or make a new authority",
+                "is too long: the authority expires on {}; choose a shorter time, or create a new authority",
                 self.lifetime
             )));
         }
@@ -205,7 +210,7 @@ impl Authority {
 
 fn lifetime(valid_for: Duration) -> Result<Lifetime, CertificateError> {
     Lifetime::of_new(valid_for)
-        .ok_or_else(|| CertificateError::ValidFor("takes a minute to ten years (3650d)".into()))
+        .ok_or_else(|| CertificateError::ValidFor("must be a minute to ten years (3650d)".into()))
 }
 
 fn read(path: &Path) -> Result<String, CertificateError> {

@@ -1,37 +1,37 @@
-//! Why certificates could not be made.
+//! Errors of creating certificates.
 
 use std::io;
 
 use netdiv_node_common::resources::remedy;
 
-/// Why certificates could not be made.
+/// Error of creating certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A name that a certificate cannot have.
-    #[error("cannot make a certificate for `{name}`: {error}")]
+    /// The name is not allowed in a certificate.
+    #[error("cannot create a certificate for `{name}`: {error}")]
     Name {
         /// The host or client.
         name: String,
-        /// What the library says.
+        /// Error of the library.
         error: rcgen::Error,
     },
-    /// Two files would have the same name, or one would be in another folder.
+    /// Two files would have the same name, or a file would be in another folder.
     #[error(
-        "`{0}` is no name for a certificate: a host has no port, no name is given twice, and `ca` is the authority's"
+        "`{0}` is not a valid name for a certificate: write hosts without ports and each name once; `ca` is the authority's"
     )]
     FileName(String),
-    /// A file exists already.
+    /// A file already exists.
     #[error("{0} exists already; choose another folder, or move it away")]
     Exists(String),
     /// The library failed.
-    #[error("cannot make a key or certificate: {0}")]
+    #[error("cannot create a key or certificate: {0}")]
     Library(#[from] rcgen::Error),
     /// A file could not be written.
     #[error("cannot write {path}: {error}{}", remedy(error))]
     Write {
         /// The file.
         path: String,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
     /// A file could not be read.
@@ -39,18 +39,18 @@ pub enum CertificateError {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// An authority whose key was not kept.
+    /// The authority's key was not kept.
     #[error(
-        "{0} is not there: the authority's key was not kept, so nobody can add certificates; make a new authority with --keep-authority, \
-         and new certificates for all"
+        "{0} is missing: the authority's key was not kept, so no certificate can be added; create a new authority with \
+         --keep-authority, and new certificates for all nodes and clients"
     )]
     NoKey(String),
-    /// Others could sign with the authority's key.
+    /// Other users could sign with the authority's key.
     #[error(
-        "{0} can be read by other users; chmod 600 it, or make a new authority if somebody has read it"
+        "{0} can be read by other users; chmod 600 it, or create a new authority if another user has read it"
     )]
     OpenKey(String),
     /// The authority cannot sign.
@@ -58,21 +58,23 @@ pub enum CertificateError {
     NoAuthority {
         /// The authority's certificate or key.
         path: String,
-        /// What is wrong with it.
+        /// Fault of the certificate or key.
         why: String,
     },
-    /// A certificate would outlive its authority, or has a lifetime that nobody means.
+    /// A certificate would outlive its authority, or its lifetime is out of range.
     #[error("--valid-for {0}")]
     ValidFor(String),
-    /// A request that is not signed.
+    /// A request cannot be signed.
     #[error("{path} is refused: {why}")]
     Request {
         /// The request.
         path: String,
-        /// What is wrong with it.
+        /// Fault of the request.
         why: String,
     },
     /// The folder holds another authority's certificate.
-    #[error("{0} is of another authority than the one that signs; choose another folder")]
+    #[error(
+        "{0} is the certificate of another authority than the one that signs; choose another folder"
+    )]
     OtherAuthority(String),
 }

@@ -1,4 +1,4 @@
-//! The folder that certificates are written into.
+//! Folder into which certificates are written.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use super::CertificateError;
 
-/// A folder, and the files that it will hold: all of them or none.
+/// Folder, and the files to write into it: all of them or none.
 pub(super) struct Folder {
     path: PathBuf,
     files: Vec<NewFile>,
@@ -26,17 +26,17 @@ impl Folder {
         Self { path: path.to_owned(), files: Vec::new() }
     }
 
-    /// Refuses a file that exists, so that nothing is written where not all can be.
+    /// Fails if a file exists, so that nothing is written unless all files can be.
     pub(super) fn will_hold(&self, name: &str) -> Result<(), CertificateError> {
         let path = self.path.join(name);
-        // A link to nowhere would be in the way too.
+        // A dangling link would be in the way too.
         match path.symlink_metadata() {
             Ok(_) => Err(CertificateError::Exists(path.display().to_string())),
             Err(_) => Ok(()),
         }
     }
 
-    /// Adds a file that everybody may read.
+    /// Adds a file that all users may read.
     pub(super) fn add(&mut self, name: String, text: String) {
         self.files.push(NewFile { name, text, mode: 0o644 });
     }
@@ -46,7 +46,8 @@ impl Folder {
         self.files.push(NewFile { name, text, mode: 0o600 });
     }
 
-    /// Makes the folder and writes the files, each beside its place first. Gives their names, in order.
+    /// Creates the folder and writes the files, first beside their final paths. Returns their
+    /// names, in order.
     pub(super) fn write(self) -> Result<Vec<String>, CertificateError> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
@@ -71,7 +72,7 @@ impl Folder {
 
 impl NewFile {
     fn write(&self, path: &Path) -> io::Result<()> {
-        // Left by a process that was killed.
+        // A process that was killed may have left it.
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -83,7 +84,8 @@ impl NewFile {
     }
 }
 
-/// Files that were made. Dropping this removes them: one without the others would be in the way of the next attempt.
+/// Files that were created. Dropping this removes them: an incomplete set would be in the way of
+/// the next attempt.
 #[derive(Default)]
 struct Made(Vec<PathBuf>);
 

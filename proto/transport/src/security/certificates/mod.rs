@@ -1,5 +1,5 @@
-//! Certificates for a lab: an authority, a certificate for each node, and one for each client; and requests for certificates,
-//! for a site that has an authority of its own.
+//! Certificates for a lab: an authority, a certificate for each node, and one for each client. Also
+//! requests for certificates, for a site that has its own authority.
 
 mod authority;
 mod error;
@@ -15,18 +15,19 @@ pub use error::CertificateError;
 use folder::Folder;
 pub use subject::Subject;
 
-/// How long certificates are good where nobody says it: a year.
+/// Default lifetime of certificates: a year.
 pub const VALID_FOR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Makes a new authority, whose key is not kept, and with it certificates for these hosts (DNS names or IP addresses) and for
-/// `client`: `ca.pem`, `NAME.pem` and `NAME.key`. Gives the names of the files. Files that exist are an error, before anything
-/// is written.
+/// Creates a new authority, whose key is not kept, and with it certificates for these hosts (DNS
+/// names or IP addresses) and for `client`: `ca.pem`, `NAME.pem` and `NAME.key`. Returns the names
+/// of the files. Fails before writing anything if a file exists.
 pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
     let subjects = Subject::all(hosts, &[String::from("client")])?;
     Authority::new(VALID_FOR)?.certify(folder, &subjects, VALID_FOR)
 }
 
-/// Writes a new key (`NAME.key`) and a request for a certificate (`NAME.csr`) for each subject. Gives the names of the files.
+/// Writes a new key (`NAME.key`) and a request for a certificate (`NAME.csr`) for each subject.
+/// Returns the names of the files.
 pub fn make_requests(folder: &Path, subjects: &[Subject]) -> Result<Vec<String>, CertificateError> {
     let mut folder = Folder::new(folder);
     for subject in subjects {

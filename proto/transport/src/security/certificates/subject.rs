@@ -1,4 +1,4 @@
-//! Whom a certificate names: a node or a client.
+//! Subject of a certificate: a node or a client.
 
 use std::{net::IpAddr, path::Path};
 
@@ -12,19 +12,20 @@ use x509_parser::{certification_request::X509CertificationRequest, prelude::From
 
 use super::CertificateError;
 
-/// Whom a certificate names, and in which files it is.
+/// Subject of a certificate, and the name of its files.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The name of its files, and its common name.
+    /// Name of its files, and its common name.
     name: String,
-    /// The names and addresses by which it is reached; a client has none.
+    /// Names and addresses by which it is reached; a client has none.
     reached_by: Vec<SanType>,
-    /// Node, client or both.
+    /// Key usages: node, client or both.
     purposes: Vec<ExtendedKeyUsagePurpose>,
 }
 
 impl Subject {
-    /// Nodes, by the names or IP addresses by which they are reached, and clients.
+    /// Returns the subjects of nodes, with the names or IP addresses by which they are reached, and
+    /// of clients.
     pub fn all(hosts: &[String], clients: &[String]) -> Result<Vec<Self>, CertificateError> {
         let hosts = hosts.iter().map(|host| Self::node(host));
         let clients = clients.iter().map(|name| {
@@ -42,7 +43,8 @@ impl Subject {
     }
 
     fn node(host: &str) -> Result<Self, CertificateError> {
-        // `HOST:PORT` is not a host, and its certificate would be useless; but IPv6 addresses have colons too.
+        // `HOST:PORT` is not a host, and its certificate would be useless; but IPv6 addresses
+        // contain colons too.
         if host.parse::<IpAddr>().is_err() && host.contains(':') {
             return Err(CertificateError::FileName(host.into()));
         }
@@ -52,12 +54,12 @@ impl Subject {
         Ok(Self { name: host.into(), reached_by: named.subject_alt_names, purposes })
     }
 
-    /// The name of its file of this kind.
+    /// Returns the name of its file of this kind.
     pub(super) fn file(&self, kind: &str) -> String {
         format!("{}.{kind}", self.name)
     }
 
-    /// What its certificate or request says.
+    /// Returns the content of its certificate or request.
     pub(super) fn parameters(&self) -> Result<CertificateParams, rcgen::Error> {
         let mut parameters = CertificateParams::new([])?;
         parameters.subject_alt_names.clone_from(&self.reached_by);
@@ -66,8 +68,8 @@ impl Subject {
         Ok(parameters)
     }
 
-    /// Whom a request (`NAME.csr`, in PEM) names, and the key that it proves to have. Of what it asks for, only names, addresses
-    /// and purposes count.
+    /// Reads a request (`NAME.csr`, in PEM). Returns its subject, and the key that the request
+    /// proves to have. Only names, addresses and purposes of the request count.
     pub fn of_request(path: &Path) -> Result<(Self, SubjectPublicKeyInfo), CertificateError> {
         let shown = || path.display().to_string();
         let refused = |why: String| CertificateError::Request { path: shown(), why };
@@ -77,12 +79,12 @@ impl Subject {
             .collect::<Result<_, _>>()
             .map_err(|error| refused(error.to_string()))?;
         let [request] = &found[..] else {
-            return Err(refused(format!("it holds {} requests, and must hold one", found.len())));
+            return Err(refused(format!("it holds {} requests; expected one", found.len())));
         };
         let asked = CertificateSigningRequestParams::from_der(request)
             .map_err(|error| refused(error.to_string()))?
             .params;
-        // The library takes the key's kind for that of the signature, which it need not be.
+        // The library derives the key's kind from the signature, which may be of another kind.
         let key = X509CertificationRequest::from_der(request)
             .map_err(|error| refused(error.to_string()))
             .and_then(|(_, request)| {
@@ -107,13 +109,13 @@ impl Subject {
             return Err(refused("it names more than DNS names and IP addresses".into()));
         }
         if reached_by.is_empty() && purposes.contains(&node) {
-            let why = "it names no host; a node's needs the names by which the node is reached, as subjectAltName";
+            let why = "it names no host; a request of a node needs the names by which the node is reached, as subjectAltName";
             return Err(refused(why.into()));
         }
         Ok((Self { name, reached_by, purposes }, key))
     }
 
-    /// In words: the file, and whom it names.
+    /// Returns a line with the file and its subject.
     pub(super) fn words(&self) -> String {
         let is_node = self.purposes.contains(&ExtendedKeyUsagePurpose::ServerAuth);
         let is_client = self.purposes.contains(&ExtendedKeyUsagePurpose::ClientAuth);
@@ -129,7 +131,7 @@ impl Subject {
     }
 }
 
-/// A name or address of a certificate.
+/// Returns a name or address of a certificate, for display.
 fn said(name: &SanType) -> String {
     match name {
         SanType::DnsName(name) => netdiv_node_common::said::said(name.as_str()),

@@ -1,4 +1,4 @@
-//! Authorities that are kept, certificates that are added, and requests: what is refused, and why.
+//! Kept authorities, certificates that are added, and requests: refusals and their reasons.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
@@ -23,7 +23,7 @@ fn subjects(hosts: &[&str], clients: &[&str]) -> Vec<Subject> {
     Subject::all(&names(hosts), &names(clients)).unwrap()
 }
 
-/// A folder with an authority and its key.
+/// Returns a folder with an authority and its key.
 fn kept() -> TempDir {
     let folder = folder();
     let authority = Authority::new_to_keep().unwrap();
@@ -31,7 +31,7 @@ fn kept() -> TempDir {
     folder
 }
 
-/// Why the folder's authority cannot be used.
+/// Returns the reason why the folder's authority cannot be used.
 fn refusal(folder: &TempDir) -> String {
     Authority::open(folder.path()).map(|_| "it can").unwrap_err().to_string()
 }
@@ -53,14 +53,14 @@ fn a_kept_authority_adds_certificates_and_leaves_the_others_alone() {
     let error = authority.certify(kept.path(), &subjects(&["c", "b"], &[]), DAY).unwrap_err();
     assert!(error.to_string().contains("b.pem exists already"), "{error}");
     assert!(!kept.path().join("c.pem").exists());
-    // Into another folder the authority's certificate comes too, and is compared.
+    // In another folder, the authority's certificate is written too, and later compared.
     let other = folder();
     let written = authority.certify(other.path(), &subjects(&["d"], &[]), DAY).unwrap();
     assert_eq!(written, ["ca.pem", "d.pem", "d.key"]);
     authority.certify(other.path(), &subjects(&["e"], &[]), DAY).unwrap();
     let stranger = Authority::open(self::kept().path());
     let error = stranger.unwrap().certify(other.path(), &subjects(&["f"], &[]), DAY).unwrap_err();
-    assert!(error.to_string().contains("is of another authority"), "{error}");
+    assert!(error.to_string().contains("is the certificate of another authority"), "{error}");
 }
 
 #[test]
@@ -112,11 +112,11 @@ fn an_authority_that_cannot_sign_is_refused() {
     assert!(refusal(&one).contains("ca.key: line 1, character 1: a NUL"), "{}", refusal(&one));
     fs::remove_file(&key).unwrap();
     assert!(refusal(&one).contains("--keep-authority"), "{}", refusal(&one));
-    // A node's certificate and key in its place.
+    // Certificate and key of a node replace those of the authority.
     for (from, to) in [("a.pem", "ca.pem"), ("a.key", "ca.key")] {
         fs::copy(other.path().join(from), other.path().join(to)).unwrap();
     }
-    assert!(refusal(&other).contains("not an authority's"), "{}", refusal(&other));
+    assert!(refusal(&other).contains("not an authority's certificate"), "{}", refusal(&other));
     fs::write(other.path().join("ca.pem"), "nothing").unwrap();
     assert!(refusal(&other).contains("ca.pem cannot sign"), "{}", refusal(&other));
     assert!(refusal(&folder()).contains("cannot read"), "{}", refusal(&folder()));
@@ -207,7 +207,7 @@ fn a_request_for_more_is_refused() {
         let error = refused(edit).unwrap_err().to_string();
         assert!(error.contains(words), "{words}: {error}");
     }
-    // Its signature is that of another text.
+    // Its signature belongs to another text.
     let text = fs::read_to_string(&path).unwrap();
     let place = text.len() / 2;
     let letter = if text.as_bytes()[place] == b'A' { "B" } else { "A" };
@@ -259,7 +259,7 @@ fn names_that_would_collide_or_leave_the_folder_are_refused() {
         (&[], &["\u{1b}[2J"]),
     ] {
         let error = refused(hosts, clients);
-        assert!(error.contains("no name for a certificate"), "{error}");
+        assert!(error.contains("not a valid name for a certificate"), "{error}");
     }
-    assert!(refused(&["höst"], &[]).contains("cannot make a certificate for"));
+    assert!(refused(&["höst"], &[]).contains("cannot create a certificate for"));
 }
