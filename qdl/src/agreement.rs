@@ -1,4 +1,5 @@
-//! What the nodes of a run have to be: what it needs of each, equal among themselves, and the same at the end as before.
+//! Requirements on the nodes of a run: each fits the run, all serve the same model, and each stays
+//! the same until the end.
 
 use std::collections::HashMap;
 
@@ -10,18 +11,18 @@ use netdiv_contract::{
 
 use crate::{connect_error::ConnectError, node::NodeInfo};
 
-/// What the run needs of every node.
+/// Requirements of the run on every node.
 #[derive(Debug, Clone, Default)]
 pub struct Expectation {
-    /// The tensors of a sample; `None` when the samples are bytes of unknown meaning.
+    /// Tensors of a sample; `None` if the samples are bytes of unknown meaning.
     pub input: Option<InputLayout>,
-    /// Encoding of samples.
+    /// Encoding of the samples.
     pub encoding: Encoding,
-    /// The longest payload, encoded or decoded, in bytes.
+    /// Length of the longest payload, encoded or decoded, in bytes.
     pub longest_payload_bytes: u64,
 }
 
-/// Checks that the nodes fit the run and each other.
+/// Checks that the nodes fit the run, have different names and serve the same model.
 pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), ConnectError> {
     let mut addresses: HashMap<&str, &str> = HashMap::new();
     for node in nodes {
@@ -83,12 +84,12 @@ fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
     Ok(())
 }
 
-/// Returns the fact in which two nodes differ, by what they say of themselves.
+/// Returns the fact in which two nodes differ, according to their descriptions.
 pub(crate) fn difference(one: &DescribeResponse, other: &DescribeResponse) -> Option<&'static str> {
     if one.node_name == other.node_name { changed(one, other) } else { Some("name") }
 }
 
-/// What a node has changed that makes it another one than it was.
+/// Returns the fact that a node has changed so that it is no longer the same node.
 pub(crate) fn changed(before: &DescribeResponse, now: &DescribeResponse) -> Option<&'static str> {
     let facts = |d: &DescribeResponse| {
         let model = (d.model_name.clone(), d.model_sha256.clone(), d.input.clone());

@@ -1,4 +1,5 @@
-//! Calls to a node beside the streams of samples: how long they may take, and why they fail.
+//! Calls to a node beside the streams of samples: their time limits, and the causes of their
+//! failures.
 
 use std::{future::Future, pin::pin, time::Duration};
 
@@ -9,13 +10,14 @@ use netdiv_contract::{
 use netdiv_node_common::said::said;
 use netdiv_transport::Connection;
 
-/// Whether a node knows what digests are; servers that were made from an older contract do not.
+/// Returns false if a node does not implement digests, as servers that were built from an older
+/// contract.
 pub(crate) async fn knows_digests(connection: &Connection, limit: Duration) -> bool {
     let answer = within(limit, connection.digests(DigestsRequest::default())).await;
     !answer.is_err_and(|status| status.code() == tonic::Code::Unimplemented)
 }
 
-/// One of a session's tallies, part by part; each has that long.
+/// Fetches one of a session's tallies in parts. `limit` applies to each part.
 pub(crate) async fn tally(
     connection: &Connection,
     session: &str,
@@ -36,12 +38,12 @@ pub(crate) async fn tally(
             return Ok(all);
         }
         if all.distinct() == before {
-            return Err(tonic::Status::data_loss("a part of the tally has nothing new"));
+            return Err(tonic::Status::data_loss("a part of the tally contains nothing new"));
         }
     }
 }
 
-/// Awaits a call for a limited time.
+/// Awaits a call for at most `limit`.
 pub(crate) async fn within<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, tonic::Status>>,
@@ -49,7 +51,8 @@ pub(crate) async fn within<T>(
     unless_idle(limit, call, || false).await
 }
 
-/// The same, counted from when the node is not busy with other things any more: on a slow link a call waits behind them.
+/// Like [`within`], but the limit starts anew while the node is busy: on a slow link the call
+/// queues behind samples.
 pub(crate) async fn unless_idle<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, tonic::Status>>,
@@ -72,12 +75,14 @@ pub(crate) async fn unless_idle<T>(
     }
 }
 
-/// Whether a call failed because the node is gone, or not heard of: not because of what one end said.
+/// Returns true if a call failed because the node is gone or silent, rather than because one end
+/// rejected it.
 pub(crate) fn is_gone(status: &tonic::Status) -> bool {
     use tonic::Code;
     !matches!(
         status.code(),
-        // What `FramingError` becomes, what a node says of a call that makes no sense, and damage.
+        // The codes of a `FramingError`, of a node's rejection of an invalid call, and of damaged
+        // data.
         Code::InvalidArgument
             | Code::OutOfRange
             | Code::Unimplemented
@@ -86,7 +91,8 @@ pub(crate) fn is_gone(status: &tonic::Status) -> bool {
     )
 }
 
-/// Why a call failed, in one line: the first cause where the transport names one. A node can have written any of it.
+/// Returns the cause of a failed call in one line: the first cause, if the transport reports one.
+/// The text may come from the node, so it is escaped.
 pub(crate) fn words(status: &tonic::Status) -> String {
     let mut cause = std::error::Error::source(status);
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
@@ -107,7 +113,8 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_millis(200);
 
-    /// Makes a call that is answered after a time, to a node that is busy for another; tells how long it was waited for.
+    /// Waits for a call that is answered after `answered`, to a node that is busy for `busy`.
+    /// Returns the time that the wait took.
     fn wait(answered: Duration, busy: Duration) -> Result<Duration, Duration> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let begin = Instant::now();
@@ -122,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_call_has_its_whole_time_after_the_node_was_busy() {
-        // It is busy until shortly before the limit.
+        // The node is busy until shortly before the limit.
         assert!(wait(LIMIT * 3 / 2, LIMIT * 3 / 4).is_ok());
         assert!(wait(LIMIT * 7 / 2, LIMIT * 3).is_ok());
         let waited = wait(LIMIT * 20, LIMIT * 5 / 2).expect_err("no answer comes in time");

@@ -1,10 +1,11 @@
-//! Whether a node takes as many connections and streams as a run wants.
+//! Checks that a node accepts as many connections and streams as a run uses.
 
 use netdiv_contract::v1::DescribeResponse;
 
 use crate::{connect_error::ConnectError, settings::Settings};
 
-/// Checks it by what the node says of itself; a node of an older contract says nothing.
+/// Compares the settings with the limits in a node's description. A node of an older contract
+/// reports no limits.
 pub(crate) fn check(settings: &Settings, takes: &DescribeResponse) -> Result<(), ConnectError> {
     let node = || takes.node_name.clone();
     let is_beyond = |asked: usize, limit: u32| limit > 0 && asked as u64 > u64::from(limit);
@@ -40,9 +41,9 @@ mod tests {
         for (connections_per_node, streams_per_connection, words) in [
             (1, 64, None),
             (8, 12, None),
-            (9, 1, Some("asks for 9 connections to each node, and node a takes 8")),
-            (1, 65, Some("asks for 65 streams on each connection, and node a takes 64")),
-            (2, 51, Some("ask for 102 streams to each node, and node a takes 100")),
+            (9, 1, Some("asks for 9 connections to each node, but node a accepts 8")),
+            (1, 65, Some("asks for 65 streams on each connection, but node a accepts 64")),
+            (2, 51, Some("ask for 102 streams to each node, but node a accepts 100")),
         ] {
             let settings = Settings {
                 connections_per_node,

@@ -1,4 +1,5 @@
-//! Peers that close connections or refuse calls of HTTP/2: which of it is tried again, and what is said of the rest.
+//! Peers that close HTTP/2 connections or refuse calls: which attempts are repeated, and how the
+//! others are reported.
 
 use std::{
     sync::{
@@ -29,15 +30,15 @@ use crate::{
     Settings, survey,
 };
 
-/// Bytes before a message of gRPC.
+/// Length of the prefix of a gRPC message, in bytes.
 const PREFIX_BYTES: usize = 5;
 
-/// A node over HTTP/2 that closes or refuses what comes first.
+/// Node over HTTP/2 that closes its first connections, or refuses its first stream.
 #[derive(Clone, Default)]
 struct Peer {
-    /// Codes of GOAWAY with which it closes its first connections.
+    /// GOAWAY codes with which it closes its first connections.
     closes_with: Vec<u8>,
-    /// True where it refuses its first stream of samples only after a sample.
+    /// Refuses its first stream of samples only after a sample has arrived.
     refuses_late: bool,
     seen: Arc<Seen>,
 }
@@ -49,7 +50,7 @@ struct Seen {
 }
 
 impl Peer {
-    /// Starts it; returns its address.
+    /// Starts the peer and returns its address.
     fn start(&self, runtime: &Runtime) -> String {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -104,7 +105,7 @@ async fn close(mut stream: TcpStream, code: u8) {
     let go_away = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, code];
     stream.write_all(&[&settings[..], &go_away].concat()).await.unwrap();
     stream.shutdown().await.unwrap();
-    // To close it while there is something to read would reset the connection.
+    // Closing the connection with unread data would reset it.
     while stream.read(&mut [0; 1024]).await.is_ok_and(|count| count > 0) {}
 }
 
@@ -153,7 +154,7 @@ fn a_peer_that_closes_for_another_reason_is_asked_once() {
     }
 }
 
-/// A LoadGen that does not care for answers.
+/// LoadGen that ignores responses.
 struct Careless;
 
 impl LoadGen for Careless {
@@ -183,7 +184,7 @@ fn connect(address: String) -> Qdl<Careless> {
 fn wait_until(is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it never came to that");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the condition was never met");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

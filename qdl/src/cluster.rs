@@ -1,4 +1,4 @@
-//! The nodes of a run, and whether it goes on when one is lost.
+//! Nodes of a run, and the decision whether the run continues when a node is lost.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{
     settings::OnNodeLoss,
 };
 
-/// The lanes of all nodes, and which nodes were lost.
+/// Lanes of all nodes, and the lost nodes.
 pub(crate) struct Cluster<L: LoadGen> {
     pub(crate) run: Arc<Run<L>>,
     pub(crate) lanes: Vec<Arc<Lane<L>>>,
     on_loss: OnNodeLoss,
-    /// Why each node was lost, where it was.
+    /// Failure of each lost node.
     lost: Mutex<Vec<Option<Failure>>>,
 }
 
@@ -33,7 +33,7 @@ impl<L: LoadGen> Cluster<L> {
         Self { run, lanes, on_loss, lost: Mutex::new(vec![None; nodes]) }
     }
 
-    /// A node is gone, or wrong: the run goes on without it, or fails. Returns whether the run goes on.
+    /// Removes a lost node from the run, or fails the run. Returns true if the run continues.
     pub(crate) fn lose(&self, node: usize, failure: Failure) -> bool {
         let mut lost = self.lost.lock();
         if failure.is_loss() && lost[node].is_some() {
@@ -50,7 +50,8 @@ impl<L: LoadGen> Cluster<L> {
         true
     }
 
-    /// A stream has ended before the run. Its samples go to other nodes where that is allowed, each once.
+    /// Handles a stream that ended before the run. Reassigns its samples to other nodes where that
+    /// is allowed, each once.
     pub(crate) fn broken(&self, lane: &Lane<L>, Broken { failure, mid_answer }: Broken) {
         let why = failure.to_string();
         if !self.lose(lane.node, failure) {
@@ -69,22 +70,21 @@ impl<L: LoadGen> Cluster<L> {
         }
     }
 
-    /// Whether that node was lost.
     pub(crate) fn is_lost(&self, node: usize) -> bool {
         self.lost.lock()[node].is_some()
     }
 
-    /// Whether that node owes answers.
+    /// Returns true if this node has samples in flight.
     pub(crate) fn is_owed(&self, node: usize) -> bool {
         self.lanes_to(node).any(|lane| lane.is_owed())
     }
 
-    /// Samples that were sent to that node.
+    /// Returns the number of samples that were sent to this node.
     pub(crate) fn sent_to(&self, node: usize) -> u64 {
         self.lanes_to(node).map(|lane| lane.state.lock().report.sent).sum()
     }
 
-    /// Adds up what was counted on the lanes to that node.
+    /// Adds the counters of the lanes to this node.
     pub(crate) fn count(&self, node: usize, report: &mut NodeReport) {
         self.lanes_to(node).for_each(|lane| report.merge(&lane.state.lock().report));
         report.lost = self.lost.lock()[node].as_ref().map(ToString::to_string);

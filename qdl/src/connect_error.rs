@@ -1,56 +1,55 @@
-//! Why a run cannot begin, and what to do about it.
+//! Errors that prevent a run from starting, and their remedies.
 
 use std::time::Duration;
 
 use netdiv_contract::PROTOCOL_VERSION;
 use netdiv_transport::{Http2Close, OpenError};
 
-/// Why a run cannot begin.
+/// Error that prevents a run from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The list of nodes is empty.
-    #[error("no node was named; give --nodes HOST:PORT,…")]
+    #[error("no nodes; give --nodes HOST:PORT,…")]
     NoNodes,
-    /// Not an address, no trust, or no socket.
+    /// The address is invalid, authentication failed, or a socket could not be opened.
     #[error(transparent)]
     Open(OpenError),
-    /// A node of an older contract.
-    #[error("node {0} keeps no digests; install this release there, or leave --digests out")]
+    /// The node uses an older contract without digests.
+    #[error("node {0} does not support digests; install this release there, or omit --digests")]
     NoDigests(String),
-    /// A node of an older contract.
-    #[error("node {0} makes no checksums; install this release there, or leave --checksums out")]
+    /// The node uses an older contract without checksums.
+    #[error("node {0} does not support checksums; install this release there, or omit --checksums")]
     NoChecksums(String),
-    /// Its answers are not made of tokens.
+    /// The responses of the node's engine are not made of tokens.
     #[error(
-        "node {node} runs the engine {engine}, whose answers are not made of tokens that it could count or send ahead. \
-         Token latencies need an engine of a language model; --setting use_token_latencies=false runs without them, as an \
-         experiment"
+        "node {node} runs the engine {engine}, whose responses are not made of tokens. Token latencies need an engine for \
+         language models; --setting use_token_latencies=false runs without them, as an experiment"
     )]
     NoTokens {
-        /// Its name.
+        /// Name of the node.
         node: String,
-        /// Its engine.
+        /// Engine of the node.
         engine: String,
     },
-    /// Nobody answers there.
+    /// No node answers at the address.
     #[error(
         "no node answers at {address}: {why}; is sut-node running there, and is the port open?"
     )]
     Unreachable {
         /// The address.
         address: String,
-        /// What the transport says.
+        /// Error of the transport.
         why: String,
     },
-    /// A peer of HTTP/2 ended the call or its connection, with a code.
+    /// An HTTP/2 peer ended the call or its connection, with a code.
     #[error("no SUT node answers at {address}: {close}")]
     Closed {
         /// The address.
         address: String,
-        /// The code, and its meaning.
+        /// Code, and its meaning.
         close: Http2Close,
     },
-    /// The connection is there, an answer is not.
+    /// The peer accepts the connection but sends no answer.
     #[error(
         "{address} accepts connections but has not answered for {} s; if the node is still loading its model, raise \
          --control-timeout",
@@ -59,10 +58,10 @@ pub enum ConnectError {
     Silent {
         /// The address.
         address: String,
-        /// How long nothing came.
+        /// Time without an answer.
         waited: Duration,
     },
-    /// The node speaks another version of the wire contract.
+    /// The node uses another version of the wire contract.
     #[error(
         "the node at {address} speaks version {theirs} of the wire contract, this program version {}; \
          install the same release on both",
@@ -71,55 +70,55 @@ pub enum ConnectError {
     WrongVersion {
         /// The address.
         address: String,
-        /// The node's version.
+        /// Version that the node uses.
         theirs: u32,
     },
-    /// Something answered that is not a SUT node.
-    #[error("what answers at {address} is not a SUT node: {why}")]
+    /// The peer that answered is not a SUT node.
+    #[error("the server at {address} is not a SUT node: {why}")]
     NotANode {
         /// The address.
         address: String,
-        /// What it answered.
+        /// Fault of the answer.
         why: String,
     },
-    /// The description that a node sends is invalid.
+    /// The node sends an invalid description.
     #[error(
         "node {node} at {address} sends an invalid description: {why}; check its settings, or install this release there"
     )]
     InvalidDescription {
-        /// Its name.
+        /// Name of the node.
         node: String,
         /// The address.
         address: String,
-        /// The fault in the description.
+        /// Fault of the description.
         why: String,
     },
-    /// Two nodes with one name (rules, section 6.2.1).
+    /// Two nodes have the same name (rules, section 6.2.1).
     #[error("{first} and {second} are both called `{name}`; give each node its own --name")]
     DuplicateName {
-        /// The name.
+        /// Name of both nodes.
         name: String,
-        /// Address of the first.
+        /// Address of the first node.
         first: String,
-        /// Address of the second.
+        /// Address of the second node.
         second: String,
     },
-    /// Connections to one address that end at different nodes.
+    /// Connections to one address reach different nodes.
     #[error(
-        "connections to {address} reach different nodes: the first one `{first}`, another one `{other}`, with another {what}; \
-         there is a load balancer, or a name with several addresses, in between: give each node an address of its own"
+        "connections to {address} reach different nodes: the first one `{first}`, another one `{other}`, with a different \
+         {what}. A load balancer, or a name with several addresses, is in between: give each node its own address"
     )]
     SeveralNodes {
         /// The address.
         address: String,
         /// Name of the node that the first connection reaches.
         first: String,
-        /// Name of the other one.
+        /// Name of the node that another connection reaches.
         other: String,
-        /// The fact in which they differ.
+        /// Fact in which the two nodes differ.
         what: &'static str,
     },
-    /// Two nodes that would answer differently.
+    /// Two nodes serve different models.
     #[error(
         "the nodes do not serve the same model: {first} has {theirs}, {second} has {ours}; \
          start them with the same model file"
@@ -127,101 +126,102 @@ pub enum ConnectError {
     DifferentModel {
         /// Name of the first node.
         first: String,
-        /// Its model.
+        /// Model of the first node.
         theirs: String,
         /// Name of the second node.
         second: String,
-        /// Its model.
+        /// Model of the second node.
         ours: String,
     },
-    /// The node's model takes other samples.
+    /// The node's model expects other samples.
     #[error(
         "node {node} takes {want}, the data set holds {have}; choose the data set of its model"
     )]
     OtherLayout {
         /// Name of the node.
         node: String,
-        /// What the node takes.
+        /// Input that the node expects.
         want: String,
-        /// What the data set holds.
+        /// Samples that the data set holds.
         have: String,
     },
-    /// The node does not decode the chosen encoding.
-    #[error("node {node} does not decode {encoding}; it takes {accepted}")]
+    /// The node does not decode the selected encoding.
+    #[error("node {node} does not decode {encoding}; it accepts {accepted}")]
     EncodingRefused {
         /// Name of the node.
         node: String,
-        /// The encoding that was chosen.
+        /// Selected encoding.
         encoding: &'static str,
-        /// What it takes.
+        /// Encodings that the node accepts.
         accepted: String,
     },
-    /// A sample is longer than the node takes.
+    /// A sample is longer than the node accepts.
     #[error(
-        "the longest sample has {bytes} bytes, node {node} takes at most {limit}; \
+        "the longest sample has {bytes} bytes, but node {node} accepts at most {limit}; \
          raise --max-payload-bytes there"
     )]
     SampleTooLong {
         /// Name of the node.
         node: String,
-        /// Bytes of the longest sample.
+        /// Length of the longest sample, in bytes.
         bytes: u64,
-        /// The node's limit.
+        /// Maximum length that the node accepts, in bytes.
         limit: u64,
     },
-    /// The node has as many connections or streams as it takes.
-    #[error("{address} has no room: {why}; end another client of it, or raise the limit there")]
+    /// The node already has its maximum number of connections or streams.
+    #[error("{address} has no room: {why}; stop another of its clients, or raise the limit there")]
     Full {
         /// The address.
         address: String,
-        /// What the node says.
+        /// Error that the node reports.
         why: String,
     },
-    /// More connections than a node takes.
+    /// The run needs more connections than the node accepts.
     #[error(
-        "--connections asks for {asked} connections to each node, and node {node} takes {limit}; ask for fewer, or raise \
+        "--connections asks for {asked} connections to each node, but node {node} accepts {limit}; ask for fewer, or raise \
          --max-connections there"
     )]
     TooManyConnections {
         /// Name of the node.
         node: String,
-        /// Connections that are asked for.
+        /// Number of connections that the run needs.
         asked: usize,
-        /// The node's limit.
+        /// Maximum that the node accepts.
         limit: u32,
     },
-    /// More streams on a connection than a node takes.
+    /// The run needs more streams on a connection than the node accepts.
     #[error(
-        "--streams asks for {asked} streams on each connection, and node {node} takes {limit}; ask for fewer, or for more \
+        "--streams asks for {asked} streams on each connection, but node {node} accepts {limit}; ask for fewer, or for more \
          --connections"
     )]
     TooManyStreams {
         /// Name of the node.
         node: String,
-        /// Streams that are asked for.
+        /// Number of streams that the run needs.
         asked: usize,
-        /// The node's limit.
+        /// Maximum that the node accepts.
         limit: u32,
     },
-    /// More streams over all connections than a node takes.
+    /// The run needs more streams over all connections than the node accepts.
     #[error(
-        "--connections and --streams ask for {asked} streams to each node, and node {node} takes {limit}; ask for fewer"
+        "--connections and --streams ask for {asked} streams to each node, but node {node} accepts {limit}; ask for fewer"
     )]
     TooManyStreamsInAll {
         /// Name of the node.
         node: String,
-        /// Streams that are asked for.
+        /// Number of streams that the run needs.
         asked: usize,
-        /// The node's limit.
+        /// Maximum that the node accepts.
         limit: u32,
     },
-    /// Local trouble: no thread or socket could be made.
+    /// A thread or socket could not be created on this machine.
     #[error("cannot start the network threads: {0}")]
     Local(String),
 }
 
 impl ConnectError {
-    /// Returns whether no node answered, rather than a wrong one.
+    /// Returns true if no node answered, and false if a node or another server gave an unsuitable
+    /// answer.
     pub fn is_loss(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Closed { .. } | Self::Silent { .. })
     }

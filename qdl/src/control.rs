@@ -1,4 +1,4 @@
-//! Calls to all nodes at the same time: the end of a series, the name of the SUT, and the digests.
+//! Calls to all nodes concurrently: the end of a series, the name of the SUT, and the digests.
 
 use std::{future::Future, time::Duration};
 
@@ -17,14 +17,15 @@ use crate::{
     qdl::Qdl,
 };
 
-/// What the SUT's name contains (rules, section 6.2.1).
+/// Text that the SUT's name must contain (rules, section 6.2.1).
 pub const SUT_NAME_PART: &str = "Network SUT";
 
-/// How long nodes may take to send their digests, in many parts.
+/// Maximum time for nodes to send their digests, in many parts.
 const DIGESTS_TIME: Duration = Duration::from_secs(600);
 
 impl<L: LoadGen> Qdl<L> {
-    /// Tells every node how many samples were sent to it, and compares with what it has received.
+    /// Sends every node the number of samples that were sent to it, and compares it with the number
+    /// that the node received.
     pub(crate) fn end_series(&self, losses: usize) -> Result<(), Failure> {
         let session = &self.session.name;
         let counts: Vec<u64> = (0..self.nodes.len()).map(|n| self.cluster.sent_to(n)).collect();
@@ -38,7 +39,7 @@ impl<L: LoadGen> Qdl<L> {
         )?;
         for (node, received) in received {
             self.acknowledged.lock()[node] = received;
-            // After a loss more may have been sent since.
+            // After a loss, more samples may have been sent in the meantime.
             if counts[node] != received && self.run.losses() == losses {
                 let (sent, node) = (counts[node], self.node_name(node));
                 self.run.fail(Failure::Miscounted { node, sent, received });
@@ -47,8 +48,8 @@ impl<L: LoadGen> Qdl<L> {
         Ok(())
     }
 
-    /// Asks every node for its name, over the network, and puts them together:
-    /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1). A node that was lost is not part of it any more.
+    /// Asks every node for its name over the network, and returns the SUT's name, `"<cluster>
+    /// Network SUT [a, b]"` (rules, section 6.2.1). Lost nodes are left out.
     pub fn name(&self) -> Result<String, Failure> {
         self.run.check()?;
         let infos = self.descriptions()?;
@@ -56,7 +57,7 @@ impl<L: LoadGen> Qdl<L> {
         for (node, now) in infos {
             let before = &self.nodes[node].description;
             let node = before.node_name.clone();
-            // They were unique at the start; the same names still are.
+            // The names were unique at the start, so unchanged names are still unique.
             let failure = if node != now.node_name {
                 Some(Failure::Renamed { node, now: now.node_name.clone() })
             } else {
@@ -72,7 +73,7 @@ impl<L: LoadGen> Qdl<L> {
         Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
     }
 
-    /// What every node that was not lost says of itself now.
+    /// Asks every node that was not lost for its current description.
     fn descriptions(&self) -> Result<Vec<(usize, DescribeResponse)>, Failure> {
         let limit = self.settings.network.control_timeout;
         let addresses = &self.settings.nodes;
@@ -96,14 +97,16 @@ impl<L: LoadGen> Qdl<L> {
         )
     }
 
-    /// Processor time of each node's program since it started, in the order of the nodes; 0 where a node does not say.
+    /// Returns the processor time of each node's program since it started, in the order of the
+    /// nodes; 0 if a node does not report it.
     pub fn processor_times(&self) -> Result<Vec<Duration>, Failure> {
         let descriptions = self.descriptions()?;
         Ok(descriptions.iter().map(|(_, now)| Duration::from_nanos(now.processor_ns)).collect())
     }
 
-    /// What all nodes together have received and sent in this session, payload by payload: samples as they arrived, and
-    /// responses before the node encoded them. Asked after the test, for a run with digests.
+    /// Returns the digests of all payloads that the nodes received and sent in this session:
+    /// samples as they arrived, and responses before the node encoded them. Called after the test
+    /// of a run with digests.
     pub fn digests(&self) -> Result<(Tally, Tally), Failure> {
         let (session, limit) = (&self.session.name, self.settings.network.control_timeout);
         let ask = |_, connection: Connection| {
@@ -125,8 +128,9 @@ impl<L: LoadGen> Qdl<L> {
         Ok(all)
     }
 
-    /// Makes one call to every node that was not lost, at the same time, and waits for all: for a limited time after
-    /// the answers to its samples are in. One that does not answer is lost.
+    /// Makes one call to every node that was not lost, concurrently, and waits for all answers. The
+    /// limit starts anew while responses to the node's samples are due. A node that does not answer
+    /// is lost.
     fn ask_each_node<T, F>(
         &self,
         limit: Duration,
@@ -143,7 +147,7 @@ impl<L: LoadGen> Qdl<L> {
         let there = first.enumerate().filter(|(node, _)| !self.cluster.is_lost(*node));
         let ask = |(node, connection): (usize, &Connection)| {
             let (call, cluster) = (call(node, connection.clone()), self.cluster.clone());
-            // Whether answers come in time, their own deadlines say.
+            // Overdue responses are detected by their own deadlines, not here.
             (node, runtime.spawn(unless_idle(limit, call, move || cluster.is_owed(node))))
         };
         let asked: Vec<_> = there.map(ask).collect();
@@ -168,7 +172,7 @@ impl<L: LoadGen> Qdl<L> {
                     }
                 }
                 Some(Err(panic)) => self.run.fail(Failure::Internal(panic.to_string())),
-                // The run has failed, or goes on without the node.
+                // The run has failed, or continues without the node.
                 None => abort.abort(),
             }
             self.run.check()?;

@@ -1,4 +1,4 @@
-//! When a lane is looked at for answers that do not come.
+//! Detection of overdue responses on a lane.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::{failure::Failure, lane::Lane, loadgen::LoadGen, settings::NetworkSettings};
 
-/// Two clocks: for a node that is silent, and for single samples that are late.
+/// Two timers: one for a silent node, one for single samples that are late.
 pub(crate) struct Deadlines {
     sample_timeout: Duration,
     sample_deadline: Duration,
     silence: Interval,
     lateness: Interval,
-    /// Whether the last look at single samples was not made, as it came too late.
+    /// Set if the last check of single samples was skipped, because it came too late.
     skipped: bool,
 }
 
 impl Deadlines {
     pub(crate) fn new(limits: &NetworkSettings) -> Self {
         let NetworkSettings { sample_timeout, sample_deadline, .. } = *limits;
-        // Looking at each sample in flight takes a while; the time to detect is within a tenth of the limit, on a thread
-        // that is not held up.
+        // A check looks at each sample in flight, which takes time. On a thread that is not
+        // blocked, a failure is detected within a tenth of the limit.
         let every = |limit: Duration, most: Duration| {
             let mut looks = interval((limit / 10).clamp(Duration::from_millis(10), most));
             looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -31,9 +31,10 @@ impl Deadlines {
         Self { sample_timeout, sample_deadline, silence, lateness, skipped: false }
     }
 
-    /// Waits for the next look. An error when samples are in flight and no answer has come for too long, or one of them is
-    /// in flight for too long while others are answered: at a slow node a sample may wait its turn. Time in which this
-    /// process stood still, and nobody could look, is not held against the node.
+    /// Waits for the next check. Fails if samples are in flight and no response has arrived for too
+    /// long. Also fails if one sample is in flight for too long while others are answered; this has
+    /// its own limit, because a sample may wait its turn at a slow node. Time during which this
+    /// process was suspended, and could not check, does not count.
     pub(crate) async fn tick<L: LoadGen>(&mut self, lane: &Lane<L>) -> Result<(), Failure> {
         let node = || lane.node_name.clone();
         tokio::select! {
@@ -47,7 +48,7 @@ impl Deadlines {
                 }
             }
             due = self.lateness.tick() => {
-                // Behind a halt answers may wait unread; the next look decides.
+                // After a suspension, responses may still be unread, so the next check decides.
                 self.skipped = !self.skipped && due.elapsed() > self.lateness.period();
                 if self.skipped {
                     return Ok(());

@@ -1,4 +1,4 @@
-//! Which lane gets which sample.
+//! Assignment of samples to lanes.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::inbox::{Closed, Inbox, Pending, Refusal};
 
-/// How samples are spread over nodes and streams.
+/// Policy that spreads samples over nodes and streams.
 #[derive(
     Debug,
     Clone,
@@ -22,34 +22,37 @@ use crate::inbox::{Closed, Inbox, Pending, Refusal};
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Policy {
-    /// A stream takes the next sample when it has room: a faster node gets more. For Offline.
+    /// Each stream takes the next sample when it has room, so a faster node receives more. For
+    /// Offline.
     Pull,
-    /// Each sample goes to the stream with the fewest unanswered ones, of the next eight in turn. For Server and the streams.
+    /// Each sample goes to the stream with the fewest unanswered samples, among the next eight in
+    /// turn. For Server, SingleStream and MultiStream.
     LeastOutstanding,
     /// Each stream in turn.
     RoundRobin,
 }
 
-/// Lanes that are compared, from the next one in turn: with many lanes the best of some is nearly the best of all, and
-/// costs no more.
+/// Number of lanes that are compared, from the next one in turn. With many lanes, the best of eight
+/// is nearly the best of all, and the cost does not grow with their number.
 const LOOKED_AT: usize = 8;
 
-/// Samples of a query that are handed out before lanes are woken.
+/// Number of samples of a query that are assigned before lanes are woken.
 const GROUPED: usize = 1024;
 
-/// The inboxes: one for all lanes when they pull, else one for each.
+/// Inboxes of all lanes: a shared one if the lanes pull, otherwise one for each lane.
 pub(crate) struct Dispatch<T> {
     policy: Policy,
     lanes: Vec<LaneInbox<T>>,
     next: AtomicUsize,
 }
 
-/// One lane's end of it.
+/// Inbox and counters of one lane.
 pub(crate) struct LaneInbox<T> {
     pub(crate) inbox: Arc<Inbox<T>>,
-    /// Samples given to this lane and not yet answered; kept for `LeastOutstanding`.
+    /// Number of samples that were assigned to this lane and are not answered yet; kept for
+    /// `LeastOutstanding`.
     pub(crate) outstanding: Arc<AtomicUsize>,
-    /// Its node was lost.
+    /// Set once the lane's node is lost.
     retired: Arc<AtomicBool>,
 }
 
@@ -64,7 +67,8 @@ impl<T> Clone for LaneInbox<T> {
 }
 
 impl<T> Dispatch<T> {
-    /// `capacity` is the number of samples that may wait in all inboxes together.
+    /// Creates the inboxes. `capacity` is the number of samples that may wait in all of them
+    /// together.
     pub(crate) fn new(policy: Policy, lanes: usize, capacity: usize) -> Self {
         let shared = Arc::new(Inbox::new(capacity, lanes));
         let own = |_| match policy {
@@ -81,7 +85,7 @@ impl<T> Dispatch<T> {
         self.lanes[lane].clone()
     }
 
-    /// Hands samples out; waits while their inbox is full.
+    /// Assigns samples to lanes. Blocks while their inbox is full.
     pub(crate) fn push(&self, samples: &mut dyn Iterator<Item = Pending<T>>) -> Result<(), Closed> {
         let one = samples.size_hint() == (1, Some(1));
         let mut samples = samples.peekable();
@@ -90,12 +94,12 @@ impl<T> Dispatch<T> {
                 match self.lanes[self.give()].inbox.push(&mut samples) {
                     Ok(()) => return Ok(()),
                     Err(Refusal::Closed) => return Err(Closed),
-                    // Another lane, then.
+                    // Chooses another lane.
                     Err(Refusal::Retired) => {}
                 }
             }
         }
-        // Those of one query that go the same way go together.
+        // Samples of one query for the same lane are pushed together.
         let mut groups: Vec<Vec<_>> = self.lanes.iter().map(|_| Vec::new()).collect();
         let mut refused = Vec::new();
         while !refused.is_empty() || samples.peek().is_some() {
@@ -114,7 +118,7 @@ impl<T> Dispatch<T> {
         Ok(())
     }
 
-    /// Hands out again what a lost node has not answered, ahead of all that waits.
+    /// Reassigns the unanswered samples of a lost node, ahead of all waiting samples.
     pub(crate) fn put_back(&self, mut samples: Vec<Pending<T>>) {
         if self.policy == Policy::Pull {
             self.lanes[0].inbox.put_back(samples);
@@ -130,12 +134,12 @@ impl<T> Dispatch<T> {
         }
     }
 
-    /// Gives that lane nothing any more.
+    /// Stops the assignment of samples to this lane.
     pub(crate) fn retire(&self, lane: usize) {
         self.lanes[lane].retired.store(true, Ordering::SeqCst);
     }
 
-    /// What waits for that retired lane alone.
+    /// Removes the samples that wait for this retired lane alone.
     pub(crate) fn withdraw(&self, lane: usize) -> Vec<Pending<T>> {
         match self.policy {
             Policy::Pull => Vec::new(),
@@ -143,7 +147,7 @@ impl<T> Dispatch<T> {
         }
     }
 
-    /// The lane that the next sample is given to.
+    /// Returns the lane for the next sample, and counts the sample there.
     fn give(&self) -> usize {
         if self.policy == Policy::Pull {
             return 0;
@@ -153,7 +157,8 @@ impl<T> Dispatch<T> {
         lane
     }
 
-    /// The next lane in turn, or from there on the one with the fewest samples outstanding.
+    /// Returns the next lane in turn, or from there on the lane with the fewest samples
+    /// outstanding.
     fn choose(&self) -> usize {
         let count = self.lanes.len();
         let first = self.next.fetch_add(1, Ordering::Relaxed) % count;
@@ -165,11 +170,11 @@ impl<T> Dispatch<T> {
                 .take(LOOKED_AT)
                 .min_by_key(|lane| self.lanes[*lane].outstanding.load(Ordering::Relaxed)),
         };
-        // Where every node was lost the inboxes are closed.
+        // If every node is lost, the inboxes are closed.
         chosen.unwrap_or(first)
     }
 
-    /// Notes answers to samples of that lane.
+    /// Notes that samples of this lane were answered.
     pub(crate) fn answered(&self, lane: usize, samples: usize) {
         if self.policy != Policy::Pull {
             self.lanes[lane].outstanding.fetch_sub(samples, Ordering::Relaxed);

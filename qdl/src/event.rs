@@ -1,19 +1,19 @@
-//! A reply is an event in the answer to a sample.
+//! Events: each reply is an event in the response to a sample.
 
 use netdiv_contract::v1::{InferResponse, Part};
 
 use crate::failure::Failure;
 
-/// What a node sends about one sample. Only the last event ends the answer: slot, window, deadlines and counters wait
-/// for it.
+/// Message of a node about one sample. Only the last event ends the response: slot, window,
+/// deadlines and counters wait for it.
 pub(crate) enum Reply {
-    /// The first token, which LoadGen is told of at once.
+    /// First token, which LoadGen receives at once.
     First(InferResponse),
-    /// More of the output, to look at only: LoadGen is never told.
+    /// Further part of the output, for display only. LoadGen never receives it.
     Part(InferResponse),
-    /// The whole output, or why there is none.
+    /// Whole output, or the error instead of it.
     Last(InferResponse),
-    /// A part of that number, which the wire contract does not have.
+    /// Part with a number that the wire contract does not define.
     Unknown(i32),
 }
 
@@ -28,20 +28,20 @@ impl From<InferResponse> for Reply {
     }
 }
 
-/// How a node breaks the order of events. A first token *after* the last event is not among these: its id belongs to no
-/// sample any more, as that of any stale reply.
+/// Violation of the order of events by a node. A first token after the last event is not listed:
+/// its id belongs to no sample any more, like the id of any stale reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutOfOrder {
-    /// A second first token of one sample.
+    /// Second first token of one sample.
     Second,
-    /// The last event came, and the first token that was due had not.
+    /// Last event without the first token, which was due.
     Missing,
-    /// A first token on a stream where none is due.
+    /// First token on a stream that did not request it.
     Unasked,
 }
 
 impl OutOfOrder {
-    /// The failure of the run, where that node has sent it.
+    /// Returns the failure of the run for this violation by a node.
     pub(crate) fn failure(self, node: &str) -> Failure {
         let node = node.to_owned();
         match self {

@@ -1,8 +1,8 @@
-//! How a run ends early.
+//! Failures that end a run early.
 
 use std::time::Duration;
 
-/// Why the run failed. The first failure of a run is the one that is reported.
+/// Failure of a run. Only the first failure of a run is reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The connection broke, or the node closed it.
@@ -10,12 +10,12 @@ pub enum Failure {
     NodeLost {
         /// Name of the node.
         node: String,
-        /// What the transport says.
+        /// Error of the transport.
         why: String,
-        /// Whether it is gone. False where it is there, and what it sent cannot be read.
+        /// Set if the node is gone; false if it is still there but sent data that cannot be read.
         gone: bool,
     },
-    /// Samples are in flight and no answer comes.
+    /// A node has samples in flight and sends no response.
     #[error(
         "node {node} has not answered any of its samples for {} s; its engine hangs, or --sample-timeout is \
          too short",
@@ -24,10 +24,10 @@ pub enum Failure {
     NoAnswer {
         /// Name of the node.
         node: String,
-        /// The limit that was passed.
+        /// Time limit that elapsed.
         waited: Duration,
     },
-    /// One sample has no answer while others have.
+    /// A sample has no response, although its node answers others.
     #[error(
         "node {node} has not answered one of its samples for {} s, while it answers others. It has lost the sample, or \
          --sample-deadline is too short",
@@ -36,20 +36,21 @@ pub enum Failure {
     Overdue {
         /// Name of the node.
         node: String,
-        /// The limit that was passed.
+        /// Time limit that elapsed.
         waited: Duration,
     },
-    /// A node was lost while it sent an answer, so that its samples must not go to another one.
+    /// A node was lost while it sent a response, so its samples must not go to another node.
     #[error(
         "{why}. Node {node} was in the middle of an answer, so its samples cannot go to another node"
     )]
     CutAnswer {
         /// Name of the node.
         node: String,
-        /// How it was lost.
+        /// Failure by which the node was lost.
         why: String,
     },
-    /// A node was lost after the first token of a sample, which LoadGen must not be told of twice.
+    /// A node was lost after the first token of a sample. LoadGen must not receive that token
+    /// twice.
     #[error(
         "{why}. LoadGen has the first token of a sample that node {node} has not finished, so the sample cannot go to \
          another node"
@@ -57,42 +58,42 @@ pub enum Failure {
     CutAfterFirst {
         /// Name of the node.
         node: String,
-        /// How it was lost.
+        /// Failure by which the node was lost.
         why: String,
     },
-    /// A node sent two first tokens of one sample.
+    /// A node sent two first tokens for one sample.
     #[error(
-        "node {node} sent a second first token of one sample. Its engine or its release is wrong; see that node's log"
+        "node {node} sent a second first token for one sample. Its engine or its release is faulty; see that node's log"
     )]
     SecondFirst {
         /// Name of the node.
         node: String,
     },
-    /// A node answered a sample and had not sent the first token, which was due.
+    /// A node answered a sample without its first token, which was due.
     #[error(
-        "node {node} answered a sample without its first token. Its engine sends none, or its release is too old"
+        "node {node} answered a sample without its first token. Its engine does not send first tokens, or its release is too old"
     )]
     MissingFirst {
         /// Name of the node.
         node: String,
     },
-    /// A node sent a first token where none is due.
+    /// A node sent a first token that was not due.
     #[error(
-        "node {node} sent a first token that was not asked for. Its release is wrong; install this one there"
+        "node {node} sent a first token that was not requested. Its release is faulty; install this release there"
     )]
     UnaskedFirst {
         /// Name of the node.
         node: String,
     },
-    /// A message was changed on its way.
+    /// A message was changed in transit.
     #[error(
         "data was corrupted between this machine and node {node}: {why}. Check the adapters, switches and memory on \
-         the way"
+         the path"
     )]
     Corrupted {
         /// Name of the node.
         node: String,
-        /// What was found, and where.
+        /// Damage that was found, and its position.
         why: String,
     },
     /// The node cannot read a sample.
@@ -100,7 +101,7 @@ pub enum Failure {
     BadSample {
         /// Name of the node.
         node: String,
-        /// What the node says.
+        /// Error that the node reports.
         why: String,
     },
     /// The node's engine failed.
@@ -108,41 +109,41 @@ pub enum Failure {
     EngineFailed {
         /// Name of the node.
         node: String,
-        /// What the node says.
+        /// Error that the node reports.
         why: String,
     },
-    /// A response cannot be decoded.
+    /// A response is invalid.
     #[error("node {node} sent a response that cannot be read: {why}")]
     BadResponse {
         /// Name of the node.
         node: String,
-        /// What is wrong with it.
+        /// Fault of the response.
         why: String,
     },
-    /// A node did not say its name.
+    /// A node did not report its name.
     #[error("node {node} did not answer the request for its name: {why}")]
     NoName {
         /// Name of the node at the start of the run.
         node: String,
-        /// What went wrong.
+        /// Error of the call.
         why: String,
     },
-    /// A node has another name than at the start of the run.
-    #[error("node {node} now calls itself {now}; it was restarted or replaced during the run")]
+    /// A node has a different name than at the start of the run.
+    #[error("node {node} now has the name {now}; it was restarted or replaced during the run")]
     Renamed {
-        /// Name at the start.
+        /// Name at the start of the run.
         node: String,
-        /// Name now.
+        /// Current name.
         now: String,
     },
-    /// A node is not what it was at the start of the run.
+    /// A node has changed since the start of the run.
     #[error(
-        "node {node} has another {what} than at the start; it was restarted or replaced during the run"
+        "node {node} has a different {what} than at the start; it was restarted or replaced during the run"
     )]
     Replaced {
         /// Name of the node.
         node: String,
-        /// What is another one.
+        /// Fact that changed, such as `model`.
         what: &'static str,
     },
     /// A node did not acknowledge the end of a series.
@@ -150,43 +151,44 @@ pub enum Failure {
     NoFlush {
         /// Name of the node.
         node: String,
-        /// What went wrong.
+        /// Error of the call.
         why: String,
     },
-    /// A node has received more or fewer messages than were sent to it.
-    #[error("node {node} has received {received} samples, {sent} were sent to it")]
+    /// The node's count of received samples differs from the number of samples sent to it.
+    #[error("node {node} received {received} samples, but {sent} were sent to it")]
     Miscounted {
         /// Name of the node.
         node: String,
-        /// Samples sent to it.
+        /// Number of samples sent to the node.
         sent: u64,
-        /// Samples that it says it has received.
+        /// Number of samples that the node reports as received.
         received: u64,
     },
-    /// A node does not say what it received and sent.
+    /// A node did not send its digests.
     #[error("node {node} did not send its digests: {why}")]
     NoDigests {
         /// Name of the node.
         node: String,
-        /// What went wrong.
+        /// Error of the call.
         why: String,
     },
     /// LoadGen issued a sample that the QSL has not loaded.
     #[error("sample {0} was issued but is not loaded; this is a bug in netdiv")]
     NotLoaded(usize),
-    /// What this machine does makes the measurement worthless.
+    /// Other activity on this machine makes the measurement worthless.
     #[error("{0}")]
     Unfit(String),
-    /// The user asked for the end.
+    /// The user interrupted the run.
     #[error("interrupted by {0}")]
     Interrupted(String),
-    /// A part of the QDL panicked.
+    /// A part of the QDL panicked, or has another bug.
     #[error("internal error in the QDL: {0}; this is a bug in netdiv")]
     Internal(String),
 }
 
 impl Failure {
-    /// Whether the node is gone, rather than wrong, so that others can do its work.
+    /// Returns true if the node is gone rather than wrong, so that other nodes can answer its
+    /// samples.
     pub fn is_loss(&self) -> bool {
         match self {
             Self::NodeLost { gone, .. } => *gone,

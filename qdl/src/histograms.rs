@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Longest time that the histograms tell apart, in nanoseconds: one hour.
+/// Longest time that the histograms distinguish, in nanoseconds: one hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 pub(crate) fn histogram(digits: u8) -> Histogram<u64> {
@@ -12,7 +12,7 @@ pub(crate) fn histogram(digits: u8) -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, digits).expect("valid bounds")
 }
 
-/// Both have the same bounds, so adding cannot fail.
+/// Adds one histogram to another. Both have the same bounds, so this cannot fail.
 pub(crate) fn merge_histogram(into: &mut Histogram<u64>, other: &Histogram<u64>) {
     let added = into.add(other);
     debug_assert!(added.is_ok());

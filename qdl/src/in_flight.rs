@@ -1,53 +1,58 @@
-//! The samples in flight on one lane: their slots, their share of the window, and since when an answer is due.
+//! Samples in flight on one lane: their slots, their share of the window, and the time since which
+//! a response is due.
 //!
-//! All of it closes on the last event of a sample. No I/O and no clock here: the time is passed in.
+//! The last event of a sample closes all of it. This module does no I/O and reads no clock: times
+//! are passed in.
 
 use std::{task::Waker, time::Instant};
 
 use crate::{event::OutOfOrder, slots::SlotTable, window::Window};
 
-/// A sample in flight.
+/// Sample in flight.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Sample<T> {
     pub(crate) ticket: T,
     pub(crate) index: usize,
     pub(crate) issued: Instant,
     pub(crate) sent: Instant,
-    /// What it takes of the window, in bytes.
+    /// Size of the sample in the window, in bytes.
     pub(crate) cost: usize,
-    /// Its first token, once LoadGen was told of it, and when that was.
+    /// First token and the time at which LoadGen received it, once it has.
     pub(crate) first: Option<(i32, Instant)>,
 }
 
-/// The samples in flight on one lane.
+/// Samples in flight on one lane.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct InFlight<T> {
     slots: SlotTable<Sample<T>>,
     window: Window,
-    /// Whether a first token is due before each answer.
+    /// Requires a first token before each response.
     first_due: bool,
-    /// Since when answers are due: the last event, or the first sample sent since there was none in flight.
+    /// Time since which a response is due: that of the last event, or of the first sample sent
+    /// while the lane was empty. `None` if no sample is in flight.
     waiting_since: Option<Instant>,
 }
 
 impl<T> InFlight<T> {
-    /// Of the lane with that number.
+    /// Creates the empty table of the lane with this number.
     pub(crate) fn new(lane: u16, window: Window, first_due: bool) -> Self {
         let slots = SlotTable::new(lane, window.max_samples());
         Self { slots, window, first_due, waiting_since: None }
     }
 
-    /// Lets a sample of that size go out, if the window has room: [`Self::insert`] has to follow.
+    /// Reserves room in the window for a sample of `bytes`, or returns false. After true,
+    /// [`Self::insert`] must follow.
     pub(crate) fn admit(&mut self, bytes: usize, waker: &Waker) -> bool {
         self.window.admit(bytes, waker)
     }
 
-    /// Keeps no room for a sample: none waits to go out.
+    /// Gives up the lane's claim to the next room, because it has nothing to send.
     pub(crate) fn give_way(&self) {
         self.window.give_way();
     }
 
-    /// Gives an admitted sample a slot, and returns the id to send. Gives the sample back when no slot is free.
+    /// Inserts an admitted sample and returns the id to send. Returns the sample if no slot is
+    /// free.
     pub(crate) fn insert(&mut self, sample: Sample<T>) -> Result<u64, Sample<T>> {
         let sent = sample.sent;
         let id = self.slots.insert(sample)?;
@@ -55,8 +60,8 @@ impl<T> InFlight<T> {
         Ok(id)
     }
 
-    /// A first token has come, and is due: its sample, which has to keep it, and of which LoadGen has to be told. `None` when
-    /// the id belongs to no sample in flight.
+    /// Returns the sample of a first token that has arrived and is due. The caller stores the token
+    /// in it and passes it to LoadGen. `None` if the id belongs to no sample in flight.
     pub(crate) fn first(&mut self, id: u64) -> Result<Option<&mut Sample<T>>, OutOfOrder> {
         match self.slots.get_mut(id) {
             None => Ok(None),
@@ -66,19 +71,20 @@ impl<T> InFlight<T> {
         }
     }
 
-    /// A part of an output has come. Whether its id belongs to a sample in flight.
+    /// Returns true if the id of a part of an output belongs to a sample in flight.
     pub(crate) fn part(&mut self, id: u64) -> bool {
         self.slots.get_mut(id).is_some()
     }
 
-    /// The last event of a sample has come: takes the sample out. `None` when the id belongs to no sample in flight.
+    /// Removes a sample whose last event has arrived. `None` if the id belongs to no sample in
+    /// flight.
     pub(crate) fn last(&mut self, id: u64) -> Option<Sample<T>> {
         let sample = self.slots.remove(id)?;
         self.window.answered(sample.cost);
         Some(sample)
     }
 
-    /// Whether a sample that was taken out may be completed.
+    /// Checks that a removed sample may be completed: its first token, if due, has arrived.
     pub(crate) fn may_complete(&self, sample: &Sample<T>) -> Result<(), OutOfOrder> {
         if self.first_due && sample.first.is_none() {
             return Err(OutOfOrder::Missing);
@@ -86,17 +92,18 @@ impl<T> InFlight<T> {
         Ok(())
     }
 
-    /// The node has answered something: what is in flight still is waited for from now on.
+    /// Records activity of the node: the time limit of the samples still in flight starts anew.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.waiting_since = self.window.is_open().then_some(now);
     }
 
-    /// Since when answers are due, to be moved by a time in which nobody could look.
+    /// Returns the time since which a response is due. The caller moves it by a time during which
+    /// this process was suspended.
     pub(crate) fn waiting_since(&mut self) -> Option<&mut Instant> {
         self.waiting_since.as_mut()
     }
 
-    /// What is in flight.
+    /// Iterates over the samples in flight.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Sample<T>> {
         self.slots.iter()
     }
@@ -106,7 +113,7 @@ impl<T> InFlight<T> {
         &self.window
     }
 
-    /// Takes back all that is in flight, and nothing goes out any more.
+    /// Removes all samples in flight, and accepts no more.
     pub(crate) fn retire(&mut self) -> impl Iterator<Item = Sample<T>> + use<T> {
         self.waiting_since = None;
         self.slots.retire()
@@ -117,7 +124,7 @@ impl<T> InFlight<T> {
 mod tests {
     use super::*;
 
-    /// What may happen: a sample goes out, and events of any sample that ever was.
+    /// Step of a sequence: a sample is sent, or an event of any earlier sample arrives.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Send,
@@ -126,7 +133,7 @@ mod tests {
         Last(usize),
     }
 
-    /// What the rules say of a sample.
+    /// State of a sample according to the rules.
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Stage {
         Sent,
@@ -134,7 +141,7 @@ mod tests {
         Answered,
     }
 
-    /// One sequence of steps, and what it has to come to.
+    /// Sequence of steps, and the state that is expected after it.
     #[derive(Clone)]
     struct Path {
         table: InFlight<usize>,
@@ -153,7 +160,7 @@ mod tests {
             self.samples.iter().filter(|(_, stage)| *stage != Stage::Answered).count()
         }
 
-        /// Takes the step; false where the run fails.
+        /// Takes the step; returns false if the run fails.
         fn take(&mut self, step: Step) -> bool {
             match step {
                 Step::Send => {
@@ -211,7 +218,7 @@ mod tests {
             true
         }
 
-        /// Slots, window and deadline are those of the samples without a last event, and no others.
+        /// Checks that slots, window and deadline cover exactly the samples without a last event.
         fn check(&mut self) {
             assert_eq!(self.table.iter().count(), self.in_flight());
             assert_eq!(self.table.window.is_open(), self.in_flight() > 0);

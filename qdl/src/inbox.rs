@@ -1,17 +1,17 @@
 //! Samples that wait for a lane with room.
 //!
-//! LoadGen's thread puts them in and waits when the inbox is full, so that an Offline query of any length
-//! costs no more memory than the inbox. Lanes take them out. A lane that found nothing leaves its
-//! waker; one push wakes each sleeper once, however many samples it brings.
+//! LoadGen's thread pushes samples and blocks while the inbox is full, so an Offline query of any
+//! length uses no more memory than the inbox. Lanes take samples out. A lane that finds no sample
+//! leaves its waker. A push wakes each sleeping lane once, however many samples it adds.
 
 use std::{collections::VecDeque, iter::Peekable, task::Waker, time::Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Most samples that a lane takes at once.
+/// Maximum number of samples that a lane takes at once.
 const MOST_TAKEN: usize = 256;
 
-/// A sample that LoadGen has issued and no lane has taken.
+/// Sample that LoadGen has issued and no lane has taken.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
     pub(crate) ticket: T,
@@ -19,21 +19,21 @@ pub(crate) struct Pending<T> {
     pub(crate) issued: Instant,
 }
 
-/// What [`Inbox::take`] found.
+/// Outcome of [`Inbox::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Some samples were taken.
     Some,
-    /// Nothing waits; the waker is kept and called when something does.
+    /// The inbox is empty. The waker is kept, and woken when a sample arrives.
     Empty,
-    /// The next sample was not admitted; it stays.
+    /// The next sample was not admitted. It stays in the inbox.
     Refused,
 }
 
 struct State<T> {
     queue: VecDeque<Pending<T>>,
     sleepers: Vec<Waker>,
-    /// LoadGen's thread waits for the queue to fall to this length.
+    /// Length of the queue for which LoadGen's thread waits.
     wanted_length: Option<usize>,
     closed: bool,
     retired: bool,
@@ -53,20 +53,21 @@ pub(crate) struct Inbox<T> {
     state: Mutex<State<T>>,
     shorter: Condvar,
     capacity: usize,
-    /// Lanes that take from it.
+    /// Number of lanes that take from this inbox.
     takers: usize,
 }
 
-/// The run has failed; what was pushed is dropped, as LoadGen will be told.
+/// Error of a push after the run has failed. The pushed samples are dropped, because LoadGen
+/// receives the failure.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// Why an inbox takes no samples.
+/// Refusal of samples by an inbox.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The run has failed.
     Closed,
-    /// The node behind it was lost: they have to go to another inbox.
+    /// The node behind the inbox was lost. The samples have to go to another inbox.
     Retired,
 }
 
@@ -88,7 +89,8 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Puts samples in, waiting for room as often as needed. Those that it refuses are left.
+    /// Pushes samples, and blocks for room as often as needed. After an error, `samples` still
+    /// yields the samples that were not accepted.
     pub(crate) fn push<I>(&self, samples: &mut Peekable<I>) -> Result<(), Refusal>
     where
         I: Iterator<Item = Pending<T>>,
@@ -96,7 +98,7 @@ impl<T> Inbox<T> {
         while samples.peek().is_some() {
             let mut state = self.state.lock();
             if state.queue.len() >= self.capacity {
-                // Half empty before going on: one wake-up for many samples.
+                // Continues when the inbox is half empty: one wake-up for many samples.
                 state = self.wait_for_length(state, self.capacity / 2)?;
             }
             state.is_open()?;
@@ -109,8 +111,8 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Puts samples in front of all others, however many wait: they were taken from a lost node. Gives them back when
-    /// this one is lost too.
+    /// Puts the samples of a lost node in front of all others, whatever the capacity. Returns them
+    /// if the node behind this inbox is lost too.
     pub(crate) fn put_back(&self, samples: Vec<Pending<T>>) -> Vec<Pending<T>> {
         let mut state = self.state.lock();
         match state.is_open() {
@@ -125,7 +127,7 @@ impl<T> Inbox<T> {
         Vec::new()
     }
 
-    /// Takes no sample any more and gives back those that wait: the node behind it was lost.
+    /// Closes the inbox of a lost node, and returns the samples that wait in it.
     pub(crate) fn retire(&self) -> Vec<Pending<T>> {
         let mut state = self.state.lock();
         state.retired = true;
@@ -134,7 +136,7 @@ impl<T> Inbox<T> {
         state.queue.drain(..).collect()
     }
 
-    /// Waits until every sample has been taken.
+    /// Blocks until every sample has been taken.
     pub(crate) fn wait_until_empty(&self) -> Result<(), Closed> {
         match self.wait_for_length(self.state.lock(), 0) {
             Err(Refusal::Closed) => Err(Closed),
@@ -157,7 +159,8 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes samples while `admit` accepts them, but not more than a fair share. Each comes with what `admit` made of it.
+    /// Takes samples while `admit` accepts them, but not more than a fair share. Stores each with
+    /// the value that `admit` returned for it.
     pub(crate) fn take<R>(
         &self,
         waker: &Waker,
@@ -166,7 +169,8 @@ impl<T> Inbox<T> {
     ) -> Taken {
         let mut state = self.state.lock();
         if state.is_open().is_err() {
-            // The run, or the node's part in it, has ended since the caller looked; it has to look again.
+            // The run, or the node's part in it, has ended since the caller looked. The caller has
+            // to look again.
             waker.wake_by_ref();
             return Taken::Empty;
         }
@@ -188,7 +192,7 @@ impl<T> Inbox<T> {
         if taken.is_empty() { Taken::Refused } else { Taken::Some }
     }
 
-    /// Drops what waits and refuses what comes: the run has failed.
+    /// Drops the waiting samples and refuses new ones: the run has ended.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
@@ -232,7 +236,7 @@ mod tests {
         inbox.push(&mut (0..50).map(pending).peekable()).unwrap();
         assert_eq!(counter.count(), 1);
         inbox.push(&mut (0..10).map(pending).peekable()).unwrap();
-        assert_eq!(counter.count(), 1, "nobody sleeps");
+        assert_eq!(counter.count(), 1, "no lane sleeps");
     }
 
     #[test]

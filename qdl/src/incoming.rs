@@ -1,4 +1,4 @@
-//! The receiving half of a stream, from its opening to its end.
+//! Receiving half of a stream, from its opening to its end.
 
 use std::{pin::pin, sync::Arc};
 
@@ -26,10 +26,10 @@ use crate::{
     settings::NetworkSettings,
 };
 
-/// Why a stream ended before the run did.
+/// End of a stream before the run ended.
 pub(crate) struct Broken {
     pub(crate) failure: Failure,
-    /// Whether a part of a message had come.
+    /// Set if part of a message had arrived.
     pub(crate) mid_answer: bool,
 }
 
@@ -50,7 +50,8 @@ pub(crate) async fn serve<L: LoadGen>(
     let mut stop = lane.run.stop.subscribe();
     let mut clock = Deadlines::new(&limits);
 
-    // A node may answer the call with the first reply only, so samples flow before it has.
+    // A node may send its response headers only with the first reply, so samples are sent before
+    // that.
     let mut opening = pin!(open(&lane, &connection, &session, &limits));
     let mut replies = loop {
         tokio::select! {
@@ -60,7 +61,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 if !is_over(&lane)? {
                     return Ok(());
                 }
-                // The stream is opened all the same, so that it can be ended in order.
+                // The stream is still opened, so that it can be ended in order.
                 break opening.await.map_err(lost)?;
             }
         }
@@ -71,11 +72,11 @@ pub(crate) async fn serve<L: LoadGen>(
     let failure = loop {
         tokio::select! {
             next = replies.next_burst(&mut burst) => {
-                // Answers that came before an error are answers.
+                // Responses that arrived before an error still count.
                 handle(&lane, &mut burst, &mut answers, session.checksums)?;
                 let mid_answer = replies.decoder().is_mid_message();
                 if next.map_err(|status| Broken { failure: lost(status), mid_answer })? == Next::End {
-                    let why = "it ended a stream of samples in mid-run".into();
+                    let why = "it ended a stream of samples during the run".into();
                     let node = lane.node_name.clone();
                     return Err(Failure::NodeLost { node, why, gone: true }.into());
                 }
@@ -90,7 +91,8 @@ pub(crate) async fn serve<L: LoadGen>(
                     Ok(false) => return Ok(()),
                     Err(failure) => break failure,
                 }
-                // After a run that went well the node ends the stream as well; then it has seen our end.
+                // After a successful run the node ends the stream too, which shows that it has seen
+                // the client's end.
                 while replies.next_burst(&mut burst).await.is_ok_and(|next| next != Next::End) {
                     burst.clear();
                 }
@@ -101,8 +103,9 @@ pub(crate) async fn serve<L: LoadGen>(
     Err(cut_off(&lane, replies.decoder(), failure, session.checksums))
 }
 
-/// Opens a stream. One that the node refuses unprocessed is opened again as long as no sample was taken for it, which could go out
-/// twice; a connection that it closes is not, because it is this connection over which the node was agreed with.
+/// Opens a stream. A stream that the node refuses unprocessed is opened again, but only while no
+/// sample was taken for it: that sample could be sent twice. A connection that the node closes is
+/// not replaced, because the handshake with the node applies to this connection only.
 async fn open<L: LoadGen>(
     lane: &Arc<Lane<L>>,
     connection: &Connection,
@@ -121,14 +124,15 @@ async fn open<L: LoadGen>(
             return Err(status);
         }
         sleep(PAUSE).await;
-        // A sample may have been taken until the refused stream was given up.
+        // A sample may have been taken until the refused stream was dropped.
         if !is_unused() {
             return Err(status);
         }
     }
 }
 
-/// Ends a stream before the run ends. Whole messages that are here still count; what is left then is a part of one.
+/// Ends a stream before the run ends. Whole messages that have arrived still count; the remaining
+/// bytes are part of one message.
 pub(crate) fn cut_off<L: LoadGen>(
     lane: &Lane<L>,
     replies: &mut Decoder,
@@ -145,7 +149,7 @@ pub(crate) fn cut_off<L: LoadGen>(
     }
 }
 
-/// The failure that the end of a call stands for.
+/// Returns the failure for the status that ended a call.
 fn lost(node: &str, status: &tonic::Status) -> Failure {
     let (node, why) = (node.to_owned(), words(status));
     match status.code() {
@@ -155,16 +159,16 @@ fn lost(node: &str, status: &tonic::Status) -> Failure {
 }
 
 async fn stopped<L: LoadGen>(stop: &mut watch::Receiver<Stop>, lane: &Lane<L>) {
-    // An error means that the run is gone, which is a stop as well.
+    // An error means that the run is gone, which is also a stop.
     let _ = stop.wait_for(|stop| stop.ends(lane.node)).await;
 }
 
-/// Why a stream has to stop: true when the run has ended well, false when it has failed. An error when the run goes on
+/// Returns true if the run has ended well, and false if it has failed. Fails if the run continues
 /// without this node.
 fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
     if lane.run.stop.borrow().run {
         return Ok(lane.run.failure().is_none());
     }
-    let why = "another stream to it broke off".into();
+    let why = "another stream to it failed".into();
     Err(Failure::NodeLost { node: lane.node_name.clone(), why, gone: true })
 }

@@ -1,8 +1,8 @@
-//! The threads that serve connections.
+//! Threads that serve connections.
 //!
-//! Each runs a single-threaded runtime for the whole run, because LoadGen loses the log of a thread that
-//! exits during a test, and because a sample's first token and its answer must be reported from one thread: a
-//! connection stays on the thread it began on.
+//! Each thread runs a single-threaded runtime for the whole run, because LoadGen loses the log of a
+//! thread that exits during a test. A connection stays on the thread on which it was opened,
+//! because a sample's first token and its response must be reported from one thread.
 
 use std::{io, thread};
 
@@ -27,7 +27,7 @@ impl IoThreads {
         Ok(Self { threads })
     }
 
-    /// The runtime for that connection, counted over all nodes.
+    /// Returns the runtime of a connection; `connection` counts over all nodes.
     pub(crate) fn runtime(&self, connection: usize) -> &runtime::Handle {
         &self.threads[connection % self.threads.len()].runtime
     }
@@ -46,7 +46,7 @@ impl IoThread {
             if busy_poll {
                 runtime.spawn(netdiv_transport::busy_poll());
             }
-            // Ends when told, or when the owner is gone.
+            // Ends on request, or when the owner is gone.
             let _ = runtime.block_on(stopped);
         };
         let thread = thread::Builder::new().name(format!("qdl-io-{number}")).spawn(serve)?;
@@ -60,7 +60,7 @@ impl Drop for IoThreads {
             thread.stop.take();
         }
         for thread in &mut self.threads {
-            // A panic of a connection was reported as the run's failure already.
+            // A panic of a connection's task was already reported as the run's failure.
             let _ = thread.thread.take().map(thread::JoinHandle::join);
         }
     }

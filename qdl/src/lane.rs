@@ -1,12 +1,14 @@
-//! A lane: the QDL's end of one stream of samples.
+//! Lanes: the QDL's end of each stream of samples.
 //!
-//! A *connection* leads to a node; a *stream* is one `Infer` call on it, with samples in one direction and replies in
-//! the other. For each stream the dispatch has a *lane*: the inbox that the stream takes samples from, and what is in
-//! flight on it. Lanes are numbered over all nodes.
+//! A *connection* leads to a node. A *stream* is one `Infer` call on it, with samples in one
+//! direction and replies in the other. For each stream the dispatch has a *lane*: the inbox from
+//! which the stream takes samples, and the samples in flight on it. Lanes are numbered over all
+//! nodes.
 //!
-//! `outgoing.rs` fills the request stream, `incoming.rs` empties the response stream. Both run on the thread of their
-//! connection, but for a sample that comes alone, which LoadGen's thread may send (`pace.rs`): it does not wait for the lock
-//! below. The progress display locks it a few times a second.
+//! `outgoing.rs` fills the request stream, and `incoming.rs` reads the response stream. Both run on
+//! the thread of their connection, with one exception: LoadGen's thread may send a sample that
+//! arrives alone (`pace.rs`). That thread does not wait for the lock of [`Lane::state`]. The
+//! progress display takes the lock a few times a second.
 
 use std::{sync::Arc, task::Waker};
 
@@ -25,41 +27,42 @@ use crate::{
     window::Window,
 };
 
-/// One stream of samples.
+/// Stream of samples, as seen from the QDL.
 pub(crate) struct Lane<L: LoadGen> {
     pub(crate) number: usize,
     pub(crate) node: usize,
     pub(crate) node_name: String,
-    /// What was agreed with the node.
+    /// Requirements on responses that were agreed with the node.
     pub(crate) agreed: Agreed,
     pub(crate) run: Arc<Run<L>>,
     pub(crate) inbox: Arc<Inbox<L::Ticket>>,
     pub(crate) state: Mutex<LaneState<L::Ticket>>,
 }
 
-/// What its answers have to be.
+/// Requirements on the responses of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Agreed {
-    /// What its answers are made of.
+    /// Facts about the tokens of responses that LoadGen receives.
     pub(crate) tokens: AnswerTokens,
-    /// Within which times their tokens have to come, where there are bounds.
+    /// Time bounds for the tokens of a response, if there are any.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// The limit of the node's outputs, if it announces one and how outputs end.
+    /// Maximum length of the node's outputs, if the node announces it and how outputs end.
     pub(crate) output_limit: Option<OutputLimit>,
-    /// Whether every answer has a payload.
+    /// Requires a payload in every response.
     pub(crate) never_empty: bool,
 }
 
 pub(crate) struct LaneState<T> {
     pub(crate) in_flight: InFlight<T>,
     pub(crate) report: NodeReport,
-    /// The sending half, while it waits for room in the window.
+    /// Waker of the sending half, while it waits for room in the window.
     pub(crate) sender: Option<Waker>,
-    /// Its samples were taken back: the node was lost.
+    /// Set once the samples were taken back, because the node was lost.
     pub(crate) withdrawn: bool,
 }
 
-/// LoadGen was told of a sample's first token, so that no other node may answer the sample.
+/// Error of [`Lane::withdraw`]: LoadGen has received the first token of a sample, so no other node
+/// may answer that sample.
 pub(crate) struct FirstSeen;
 
 impl<L: LoadGen> Lane<L> {
@@ -78,19 +81,20 @@ impl<L: LoadGen> Lane<L> {
         Self { number, node, node_name, agreed, run, inbox, state: Mutex::new(state) }
     }
 
-    /// Whether answers are due.
+    /// Returns true if responses are due.
     pub(crate) fn is_owed(&self) -> bool {
         self.state.lock().in_flight.iter().next().is_some()
     }
 
-    /// Lets the sending half look again.
+    /// Wakes the sending half, so that it looks again.
     pub(crate) fn wake_sender(&self) {
         let sender = self.state.lock().sender.take();
         sender.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes back every sample that was given to this lane and is not answered. No sample goes out on it any more, and
-    /// none of its answers counts.
+    /// Takes back every sample that was assigned to this lane and is not answered. After this, the
+    /// lane sends no sample and ignores all replies. Fails if LoadGen has received the first token
+    /// of one of the samples.
     pub(crate) fn withdraw(&self) -> Result<Vec<Pending<L::Ticket>>, FirstSeen> {
         let again = |Sample { ticket, index, issued, .. }| Pending { ticket, index, issued };
         let mut state = self.state.lock();

@@ -1,21 +1,31 @@
-//! The Query Dispatch Library: all that touches a query on the LoadGen node between LoadGen and the network.
+//! The Query Dispatch Library (QDL): all code on the LoadGen node that touches a query between
+//! LoadGen and the network.
 //!
-//! What it does to a sample is send it, as the bytes the QSL holds, in a message of its own. What it does to a
-//! response is decompress it, if the node compressed it, and hand it to LoadGen. It never groups, pads,
-//! converts, reorders the contents of, or keeps either (rules, section 6.2.1).
+//! It does two things, and nothing else (rules, section 6.2.1):
+//!
+//! - It sends a sample as the bytes that the QSL holds, in a separate message for each sample.
+//! - It decompresses a response, if the node compressed it, and passes it to LoadGen.
+//!
+//! It never groups, pads, converts or keeps samples and responses, and never reorders their
+//! contents.
 //!
 //! Reading order, along the life of a query:
 //!
-//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread hands over samples; `pace.rs`: one that is alone it also sends.
-//! 2. `dispatch.rs`, `inbox.rs`: which lane gets which sample. `lane.rs` says what a connection, a stream and a lane are.
-//! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `slots.rs`.
-//!    `token_room.rs`: what all lanes to a node share, where it counts tokens.
-//! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events, which are matched, decoded and given to LoadGen;
-//!    `deadlines.rs`: answers that do not come.
-//!    `tokens.rs`: whether the tokens of an answer fit together.
-//! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and what a node says of itself;
-//!    `calls.rs`, `control.rs`: calls beside the streams, to one node and to all.
-//! 6. `run.rs`, `failure.rs`: how a run ends early; `cluster.rs`: how it may go on without a node.
+//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread passes in samples. `pace.rs`: a sample that
+//!    arrives alone is also sent on that thread.
+//! 2. `dispatch.rs`, `inbox.rs`: the choice of a lane for each sample. `lane.rs` defines
+//!    connection, stream and lane.
+//! 3. `outgoing.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,
+//!    `window.rs`, `slots.rs`). `token_room.rs`: the token budget that all lanes to a node share,
+//!    if the node counts tokens.
+//! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events. Each is matched with its sample,
+//!    decoded and passed to LoadGen. `deadlines.rs`: detection of overdue responses. `tokens.rs`:
+//!    consistency of the tokens of a response.
+//! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and the
+//!    checks of a node's description. `calls.rs`, `control.rs`: calls beside the streams, to one
+//!    node and to all.
+//! 6. `run.rs`, `failure.rs`: the early end of a run. `cluster.rs`: continuing a run without a lost
+//!    node.
 
 mod agreement;
 mod calls;

@@ -1,4 +1,4 @@
-//! Reaching a node before the first query, and asking it who it is.
+//! Reaches a node before the first query, and asks it for its description.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -19,28 +19,34 @@ use crate::{
     settings::NetworkSettings,
 };
 
-/// A node that answered.
+/// Node that answered.
 #[derive(Debug, Clone)]
 pub struct NodeInfo {
-    /// Its address, as the user gave it.
+    /// Address of the node, as the user wrote it.
     pub address: String,
-    /// What it says of itself.
+    /// Description that the node sent.
     pub description: DescribeResponse,
-    /// Least of some round trips: how long its answer took.
+    /// Minimum round trip of the call for the description.
     pub round_trip: Duration,
 }
 
-/// A number that nobody can guess: hash keys of the standard library are random.
+/// Returns a number that cannot be guessed: hash keys of the standard library are random.
 pub(crate) fn nonce() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Pause between two attempts to reach a node, or to open a stream.
+/// Pause between two attempts to reach a node or to open a stream.
 pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
-/// Opens one connection and asks the node who it is, trying again until the time is up: the node may still be loading its
-/// model, have no room for another client, have closed a connection without a call for somebody else's, or ask for another
-/// connection. It keeps a place for those who have made a call. The wait is announced when it lasts.
+/// Opens one connection and asks the node for its description. Retries until the time limit,
+/// because the node may
+///
+/// - still be loading its model,
+/// - have no room for another client,
+/// - have closed the connection, which had made no call yet, to make room for another one, or
+/// - ask the client to open another connection.
+///
+/// Once a call is admitted, the connection keeps its permit. A wait that lasts is announced.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
@@ -71,17 +77,18 @@ pub(crate) async fn connect(
         if !may_come || Instant::now() >= deadline {
             return Err(error);
         }
-        // The last attempt is made when the time is up.
+        // The last attempt starts when the time limit has elapsed.
         let pause = PAUSE.min(deadline.saturating_duration_since(Instant::now()));
         wait.during(address, limit, tokio::time::sleep(pause)).await;
     }
 }
 
-/// Round trips that are timed, and the pause before each: a young connection of QUIC still looks for its packet size.
+/// Number of round trips that are measured. A pause precedes each, because a new QUIC connection
+/// still searches for its packet size.
 const ROUND_TRIPS: usize = 5;
 const ROUND_TRIP_PAUSE: Duration = Duration::from_millis(20);
 
-/// Asks a node what its machine is, and times some round trips.
+/// Asks a node for the evidence of its machine, and measures some round trips.
 pub(crate) async fn interview(
     connection: &Connection,
     node: NodeInfo,
@@ -98,7 +105,7 @@ pub(crate) async fn interview(
     Ok(node)
 }
 
-/// Asks a node who it is.
+/// Asks a node for its description.
 pub(crate) async fn describe(
     connection: &Connection,
     address: &str,
@@ -152,7 +159,7 @@ async fn ask(
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
     if !is_name(&description.node_name) {
-        let why = format!("it calls itself `{}`; {NAME_RULE}", said(&description.node_name));
+        let why = format!("its name is `{}`; {NAME_RULE}", said(&description.node_name));
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
     if let Some(why) = nonsense(&description) {
@@ -162,10 +169,10 @@ async fn ask(
     Ok(NodeInfo { address: address.into(), description, round_trip })
 }
 
-/// Token ids are int32, and 0 and up.
+/// Number of possible token ids: non-negative values of an int32.
 const MAX_IDS: u64 = 1 << 31;
 
-/// What no node says of itself.
+/// Returns the fault of an invalid description.
 fn nonsense(description: &DescribeResponse) -> Option<String> {
     let d = description;
     let max_u32 = u64::from(u32::MAX);
@@ -204,10 +211,10 @@ fn nonsense(description: &DescribeResponse) -> Option<String> {
     ];
     let mut texts = texts.into_iter().chain(tensors.map(|tensor| &tensor.name));
     let wrong = texts.find(|text| text.len() > MAX_ERROR_BYTES || !is_plain(text))?;
-    Some(format!("it says of itself `{}`, which is no short plain text", said(wrong)))
+    Some(format!("it contains `{}`, which is not a short plain text", said(wrong)))
 }
 
-/// Asks every address who is there, without expecting anything of the answers.
+/// Asks the node at every address for its description, without requirements of a run.
 pub async fn survey(
     addresses: &[String],
     settings: &NetworkSettings,
@@ -231,7 +238,7 @@ pub async fn survey(
 mod tests {
     use super::*;
 
-    /// Changes what a node says of itself.
+    /// Change of a node's description.
     type Change = fn(&mut DescribeResponse);
 
     #[test]
@@ -258,7 +265,7 @@ mod tests {
             (|d| d.max_in_flight_tokens = 9, "its max_output_tokens is 0, and its max_in_flight_"),
             (|d| d.engine = String::new(), "its engine has no name"),
             (|d| d.model_name = " ".into(), "its model has no name"),
-            (|d| d.host_name = "\u{1b}[2J".into(), "which is no short plain text"),
+            (|d| d.host_name = "\u{1b}[2J".into(), "which is not a short plain text"),
         ];
         for (change, words) in cases {
             let mut said = good.clone();

@@ -1,4 +1,5 @@
-//! Opening connections, asking the nodes who they are, and sharing out their windows.
+//! Opening of connections: asks the nodes for their descriptions, and divides their windows among
+//! the lanes.
 
 use std::sync::Arc;
 
@@ -20,20 +21,20 @@ use crate::{
     window::Window,
 };
 
-/// The nodes of a run, as they described themselves, and all connections, node after node.
+/// Nodes of a run, as they described themselves, and all connections, grouped by node.
 pub(crate) struct Opened {
     pub(crate) nodes: Vec<NodeInfo>,
     pub(crate) connections: Vec<Connection>,
 }
 
-/// Reaches all nodes and agrees with them.
+/// Connects to all nodes, and checks that they fit the run and each other.
 pub(crate) fn open(
     settings: &Settings,
     threads: &IoThreads,
     expected: &Expectation,
 ) -> Result<Opened, ConnectError> {
     let per_node = settings.connections_per_node.max(1);
-    // A node says over its first connection what it takes.
+    // A node reports its limits over its first connection, so the others are opened after it.
     let all = 0..settings.nodes.len() * per_node;
     let first = connect(settings, threads, all.clone().step_by(per_node))?;
     let nodes = interview(settings, threads, first.clone())?;
@@ -64,7 +65,7 @@ pub(crate) fn open(
     Ok(Opened { nodes, connections })
 }
 
-/// Checks that a further connection to an address reaches the node that the first one reaches.
+/// Checks that a further connection to an address reaches the same node as the first connection.
 fn is_the_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
     match difference(&first.description, &other.description) {
         None => Ok(()),
@@ -77,7 +78,7 @@ fn is_the_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
     }
 }
 
-/// Opens the connections with these numbers at the same time, each on the thread that will serve it.
+/// Opens the connections with these numbers concurrently, each on the thread that will serve it.
 fn connect(
     settings: &Settings,
     threads: &IoThreads,
@@ -89,7 +90,7 @@ fn connect(
         .map(|number| {
             let node = number / per_node;
             let (address, network) = (settings.nodes[node].clone(), settings.network.clone());
-            // Several connections wait for one node.
+            // Only the first connection to a node announces that it waits.
             let wait = match announced.replace(node) {
                 Some(before) if before == node => Wait::unannounced(),
                 _ => Wait::begin(),
@@ -107,7 +108,8 @@ fn connect(
     })
 }
 
-/// Asks each node, over its first connection, what its machine is, and times round trips.
+/// Asks each node, over its first connection, for the evidence of its machine, and measures round
+/// trips.
 fn interview(
     settings: &Settings,
     threads: &IoThreads,
@@ -129,7 +131,8 @@ fn interview(
     })
 }
 
-/// A node that keeps no digests is found before the run, not after it.
+/// Fails if a node does not support digests, so that this is detected before the run and not after
+/// it.
 fn check_digests(
     settings: &Settings,
     threads: &IoThreads,
@@ -148,14 +151,14 @@ fn check_digests(
     Ok(())
 }
 
-/// The tokens that a node may have in flight over all its lanes, where it counts them.
+/// Returns the token budget that all lanes to a node share, if the node counts tokens.
 pub(crate) fn token_room(node: &NodeInfo) -> Option<Arc<TokenRoom>> {
     let takes = &node.description;
     (takes.max_in_flight_tokens > 0)
         .then(|| Arc::new(TokenRoom::new(takes.max_in_flight_tokens, takes.max_output_tokens)))
 }
 
-/// The window of a lane: its share of what the node may have in flight, and the room in tokens that it shares.
+/// Returns the window of a lane: its share of the node's limits, and the token budget of the node.
 pub(crate) fn window(
     settings: &Settings,
     node: &NodeInfo,

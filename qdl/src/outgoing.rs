@@ -1,4 +1,4 @@
-//! The sending half of a stream: one message for each sample, as the transport asks for them.
+//! Sending half of a stream: one message for each sample, as the transport requests them.
 
 use std::{
     pin::Pin,
@@ -19,10 +19,11 @@ use crate::{
     loadgen::LoadGen,
 };
 
-/// The requests of a lane, as chunks. They end when the run ends.
+/// Requests of a lane, as chunks. They end when the run ends.
 ///
-/// Samples that wait are taken together: the locks are taken once for all of them, and their messages go out as few
-/// chunks. It never waits for more samples than there are.
+/// Waiting samples are taken together, up to a limit: each lock is taken once for all of them, and
+/// their messages are sent in few chunks. Each sample still has its own message. The lane never
+/// waits for more samples to arrive.
 pub(crate) struct Outgoing<L: LoadGen> {
     lane: Arc<Lane<L>>,
     encoder: Encoder,
@@ -34,19 +35,20 @@ impl<L: LoadGen> Outgoing<L> {
         Self { lane, encoder: Encoder::default(), taken: Vec::new() }
     }
 
-    /// Takes what waits and the window admits, and encodes it.
+    /// Takes the waiting samples that the window admits, and encodes them.
     fn fill(&mut self, context: &mut Context<'_>) -> Result<Taken, Failure> {
         let Some(mut state) = self.lane.state.try_lock() else {
-            // LoadGen's thread does not wait while replies are decoded; the connection's own comes back to it.
+            // LoadGen's thread does not wait while replies are decoded; the connection's own thread
+            // tries again.
             context.waker().wake_by_ref();
             return Ok(Taken::Empty);
         };
         if state.withdrawn {
-            // The node was lost since the caller looked; it has to look again.
+            // The node was lost since the caller looked. The caller has to look again.
             context.waker().wake_by_ref();
             return Ok(Taken::Empty);
         }
-        // Asked for after a sample was issued: LoadGen has loaded it before.
+        // Read after a sample was issued: LoadGen loads a sample before it issues it.
         let mut loaded = None;
         let mut not_loaded = None;
         let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
@@ -67,7 +69,7 @@ impl<L: LoadGen> Outgoing<L> {
         match taken {
             Taken::Some => {}
             Taken::Empty => state.in_flight.give_way(),
-            // The receiving half calls it, when answers have made room.
+            // The receiving half wakes it when responses have made room.
             Taken::Refused => state.sender = Some(context.waker().clone()),
         }
         Ok(taken)
@@ -97,7 +99,7 @@ impl<L: LoadGen> Stream for Outgoing<L> {
     }
 }
 
-/// Takes a slot for a sample that the window has admitted, and makes its message.
+/// Inserts a sample that the window has admitted into the slot table, and returns its message.
 fn message<T>(
     state: &mut LaneState<T>,
     pending: Pending<T>,

@@ -1,17 +1,17 @@
-//! How far queries are apart.
+//! Time between queries.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-/// Time without a query after which the connections' threads have nothing to send, and may sleep.
+/// Time without a query after which the connections' threads have nothing to send and may sleep.
 const CALM: Duration = Duration::from_micros(50);
 
-/// When the last query was issued.
+/// Time of the last query.
 pub(crate) struct Pace {
     began: Instant,
-    /// Nanoseconds from there.
+    /// Time of the last query, in nanoseconds since `began`.
     last: AtomicU64,
 }
 
@@ -20,7 +20,8 @@ impl Pace {
         Self { began: now, last: AtomicU64::new(0) }
     }
 
-    /// Notes a query; whether the one before was so long ago that the connections' threads may sleep.
+    /// Notes a query. Returns true if the query before was so long ago that the connections'
+    /// threads may sleep.
     pub(crate) fn is_calm(&self, now: Instant) -> bool {
         let now = now.saturating_duration_since(self.began);
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! The Query Dispatch Library's face to the LoadGen node.
+//! Interface of the Query Dispatch Library to the LoadGen node.
 
 use std::{
     sync::Arc,
@@ -30,17 +30,17 @@ use crate::{
     tokens::{OutputLimit, asked_for},
 };
 
-/// How long connections may take to end after the run.
+/// Maximum time for the connections to close after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
-/// The connected Query Dispatch Library. Its calls block; none may come from an asynchronous task.
+/// Connected Query Dispatch Library. Its calls block, so an asynchronous task must not make them.
 pub struct Qdl<L: LoadGen> {
     pub(crate) settings: Settings,
     pub(crate) session: SessionHeader,
     pub(crate) nodes: Vec<NodeInfo>,
-    /// Samples that each node says it has received, at the last flush.
+    /// Number of samples that each node reported as received at the last flush.
     pub(crate) acknowledged: Mutex<Vec<u64>>,
-    /// All connections, node after node.
+    /// All connections, grouped by node.
     pub(crate) connections: Vec<Connection>,
     pub(crate) cluster: Arc<Cluster<L>>,
     pub(crate) run: Arc<Run<L>>,
@@ -55,7 +55,7 @@ impl<L: LoadGen> std::fmt::Debug for Qdl<L> {
 }
 
 impl<L: LoadGen> Qdl<L> {
-    /// Reaches all nodes, agrees with them, and opens the streams.
+    /// Connects to all nodes, checks that they fit the run and each other, and opens the streams.
     pub fn connect(
         settings: Settings,
         expected: &Expectation,
@@ -98,7 +98,7 @@ impl<L: LoadGen> Qdl<L> {
         Ok(qdl)
     }
 
-    /// Opens a stream, on the thread of its connection.
+    /// Opens the stream of a lane, on the thread of its connection.
     fn serve(&self, lane: &Arc<Lane<L>>) {
         let number = lane.number % self.connections.len();
         let runtime = self.threads.runtime(number);
@@ -115,13 +115,14 @@ impl<L: LoadGen> Qdl<L> {
         });
     }
 
-    /// The nodes, in the order of the settings, as they described themselves before the run.
+    /// Returns the nodes, in the order of the settings, as they described themselves before the
+    /// run.
     pub fn nodes(&self) -> &[NodeInfo] {
         &self.nodes
     }
 
-    /// Hands samples to the nodes. Waits while too many are unsent, and for the answers when there is one
-    /// query at a time.
+    /// Issues samples to the nodes. Blocks while too many samples are unsent and, with one query at
+    /// a time, until they are answered.
     pub fn issue(
         &self,
         samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,
@@ -129,7 +130,8 @@ impl<L: LoadGen> Qdl<L> {
         self.run.check()?;
         self.run.add_issued(samples.len() as u64);
         let issued = Instant::now();
-        // Where queries follow each other at once, the connections' threads are awake, and send several together.
+        // When queries follow each other quickly, the connections' threads are awake and send
+        // several samples together.
         let alone = samples.len() == 1 && self.pace.is_calm(issued) && !self.settings.busy_poll;
         let mut pending = samples.map(|(ticket, index)| Pending { ticket, index, issued });
         let mut push = || self.run.dispatch.push(&mut pending);
@@ -140,9 +142,10 @@ impl<L: LoadGen> Qdl<L> {
         Ok(())
     }
 
-    /// Ends a series: all samples are sent, every node is told and has acknowledged, and every answer is in.
+    /// Ends a series: all samples are sent, every node has acknowledged their number, and every
+    /// response is in.
     ///
-    /// Waiting for the answers here, and not in LoadGen, lets a failure still end the test.
+    /// Waiting for the responses here instead of in LoadGen lets a failure still end the test.
     pub fn flush(&self) -> Result<(), Failure> {
         loop {
             let losses = self.run.losses();
@@ -150,14 +153,15 @@ impl<L: LoadGen> Qdl<L> {
             self.unless_closed(self.run.dispatch.wait_until_empty())?;
             self.end_series(losses)?;
             self.run.wait_until(|run| run.is_idle() || run.losses() != losses)?;
-            // The samples of a node that was lost meanwhile went to others, which have to be told again.
+            // The samples of a node lost in the meantime went to other nodes, which need another
+            // flush.
             if self.run.losses() == losses {
                 return Ok(());
             }
         }
     }
 
-    /// A way to end the run from any thread, which does not keep the connections alive.
+    /// Returns a function that ends the run from any thread. It does not keep the connections open.
     pub fn stopper(&self) -> impl Fn(Failure) + Send + use<L> {
         let run = Arc::downgrade(&self.run);
         move |failure| {
@@ -167,12 +171,12 @@ impl<L: LoadGen> Qdl<L> {
         }
     }
 
-    /// Why the run failed, if it did.
+    /// Returns the failure of the run, if the run failed.
     pub fn failure(&self) -> Option<&Failure> {
         self.run.failure()
     }
 
-    /// A glance at the counters.
+    /// Returns a snapshot of the counters.
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
         for lane in &self.cluster.lanes {
@@ -181,24 +185,26 @@ impl<L: LoadGen> Qdl<L> {
             progress.answered += state.report.answered;
             progress.latency_sum_ns += state.report.latency_sum_ns;
         }
-        // Read last, so that it is not less than the others.
+        // Read last, so that it is at least as large as the others.
         progress.issued = self.run.issued();
         progress
     }
 
-    /// A way to read from any thread how many samples were issued, and what was counted node by node, which does not keep the
-    /// connections alive. `None` once the QDL is gone. What nodes acknowledge is not among it.
+    /// Returns a function that reads, from any thread, the number of issued samples and the
+    /// counters of each node. It does not keep the connections open, and returns `None` once the
+    /// QDL is dropped. [`NodeReport::acknowledged`] stays 0.
     pub fn reader(&self) -> impl Fn() -> Option<(u64, Vec<NodeReport>)> + Clone + Send + use<L> {
         let (cluster, nodes) = (Arc::downgrade(&self.cluster), self.empty_reports());
         move || {
             let (cluster, mut reports) = (cluster.upgrade()?, nodes.clone());
             reports.iter_mut().enumerate().for_each(|(node, report)| cluster.count(node, report));
-            // Read last, so that it is not less than what was sent.
+            // Read last, so that it is at least as large as the number of samples sent.
             Some((cluster.run.issued(), reports))
         }
     }
 
-    /// A way to ask from any thread whether the run has failed, which does not keep the connections alive.
+    /// Returns a function that reports, from any thread, whether the run has failed. It does not
+    /// keep the connections open.
     pub fn fails(&self) -> impl Fn() -> bool + Clone + Send + use<L> {
         let run = Arc::downgrade(&self.run);
         move || run.upgrade().is_some_and(|run| run.failure().is_some())
@@ -209,7 +215,7 @@ impl<L: LoadGen> Qdl<L> {
         self.nodes.iter().map(empty).collect()
     }
 
-    /// What was counted, node by node.
+    /// Returns the counters of each node.
     pub fn report(&self) -> Vec<NodeReport> {
         let mut reports = self.empty_reports();
         for (node, report) in reports.iter_mut().enumerate() {
@@ -219,24 +225,25 @@ impl<L: LoadGen> Qdl<L> {
         reports
     }
 
-    /// The same, lane by lane.
+    /// Returns the counters of each lane. [`NodeReport::acknowledged`] stays 0.
     pub fn report_by_lane(&self) -> Vec<NodeReport> {
         self.cluster.lanes.iter().map(|lane| lane.state.lock().report.clone()).collect()
     }
 
-    /// What QUIC knows of the connections' ways; nothing over TCP.
+    /// Returns QUIC's statistics of the path of each connection; empty over TCP.
     pub fn quic_paths(&self) -> Vec<QuicPath> {
         self.connections.iter().filter_map(Connection::quic_path).collect()
     }
 
-    /// The failure that closed an inbox.
+    /// Converts the error of a closed inbox into the failure that closed it.
     fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
         let unknown = || Failure::Internal("an inbox was closed without a reason".into());
         outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
     }
 }
 
-/// The lanes to all nodes. Neighbours, between which the dispatch takes turns, are streams of different connections.
+/// Creates the lanes to all nodes. Lanes with consecutive numbers, among which the dispatch takes
+/// turns, belong to different connections.
 fn lanes<L: LoadGen>(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -262,11 +269,13 @@ fn lanes<L: LoadGen>(
 }
 
 impl<L: LoadGen> Drop for Qdl<L> {
-    /// Ends the streams in order, so that nodes see a client that has finished rather than one that is lost.
+    /// Ends the streams in order, so that nodes see a client that has finished rather than a lost
+    /// one.
     fn drop(&mut self) {
         self.run.end();
         self.cluster.lanes.iter().for_each(|lane| lane.wake_sender());
-        // The connections' tasks hold a subscription each; they are gone when all have ended.
+        // Each task of a connection holds a subscription; the channel closes when all tasks have
+        // ended.
         let closed = async {
             self.run.stop.closed().await;
             let close = |connection: &Connection| {

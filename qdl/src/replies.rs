@@ -1,4 +1,4 @@
-//! Replies are matched with their samples, decoded and given to LoadGen.
+//! Replies: each is matched with its sample, decoded and passed to LoadGen.
 
 use std::{mem::take, time::Instant};
 
@@ -20,7 +20,7 @@ use crate::{
     tokens,
 };
 
-/// The answers of one burst: each ticket and its payload in the same place.
+/// Responses of one burst: the payload of `tickets[i]` is `payloads[i]`.
 pub(crate) struct Answers<T> {
     tickets: Vec<T>,
     payloads: Vec<Bytes>,
@@ -33,7 +33,7 @@ impl<T> Answers<T> {
     }
 }
 
-/// Tells LoadGen of replies, so many at a time that decoding takes little memory.
+/// Passes replies to LoadGen, in portions that are small enough for decoding to take little memory.
 pub(crate) fn handle<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
@@ -49,7 +49,7 @@ pub(crate) fn handle<L: LoadGen>(
     intact
 }
 
-/// Drops a reply that was changed on the way and all that follow it, and says what is wrong.
+/// Drops a damaged reply and all replies after it. The error describes the damage.
 fn cut_at_damage<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
@@ -80,7 +80,7 @@ fn handle_some<L: LoadGen>(
                 Reply::Part(response) => Ok(part(&mut state, &response, now)),
                 Reply::Unknown(part) => Err(Failure::BadResponse {
                     node: lane.node_name.clone(),
-                    why: format!("it is the part {part} of an answer, which there is not"),
+                    why: format!("it is the part {part} of an answer, which does not exist"),
                 }),
             };
             match answer {
@@ -102,7 +102,7 @@ fn handle_some<L: LoadGen>(
         }
         state.sender.take()
     };
-    // Answers that came before a wrong one are answers.
+    // Responses before an invalid one still count.
     let count = answers.tickets.len();
     lane.run.loadgen.complete(&mut answers.tickets, &answers.payloads);
     answers.payloads.clear();
@@ -114,7 +114,7 @@ fn handle_some<L: LoadGen>(
     failure.map_or(Ok(()), Err)
 }
 
-/// LoadGen is told of a first token at once; the ticket stays with the sample.
+/// Passes a first token to LoadGen at once; the ticket stays with the sample.
 fn first<L: LoadGen>(
     lane: &Lane<L>,
     state: &mut LaneState<L::Ticket>,
@@ -134,7 +134,8 @@ fn first<L: LoadGen>(
     Ok(())
 }
 
-/// A part of an output is for looking at only, and no one looks yet. It still shows that the node is not silent.
+/// Notes a part of an output. Such a part is for display only, and nothing displays it yet, but it
+/// shows that the node is not silent.
 fn part<T, A>(state: &mut LaneState<T>, response: &InferResponse, now: Instant) -> Option<A> {
     if state.in_flight.part(response.id) {
         state.in_flight.heard(now);
@@ -144,7 +145,8 @@ fn part<T, A>(state: &mut LaneState<T>, response: &InferResponse, now: Instant) 
     None
 }
 
-/// The ticket of the sample that a last event answers, and the response. `None` when it belongs to no sample in flight.
+/// Returns the ticket of the sample that a last event answers, and the response. `None` if the
+/// event belongs to no sample in flight.
 fn last<L: LoadGen>(
     lane: &Lane<L>,
     state: &mut LaneState<L::Ticket>,
@@ -163,7 +165,7 @@ fn last<L: LoadGen>(
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
     if payload.is_empty() && lane.agreed.never_empty {
-        return Err(bad("it is empty, and its model gives no such answer".into()));
+        return Err(bad("it is empty, but the model never gives an empty answer".into()));
     }
     if lane.agreed.tokens != AnswerTokens::Uncounted {
         let first = sample.first.map(|(token, _)| token);
@@ -180,7 +182,8 @@ fn last<L: LoadGen>(
     Ok(Some((sample.ticket, payload)))
 }
 
-/// How the payload was encoded and what it is decoded, or the failure that the node reports instead.
+/// Returns the encoding of the payload and the decoded payload, or the failure that the node
+/// reports instead.
 fn payload<L: LoadGen>(
     lane: &Lane<L>,
     response: &mut InferResponse,
@@ -189,7 +192,7 @@ fn payload<L: LoadGen>(
     match Status::try_from(response.status) {
         Ok(Status::Ok) if response.error.is_empty() => {}
         Ok(Status::Ok) => {
-            let why = format!("it is OK and has the error `{}`", said(&response.error));
+            let why = format!("its status is OK, but it has the error `{}`", said(&response.error));
             return Err(Failure::BadResponse { node: node(), why });
         }
         Ok(Status::BadSample) => {

@@ -1,4 +1,4 @@
-//! What the QDL counted.
+//! Counters and latencies of the QDL.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,39 +11,39 @@ use crate::{
     tokens::TokenReport,
 };
 
-/// Where the time of samples went: one histogram of nanoseconds per stage.
+/// Time of samples by stage: one histogram of nanoseconds for each.
 #[derive(Debug, Clone)]
 pub struct Stages {
-    /// From `IssueQuery` until the sample was handed to the transport.
+    /// Time from `IssueQuery` until the sample was passed to the transport.
     pub qdl_queue: Histogram<u64>,
-    /// On the wire, both ways, and in both ends' sockets: what is left of the round trip.
+    /// Time on the wire, both ways, and in the sockets of both ends: the rest of the round trip.
     pub network: Histogram<u64>,
-    /// At the node, waiting for a batch.
+    /// Time at the node, waiting for a batch.
     pub sut_queue: Histogram<u64>,
-    /// At the node, in the engine: putting the batch together and running the model.
+    /// Time at the node, in the engine: assembling the batch and running the model.
     pub compute: Histogram<u64>,
 }
 
-/// What was counted about one node.
+/// Counters and latencies of one node.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
     /// The node's name.
     pub name: String,
-    /// Its address.
+    /// The node's address.
     pub address: String,
-    /// Samples sent to it.
+    /// Number of samples sent to the node.
     pub sent: u64,
-    /// Samples that it says it has received, at the last flush.
+    /// Number of samples that the node reported as received, at the last flush.
     pub acknowledged: u64,
-    /// Samples that it answered.
+    /// Number of samples that the node answered.
     pub answered: u64,
-    /// Why it was lost, where the run went on without it.
+    /// Failure by which the node was lost, if the run continued without it.
     pub lost: Option<String>,
-    /// Samples that were given to it and had to go to other nodes.
+    /// Number of samples that were assigned to the node and had to go to other nodes.
     pub redispatched: u64,
-    /// Those of them that had been sent to it.
+    /// Number of reassigned samples that had already been sent to the node.
     pub taken_back: u64,
-    /// Replies whose id belongs to no sample in flight; dropped.
+    /// Number of replies whose id belongs to no sample in flight; they are dropped.
     pub unmatched: u64,
     /// Payload bytes sent, as encoded.
     pub bytes_sent: u64,
@@ -51,21 +51,22 @@ pub struct NodeReport {
     pub bytes_received: u64,
     /// Encodings of the responses.
     pub response_encodings: Encodings,
-    /// Tokens of samples that its engine did not compute for them, because it had them from others.
+    /// Number of tokens of samples that the node's engine did not compute, because other samples
+    /// had them in common.
     pub cached_prompt_tokens: u64,
-    /// Number of answered samples by the size of the batch that they were in.
+    /// Number of answered samples, by the size of their batch.
     pub samples_by_batch: BTreeMap<u32, u64>,
     /// Sum of the latencies, in nanoseconds.
     pub latency_sum_ns: u64,
     /// From `IssueQuery` to completion, in nanoseconds.
     pub latency: Histogram<u64>,
-    /// Where that time went.
+    /// Latency by stage.
     pub stages: Stages,
-    /// How long tokens took, where the answers are made of them.
+    /// Latencies of tokens, if the responses are made of tokens.
     pub tokens: Option<Box<TokenReport>>,
 }
 
-/// The times of one answer, in nanoseconds.
+/// Times of one response, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerTimes {
     queued_ns: u64,
@@ -76,7 +77,8 @@ pub struct AnswerTimes {
 }
 
 impl AnswerTimes {
-    /// How long a sample waited here, its round trip, and the times that the node gives.
+    /// Combines the time that a sample waited in the QDL, its round trip, and the times that the
+    /// node reports.
     pub fn new(queued: Duration, round_trip: Duration, reply: &InferResponse) -> Self {
         Self {
             queued_ns: nanoseconds(queued),
@@ -88,12 +90,13 @@ impl AnswerTimes {
     }
 }
 
-/// Answers in a row that took the same times, such as those of one batch that came together: they are counted at once.
+/// Consecutive responses with equal times, such as responses of one batch that arrived together.
+/// They are counted at once.
 #[derive(Debug, Default)]
 pub(crate) struct Alike(Option<(AnswerTimes, u64)>);
 
 impl Alike {
-    /// Adds an answer; those before it are counted if they differ.
+    /// Adds a response. Counts the responses before it if their times differ.
     pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) {
         match &mut self.0 {
             Some((same, answers)) if *same == times => *answers += 1,
@@ -104,7 +107,7 @@ impl Alike {
         }
     }
 
-    /// Counts what was added.
+    /// Counts the responses that were added.
     pub(crate) fn count(&mut self, report: &mut NodeReport) {
         if let Some((times, answers)) = self.0.take() {
             report.count_answers(&times, answers);
@@ -121,7 +124,7 @@ impl Encodings {
         self.0 |= Self::bit(encoding);
     }
 
-    /// The encodings in it, in the order of their numbers.
+    /// Iterates over the encodings in the set, in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = Encoding> {
         let all = Encoding::value_variants().iter().copied();
         all.filter(move |encoding| self.0 & Self::bit(*encoding) != 0)
@@ -132,21 +135,21 @@ impl Encodings {
     }
 }
 
-/// A glance at a run under way.
+/// Snapshot of a run in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Samples handed over by LoadGen.
+    /// Number of samples that LoadGen issued.
     pub issued: u64,
-    /// Samples sent, without those that were taken back from a node that was lost.
+    /// Number of samples sent, without the samples that were taken back from a lost node.
     pub sent: u64,
-    /// Samples answered.
+    /// Number of samples answered.
     pub answered: u64,
     /// Sum of the answered samples' latencies, in nanoseconds.
     pub latency_sum_ns: u64,
 }
 
 impl NodeReport {
-    /// Of a node that has answered nothing yet.
+    /// Creates the report of a node that has answered nothing yet.
     pub fn new(name: &str, address: &str) -> Self {
         Self {
             name: name.into(),
@@ -175,13 +178,13 @@ impl NodeReport {
         }
     }
 
-    /// Counts the payload of one answer, as it was received.
+    /// Counts the payload of one response, as it was received.
     pub fn received(&mut self, bytes: usize, encoding: Encoding) {
         self.bytes_received += bytes as u64;
         self.response_encodings.insert(encoding);
     }
 
-    /// Counts answers that all took the same times.
+    /// Counts responses that all have the same times.
     pub fn count_answers(&mut self, times: &AnswerTimes, answers: u64) {
         let AnswerTimes { queued_ns, round_trip_ns, sut_queue_ns, compute_ns, batch_size } = *times;
         let latency_ns = queued_ns.saturating_add(round_trip_ns);
@@ -197,7 +200,7 @@ impl NodeReport {
         self.stages.compute.saturating_record_n(compute_ns, answers);
     }
 
-    /// Adds another lane to the same node.
+    /// Adds the report of another lane to the same node.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.sent += other.sent;
         self.answered += other.answered;

@@ -1,4 +1,4 @@
-//! What all lanes of a run share, and how it ends.
+//! State that all lanes of a run share, and the end of the run.
 
 use std::sync::{
     Arc, OnceLock,
@@ -14,23 +14,23 @@ use crate::{
     loadgen::{LoadGen, SampleSource},
 };
 
-/// What has to end.
+/// Parts of the run that have to end.
 #[derive(Debug)]
 pub(crate) struct Stop {
-    /// The run, because it is over or because it failed.
+    /// Set once the whole run has to end, because it is over or because it failed.
     pub(crate) run: bool,
-    /// The part of each node in it.
+    /// Set for each lost node.
     lost: Vec<bool>,
 }
 
 impl Stop {
-    /// Whether streams to that node have to end.
+    /// Returns true if streams to this node have to end.
     pub(crate) fn ends(&self, node: usize) -> bool {
         self.run || self.lost[node]
     }
 }
 
-/// What all lanes of a run share.
+/// State that all lanes of a run share.
 pub(crate) struct Run<L: LoadGen> {
     pub(crate) loadgen: L,
     pub(crate) source: Arc<dyn SampleSource>,
@@ -39,9 +39,9 @@ pub(crate) struct Run<L: LoadGen> {
     failure: OnceLock<Failure>,
     issued: AtomicU64,
     outstanding: AtomicU64,
-    /// Nodes that were lost.
+    /// Number of lost nodes.
     losses: AtomicUsize,
-    /// Lanes to lost nodes whose samples are not handed out again yet.
+    /// Number of lanes to lost nodes whose samples are not reassigned yet.
     unsettled: AtomicUsize,
     changed: Condvar,
     changed_lock: Mutex<()>,
@@ -69,7 +69,8 @@ impl<L: LoadGen> Run<L> {
         }
     }
 
-    /// Ends the run. The first reason stays; samples without an answer are dropped, never completed.
+    /// Ends the run with a failure. Only the first failure is kept. Unanswered samples are dropped,
+    /// never completed.
     pub(crate) fn fail(&self, failure: Failure) {
         if self.failure.set(failure).is_ok() {
             self.end();
@@ -83,7 +84,8 @@ impl<L: LoadGen> Run<L> {
         self.dispatch.close();
     }
 
-    /// Goes on without a node, to which that many lanes lead: each has to be settled.
+    /// Continues without a node. Each of the `lanes` lanes to it must be settled later
+    /// ([`Self::settle`]).
     pub(crate) fn lose(&self, node: usize, lanes: usize) {
         self.unsettled.fetch_add(lanes, Ordering::SeqCst);
         self.losses.fetch_add(1, Ordering::SeqCst);
@@ -91,13 +93,13 @@ impl<L: LoadGen> Run<L> {
         self.notify();
     }
 
-    /// The samples of one lane to a lost node are handed out again.
+    /// Notes that the samples of one lane to a lost node are reassigned.
     pub(crate) fn settle(&self) {
         self.unsettled.fetch_sub(1, Ordering::SeqCst);
         self.notify();
     }
 
-    /// Nodes that were lost.
+    /// Returns the number of lost nodes.
     pub(crate) fn losses(&self) -> usize {
         self.losses.load(Ordering::SeqCst)
     }
@@ -119,24 +121,24 @@ impl<L: LoadGen> Run<L> {
         self.outstanding.fetch_add(samples, Ordering::SeqCst);
     }
 
-    /// Notes that LoadGen has got answers.
+    /// Notes that LoadGen has received responses.
     pub(crate) fn completed(&self, samples: u64) {
         if self.outstanding.fetch_sub(samples, Ordering::SeqCst) == samples {
             self.notify();
         }
     }
 
-    /// Whether every issued sample is answered.
+    /// Returns true if every issued sample is answered.
     pub(crate) fn is_idle(&self) -> bool {
         self.outstanding.load(Ordering::SeqCst) == 0
     }
 
-    /// Whether no sample of a lost node is on its way to another one.
+    /// Returns true if the samples of all lost nodes are reassigned.
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.load(Ordering::SeqCst) == 0
     }
 
-    /// Waits until that is so.
+    /// Blocks until `so` holds, or returns the run's failure.
     pub(crate) fn wait_until(&self, so: impl Fn(&Self) -> bool) -> Result<(), Failure> {
         let mut guard = self.changed_lock.lock();
         loop {

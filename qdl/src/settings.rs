@@ -1,4 +1,4 @@
-//! What can be chosen about a run's network side.
+//! Settings of the network side of a run.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use netdiv_transport::Options;
 
 use crate::dispatch::Policy;
 
-/// What a thread does first, given its number.
+/// Hook that each I/O thread calls first, with its number.
 #[derive(Clone)]
 pub struct OnThreadStart(pub Arc<dyn Fn(usize) + Send + Sync>);
 
@@ -17,16 +17,17 @@ impl fmt::Debug for OnThreadStart {
     }
 }
 
-/// Settings of the connections. Each default says where it comes from.
+/// Options and time limits of the connections.
 #[derive(Debug, Clone)]
 pub struct NetworkSettings {
-    /// How to reach a node; `connect_timeout` is how long to try before the run.
+    /// Options of the transport. `connect_timeout` also limits the attempts to reach a node before
+    /// the run.
     pub options: Options,
-    /// How long a node may take to say its name or to acknowledge a flush.
+    /// Maximum time for a node to send its description or to acknowledge a flush.
     pub control_timeout: Duration,
-    /// How long a node may owe answers without giving one.
+    /// Maximum time for which a node with samples in flight may send no response.
     pub sample_timeout: Duration,
-    /// How long one sample may be unanswered while its node answers others.
+    /// Maximum time for which one sample may be unanswered while its node answers others.
     pub sample_deadline: Duration,
 }
 
@@ -35,15 +36,16 @@ impl Default for NetworkSettings {
         Self {
             options: Options::default(),
             control_timeout: Duration::from_secs(10),
-            // The slowest benchmark, 3D-UNet on a CPU, needs some ten seconds for one sample.
+            // The slowest benchmark, 3D-UNet on a CPU, needs about ten seconds per sample.
             sample_timeout: Duration::from_secs(60),
-            // A node takes in four batches for each engine, so that a sample may wait for four before its own.
+            // A node accepts four batches per engine, so a sample may wait for four batches before
+            // its own.
             sample_deadline: Duration::from_secs(5 * 60),
         }
     }
 }
 
-/// What a run does when it loses a node.
+/// Action of a run that loses a node.
 #[derive(
     Debug,
     Clone,
@@ -59,20 +61,20 @@ impl Default for NetworkSettings {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OnNodeLoss {
-    /// It fails.
+    /// Fail the run.
     #[default]
     Fail,
-    /// The samples that the node has not answered go to the others, as long as there are any. Those of which a part of
-    /// an answer was seen cannot, and fail the run.
+    /// Reassign the node's unanswered samples to the other nodes, if any are left. A sample of
+    /// which part of the response was received cannot be reassigned, and fails the run.
     Redispatch,
 }
 
-/// Within which times an answer's tokens have to come, such as LoadGen's bounds for Server.
+/// Time bounds for the tokens of a response, such as LoadGen's bounds for Server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBounds {
-    /// Until the first token.
+    /// Maximum time to the first token.
     pub first: Duration,
-    /// For each further token, on average.
+    /// Maximum time per further token, on average.
     pub further: Duration,
 }
 
@@ -83,43 +85,48 @@ pub struct Settings {
     pub nodes: Vec<String>,
     /// Name of the cluster, the first part of the SUT's name.
     pub cluster_name: String,
-    /// Connections to each node.
+    /// Number of connections to each node.
     pub connections_per_node: usize,
-    /// Streams of samples on each connection.
+    /// Number of sample streams on each connection.
     pub streams_per_connection: usize,
-    /// Threads that serve the connections and complete samples.
+    /// Number of threads that serve the connections and complete samples.
     pub io_threads: usize,
-    /// Whether these threads poll instead of sleeping: lower latency, a whole core for each.
+    /// Lets these threads poll instead of sleeping: lower latency, but each thread uses a whole
+    /// core.
     pub busy_poll: bool,
-    /// Called by each of these threads when it starts, with its number: a place to pin it to a core.
+    /// Hook that each of these threads calls first, with its number, for example to pin it to a
+    /// core.
     pub on_thread_start: Option<OnThreadStart>,
-    /// Policy that gives samples to streams.
+    /// Policy that assigns samples to streams.
     pub policy: Policy,
-    /// Samples in flight to each node, over all its connections; `None`: what the node says it takes.
+    /// Maximum number of samples in flight to each node, over all its connections; `None`: the
+    /// node's own limit.
     pub window_samples: Option<usize>,
-    /// Payload bytes in flight to each node, likewise.
+    /// Maximum number of payload bytes in flight to each node, over all its connections; `None`:
+    /// the node's own limit.
     pub window_bytes: Option<usize>,
-    /// Samples that may wait for a stream; beyond it LoadGen's thread waits.
+    /// Maximum number of samples that wait for a stream; beyond it, LoadGen's thread blocks.
     pub inbox_samples: usize,
-    /// Whether a query is complete before the next one is issued (SingleStream, MultiStream). Waiting for it
-    /// inside `IssueQuery` instead of in LoadGen is what lets a failure end the test.
+    /// Set if each query must complete before the next one is issued (SingleStream, MultiStream).
+    /// Waiting inside `IssueQuery` instead of in LoadGen lets a failure end the test.
     pub one_query_at_a_time: bool,
-    /// Whether nodes keep digests of what they receive and send, for [`crate::Qdl::digests`].
+    /// Requires digests: nodes keep digests of what they receive and send, for
+    /// [`crate::Qdl::digests`].
     pub digests: bool,
-    /// Whether every message has a checksum.
+    /// Requires a checksum of every message.
     pub checksums: bool,
-    /// What answers are made of.
+    /// Facts about the tokens of responses that LoadGen receives.
     pub tokens: AnswerTokens,
-    /// The bounds that LoadGen sets for the tokens of an answer, where it does.
+    /// LoadGen's time bounds for the tokens of a response, if it has any.
     pub token_bounds: Option<TokenBounds>,
-    /// What happens when a node is lost.
+    /// Action when a node is lost.
     pub on_node_loss: OnNodeLoss,
-    /// Time limits.
+    /// Options and time limits of the connections.
     pub network: NetworkSettings,
 }
 
 impl Settings {
-    /// Defaults for these nodes.
+    /// Returns default settings for these nodes.
     pub fn new(nodes: Vec<String>) -> Self {
         Self {
             nodes,
@@ -132,7 +139,8 @@ impl Settings {
             policy: Policy::Pull,
             window_samples: None,
             window_bytes: None,
-            // 40 bytes each: 2.6 MB, a third of a second at the highest rate LoadGen reaches in Server.
+            // 40 bytes each: 2.6 MB, a third of a second at the highest rate that LoadGen reaches
+            // in Server.
             inbox_samples: 1 << 16,
             one_query_at_a_time: false,
             digests: false,
@@ -144,7 +152,7 @@ impl Settings {
         }
     }
 
-    /// Streams of samples to each node.
+    /// Returns the number of sample streams to each node.
     pub(crate) fn lanes_per_node(&self) -> usize {
         self.connections_per_node.max(1) * self.streams_per_connection.max(1)
     }

@@ -1,17 +1,18 @@
-//! The slot table: which sample a reply belongs to.
+//! Slot table: finds the sample that a reply belongs to.
 //!
-//! The id on the wire is a place in this table, never LoadGen's response id, which is a pointer. Each use of a
-//! place has a new generation, and the number of the lane is part of the id, so that an id that is unknown, stale,
-//! repeated, or another lane's finds nothing: completing a wrong sample would corrupt LoadGen's memory.
+//! The id on the wire contains an index into this table, never LoadGen's response id, which is a
+//! pointer. Each use of a slot has a new generation, and the number of the lane is part of the id.
+//! An id that is unknown, stale, repeated or another lane's therefore finds nothing: completing a
+//! wrong sample would corrupt LoadGen's memory.
 
 const SLOT_BITS: u32 = 24;
 const GENERATION_BITS: u32 = 24;
 
-/// No id is 0: that is what a message without one has.
+/// Generations begin at 1, so no id is 0: a message without an id has 0.
 const FIRST_GENERATION: u32 = 1;
 const LAST_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
 
-/// Longest table; ids have 24 bits for the place.
+/// Maximum number of slots: ids have 24 bits for the index.
 pub(crate) const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
 #[cfg_attr(test, derive(Clone))]
@@ -20,7 +21,7 @@ struct Slot<T> {
     content: Option<T>,
 }
 
-/// The slots of one lane; as many as were ever in flight at the same time.
+/// Slots of one lane; as many as were ever in flight at the same time.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SlotTable<T> {
     lane: u16,
@@ -30,13 +31,14 @@ pub(crate) struct SlotTable<T> {
 }
 
 impl<T> SlotTable<T> {
-    /// A table for at most `capacity` samples in flight on the lane with that number.
+    /// Creates the table of the lane with this number, for at most `capacity` samples in flight.
     pub(crate) fn new(lane: u16, capacity: usize) -> Self {
         let capacity = capacity.min(MAX_SLOTS);
         Self { lane, capacity, slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Takes a slot and returns the id to send. Gives the content back when the table is full.
+    /// Inserts the content into a slot and returns the id to send. Returns the content if the table
+    /// is full.
     pub(crate) fn insert(&mut self, content: T) -> Result<u64, T> {
         if self.free.is_empty() && self.slots.len() < self.capacity {
             self.free.push(self.slots.len() as u32);
@@ -48,7 +50,8 @@ impl<T> SlotTable<T> {
         Ok(id(self.lane, slot.generation, index))
     }
 
-    /// Frees the slot of that id. `None` when the id belongs to no sample in flight.
+    /// Removes the content of this id's slot, and frees the slot. `None` if the id belongs to no
+    /// sample in flight.
     pub(crate) fn remove(&mut self, wanted: u64) -> Option<T> {
         let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
         let slot = self.slots.get_mut(index as usize)?;
@@ -61,7 +64,7 @@ impl<T> SlotTable<T> {
         Some(content)
     }
 
-    /// The content of that id's slot. `None` when the id belongs to no sample in flight.
+    /// Returns the content of this id's slot. `None` if the id belongs to no sample in flight.
     pub(crate) fn get_mut(&mut self, wanted: u64) -> Option<&mut T> {
         let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
         let slot = self.slots.get_mut(index as usize)?;
@@ -71,12 +74,12 @@ impl<T> SlotTable<T> {
         slot.content.as_mut()
     }
 
-    /// What is in flight.
+    /// Iterates over all samples in flight.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.content.as_ref())
     }
 
-    /// Takes out all that is in flight, and nothing can go in any more.
+    /// Removes all samples in flight, and accepts no more.
     pub(crate) fn retire(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.capacity = 0;
         self.free = Vec::new();
@@ -111,7 +114,7 @@ mod tests {
         assert_eq!(table.remove(first), Some("a"));
         assert_eq!(table.remove(first), None, "repeated");
         let third = table.insert("d").unwrap();
-        assert_ne!(first, third, "the same place, another generation");
+        assert_ne!(first, third, "the same slot, another generation");
         assert_eq!(table.remove(first), None, "stale");
         assert_eq!(table.remove(second + 1), None, "unknown");
         let foreign = SlotTable::new(8, 2).insert("x").unwrap();
@@ -128,7 +131,8 @@ mod tests {
         assert_eq!(next(LAST_GENERATION), FIRST_GENERATION);
     }
 
-    /// Every sequence of steps up to a length: taking a slot, and freeing each id that was ever given or none was.
+    /// Tries every sequence of steps up to a length: inserting, and removing each id that was ever
+    /// returned and ids that never were.
     fn try_all(table: &SlotTable<u8>, live: &[(u64, u8)], gone: &[u64], left: u8) {
         let Some(left) = left.checked_sub(1) else { return };
         let mut next = table.clone();

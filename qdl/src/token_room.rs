@@ -1,11 +1,12 @@
-//! How many tokens may be in flight to a node, over all its lanes.
+//! Token budget of a node: the tokens that may be in flight to it over all its lanes.
 
 use std::task::Waker;
 
 use netdiv_contract::tokens;
 use parking_lot::Mutex;
 
-/// The room of a node that counts tokens. A sample takes its own and those of the longest output.
+/// Token budget of a node that counts tokens. A sample uses its own tokens and those of the longest
+/// output.
 #[derive(Debug)]
 pub(crate) struct TokenRoom {
     most: u64,
@@ -17,9 +18,10 @@ pub(crate) struct TokenRoom {
 struct State {
     samples: usize,
     tokens: u64,
-    /// The lane that was refused first. No other gets room before it, or short samples would keep a long one out.
+    /// Lane that was refused first. No other lane gets tokens before it; otherwise short samples
+    /// would keep a long one out.
     next: Option<(usize, Waker)>,
-    /// Of all lanes that were refused.
+    /// Wakers of all lanes that were refused.
     waiting: Vec<Waker>,
 }
 
@@ -28,8 +30,9 @@ impl TokenRoom {
         Self { most: most.into(), longest_output, state: Mutex::default() }
     }
 
-    /// Lets a sample of that size go out on a lane, if there is room; else the lane is woken when there may be some. One that is
-    /// larger than all the room goes alone.
+    /// Reserves the tokens of a sample of `bytes` on a lane, or returns false. After false, the
+    /// lane is woken when there may be room. A sample that is larger than the whole budget is sent
+    /// alone.
     pub(crate) fn admit(&self, lane: usize, bytes: usize, waker: &Waker) -> bool {
         let tokens = self.tokens_of(bytes);
         let mut state = self.state.lock();
@@ -37,7 +40,8 @@ impl TokenRoom {
         let is_turn = match &state.next {
             Some((next, its)) if *next != lane => {
                 if fits {
-                    // Its sample may have gone to another node meanwhile: then it gives way.
+                    // The other lane's sample may have gone to another node meanwhile. That lane
+                    // then gives up its turn.
                     its.wake_by_ref();
                 }
                 false
@@ -61,7 +65,7 @@ impl TokenRoom {
         true
     }
 
-    /// Gives back what such a sample took.
+    /// Releases the tokens of a sample of `bytes`.
     pub(crate) fn answered(&self, bytes: usize) {
         let mut state = self.state.lock();
         state.samples -= 1;
@@ -69,7 +73,7 @@ impl TokenRoom {
         state.wake();
     }
 
-    /// Lets other lanes go first: this one has nothing to send.
+    /// Gives up this lane's claim to be next, because it has nothing to send.
     pub(crate) fn give_way(&self, lane: usize) {
         let mut state = self.state.lock();
         if state.next.as_ref().is_some_and(|(next, _)| *next == lane) {
@@ -82,14 +86,14 @@ impl TokenRoom {
         tokens::cost(bytes as u64, self.longest_output)
     }
 
-    /// Whether there are not more tokens in flight than may be, but by a sample that is alone.
+    /// Returns true if the limit is not exceeded, except by a sample that is alone.
     #[cfg(test)]
     pub(crate) fn keeps_its_limit(&self) -> bool {
         let state = self.state.lock();
         state.samples <= 1 || state.tokens <= self.most
     }
 
-    /// Whether nothing is in flight.
+    /// Returns true if nothing is in flight.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
     use crate::wakes::Wakes;
 
-    /// Bytes of a sample of so many tokens.
+    /// Returns the size of a sample of `tokens` tokens, in bytes.
     const fn of(tokens: usize) -> usize {
         24 + 4 * tokens
     }
@@ -125,7 +129,7 @@ mod tests {
         assert!(admit(0, 0));
         room.answered(of(2));
         room.answered(of(0));
-        assert!(admit(1, 100) && !admit(0, 0), "one that is too large goes alone");
+        assert!(admit(1, 100) && !admit(0, 0), "a sample that is too large is sent alone");
         room.answered(of(100));
         assert!(room.is_empty());
     }

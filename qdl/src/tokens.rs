@@ -1,5 +1,7 @@
-//! The tokens of answers: whether they fit together, and how long they took. The QDL computes none of them (rules, section
-//! 6.2.1): a node sends the whole output, and here it is compared with its first token and its count.
+//! Tokens of responses: their consistency and their latencies.
+//!
+//! The QDL computes no tokens (rules, section 6.2.1). A node sends the whole output, which is
+//! compared here with its first token and its token count.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,7 +17,7 @@ use crate::{
     settings::TokenBounds,
 };
 
-/// Which tokens a stream has to ask for, so that LoadGen is told what it counts.
+/// Returns the tokens that a stream requests, so that LoadGen receives what it counts.
 pub const fn asked_for(tokens: AnswerTokens) -> Tokens {
     match tokens {
         AnswerTokens::First => Tokens::First,
@@ -23,7 +25,7 @@ pub const fn asked_for(tokens: AnswerTokens) -> Tokens {
     }
 }
 
-/// The longest output that a node makes, and the ids that end one.
+/// Maximum length of a node's outputs, and the ids that end an output.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputLimit {
     bytes: usize,
@@ -31,8 +33,8 @@ pub(crate) struct OutputLimit {
 }
 
 impl OutputLimit {
-    /// Returns what a node announces; `None` without a limit, or without an id that ends an output: then nothing tells a whole output
-    /// of that length from one that is cut off.
+    /// Returns the limit that a node announces. `None` without a limit, or without an id that ends
+    /// an output: a whole output of that length then looks like one that was cut off.
     pub(crate) fn of(description: &DescribeResponse) -> Option<Self> {
         let tokens = Some(description.max_output_tokens).filter(|tokens| *tokens > 0)?;
         let ends: BTreeSet<_> = description.end_tokens.iter().copied().collect();
@@ -40,33 +42,37 @@ impl OutputLimit {
         (!ends.is_empty()).then_some(Self { bytes, ends })
     }
 
-    /// Returns true if an output is as long as it may be and its last token does not end it: its finish reason is `length`.
+    /// Returns true if an output has the maximum length and its last token does not end it: its
+    /// finish reason is `length`.
     pub(crate) fn cuts(&self, output: &[u8]) -> bool {
         let last = || output.last_chunk().map(|id| u32::from_le_bytes(*id));
         output.len() == self.bytes && last().is_none_or(|id| !self.ends.contains(&id))
     }
 }
 
-/// How long the tokens of answers took, as seen from the QDL.
+/// Counts and latencies of the tokens of responses, as seen from the QDL.
 #[derive(Debug, Clone)]
 pub struct TokenReport {
-    /// Tokens of all answers.
+    /// Number of tokens in all responses.
     pub tokens: u64,
-    /// Answers of one token, which have no time for each further one.
+    /// Number of responses with one token, which have no time per further token.
     pub one_token: u64,
-    /// Answers that the node's limit of output tokens cut off; `None` if the node does not announce how outputs end.
+    /// Number of responses that the node's limit of output tokens cut off; `None` if the node does
+    /// not announce how outputs end.
     pub cut: Option<u64>,
-    /// Answers whose first and further tokens came within the bounds.
+    /// Number of responses whose first and further tokens arrived within the bounds.
     pub within_bounds: u64,
-    /// From `IssueQuery` to the first token, in nanoseconds.
+    /// Time from `IssueQuery` to the first token, in nanoseconds.
     pub first: Histogram<u64>,
-    /// For each further token, in nanoseconds: the time from the first one to the whole answer, shared out.
+    /// Time per further token, in nanoseconds: the time from the first token to the whole response,
+    /// divided by the number of further tokens.
     pub further: Histogram<u64>,
-    /// At the node, from when the engine took the sample until its first token, in nanoseconds.
+    /// Time at the node from the start of the sample in the engine to its first token, in
+    /// nanoseconds.
     pub prefill: Histogram<u64>,
-    /// At the node, from there to the end of the answer, in nanoseconds.
+    /// Time at the node from the first token to the end of the response, in nanoseconds.
     pub decode: Histogram<u64>,
-    /// Tokens of an answer.
+    /// Tokens per response.
     pub lengths: Histogram<u64>,
 }
 
@@ -87,8 +93,9 @@ impl Default for TokenReport {
 }
 
 impl TokenReport {
-    /// Counts an answer that was complete so long after `IssueQuery`, and its first token so long after it, where that was
-    /// told; `is_cut` says whether the node's limit cut it off, if that is known.
+    /// Counts a response. `whole` is the time from `IssueQuery` to the whole response, and `first`
+    /// the time to its first token, if that was reported. `is_cut` is true if the node's limit cut
+    /// the response off, and `None` if that is unknown.
     pub fn count(
         &mut self,
         reply: &InferResponse,
@@ -119,7 +126,7 @@ impl TokenReport {
         self.within_bounds += u64::from(bounds.is_some_and(is_within));
     }
 
-    /// Adds those of another lane.
+    /// Adds the counts of another lane.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.one_token += other.one_token;
@@ -139,19 +146,19 @@ impl TokenReport {
     }
 }
 
-/// The first token of a message, which has to be that and nothing else.
+/// Returns the first token in a message that must contain this token and nothing else.
 pub(crate) fn the_first(reply: &InferResponse, payload: &[u8]) -> Result<i32, String> {
     let mut ids = tokens::ids(payload);
     match (ids.next(), payload.len() == ID_BYTES, reply.token_count) {
         (Some(id), true, 1) => Ok(id),
         (_, _, count) => Err(format!(
-            "its first token has {} bytes and says that it is {count} tokens; it is one int32",
+            "its first token has {} bytes and a token_count of {count}; expected one int32",
             payload.len()
         )),
     }
 }
 
-/// Whether a whole answer is made of the tokens that it should be made of.
+/// Checks that a whole response has as many tokens as it reports, and begins with its first token.
 pub(crate) fn check(
     first: Option<i32>,
     reply: &InferResponse,
@@ -160,12 +167,12 @@ pub(crate) fn check(
     let (count, bytes) = (reply.token_count as usize, payload.len());
     if count == 0 || count.checked_mul(ID_BYTES) != Some(bytes) {
         return Err(format!(
-            "it has {bytes} bytes and says that it is {count} tokens of {ID_BYTES} bytes"
+            "it has {bytes} bytes and a token_count of {count}; expected {ID_BYTES} bytes per token"
         ));
     }
     match (first, tokens::ids(payload).next()) {
         (Some(sent), Some(now)) if sent != now => {
-            Err(format!("it begins with the token {now}, and its first token was {sent}"))
+            Err(format!("it begins with the token {now}, but its first token was {sent}"))
         }
         _ => Ok(()),
     }

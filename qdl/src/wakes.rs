@@ -1,4 +1,4 @@
-//! A waker of tests that counts.
+//! Waker for tests that counts how often it is woken.
 
 use std::{
     sync::{

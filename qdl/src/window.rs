@@ -1,23 +1,24 @@
-//! How much may be in flight on one lane.
+//! Limits on what may be in flight on one lane.
 
 use std::{sync::Arc, task::Waker};
 
 use crate::token_room::TokenRoom;
 
-/// Samples and payload bytes that were sent and not yet answered, against their limits.
+/// Samples and payload bytes that were sent and are not answered yet, and their limits.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Window {
     max_samples: usize,
     max_bytes: usize,
-    /// Where the node counts tokens: the room of all its lanes, and the number of this one.
+    /// Token budget of all lanes to the node, and the number of this lane; `None` if the node does
+    /// not count tokens.
     tokens: Option<(Arc<TokenRoom>, usize)>,
     samples: usize,
     bytes: usize,
 }
 
 impl Window {
-    /// Both limits are at least 1.
+    /// Creates an empty window. Both limits are at least 1.
     pub(crate) fn new(
         max_samples: usize,
         max_bytes: usize,
@@ -27,8 +28,9 @@ impl Window {
         Self { max_samples, max_bytes, tokens, samples: 0, bytes: 0 }
     }
 
-    /// Lets a sample of that size go out, if there is room. One that is larger than the whole window goes alone. Where other lanes
-    /// have taken the tokens, the lane is woken when there may be some.
+    /// Reserves room for a sample of `bytes`, or returns false. A sample that is larger than the
+    /// whole window is sent alone. If other lanes have taken the tokens, `waker` is woken when
+    /// there may be some.
     pub(crate) fn admit(&mut self, bytes: usize, waker: &Waker) -> bool {
         let room = self.samples < self.max_samples
             && (self.samples == 0 || self.bytes.saturating_add(bytes) <= self.max_bytes)
@@ -40,14 +42,14 @@ impl Window {
         room
     }
 
-    /// Nothing waits to go out on this lane: it keeps no room for anything.
+    /// Gives up the lane's claim to the next tokens, because it has nothing to send.
     pub(crate) fn give_way(&self) {
         if let Some((room, lane)) = &self.tokens {
             room.give_way(*lane);
         }
     }
 
-    /// Gives back what such a sample took: its answer is complete.
+    /// Releases the room of a sample of `bytes`, whose response is complete.
     pub(crate) fn answered(&mut self, bytes: usize) {
         self.samples -= 1;
         self.bytes -= bytes;
@@ -56,7 +58,8 @@ impl Window {
         }
     }
 
-    /// Whether no limit is exceeded, but by a sample that is larger than all the room and alone.
+    /// Returns true if no limit is exceeded, except by a sample that is larger than the limit and
+    /// alone.
     #[cfg(test)]
     pub(crate) fn keeps_its_limits(&self) -> bool {
         let tokens = self.tokens.as_ref().is_none_or(|(room, _)| room.keeps_its_limit());
@@ -64,13 +67,13 @@ impl Window {
         self.samples <= self.max_samples && bytes && tokens
     }
 
-    /// Whether no lane of the node has tokens in flight.
+    /// Returns true if no lane to the node has tokens in flight.
     #[cfg(test)]
     pub(crate) fn gave_all_tokens_back(&self) -> bool {
         self.tokens.as_ref().is_none_or(|(room, _)| room.is_empty())
     }
 
-    /// Whether samples are in flight.
+    /// Returns true if samples are in flight.
     pub(crate) fn is_open(&self) -> bool {
         self.samples > 0
     }
@@ -95,7 +98,7 @@ mod tests {
         assert!(window.admit(1, Waker::noop()));
     }
 
-    /// Every sequence of steps up to a length, against the plain rule.
+    /// Compares every sequence of steps up to a length with the plain rule.
     fn try_all(window: &Window, in_flight: &[usize], left: u8) {
         let Some(left) = left.checked_sub(1) else { return };
         let sum: usize = in_flight.iter().sum();

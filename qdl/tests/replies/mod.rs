@@ -1,4 +1,5 @@
-//! Replies of one burst to three samples in flight: which LoadGen is told of, which only count, and which fail the run.
+//! Replies of one burst to three samples in flight: replies that LoadGen receives, replies that are
+//! only counted, and replies that fail the run.
 
 use std::{
     pin::Pin,
@@ -29,11 +30,11 @@ use crate::{
     window::Window,
 };
 
-/// LoadGen: what it was told, in order.
+/// LoadGen that keeps a list of its calls, in order.
 #[derive(Default)]
 struct Told(Mutex<Answered>);
 
-/// Tickets, each with its answer, or without one for a first token.
+/// Tickets, each with its response; `None` for a first token.
 type Answered = Vec<(u64, Option<Bytes>)>;
 
 impl LoadGen for Arc<Told> {
@@ -64,7 +65,7 @@ const AGREED: Agreed = Agreed {
     never_empty: false,
 };
 
-/// A lane with three samples in flight, of tickets 0 to 2, and the ids that they have on the wire.
+/// Returns a lane with samples in flight for the tickets 0 to 2, and their ids on the wire.
 fn lane(agreed: Agreed) -> (Arc<Told>, Lane<Arc<Told>>, [u64; 3]) {
     let told = Arc::<Told>::default();
     let sample = Encoded {
@@ -158,7 +159,7 @@ fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
         (|reply| reply.status = Status::BadSample as i32, AGREED, "sample"),
         (|reply| reply.status = Status::EngineFailed as i32, AGREED, "engine"),
         (|reply| reply.status = 99, AGREED, "unknown status number 99"),
-        (|reply| reply.error = "hm".into(), AGREED, "it is OK and has the error `hm`"),
+        (|reply| reply.error = "hm".into(), AGREED, "its status is OK, but it has the error `hm`"),
         (|reply| reply.encoding = 9, AGREED, "unknown encoding number 9"),
         (|reply| reply.encoding = Encoding::Lz4 as i32, AGREED, "lz4"),
         (|reply| reply.payload = Bytes::new(), never_empty, "it is empty"),

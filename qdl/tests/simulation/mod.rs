@@ -1,9 +1,11 @@
-//! The whole path of samples through the QDL as a simulation: no threads, no sockets, no time. A seed decides what happens
-//! next: LoadGen issues, a stream asks for more, a node sends events in any order and any pieces, replies nobody asked
-//! for come, a node is lost. The code that runs is the real one, from the dispatch to the completion.
+//! Simulation of the whole path of samples through the QDL, without threads, sockets and clocks. A
+//! seed decides each step: LoadGen issues, a stream requests more, a node sends events in any order
+//! and in any pieces, unexpected replies arrive, or a node is lost. The code under test is the real
+//! code, from the dispatch to the completion.
 //!
-//! Whatever happens, no sample is answered twice, wrongly or by nobody, LoadGen is told of its first token once and
-//! before, and none is lost while a node is left that may answer it. `NETDIV_SEED=n` replays one schedule.
+//! In every schedule, each sample is answered at most once, correctly, and by its node. LoadGen
+//! receives a first token once, and before the response. No sample is lost while a node is left
+//! that may answer it. `NETDIV_SEED=n` replays one schedule.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -42,22 +44,22 @@ use crate::{
     window::Window,
 };
 
-/// Schedules that are tried.
+/// Number of schedules that are tried.
 const SCHEDULES: u64 = 3000;
 
-/// Different samples.
+/// Number of different samples.
 const SAMPLES: usize = 5;
 
 fn content(index: usize) -> Bytes {
     vec![index as u8; ID_BYTES * (1 + 2 * index)].into()
 }
 
-/// The first token of an answer.
 fn first_token(payload: &Bytes) -> Bytes {
     payload.slice(..ID_BYTES)
 }
 
-/// LoadGen: each ticket with the sample that it is for and whether its first token has come, until it is completed.
+/// LoadGen: the sample of each ticket, and whether its first token has arrived, until the ticket is
+/// completed.
 #[derive(Default)]
 struct Book {
     open: Mutex<HashMap<u64, (usize, bool)>>,
@@ -72,7 +74,7 @@ impl LoadGen for Arc<Book> {
         let mut open = self.open.lock();
         let (index, told) = open.get_mut(ticket).expect("before the sample is completed");
         assert!(!std::mem::replace(told, true), "a first token comes once");
-        assert_eq!(*token, first_token(&content(*index)), "with what it is");
+        assert_eq!(*token, first_token(&content(*index)), "with its content");
     }
 
     fn complete(&self, tickets: &mut Vec<u64>, payloads: &[Bytes]) {
@@ -81,7 +83,7 @@ impl LoadGen for Arc<Book> {
             let (index, told) =
                 self.open.lock().remove(&ticket).expect("a sample is completed once");
             assert_eq!(told, self.first_due, "after its first token, where it is due");
-            assert_eq!(*payload, content(index), "with the answer to it");
+            assert_eq!(*payload, content(index), "with its own response");
         }
     }
 }
@@ -94,7 +96,8 @@ impl SampleSource for Source {
     }
 }
 
-/// Whether somebody was woken: a stream is asked again only then, so that a wake-up that is missing leaves samples behind.
+/// Set once the stream is woken. The stream is polled again only then, so a missing wake-up leaves
+/// samples behind.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {
@@ -103,14 +106,14 @@ impl Wake for Woken {
     }
 }
 
-/// A sample at its node.
+/// Sample at its node.
 struct AtNode {
     request: InferRequest,
-    /// Its first token was sent.
+    /// Set once its first token was sent.
     first_sent: bool,
 }
 
-/// One stream with what is on its way and at its node.
+/// Stream with the samples and replies in transit and at its node.
 struct Wire {
     lane: Arc<Lane<Arc<Book>>>,
     outgoing: Outgoing<Arc<Book>>,
@@ -120,9 +123,9 @@ struct Wire {
     /// Replies that the node has sent and the QDL has not received, as bytes.
     returning: Vec<u8>,
     replies: Decoder,
-    /// Last events that were sent already; they may come again, as any event.
+    /// Last events that were sent already; they may be sent again, as any event.
     used: Vec<InferResponse>,
-    /// The node is lost, and this stream was told.
+    /// Set once the stream has learned that its node is lost.
     ended: bool,
 }
 
@@ -133,9 +136,9 @@ struct World {
     wires: Vec<Wire>,
     nodes: usize,
     issued: u64,
-    /// Nodes that are lost, with streams that may not know it yet.
+    /// Lost nodes; some of their streams may not know it yet.
     lost: Vec<usize>,
-    /// What a node has done wrong.
+    /// Violations that a node has committed.
     wrongs: Vec<OutOfOrder>,
 }
 
@@ -205,7 +208,7 @@ impl World {
         }
     }
 
-    /// LoadGen issues a query.
+    /// Issues a query, as LoadGen.
     fn issue(&mut self) {
         let first = self.issued;
         self.issued += self.random.random_range(1..8);
@@ -217,11 +220,11 @@ impl World {
             })
             .collect();
         self.cluster.run.add_issued(samples.len() as u64);
-        // After a failure LoadGen is told.
+        // After a failure, LoadGen receives the failure.
         let _ = self.cluster.run.dispatch.push(&mut samples.into_iter());
     }
 
-    /// A transport asks a stream for its next chunk, if it has reason to.
+    /// Polls a stream for its next chunk, as a transport does, if the stream was woken.
     fn ask_for_more(&mut self, wire: usize) {
         let wire = &mut self.wires[wire];
         if wire.ended || !wire.woken.0.swap(false, Ordering::SeqCst) {
@@ -239,7 +242,7 @@ impl World {
         }
     }
 
-    /// The node of a stream sends the next event of some samples, in any order.
+    /// Sends the next event of some samples, in any order, as the node of a stream.
     fn answer(&mut self, wire: usize) {
         let (wire, first_due) = (&mut self.wires[wire], self.book.first_due);
         wire.at_node.shuffle(&mut self.random);
@@ -284,22 +287,23 @@ impl World {
         }
     }
 
-    /// A reply comes after the last event of its sample, on its own stream, or with an id of no sample.
+    /// Sends a reply after the last event of its sample, on the sample's stream, or with an id of
+    /// no sample.
     fn answer_nobody(&mut self, wire: usize) {
         let from = self.random.random_range(0..self.wires.len());
         let Some(mut reply) = self.wires[from].used.choose_copy(&mut self.random) else { return };
         if self.random.random() {
-            // A stream of a number that there is not.
+            // Id of a stream that does not exist.
             reply.id ^= 1 << self.random.random_range(52..64);
         } else if from != wire {
             return;
         }
-        // As any event: a first token after the last one, for instance.
+        // Any event, such as a first token after the last event.
         reply.part = self.random.random_range(0..3);
         self.wires[wire].returning.extend(bytes_of(reply));
     }
 
-    /// Some bytes of replies arrive.
+    /// Passes some bytes of replies to a stream.
     fn receive(&mut self, wire: usize) {
         let wire = &mut self.wires[wire];
         if wire.ended {
@@ -310,7 +314,7 @@ impl World {
         let arrived: Vec<_> = wire.returning.drain(..count).collect();
         wire.replies.push(arrived.into());
         if self.random.random_range(0..4) == 0 {
-            // The stream gets its turn later.
+            // The stream is polled later.
             return;
         }
         let mut burst = messages(&mut wire.replies);
@@ -322,7 +326,7 @@ impl World {
         }
     }
 
-    /// A node is gone. Its streams find out one after the other.
+    /// Loses a node. Its streams learn it one after the other.
     fn lose_a_node(&mut self) {
         let node = self.random.random_range(0..self.nodes);
         if !self.lost.contains(&node) {
@@ -330,7 +334,7 @@ impl World {
         }
     }
 
-    /// A stream to a lost node finds out, now or when another one has.
+    /// Lets a stream to a lost node learn the loss, before or after the other streams.
     fn tell(&mut self, wire: usize) {
         let wire = &mut self.wires[wire];
         if wire.ended || !self.lost.contains(&wire.lane.node) {
@@ -351,7 +355,7 @@ impl World {
         }
     }
 
-    /// After a run that went well no slot, window or deadline is open.
+    /// Checks that after a successful run no slot, window or deadline is open.
     fn check_nothing_is_left(&self) {
         for wire in &self.wires {
             let mut state = wire.lane.state.lock();
@@ -363,7 +367,7 @@ impl World {
         }
     }
 
-    /// Goes on without faults until nothing is left to do.
+    /// Continues without faults until nothing is left to do.
     fn settle(&mut self) {
         for _ in 0..100_000 {
             if self.cluster.run.failure().is_some() || self.cluster.run.is_idle() {
@@ -393,7 +397,7 @@ impl World {
     }
 }
 
-/// All whole messages.
+/// Returns all whole messages.
 fn messages<M: Framed>(decoder: &mut Decoder) -> Vec<M> {
     let mut messages = Vec::new();
     decoder.take_messages(&mut messages).expect("messages");
@@ -442,7 +446,8 @@ fn no_schedule_loses_a_sample_or_answers_one_twice() {
         }
         failures.extend(failure.as_ref().map(std::mem::discriminant));
     }
-    // The schedules are worth something: in many a node was lost, and the run went on; and every failure was seen.
+    // Many schedules lost a node and continued, and every failure was seen, so the schedules cover
+    // the interesting cases.
     assert!(seed.is_some() || went_on > SCHEDULES as usize / 10, "{went_on}");
     assert!(seed.is_some() || failures.len() == 7, "{failures:?}");
 }
