@@ -3,20 +3,20 @@
  * A plug-in is a shared library that runs models on devices: TensorRT, your own device, or libtorch
  * (`sut-node/engine-torch`). It exports one function, `netdiv_engine_plugin`, which returns a table of functions. The
  * node does everything else: network, batching, decoding, pre- and post-processing, padding. `tests/plugin/doubler.cc`
- * is a complete plug-in, and `tests/plugin/counter.cc` one for language models.
+ * is a complete plug-in, and `tests/plugin/counter.cc` is a complete plug-in for language models.
  *
  *     sut-node --engine ./libmine.so --model mine.toml --devices mine:0,mine:1
  *
  * Life of a plug-in: netdiv_engine_plugin, devices, then for each device load; for each instance on it open, allocate,
- * warm_up, and begin/finish for every batch; close, unload at the end. Language models have functions of their own, in
+ * warm_up, and begin/finish for every batch; close, unload at the end. Language models have separate functions, in
  * netdiv_token_engine: load, then for each instance open, warm_up, and submit/step until all samples have ended.
  *
- * Threads: `devices`, `load`, `unload`, `open` and `close`, of either kind, are called by one thread at a time, but not
- * always the same. One thread at a time uses an instance, but for `wait`; several threads may use different instances of a
- * model concurrently.
+ * Threads: one thread at a time calls `devices`, `load`, `unload`, `open` and `close`, of either kind, but not always
+ * the same thread. One thread at a time uses an instance, except for `wait`; several threads may use different instances
+ * of a model concurrently.
  *
  * Errors: every function that can fail returns a netdiv_status. Unless it is NETDIV_OK, the function has written the
- * reason to `error`, zero-terminated and cut to its room. No C++ exception may leave a function.
+ * reason to `error`, zero-terminated and truncated to its room. No C++ exception may leave a function.
  */
 #ifndef NETDIV_ENGINE_H
 #define NETDIV_ENGINE_H
@@ -27,11 +27,11 @@
 extern "C" {
 #endif
 
-/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST, version 2 no NETDIV_NEW_SIZES_STALL; a node of
- * version 3 takes their plug-ins too. */
+/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST, version 2 no NETDIV_NEW_SIZES_STALL. A node of
+ * version 3 also accepts their plug-ins. */
 #define NETDIV_ENGINE_ABI 3u
 
-/* Most dimensions of a tensor, the batch included. */
+/* Maximum number of dimensions of a tensor, including the batch. */
 #define NETDIV_MAX_RANK 9
 
 typedef enum netdiv_status {
@@ -42,13 +42,13 @@ typedef enum netdiv_status {
     NETDIV_OUT_OF_MEMORY = 2,
     /* The model does not fit its manifest, or the plug-in does not support the device or precision. */
     NETDIV_REFUSED = 3,
-    /* The device is lost to this process, whatever is asked of it from now on. The node answers what is under way with
-     * errors, calls nothing but `wait` of this plug-in any more, gives no memory back, and ends, saying why. Until it is told, and from
-     * another thread just then, `begin` and `finish` may come: they say the same. */
+    /* The device is lost to this process for good. The node answers samples in flight with errors, calls only `wait` of
+     * this plug-in from then on, releases no memory, reports the reason, and ends. Until the node has this status, and
+     * from another thread at that moment, it may still call `begin` and `finish`: they return the same status. */
     NETDIV_DEVICE_LOST = 4
 } netdiv_status;
 
-/* The numbers of `DataType` in proto/contract/netdiv/v1/sut_node.proto. */
+/* Numbers of `DataType` in proto/contract/netdiv/v1/sut_node.proto. */
 typedef enum netdiv_data_type {
     NETDIV_UINT8 = 1,
     NETDIV_INT8 = 2,
@@ -61,10 +61,10 @@ typedef enum netdiv_data_type {
 /* Room for an error text. */
 typedef struct netdiv_text {
     char *at;
-    uint64_t room; /* bytes, the final zero included */
+    uint64_t room; /* bytes, including the final zero */
 } netdiv_text;
 
-/* A tensor in memory that `allocate` gave: contiguous, last dimension fastest, little-endian. */
+/* A tensor in memory that `allocate` returned: contiguous, last dimension fastest, little-endian. */
 typedef struct netdiv_tensor {
     uint32_t data_type;
     uint32_t rank;
@@ -77,20 +77,20 @@ typedef struct netdiv_tensor {
 typedef struct netdiv_tensor_spec {
     const char *name;
     uint32_t data_type;
-    uint32_t rank;                  /* the batch included */
-    int64_t shape[NETDIV_MAX_RANK]; /* -1: any length; the first, the batch, always has any */
+    uint32_t rank;                  /* including the batch */
+    int64_t shape[NETDIV_MAX_RANK]; /* -1: any length, always for the first, the batch */
 } netdiv_tensor_spec;
 
-/* Flags of a device. A batch size that NETDIV_NEW_SIZES_STALL has not run before takes far longer: where the operator chose no
- * sizes, the node fills batches up to powers of two, and warms each up. */
+/* Flags of a device. With NETDIV_NEW_SIZES_STALL, a batch size that has not run before takes far longer. Unless the
+ * operator chose sizes, the node then fills batches up to powers of two, and warms each size up. */
 #define NETDIV_USABLE 1u
 #define NETDIV_NEW_SIZES_STALL 2u
 
 /* A device that the plug-in can use, or cannot use because something is missing. */
 typedef struct netdiv_device {
     char name[32];         /* for `--devices`, for instance "cuda:0" */
-    char description[256]; /* model and driver, or what is missing */
-    uint32_t usable;       /* NETDIV_USABLE, or that and further flags; 0: it is not */
+    char description[256]; /* model and driver, or the missing part */
+    uint32_t usable;       /* NETDIV_USABLE and further flags; 0: the device is not usable */
 } netdiv_device;
 
 typedef struct netdiv_model_settings {
@@ -110,12 +110,12 @@ typedef struct netdiv_model_settings {
 typedef struct netdiv_model netdiv_model;
 typedef struct netdiv_instance netdiv_instance;
 
-/* Language models: prompts of token ids in, token ids out, each sample for itself (continuous batching). The plug-in has
- * the samples that it was given under way at the same time: one that ends leaves its slot to the next. Every prompt is
- * computed in its entirety: nothing is kept of another sample.
+/* Language models: prompts of token ids in, token ids out, each sample separately (continuous batching). The plug-in
+ * processes its samples in flight at the same time: a sample that ends leaves its slot to the next. Every prompt is
+ * computed completely: nothing is reused from another sample.
  *
- * The node checks every event. An output ends with an id that ends outputs, or with its last possible id, and nothing follows;
- * anything else fails all samples that are under way, and the node cancels them. */
+ * The node checks every event. An output ends with an id that ends outputs, or with its last possible id, and no id
+ * follows. Any violation fails all samples in flight, and the node cancels them. */
 
 typedef struct netdiv_token_settings {
     uint64_t size;           /* sizeof(netdiv_token_settings) */
@@ -126,24 +126,24 @@ typedef struct netdiv_token_settings {
     uint32_t vocabulary;     /* ids are 0 to vocabulary - 1 */
     uint32_t longest_prompt; /* ids */
     uint32_t longest_output; /* ids */
-    uint32_t slots;          /* samples under way at the same time, at most */
-    uint32_t chunk;          /* ids of prompts that one step computes at most, so that outputs under way do not stall */
-    uint64_t cache_bytes;    /* of the device's memory for keys and values, for an instance; 0: what `slots` need */
-    uint32_t beams;          /* 1: greedy search; more: beam search of this width, and only the best output is given */
+    uint32_t slots;          /* maximum number of samples in flight */
+    uint32_t chunk;          /* maximum number of prompt ids in a step, so that outputs in progress do not stall */
+    uint64_t cache_bytes;    /* device memory for an instance's keys and values; 0: as much as `slots` need */
+    uint32_t beams;          /* 1: greedy search; more: beam search of this width, returning only the best output */
     uint32_t end_count;
     const int32_t *ends;     /* ids that end an output and are part of it */
 } netdiv_token_settings;
 
-/* What an instance has room for. */
+/* Room of an instance. */
 typedef struct netdiv_token_room {
-    uint32_t slots;       /* samples under way at the same time, at least 1 and at most as many as asked for */
+    uint32_t slots;       /* maximum number of samples in flight, from 1 to the requested number */
     uint32_t reserved;    /* 0 */
-    uint64_t cache_bytes; /* of the device's memory for keys and values */
+    uint64_t cache_bytes; /* device memory for keys and values */
 } netdiv_token_room;
 
-/* What a step gave for a sample. The ids follow those that were given before. */
+/* Result of a step for a sample. The ids follow the ids of earlier events. */
 typedef struct netdiv_token_event {
-    uint64_t sample;    /* the number that it was submitted under */
+    uint64_t sample;    /* its number in `submit` */
     const int32_t *ids; /* valid until the instance's next call */
     uint32_t count;     /* may be 0 in the last event */
     uint32_t is_last;   /* 1: the output has ended, and the slot is free */
@@ -157,11 +157,11 @@ typedef struct netdiv_token_engine {
     uint32_t size;       /* sizeof(netdiv_token_engine) */
     uint32_t event_size; /* sizeof(netdiv_token_event) */
 
-    /* Brings a model onto a device. What the settings point at lives until unload. */
+    /* Loads a model onto a device. The data that the settings point at lives until unload. */
     netdiv_status (*load)(const netdiv_token_settings *settings, netdiv_token_model **model, netdiv_text error);
     void (*unload)(netdiv_token_model *model);
 
-    /* Makes an instance with its cache, which one engine thread owns. */
+    /* Opens an instance with its cache, which one engine thread owns. */
     netdiv_status (*open)(netdiv_token_model *model, netdiv_token_instance **instance, netdiv_token_room *room,
                           netdiv_text error);
     void (*close)(netdiv_token_instance *instance);
@@ -169,23 +169,22 @@ typedef struct netdiv_token_engine {
     /* Runs every shape of a step once, before the node is ready. */
     netdiv_status (*warm_up)(netdiv_token_instance *instance, netdiv_text error);
 
-    /* Takes a sample, and copies its ids. The node never has more samples under way than there are slots, gives each
-     * another number, and keeps to the settings: 1 to longest_prompt ids below the vocabulary, and an output of `least` to
-     * `most` ids, 1 <= least <= most <= longest_output. No id that ends an output is chosen before its place `least`.
+    /* Accepts a sample, and copies its ids. The node never has more samples in flight than there are slots, and numbers
+     * each sample differently. It complies with the settings: 1 to longest_prompt ids below the vocabulary, and an output
+     * of `least` to `most` ids, 1 <= least <= most <= longest_output. The first `least` - 1 ids must not end an output.
      * NETDIV_OUT_OF_MEMORY: the cache has no room now; the node submits the sample again when another one has ended.
-     * NETDIV_REFUSED: this sample fails, and the others go on. */
+     * NETDIV_REFUSED: this sample fails, and the others continue. */
     netdiv_status (*submit)(netdiv_token_instance *instance, uint64_t sample, const int32_t *ids, uint32_t count,
                             uint32_t least, uint32_t most, netdiv_text error);
 
-    /* Goes on: a chunk of the prompts that wait, and one id for every sample whose prompt is done. Writes at most one
-     * event for a sample, and their number; there is room for one for every slot. An event without ids that is not
-     * the last shows that a sample went on, by a part of its prompt for instance. When no sample has an event for as long
-     * as --engine-timeout allows, the node gives all of them up. After an error no sample is
-     * under way any more. */
+    /* Computes a step: a chunk of the waiting prompts, and one id for every sample whose prompt is done. Writes at most
+     * one event per sample, and the number of events; there is room for one event per slot. An event without ids that is
+     * not the last reports progress of its sample, for instance a part of its prompt. If no sample has an event within
+     * --engine-timeout, the node abandons all of them. After an error no sample is in flight. */
     netdiv_status (*step)(netdiv_token_instance *instance, netdiv_token_event *events, uint32_t room, uint32_t *count,
                           netdiv_text error);
 
-    /* Ends a sample at once; it has no further event. A number that is not under way is no error. */
+    /* Ends a sample at once; it has no further event. An unknown number is ignored. */
     void (*cancel)(netdiv_token_instance *instance, uint64_t sample);
 } netdiv_token_engine;
 
@@ -194,31 +193,31 @@ typedef struct netdiv_engine {
     uint32_t size;        /* sizeof(netdiv_engine) */
     uint32_t tensor_size; /* sizeof(netdiv_tensor) */
     uint32_t reserved;    /* 0 */
-    const char *name;     /* of the engine, for instance "torch" */
-    const char *version;  /* of the library that it uses, as text */
+    const char *name;     /* name of the engine, for instance "torch" */
+    const char *version;  /* name and version of the library that it uses */
 
     /* Writes up to `room` devices and their number, the preferred one first. */
     netdiv_status (*devices)(netdiv_device *devices, uint32_t room, uint32_t *count, netdiv_text error);
 
-    /* Brings a model onto a device. Strings and specs live until unload. A plug-in for language models alone leaves this
-     * and all that follow null, but for `tokens`. */
+    /* Loads a model onto a device. Strings and specs live until unload. A plug-in for language models only sets this and
+     * all following functions except `tokens` to null. */
     netdiv_status (*load)(const netdiv_model_settings *settings, netdiv_model **model, netdiv_text error);
     void (*unload)(netdiv_model *model);
 
-    /* Makes an instance, which one engine thread owns. */
+    /* Opens an instance, which one engine thread owns. */
     netdiv_status (*open)(netdiv_model *model, netdiv_instance **instance, netdiv_text error);
     void (*close)(netdiv_instance *instance);
 
-    /* Number of batches that an instance can have begun and not finished, at least 1. With 2, copying a batch to the
-     * device overlaps computing the batch before it. */
+    /* Returns the maximum number of batches in progress in an instance, at least 1. With 2, copying a batch to the device
+     * overlaps computing the previous batch. */
     uint32_t (*in_flight)(const netdiv_instance *instance);
 
-    /* Memory in which batches are assembled, aligned to 64 bytes; memory that the device reads directly, if there is one. */
+    /* Allocates memory for assembling batches, aligned to 64 bytes; if possible, memory that the device reads directly. */
     netdiv_status (*allocate)(netdiv_instance *instance, uint64_t bytes, void **memory, netdiv_text error);
     void (*release)(netdiv_instance *instance, void *memory);
 
     /* Runs a batch of zeros in an expected shape before the node is ready, and compares the model's outputs with the
-     * manifest; the arguments are those of begin. Nothing that a slot needs for this shape may be left to begin. */
+     * manifest; the arguments are those of begin. It must prepare everything that a slot needs for this shape. */
     netdiv_status (*warm_up)(netdiv_instance *instance, const netdiv_tensor *inputs, uint32_t input_count,
                              const netdiv_tensor *outputs, uint32_t output_count, netdiv_text error);
 
@@ -232,16 +231,16 @@ typedef struct netdiv_engine {
      * fails. */
     netdiv_status (*finish)(netdiv_instance *instance, uint32_t slot, netdiv_text error);
 
-    /* For language models; null if the plug-in has none, and in version 1. */
+    /* Functions for language models; null if the plug-in has none, and in version 1. */
     const netdiv_token_engine *tokens;
 
-    /* Waits until the slot's batch is done, and leaves it to finish, which then returns at once. Another thread calls it, at
-     * the same time as all else but `finish` of this slot, while the slot holds a batch: so the node begins a batch while one
-     * computes. Null if the plug-in cannot do that, and in version 1. */
+    /* Waits until the slot's batch is done, and leaves it to `finish`, which then returns at once. Another thread calls it
+     * while the slot holds a batch, concurrently with all other calls except `finish` of this slot. This lets the node
+     * begin a batch while another one computes. Null if the plug-in does not support it, and in version 1. */
     netdiv_status (*wait)(netdiv_instance *instance, uint32_t slot, netdiv_text error);
 } netdiv_engine;
 
-/* The one function that a plug-in exports. `abi` is the node's. A plug-in that does not support it still returns its table,
+/* The only function that a plug-in exports. `abi` is the node's. A plug-in that does not support it still returns its table,
  * and the node reports which of the two is older. */
 const netdiv_engine *netdiv_engine_plugin(uint32_t abi);
 

@@ -1,26 +1,26 @@
-//! `include/netdiv_engine.h` in Rust; the header explains each name.
+//! `include/netdiv_engine.h` in Rust. The header explains each name.
 
 use std::ffi::{c_char, c_void};
 
 /// Version of the ABI.
 pub const ABI: u32 = 3;
 
-/// The oldest version that the node takes, which has no language models.
+/// Oldest version that the node accepts. It has no language models.
 pub const OLDEST_ABI: u32 = 1;
 
-/// Most dimensions of a tensor, the batch included.
+/// Maximum number of dimensions of a tensor, including the batch.
 pub const MAX_RANK: usize = 9;
 
-/// Name of the one function that a plug-in exports.
+/// Name of the only function that a plug-in exports.
 pub const ENTRY: &str = "netdiv_engine_plugin";
 
-/// That function.
+/// Function that a plug-in exports.
 pub type Entry = unsafe extern "C" fn(abi: u32) -> *const Engine;
 
-/// The result of a function: a number, as a plug-in may return any.
+/// Status of a function: a number, because a plug-in may return any.
 pub type Status = u32;
 
-/// Done.
+/// Success.
 pub const OK: Status = 0;
 /// The model or the device failed.
 pub const FAILED: Status = 1;
@@ -35,13 +35,13 @@ pub const DEVICE_LOST: Status = 4;
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Text {
-    /// Its first byte.
+    /// Address of the first byte.
     pub at: *mut c_char,
-    /// Bytes, the final zero included.
+    /// Room in bytes, including the final zero.
     pub room: u64,
 }
 
-/// A tensor in memory that `allocate` gave.
+/// A tensor in memory that `allocate` returned.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Tensor {
@@ -49,11 +49,11 @@ pub struct Tensor {
     pub data_type: u32,
     /// Number of dimensions.
     pub rank: u32,
-    /// Lengths; the first is the batch.
+    /// Length of each dimension; the first is the batch.
     pub shape: [i64; MAX_RANK],
-    /// Its first byte.
+    /// Address of the first byte.
     pub data: *mut c_void,
-    /// Its length, in bytes.
+    /// Length, in bytes.
     pub bytes: u64,
 }
 
@@ -61,13 +61,13 @@ pub struct Tensor {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct TensorSpec {
-    /// Name.
+    /// Name of the input or output.
     pub name: *const c_char,
     /// Element type.
     pub data_type: u32,
-    /// Number of dimensions, the batch included.
+    /// Number of dimensions, including the batch.
     pub rank: u32,
-    /// Lengths; -1 is free.
+    /// Length of each dimension; -1 is free.
     pub shape: [i64; MAX_RANK],
 }
 
@@ -76,13 +76,13 @@ pub const USABLE: u32 = 1;
 /// Flag of a device on which a batch size that has not run before takes far longer.
 pub const NEW_SIZES_STALL: u32 = 2;
 
-/// A device.
+/// A device of the plug-in.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Device {
-    /// Its name for `--devices`.
+    /// Name of the device for `--devices`.
     pub name: [c_char; 32],
-    /// Model and driver, or what is missing.
+    /// Model and driver, or the missing part.
     pub description: [c_char; 256],
     /// [`USABLE`] and further flags, or 0.
     pub usable: u32,
@@ -94,23 +94,23 @@ pub struct Device {
 pub struct ModelSettings {
     /// Size of this struct, in bytes.
     pub size: u64,
-    /// The model file.
+    /// Path of the model file.
     pub path: *const c_char,
-    /// A device's name.
+    /// Name of the device.
     pub device: *const c_char,
     /// "fp32", "tf32", "fp16" or "bf16".
     pub precision: *const c_char,
-    /// Threads of one instance.
+    /// Number of host threads of an instance.
     pub threads: u32,
-    /// 1: batches have only shapes that were warmed up.
+    /// Set to 1 if batches have only shapes that were warmed up.
     pub fixed_shapes: u32,
     /// Number of inputs.
     pub input_count: u32,
     /// Number of outputs.
     pub output_count: u32,
-    /// Inputs.
+    /// Specs of the inputs.
     pub inputs: *const TensorSpec,
-    /// Outputs.
+    /// Specs of the outputs.
     pub outputs: *const TensorSpec,
 }
 
@@ -119,7 +119,7 @@ pub enum Model {}
 /// A plug-in's instance.
 pub enum Instance {}
 
-/// Inputs and outputs of one batch, as `warm_up` takes them.
+/// Function `warm_up`, with the inputs and outputs of a batch.
 pub type WarmUp = unsafe extern "C" fn(
     instance: *mut Instance,
     inputs: *const Tensor,
@@ -129,7 +129,7 @@ pub type WarmUp = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// The same with a slot.
+/// Function `begin`, with a slot and the inputs and outputs of a batch.
 pub type Begin = unsafe extern "C" fn(
     instance: *mut Instance,
     slot: u32,
@@ -140,7 +140,7 @@ pub type Begin = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// Waits for a slot.
+/// Function `wait` or `finish`, with a slot.
 pub type Wait = unsafe extern "C" fn(instance: *mut Instance, slot: u32, error: Text) -> Status;
 
 /// Settings of a language model.
@@ -164,7 +164,7 @@ pub struct TokenSettings {
     pub ends: *const i32,
 }
 
-/// What an instance of a language model has room for.
+/// Room of an instance of a language model.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -174,7 +174,7 @@ pub struct TokenRoom {
     pub cache_bytes: u64,
 }
 
-/// What a step gave for a sample.
+/// Result of a step for a sample.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -187,10 +187,11 @@ pub struct TokenEvent {
 
 /// A plug-in's language model.
 pub enum TokenModel {}
-/// An instance of it.
+/// A plug-in's instance of a language model.
 pub enum TokenInstance {}
 
-/// Takes a sample: its number, its ids and how many, and the least and most ids of the output.
+/// Function `submit`, with a sample's number, its ids and their number, and the minimum and maximum
+/// number of ids of the output.
 pub type Submit = unsafe extern "C" fn(
     instance: *mut TokenInstance,
     sample: u64,
@@ -201,7 +202,7 @@ pub type Submit = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// The functions for language models.
+/// Table of functions for language models.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -228,7 +229,7 @@ pub struct TokenEngine {
     pub cancel: Option<unsafe extern "C" fn(*mut TokenInstance, u64)>,
 }
 
-/// The table of functions.
+/// Table of functions.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]

@@ -7,7 +7,7 @@ use crate::{
     error::PluginError,
 };
 
-/// Longest error text, in bytes: those of libtorch can hold whole tensors.
+/// Maximum length of an error text, in bytes. Texts of libtorch can contain whole tensors.
 const MAX_ERROR_BYTES: usize = 4096;
 
 /// Makes a call that may fail, with room for its error text.
@@ -17,11 +17,11 @@ pub(crate) fn call(function: impl FnOnce(Text) -> Status) -> Result<(), PluginEr
     if status == abi::OK {
         return Ok(());
     }
-    // The plug-in may have forgotten the zero.
+    // The plug-in may have omitted the zero.
     room[MAX_ERROR_BYTES - 1] = 0;
     let text = CStr::from_bytes_until_nul(&room).map(CStr::to_string_lossy).unwrap_or_default();
     let text = match text.trim() {
-        "" => format!("the plug-in gives no reason (status {status})"),
+        "" => format!("the plug-in states no reason (status {status})"),
         text => text.to_owned(),
     };
     Err(match status {

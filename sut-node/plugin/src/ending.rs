@@ -13,9 +13,9 @@ pub fn is_device_lost() -> bool {
     IS_LOST.load(Ordering::Relaxed)
 }
 
-/// Ends the process without the destructors of its libraries. Those of a library whose device is lost may abort, or wait for
-/// ever.
+/// Ends the process without the destructors of its libraries. A destructor may abort, or wait for
+/// ever, after its device is lost.
 pub fn end_without_destructors(code: u8) -> ! {
-    // SAFETY: it returns to nobody, and no other code of this process runs afterwards.
+    // SAFETY: the call never returns, and no other code of this process runs afterwards.
     unsafe { libc::_exit(code.into()) }
 }

@@ -1,4 +1,4 @@
-//! Why a plug-in could not be used.
+//! Errors of plug-ins.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,9 @@ pub enum PluginError {
     /// The file is missing, is not a library, or lacks a symbol.
     #[error("cannot load {}: {why}", path.display())]
     Unloadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         why: String,
     },
     /// The library is not a plug-in.
@@ -22,52 +22,52 @@ pub enum PluginError {
     )]
     NotAPlugin(PathBuf),
     /// The plug-in has another ABI.
-    #[error("{} has the plug-in ABI {theirs}, this node has {}; build the {} again", path.display(), ABI,
+    #[error("{} has the plug-in ABI {theirs}, but this node has {}; rebuild the {}", path.display(), ABI,
         if *theirs < ABI { "plug-in" } else { "node" })]
     Abi {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its ABI.
+        /// ABI of the plug-in.
         theirs: u32,
     },
     /// The plug-in has the same ABI, but a struct of another size.
-    #[error("{}: its {what} has {theirs} bytes, this node's has {ours}; build it with the node's netdiv_engine.h", path.display())]
+    #[error("{}: its {what} has {theirs} bytes, but this node's has {ours}; build it with the node's netdiv_engine.h", path.display())]
     Size {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which struct.
+        /// Name of the struct.
         what: &'static str,
-        /// Bytes there.
+        /// Size in the plug-in, in bytes.
         theirs: u32,
-        /// Bytes here.
+        /// Size in this node, in bytes.
         ours: usize,
     },
     /// A function is missing from the table.
-    #[error("{}: its `{function}` is null or gives null", path.display())]
+    #[error("{}: its `{function}` is null or returns null", path.display())]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the function.
         function: &'static str,
     },
-    /// It has no functions for language models.
+    /// The plug-in has no functions for language models.
     #[error(
-        "the plug-in {0} runs no language models: its `tokens` is null, or its ABI is 1; take one that does, or a serving engine \
+        "the plug-in {0} does not support language models: its `tokens` is null, or its ABI is 1; use another plug-in, or a serving engine \
          (docs/ENGINES.md)"
     )]
     NoTokens(String),
-    /// It has no functions for models of tensors.
+    /// The plug-in has no functions for models of tensors.
     #[error(
-        "the plug-in {0} runs language models alone; write workload = \"language-model\" and [tokens] into the manifest \
-         (docs/MODELS.md)"
+        "the plug-in {0} supports only language models; write workload = \"language-model\" and [tokens] into the manifest \
+         (docs/ENGINES.md)"
     )]
     NoTensors(String),
-    /// A language model gave what the header does not allow.
-    #[error("the plug-in {plugin} does not keep to netdiv_engine.h: {why}")]
+    /// A language model violates the header.
+    #[error("the plug-in {plugin} violates netdiv_engine.h: {why}")]
     Breach {
-        /// Its name.
+        /// Name of the plug-in.
         plugin: String,
-        /// What it gave.
+        /// The violation.
         why: String,
     },
     /// The model or the device failed.
@@ -85,7 +85,7 @@ pub enum PluginError {
 }
 
 impl PluginError {
-    /// Refuses a struct that has another size in the plug-in.
+    /// Fails if a struct has another size in the plug-in.
     pub(crate) fn compare_size(
         path: &Path,
         what: &'static str,

@@ -11,12 +11,12 @@ use crate::{
     text,
 };
 
-/// Runs a function of the table: its error, a status and a text, goes to the node. So does a panic, which must not leave the
-/// plug-in.
+/// Runs a function of the table. Reports its error, a status and a text, to the node. A panic is
+/// also reported, because it must not leave the plug-in.
 ///
 /// # Safety
 ///
-/// `error` points at as many bytes as it says, or nowhere.
+/// `error` is null, or points at as many bytes as it states.
 pub unsafe fn guarded(error: Text, work: impl FnOnce() -> Result<(), (Status, String)>) -> Status {
     let (status, why) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return abi::OK,
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::{PluginError, call::call};
 
-    /// What a node hears of a function of the table.
+    /// Returns the outcome of a function of the table, as the node receives it.
     fn heard(work: impl FnOnce() -> Result<(), (Status, String)>) -> Result<(), PluginError> {
         // SAFETY: the room is the node's.
         call(|error| unsafe { guarded(error, work) })
@@ -72,7 +72,7 @@ mod tests {
     fn a_text_that_has_no_room_is_cut_or_left_out() {
         let mut room = [1; 4];
         let fails = || Err((abi::FAILED, "broken".into()));
-        // SAFETY: there are that many bytes, or nowhere to write.
+        // SAFETY: the room has that many bytes, or is null.
         unsafe {
             assert_eq!(guarded(Text { at: room.as_mut_ptr(), room: 4 }, fails), abi::FAILED);
             assert_eq!(text::read(&room), "bro");

@@ -16,11 +16,11 @@ pub(crate) struct ModelHandle {
     pub(crate) table: Arc<Table>,
     pub(crate) functions: Functions,
     pub(crate) model: NonNull<abi::Model>,
-    /// The plug-in may read these until then.
+    /// Strings and specs, which the plug-in may read until the model is unloaded.
     pub(crate) _specs: Specs,
 }
 
-/// Strings and specs, at the addresses that the plug-in was given.
+/// Strings and specs, at the addresses that the plug-in received.
 #[derive(Debug)]
 pub(crate) struct Specs {
     pub(crate) _strings: Strings,
@@ -28,7 +28,8 @@ pub(crate) struct Specs {
     pub(crate) _outputs: Vec<abi::TensorSpec>,
 }
 
-// SAFETY: the header lets several threads use a model, one at a time for load and unload, which `Table::alone` ensures.
+// SAFETY: the header lets several threads use a model, one at a time for load and unload, which
+// `Table::alone` ensures.
 unsafe impl Send for ModelHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ModelHandle {}
@@ -39,7 +40,8 @@ impl Drop for ModelHandle {
         if self.table.lost().is_some() {
             return;
         }
-        // SAFETY: instances hold the handle, so none is left; the specs are dropped after this.
+        // SAFETY: instances hold the handle, so no instance is left; the specs are dropped after
+        // this.
         unsafe { (self.functions.unload)(self.model.as_ptr()) }
     }
 }
@@ -57,7 +59,7 @@ struct InstancePointer(*mut abi::Instance);
 // SAFETY: the header lets any thread use an instance, one at a time, which the mutex ensures.
 unsafe impl Send for InstancePointer {}
 
-/// The instance, for as long as this thread may use it.
+/// The instance, while this thread may use it.
 pub(crate) struct Locked<'a>(MutexGuard<'a, InstancePointer>);
 
 impl std::ops::Deref for Locked<'_> {
@@ -69,7 +71,7 @@ impl std::ops::Deref for Locked<'_> {
 }
 
 impl InstanceHandle {
-    /// Owns an instance that `open` gave.
+    /// Owns an instance that `open` returned.
     pub(crate) fn new(model: Arc<ModelHandle>, instance: NonNull<abi::Instance>) -> Self {
         Self { model, instance: Mutex::new(InstancePointer(instance.as_ptr())) }
     }
@@ -91,11 +93,12 @@ impl Drop for InstanceHandle {
     fn drop(&mut self) {
         let _alone = self.model.table.alone();
         if self.model.table.lost().is_some() {
-            // It stays open, and reads what its model points at.
+            // The instance stays open, and reads the data that its model points at.
             return std::mem::forget(self.model.clone());
         }
         let instance = self.lock();
-        // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is in progress.
+        // SAFETY: no other owner holds the handle, so all of its memory is released and no batch is
+        // in progress.
         unsafe { (self.functions().close)(*instance) }
     }
 }

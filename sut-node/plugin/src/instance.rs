@@ -16,31 +16,32 @@ use crate::{
     memory::Tensor,
 };
 
-/// An instance, with the batches that it has begun.
+/// An instance, with its batches in progress.
 #[derive(Debug)]
 pub struct Instance {
     handle: Arc<InstanceHandle>,
     slots: Vec<Slot>,
-    /// Number of the batch that is begun next.
+    /// Number of the next batch.
     next: u64,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// With its number, which the owner reads without waiting for a waiter.
+    /// Batch in the slot with its number. The owner reads it without waiting for a waiter.
     batch: Option<(u64, Batch)>,
-    /// Number of that batch. Locked while a waiter waits for it, so that it is not finished meanwhile.
+    /// Number of the batch in the slot. A waiter locks it while it waits, so that the batch is not
+    /// finished meanwhile.
     number: Arc<Mutex<Option<u64>>>,
 }
 
-/// A batch that was begun.
+/// A batch in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begun {
     slot: usize,
     number: u64,
 }
 
-/// Waits for an instance's batches, on another thread.
+/// Waiter for an instance's batches, on another thread.
 #[derive(Debug)]
 pub struct Waiter {
     instance: *mut abi::Instance,
@@ -50,28 +51,30 @@ pub struct Waiter {
     _handle: Arc<InstanceHandle>,
 }
 
-// SAFETY: the header lets another thread wait while one uses the instance.
+// SAFETY: the header lets another thread wait while a thread uses the instance.
 unsafe impl Send for Waiter {}
 
 impl Waiter {
-    /// Waits until the batch is done; returns at once when it is finished. Errors are left to [`Instance::finish`].
+    /// Waits until the batch is done. Returns at once if it is finished. [`Instance::finish`]
+    /// reports its errors.
     pub fn wait(&self, batch: Begun) {
         let Some(held) = self.slots.get(batch.slot).map(|number| number.lock()) else { return };
         if *held == Some(batch.number) {
             let slot = batch.slot as u32;
-            // SAFETY: the slot holds the batch, and the lock keeps it there. The handle keeps the instance open.
+            // SAFETY: the slot holds the batch, and the lock keeps it there. The handle keeps the
+            // instance open.
             let outcome = call(|error| unsafe { (self.wait)(self.instance, slot, error) });
             drop(outcome);
         }
     }
 }
 
-/// The model's inputs and outputs.
+/// Inputs and outputs of the model.
 #[derive(Debug)]
 pub struct Batch {
-    /// In the order of the manifest.
+    /// Inputs in the order of the manifest.
     pub inputs: Vec<Tensor>,
-    /// In the order of the manifest.
+    /// Outputs in the order of the manifest.
     pub outputs: Vec<Tensor>,
 }
 
@@ -87,9 +90,9 @@ impl Instance {
             })?;
         }
         let instance = NonNull::new(instance).ok_or_else(|| {
-            PluginError::Failed("open gave neither an instance nor an error".into())
+            PluginError::Failed("open returned neither an instance nor an error".into())
         })?;
-        // SAFETY: the instance is open, and ours alone.
+        // SAFETY: the instance is open, and only this thread has it.
         let in_flight = unsafe { (functions.in_flight)(instance.as_ptr()) };
         let handle = Arc::new(InstanceHandle::new(model, instance));
         // Each slot costs a set of staging memory, and no device gains from more.
@@ -97,12 +100,12 @@ impl Instance {
         Ok(Self { handle, slots, next: 0 })
     }
 
-    /// Number of batches that can be in progress at once.
+    /// Returns the maximum number of batches in progress.
     pub fn in_flight(&self) -> usize {
         self.slots.len()
     }
 
-    /// What waits for its batches, if the plug-in has that.
+    /// Returns a waiter for the instance's batches; `None` if the plug-in does not support it.
     pub fn waiter(&self) -> Option<Waiter> {
         let wait = self.handle.functions().wait?;
         let slots = self.slots.iter().map(|slot| slot.number.clone()).collect();
@@ -110,18 +113,20 @@ impl Instance {
         Some(Waiter { instance, wait, slots, _handle: self.handle.clone() })
     }
 
-    /// The batch in a slot, to wait for.
+    /// Returns the batch in a slot, to wait for.
     pub fn begun(&self, slot: usize) -> Option<Begun> {
         let (number, _) = self.slots.get(slot)?.batch.as_ref()?;
         Some(Begun { slot, number: *number })
     }
 
-    /// Why its device is lost to this process, if it is; then nothing is asked of the plug-in any more.
+    /// Returns the reason why the device is lost to this process; `None` if it is not. The plug-in
+    /// is not called after a loss.
     pub fn lost(&self) -> Option<&str> {
         self.handle.table().lost()
     }
 
-    /// A tensor in memory that the device reads directly, filled with zeros. The shape includes the batch.
+    /// Allocates a tensor in memory that the device reads directly, filled with zeros. The shape
+    /// includes the batch.
     pub fn tensor(&self, data_type: DataType, shape: &[usize]) -> Result<Tensor, PluginError> {
         Tensor::new(self.handle.clone(), data_type, shape)
     }
@@ -138,12 +143,12 @@ impl Instance {
         })
     }
 
-    /// A slot that holds no batch.
+    /// Returns a slot that holds no batch.
     pub fn free_slot(&self) -> Option<usize> {
         self.slots.iter().position(|slot| slot.batch.is_none())
     }
 
-    /// Begins a batch in a free slot. It comes back from `finish`, or with the error.
+    /// Begins a batch in a free slot. `finish` returns the batch, or this function on error.
     pub fn begin(&mut self, slot: usize, batch: Batch) -> Result<(), (PluginError, Batch)> {
         let free = self.slots.get_mut(slot).filter(|slot| slot.batch.is_none());
         let Some(free) = free else {
@@ -153,8 +158,8 @@ impl Instance {
         let begun = {
             let instance = self.handle.lock();
             let begin = self.handle.functions().begin;
-            // SAFETY: the slot is free. The tensors' memory is not touched until `finish`: the batch is kept here, and
-            // moving it does not move the memory.
+            // SAFETY: the slot is free. The tensors' memory is not touched until `finish`: the slot
+            // keeps the batch, and a move of the batch does not move the memory.
             self.handle.table().call(|error| unsafe {
                 let (ins, outs) = (inputs.len() as u32, outputs.len() as u32);
                 begin(*instance, slot as u32, inputs.as_ptr(), ins, outputs.as_ptr(), outs, error)
@@ -171,7 +176,7 @@ impl Instance {
         }
     }
 
-    /// Waits for a slot's batch, and returns it with its outcome. `None` if the slot holds none.
+    /// Waits for a slot's batch, and returns it with its outcome; `None` if the slot is empty.
     pub fn finish(&mut self, slot: usize) -> Option<(Batch, Result<(), PluginError>)> {
         let held = self.slots.get_mut(slot)?;
         let (_, batch) = held.batch.take()?;
@@ -179,7 +184,7 @@ impl Instance {
         *number = None;
         let instance = self.handle.lock();
         let finish = self.handle.functions().finish;
-        // SAFETY: the slot holds a batch, for which nobody waits.
+        // SAFETY: the slot holds a batch, and no waiter waits for it.
         let finished =
             self.handle.table().call(|error| unsafe { finish(*instance, slot as u32, error) });
         Some((batch, finished))
@@ -194,7 +199,7 @@ impl Batch {
 }
 
 impl Drop for Instance {
-    /// Finishes all batches: the plug-in must not write to memory that is gone.
+    /// Finishes all batches: the plug-in must not write to memory that is released.
     fn drop(&mut self) {
         for slot in 0..self.slots.len() {
             drop(self.finish(slot));

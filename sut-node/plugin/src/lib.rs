@@ -1,10 +1,12 @@
 //! Engine plug-ins of the SUT node: shared libraries behind a small C ABI.
 //!
 //! - `include/netdiv_engine.h` is the contract; a plug-in in C or C++ needs nothing else.
-//! - [`abi`] is the header in Rust; with [`guarded`] and [`write_text`], it is what a plug-in in Rust is written with.
-//! - [`Plugin`], [`Model`] and [`Instance`] load a plug-in and make its functions safe to call: they own what C only
-//!   points at, and the memory of a batch belongs to the plug-in until the batch is finished.
-//! - [`TokenModel`] and [`TokenInstance`] do the same for language models, and check every event that a plug-in gives.
+//! - [`abi`] is the header in Rust. Plug-ins in Rust use it with [`guarded`] and [`write_text`].
+//! - [`Plugin`], [`Model`] and [`Instance`] load a plug-in and make its functions safe to call.
+//!   They own the data that C only points at, and the memory of a batch belongs to the plug-in
+//!   until the batch is finished.
+//! - [`TokenModel`] and [`TokenInstance`] do the same for language models, and check every event of
+//!   the plug-in.
 
 pub mod abi;
 mod call;

@@ -15,27 +15,28 @@ use crate::{
     tokens::{model::TokenModel, settings::TokenSettings},
 };
 
-/// Room for devices.
+/// Maximum number of devices.
 const MAX_DEVICES: usize = 64;
 
-/// A loaded plug-in. It stays loaded until the process ends, as libraries that run models keep threads and memory.
+/// A loaded plug-in. It stays loaded until the process ends, because libraries that run models keep
+/// threads and memory.
 #[derive(Debug, Clone)]
 pub struct Plugin(Arc<Table>);
 
 /// A device of a plug-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Its name for `--devices`.
+    /// Name of the device for `--devices`.
     pub name: String,
-    /// Model and driver, or what is missing.
+    /// Model and driver, or the missing part.
     pub description: String,
-    /// It can be used.
+    /// Set if the device can be used.
     pub usable: bool,
-    /// A batch size that it has not run before takes far longer.
+    /// Set if a batch size that has not run before takes far longer.
     pub new_sizes_stall: bool,
 }
 
-/// Loads a library whose symbols are visible to all later ones.
+/// Loads a library whose symbols are visible to all later libraries.
 pub fn preload(path: &Path) -> Result<(), PluginError> {
     load(path, RTLD_LAZY | RTLD_GLOBAL).map(std::mem::forget)
 }
@@ -43,11 +44,12 @@ pub fn preload(path: &Path) -> Result<(), PluginError> {
 fn load(path: &Path, flags: std::ffi::c_int) -> Result<Library, PluginError> {
     let unloadable = |why| PluginError::Unloadable { path: path.into(), why };
     if path.exists() {
-        // The system would wait at a pipe. A name that is none here may be one on its search path.
+        // The system would block on a pipe. A name that does not exist here may be on its search
+        // path.
         files::check(path, u64::MAX).map_err(|error| unloadable(error.to_string()))?;
     }
-    // SAFETY: loading runs the library's initialisers. The operator chooses the library, like any program that the
-    // operator starts.
+    // SAFETY: loading runs the library's initialisers. The operator chooses the library, like any
+    // program that the operator starts.
     unsafe { Library::open(Some(path), flags) }.map_err(|error| {
         // The system's reason is the source of the error.
         let why = std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
@@ -56,7 +58,7 @@ fn load(path: &Path, flags: std::ffi::c_int) -> Result<Library, PluginError> {
 }
 
 impl Plugin {
-    /// Loads a plug-in and checks that it was made for this node.
+    /// Loads a plug-in and checks that it was built for this node.
     pub fn open(path: &Path) -> Result<Self, PluginError> {
         let library = load(path, RTLD_NOW | RTLD_LOCAL)?;
         // SAFETY: the symbol's type is the header's.
@@ -67,40 +69,40 @@ impl Plugin {
         unsafe { Self::of(path, entry) }
     }
 
-    /// The plug-in of an entry.
+    /// Returns the plug-in of an entry function.
     ///
     /// # Safety
     ///
-    /// The function is the header's, and what it gives lives until the process ends.
+    /// The function is the header's, and its table lives until the process ends.
     pub(crate) unsafe fn of(path: &Path, entry: Entry) -> Result<Self, PluginError> {
         // SAFETY: as above.
         unsafe { Table::of(path, entry) }.map(|table| Self(Arc::new(table)))
     }
 
-    /// The engine's name.
+    /// Returns the engine's name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What it runs on, with its version.
+    /// Returns the name and version of the library that runs the models.
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// The devices that it finds, the preferred one first.
+    /// Returns the devices that the plug-in finds, the preferred one first.
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, PluginError> {
         let empty = abi::Device { name: [0; 32], description: [0; 256], usable: 0 };
         let mut found = vec![empty; MAX_DEVICES];
         let mut count = 0;
         {
             let _alone = self.0.alone();
-            // SAFETY: the room is as long as said, and all pointers live through the call.
+            // SAFETY: the room has the stated length, and all pointers live through the call.
             self.0.call(|error| unsafe {
                 let room = MAX_DEVICES as u32;
                 (self.0.devices)(found.as_mut_ptr(), room, &mut count, error)
             })?;
         }
-        // Before version 3, 1 was the only flag, and any other number was none of it.
+        // Before version 3, 1 was the only flag, and any other number meant unusable.
         let flags = |device: &abi::Device| match device.usable {
             abi::USABLE => abi::USABLE,
             _ if self.0.abi < 3 => 0,
@@ -115,12 +117,12 @@ impl Plugin {
         Ok(found.iter().take(count as usize).map(info).collect())
     }
 
-    /// Brings a model onto a device.
+    /// Loads a model onto a device.
     pub fn load(&self, settings: Settings) -> Result<Model, PluginError> {
         Model::load(self.0.clone(), &settings)
     }
 
-    /// Brings a language model onto a device.
+    /// Loads a language model onto a device.
     pub fn load_tokens(&self, settings: TokenSettings) -> Result<TokenModel, PluginError> {
         TokenModel::load(self.0.clone(), settings)
     }

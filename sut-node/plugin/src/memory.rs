@@ -18,7 +18,7 @@ use crate::{
 /// Alignment that the header requires, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// A tensor in a plug-in's memory: room for its largest shape, and its current shape.
+/// A tensor in a plug-in's memory, with room for its largest shape, and its current shape.
 pub struct Tensor {
     data_type: DataType,
     shape: Vec<usize>,
@@ -28,8 +28,8 @@ pub struct Tensor {
     owner: Arc<InstanceHandle>,
 }
 
-// SAFETY: the memory belongs to this value alone; the plug-in's function to release it is called by one thread at a time,
-// which `InstanceHandle::lock` ensures.
+// SAFETY: the memory belongs to this value alone. One thread at a time calls the plug-in's function
+// to release it, which `InstanceHandle::lock` ensures.
 unsafe impl Send for Tensor {}
 
 impl Tensor {
@@ -49,19 +49,19 @@ impl Tensor {
             })?;
         }
         let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| {
-            PluginError::Failed("allocate gave neither memory nor an error".into())
+            PluginError::Failed("allocate returned neither memory nor an error".into())
         })?;
         let tensor = Self { data_type, shape: shape.to_vec(), bytes: room, memory, room, owner };
         if memory.align_offset(ALIGNMENT) != 0 {
-            let text = format!("allocate gave memory that is not aligned to {ALIGNMENT} bytes");
+            let text = format!("allocate returned memory that is not aligned to {ALIGNMENT} bytes");
             return Err(PluginError::Failed(text));
         }
-        // SAFETY: the plug-in gave that many bytes. From here on they are initialised.
+        // SAFETY: the plug-in allocated that many bytes. From here on they are initialised.
         unsafe { memory.write_bytes(0, room) };
         Ok(tensor)
     }
 
-    /// Takes another shape, which the room must hold.
+    /// Changes the shape. Fails if the room is too small for it.
     pub fn reshape(&mut self, shape: &[usize]) -> Result<(), PluginError> {
         let bytes = byte_length(self.data_type, shape)?;
         if bytes > self.room {
@@ -72,23 +72,23 @@ impl Tensor {
         Ok(())
     }
 
-    /// Whether the room holds that shape.
+    /// True if the room is large enough for the shape.
     pub fn has_room_for(&self, shape: &[usize]) -> bool {
         byte_length(self.data_type, shape).is_ok_and(|bytes| bytes <= self.room)
     }
 
-    /// Lengths of its dimensions; the first is the batch.
+    /// Returns the lengths of the dimensions; the first is the batch.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Its elements, little-endian.
+    /// Returns the elements, little-endian.
     pub fn data(&self) -> &[u8] {
-        // SAFETY: the memory is ours, initialised, and at least that long.
+        // SAFETY: this value owns the memory, which is initialised and at least that long.
         unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
     }
 
-    /// Its elements, to be written.
+    /// Returns the elements for writing.
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), self.bytes) }
@@ -109,7 +109,7 @@ impl Tensor {
     }
 }
 
-/// Bytes of a tensor, within what a machine can address.
+/// Returns the bytes of a tensor. Fails if a machine cannot address them.
 fn byte_length(data_type: DataType, shape: &[usize]) -> Result<usize, PluginError> {
     let product =
         shape.iter().try_fold(element_bytes(data_type), |n, length| n.checked_mul(*length));
@@ -125,7 +125,8 @@ impl Drop for Tensor {
         if self.owner.table().lost().is_some() {
             return;
         }
-        // SAFETY: the memory came from this instance, and no batch holds it: a batch in progress owns its tensors.
+        // SAFETY: the memory is from this instance, and no batch holds it: a batch in progress owns
+        // its tensors.
         unsafe { (self.owner.functions().release)(*instance, self.memory.as_ptr().cast()) }
     }
 }

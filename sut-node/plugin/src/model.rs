@@ -21,19 +21,19 @@ use crate::{
 /// Settings of a model.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The model file.
+    /// Path of the model file.
     pub path: PathBuf,
-    /// A device's name.
+    /// Name of the device.
     pub device: String,
     /// Type of the weights.
     pub precision: Precision,
-    /// Host threads that one instance may use.
+    /// Number of host threads of an instance.
     pub threads: usize,
-    /// Whether batches have only shapes that were warmed up.
+    /// Set if batches have only shapes that were warmed up.
     pub fixed_shapes: bool,
     /// Inputs without the batch dimension; -1 is a free length.
     pub inputs: Vec<TensorSpec>,
-    /// Outputs, likewise.
+    /// Outputs without the batch dimension; -1 is a free length.
     pub outputs: Vec<TensorSpec>,
 }
 
@@ -67,22 +67,23 @@ impl Model {
         let mut model = ptr::null_mut();
         {
             let _alone = table.alone();
-            // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
+            // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
             table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
-        let model = NonNull::new(model)
-            .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;
+        let model = NonNull::new(model).ok_or_else(|| {
+            PluginError::Failed("load returned neither a model nor an error".into())
+        })?;
         let specs = Specs { _strings: strings, _inputs: inputs, _outputs: outputs };
         Ok(Self(Arc::new(ModelHandle { table, functions, model, _specs: specs })))
     }
 
-    /// Makes an instance.
+    /// Opens an instance.
     pub fn open(&self) -> Result<Instance, PluginError> {
         Instance::open(self.0.clone())
     }
 }
 
-/// A spec with the batch dimension in front.
+/// Returns a spec with the batch dimension in front.
 fn raw_spec(spec: &TensorSpec, strings: &mut Strings) -> Result<abi::TensorSpec, PluginError> {
     let rank = spec.shape.len() + 1;
     if rank > MAX_RANK {

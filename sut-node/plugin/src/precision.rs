@@ -5,7 +5,8 @@
 pub enum Precision {
     /// IEEE 754, 32 bits.
     Fp32,
-    /// IEEE 754, 32 bits; matrices are multiplied with 10 bits of fraction, if the device can.
+    /// IEEE 754, 32 bits; matrices are multiplied with 10 bits of fraction, if the device supports
+    /// it.
     Tf32,
     /// IEEE 754, 16 bits.
     Fp16,
@@ -14,10 +15,10 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 4] = [Self::Fp32, Self::Tf32, Self::Fp16, Self::Bf16];
 
-    /// Its name in manifests.
+    /// Returns the name in manifests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fp32 => "fp32",

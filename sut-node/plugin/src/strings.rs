@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char};
 
 use crate::error::PluginError;
 
-/// They stay where they are for as long as this lives.
+/// Strings that do not move while this value lives.
 #[derive(Debug, Default)]
 pub(crate) struct Strings(Vec<CString>);
 

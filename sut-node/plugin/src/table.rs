@@ -29,13 +29,14 @@ pub(crate) struct Table {
     pub(crate) abi: u32,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
-    /// Why its device is lost. Memory then stays where it is: giving it back could end the process.
+    /// Reason why the device is lost. Memory is then not released, because that could end the
+    /// process.
     lost: OnceLock<String>,
 }
 
 type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status;
 
-/// The functions for models of tensors, none of them missing; see the header.
+/// Functions for models of tensors, all of them present; see the header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
     pub(crate) load: unsafe extern "C" fn(
@@ -62,11 +63,11 @@ pub(crate) struct Functions {
 }
 
 impl Table {
-    /// Asks a plug-in's entry for its table and checks that it was made for this node.
+    /// Calls a plug-in's entry for its table and checks that it was built for this node.
     ///
     /// # Safety
     ///
-    /// The function is the header's, and what it gives lives until the process ends.
+    /// The function is the header's, and its table lives until the process ends.
     pub(crate) unsafe fn of(path: &Path, entry: Entry) -> Result<Self, PluginError> {
         // SAFETY: as above.
         let table = unsafe { entry(abi::ABI) };
@@ -77,7 +78,7 @@ impl Table {
         if !(abi::OLDEST_ABI..=abi::ABI).contains(&theirs) {
             return Err(PluginError::Abi { path: path.into(), theirs });
         }
-        // SAFETY: with these ABIs, the table starts with its own size and that of a tensor.
+        // SAFETY: with these ABIs, the table starts with its own size and the size of a tensor.
         let [_, size, tensor_size] = unsafe { *table.cast::<[u32; 3]>() };
         let whole = match theirs {
             1 => offset_of!(abi::Engine, wait),
@@ -85,17 +86,18 @@ impl Table {
         };
         PluginError::compare_size(path, "table", size, whole)?;
         PluginError::compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
-        // Null is what a table says of what it does not have.
+        // Null marks a function that the table does not have.
         let mut own = MaybeUninit::<abi::Engine>::zeroed();
-        // SAFETY: the table has so many bytes. Null is a value of each pointer and function.
+        // SAFETY: the table has `whole` bytes. Null is a value of each pointer and function.
         let table = unsafe {
             ptr::copy_nonoverlapping(table.cast::<u8>(), own.as_mut_ptr().cast(), whole);
             own.assume_init_ref()
         };
-        // SAFETY: the header asks for strings that end with zero; they live as long as the table.
+        // SAFETY: the header requires strings that end with zero; they live as long as the table.
         let (name, version) = unsafe { (string(table.name), string(table.version)) };
         let tokens = match theirs {
-            // SAFETY: from version 2 on it is null or the header's, and lives as long as the table.
+            // SAFETY: from version 2 on the pointer is null or the header's, and lives as long as
+            // the table.
             2.. => unsafe { TokenFunctions::of(path, table.tokens) }?,
             _ => None,
         };
@@ -117,17 +119,17 @@ impl Table {
         })
     }
 
-    /// The functions for models of tensors.
+    /// Returns the functions for models of tensors.
     pub(crate) fn tensors(&self) -> Result<Functions, PluginError> {
         self.tensors.ok_or_else(|| PluginError::NoTensors(self.name.clone()))
     }
 
-    /// The functions for language models.
+    /// Returns the functions for language models.
     pub(crate) fn tokens(&self) -> Result<TokenFunctions, PluginError> {
         self.tokens.ok_or_else(|| PluginError::NoTokens(self.name.clone()))
     }
 
-    /// Makes a call that may lose the device. Once it is lost, no call is made.
+    /// Makes a call that may lose the device. After a loss, no call is made.
     pub(crate) fn call(
         &self,
         function: impl FnOnce(abi::Text) -> abi::Status,
@@ -147,7 +149,7 @@ impl Table {
         })
     }
 
-    /// Why the device is lost, if it is.
+    /// Returns the reason why the device is lost; `None` if it is not.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.get().map(String::as_str)
     }
@@ -158,11 +160,11 @@ impl Table {
     }
 }
 
-/// The text, empty for null.
+/// Returns the text; empty for null.
 ///
 /// # Safety
 ///
-/// What is not null ends with a zero.
+/// The pointer is null, or the text ends with a zero.
 unsafe fn string(chars: *const c_char) -> String {
     if chars.is_null() {
         return String::new();
@@ -171,7 +173,7 @@ unsafe fn string(chars: *const c_char) -> String {
     unsafe { CStr::from_ptr(chars) }.to_string_lossy().into_owned()
 }
 
-/// The functions for models of tensors, or the name of one that is missing.
+/// Returns the functions for models of tensors, or the name of a missing one.
 fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
     Ok(Functions {
         load: table.load.ok_or("load")?,

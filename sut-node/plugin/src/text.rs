@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-/// Writes a text, cut to its room at the end of a character.
+/// Writes a text, truncated to its room at the end of a character.
 pub fn write(room: &mut [c_char], text: &str) {
     let Some(most) = room.len().checked_sub(1) else { return };
     let length = text.floor_char_boundary(most);

@@ -7,7 +7,7 @@ use crate::{
     error::PluginError,
 };
 
-/// The functions, none of them missing; see the header.
+/// Functions for language models, all of them present; see the header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenFunctions {
     pub(crate) load:
@@ -33,7 +33,7 @@ pub(crate) struct TokenFunctions {
 }
 
 impl TokenFunctions {
-    /// Those of a table; `None` where there is none.
+    /// Returns the functions of a table; `None` if the table is null.
     ///
     /// # Safety
     ///
@@ -45,7 +45,7 @@ impl TokenFunctions {
         if table.is_null() {
             return Ok(None);
         }
-        // SAFETY: the table starts with its own size and that of an event.
+        // SAFETY: the table starts with its own size and the size of an event.
         let [size, event_size] = unsafe { *table.cast::<[u32; 2]>() };
         let (ours, our_event) = (size_of::<abi::TokenEngine>(), size_of::<abi::TokenEvent>());
         PluginError::compare_size(path, "netdiv_token_engine", size, ours)?;
@@ -57,7 +57,7 @@ impl TokenFunctions {
     }
 }
 
-/// The functions, or the name of one that is missing.
+/// Returns the functions, or the name of a missing one.
 fn functions(table: &abi::TokenEngine) -> Result<TokenFunctions, &'static str> {
     Ok(TokenFunctions {
         load: table.load.ok_or("tokens.load")?,

@@ -1,4 +1,4 @@
-//! Plug-ins in files: C sources that are built as a submitter would build them, and files that are no plug-ins.
+//! Plug-ins in files: C sources built like a submitter's, and files that are not plug-ins.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
@@ -46,7 +46,8 @@ fn opened(source: &str, defines: &[&str]) -> PluginError {
     Plugin::open(&build(folder.path(), source, defines)).unwrap_err()
 }
 
-/// The header's structs are as long in C as in Rust: the first thing that this plug-in lacks is a function.
+/// The header's structs have the same size in C and in Rust: the first error of this plug-in is a
+/// missing function.
 #[test]
 fn a_table_of_the_header_has_the_right_sizes() {
     let error = opened(TABLE, &["-DABI=NETDIV_ENGINE_ABI", "-DGIVEN=&table"]);
@@ -82,13 +83,13 @@ fn what_cannot_be_loaded_says_why() {
     for error in [Plugin::open(&text).unwrap_err(), preload(&text).unwrap_err()] {
         assert!(matches!(error, PluginError::Unloadable { .. }), "{error}");
     }
-    // The system would wait at a pipe for ever.
+    // The system would block on a pipe for ever.
     for error in
         [Plugin::open("/dev/zero".as_ref()).unwrap_err(), preload(folder.path()).unwrap_err()]
     {
-        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
     }
-    // A symbol that nobody has is found when the library is loaded, not in the middle of a run.
+    // An undefined symbol is detected when the library is loaded, not in the middle of a run.
     let error = opened("extern int missing(void); int ask(void) { return missing(); }", &[]);
     assert!(error.to_string().contains("missing"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A plug-in in this process: it notes what is asked of it, and misbehaves as a test wants it to.
+//! A plug-in in this process: it records its calls, and misbehaves as a test requires.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -11,25 +11,25 @@ use std::{
 
 use crate::abi::{self, Device, Engine, ModelSettings, Status, Tensor, Text};
 
-/// How the fake misbehaves.
+/// Fault of the fake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
-    /// A call with an error fails with this status and this text, which has no zero.
+    /// A call fails with this status and this text, which has no zero.
     Fails(Status, &'static str),
-    /// A call succeeds and gives null.
+    /// A call succeeds and returns null.
     GivesNull,
-    /// `allocate` gives memory that is not aligned.
+    /// `allocate` returns memory that is not aligned.
     Misaligned,
-    /// `wait` waits at the gate until somebody is there, and again to return.
+    /// `wait` waits at the gate until the test is there, and again before it returns.
     Waits,
 }
 
-/// Where the one test that has such a waiter meets it.
+/// Gate at which the only test with such a waiter meets it.
 pub(super) static GATE: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(2));
 
 thread_local! {
-    /// The table that the entry gives. Each test has a thread of its own.
+    /// Table that the entry returns. Each test has its own thread.
     pub(super) static TABLE: Cell<*const Engine> = const { Cell::new(ptr::null()) };
     pub(super) static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
     pub(super) static IN_FLIGHT: Cell<u32> = const { Cell::new(2) };
@@ -41,21 +41,21 @@ pub(super) fn note(call: impl Into<String>) {
     CALLS.with_borrow_mut(|calls| calls.push(call.into()));
 }
 
-/// What was called since the last time this was asked.
+/// Returns the calls since the last time.
 pub(super) fn calls() -> Vec<String> {
     CALLS.take()
 }
 
-/// Pieces of memory that were not released.
+/// Returns the number of allocations that were not released.
 pub(super) fn allocated() -> usize {
     MEMORY.with_borrow(HashMap::len)
 }
 
-/// Does what the test asks for; `succeed` gives something.
+/// Applies the fault that the test has set; `succeed` writes the result.
 pub(super) fn outcome(error: Text, succeed: impl FnOnce()) -> Status {
     match FAULT.get() {
         Fault::Fails(status, text) => {
-            // SAFETY: the node gives that many bytes.
+            // SAFETY: the node passes room for that many bytes.
             let room = unsafe { slice::from_raw_parts_mut(error.at, error.room as usize) };
             room.fill(b'.' as c_char);
             for (place, byte) in room.iter_mut().zip(text.bytes()) {
@@ -74,7 +74,7 @@ pub(super) fn outcome(error: Text, succeed: impl FnOnce()) -> Status {
     }
 }
 
-/// A text that the node has given.
+/// Returns a text that the node has passed.
 pub(super) unsafe fn text(at: *const c_char) -> String {
     // SAFETY: the node's texts end with zero.
     unsafe { CStr::from_ptr(at) }.to_str().expect("UTF-8").into()
@@ -91,7 +91,7 @@ unsafe extern "C" fn devices(
     error: Text,
 ) -> Status {
     outcome(error, || {
-        // SAFETY: the node gives room for that many devices and for their number.
+        // SAFETY: the node passes room for that many devices and for their number.
         let devices = unsafe { slice::from_raw_parts_mut(devices, room as usize) };
         devices[0].name.fill(b'x' as c_char);
         devices[1].name[..3].copy_from_slice(&[b'a' as c_char, -1, 0]);
@@ -103,7 +103,7 @@ unsafe extern "C" fn devices(
     })
 }
 
-/// A model keeps what the node has given, and looks at it again when it is unloaded.
+/// A model that keeps the node's settings, and reads them again when it is unloaded.
 struct Model(ModelSettings);
 
 impl Model {
@@ -132,13 +132,13 @@ unsafe extern "C" fn load(
         // SAFETY: the node's settings; a copy keeps their pointers.
         let loaded = Model(unsafe { ptr::read(settings) });
         note(format!("load {}", loaded.said()));
-        // SAFETY: the node's place for the model.
+        // SAFETY: the node's pointer for the model.
         unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::Model) {
-    // SAFETY: it comes from `load`.
+    // SAFETY: the pointer is from `load`.
     let model = unsafe { Box::from_raw(model.cast::<Model>()) };
     note(format!("unload {}", model.said()));
 }
@@ -150,14 +150,14 @@ unsafe extern "C" fn open(
 ) -> Status {
     outcome(error, || {
         note("open");
-        // SAFETY: the node's place for the instance.
+        // SAFETY: the node's pointer for the instance.
         unsafe { *instance = Box::into_raw(Box::new(7_u8)).cast() };
     })
 }
 
 unsafe extern "C" fn close(instance: *mut abi::Instance) {
     note("close");
-    // SAFETY: it comes from `open`.
+    // SAFETY: the pointer is from `open`.
     drop(unsafe { Box::from_raw(instance.cast::<u8>()) });
 }
 
@@ -177,7 +177,7 @@ unsafe extern "C" fn allocate(
         // SAFETY: the layout is not empty, and one byte longer than asked for.
         let given = unsafe { alloc(layout).add(off) };
         MEMORY.with_borrow_mut(|memory| memory.insert(given as usize, layout));
-        // SAFETY: the node's place for the memory.
+        // SAFETY: the node's pointer for the memory.
         unsafe { *memory = given.cast() };
     })
 }
@@ -186,7 +186,7 @@ unsafe extern "C" fn release(_instance: *mut abi::Instance, memory: *mut c_void)
     note("release");
     let layout = MEMORY.with_borrow_mut(|known| known.remove(&(memory as usize)));
     let layout = layout.expect("memory of this plug-in, released once");
-    // SAFETY: it was allocated with this layout, whose alignment says where it begins.
+    // SAFETY: it was allocated with this layout, whose alignment determines its start.
     unsafe { dealloc((memory as usize & !63) as *mut u8, layout) };
 }
 
@@ -199,7 +199,7 @@ unsafe extern "C" fn warm_up(
     error: Text,
 ) -> Status {
     outcome(error, || {
-        // SAFETY: the node gives that many.
+        // SAFETY: the node passes that many.
         let inputs = unsafe { slice::from_raw_parts(inputs, input_count as usize) };
         let shapes: Vec<_> = inputs
             .iter()
@@ -246,7 +246,7 @@ unsafe extern "C" fn wait(_instance: *mut abi::Instance, slot: u32, error: Text)
     outcome(error, || ())
 }
 
-/// The table of a plug-in that is whole.
+/// Returns a table with all functions.
 pub(super) fn table() -> Engine {
     Engine {
         abi: abi::ABI,

@@ -1,4 +1,4 @@
-//! The same for language models: what a step gives is the test's script.
+//! Like `fake.rs`, but for language models: the results of a step are the test's script.
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,11 +11,11 @@ use crate::abi::{
 };
 
 thread_local! {
-    /// Room that `open` gives.
+    /// Number of slots that `open` returns.
     pub(super) static SLOTS: Cell<u32> = const { Cell::new(3) };
-    /// What the next step gives.
+    /// Events of the next step.
     pub(super) static SCRIPT: RefCell<Vec<TokenEvent>> = const { RefCell::new(Vec::new()) };
-    /// How many events it says that there are, where that is another number.
+    /// Number of events that the step states, if it is wrong.
     pub(super) static COUNT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -24,7 +24,7 @@ pub(super) fn event(sample: u64, ids: &'static [i32], is_last: u32) -> TokenEven
     TokenEvent { sample, ids: ids.as_ptr(), count: ids.len() as u32, is_last }
 }
 
-/// What the node has said of a model, which lives until unload.
+/// Settings of a model as the node passed them. They live until unload.
 struct Model(TokenSettings);
 
 impl Model {
@@ -49,13 +49,13 @@ unsafe extern "C" fn load(
         // SAFETY: the node's settings; a copy keeps their pointers.
         let loaded = Model(unsafe { settings.read() });
         note(format!("load {}", loaded.said()));
-        // SAFETY: the node's place for the model.
+        // SAFETY: the node's pointer for the model.
         unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
     })
 }
 
 unsafe extern "C" fn unload(model: *mut TokenModel) {
-    // SAFETY: it comes from `load`.
+    // SAFETY: the pointer is from `load`.
     let model = unsafe { Box::from_raw(model.cast::<Model>()) };
     note(format!("unload {}", model.said()));
 }
@@ -67,7 +67,7 @@ unsafe extern "C" fn open(
     error: Text,
 ) -> Status {
     outcome(error, || {
-        // SAFETY: the node's places for the instance and its room.
+        // SAFETY: the node's pointers for the instance and its room.
         unsafe {
             *room = TokenRoom { slots: SLOTS.get(), reserved: 0, cache_bytes: 7 };
             *instance = Box::into_raw(Box::new(7_u8)).cast();
@@ -77,7 +77,7 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn close(instance: *mut TokenInstance) {
     note("close");
-    // SAFETY: it comes from `open`.
+    // SAFETY: the pointer is from `open`.
     drop(unsafe { Box::from_raw(instance.cast::<u8>()) });
 }
 
@@ -95,7 +95,7 @@ unsafe extern "C" fn submit(
     error: Text,
 ) -> Status {
     outcome(error, || {
-        // SAFETY: the node gives that many.
+        // SAFETY: the node passes that many.
         let ids = unsafe { slice::from_raw_parts(ids, count as usize) };
         note(format!("submit {sample} {ids:?} {least}-{most}"));
     })
@@ -111,10 +111,10 @@ unsafe extern "C" fn step(
     outcome(error, || {
         let script = SCRIPT.take();
         for (place, event) in script.iter().take(room as usize).enumerate() {
-            // SAFETY: the node gives that much room.
+            // SAFETY: the node passes that much room.
             unsafe { events.add(place).write(*event) };
         }
-        // SAFETY: the node's place for their number.
+        // SAFETY: the node's pointer for their number.
         unsafe { *count = COUNT.take().unwrap_or(script.len() as u32) };
     })
 }
@@ -123,7 +123,7 @@ unsafe extern "C" fn cancel(_instance: *mut TokenInstance, sample: u64) {
     note(format!("cancel {sample}"));
 }
 
-/// The table of a plug-in that is whole.
+/// Returns a table with all functions.
 pub(super) fn table() -> TokenEngine {
     TokenEngine {
         size: size_of::<TokenEngine>() as u32,

@@ -14,7 +14,7 @@ use crate::{
     abi::{self, Engine},
 };
 
-/// What a node says of a plug-in with that table; the last of them stays.
+/// Opens a plug-in with this table, which remains set.
 fn plugin(table: Engine) -> Result<Plugin, PluginError> {
     // Tests may share a thread.
     FAULT.set(Fault::None);
@@ -56,8 +56,8 @@ fn batch(instance: &Instance) -> Batch {
 
 #[test]
 fn another_abi_is_refused_and_the_older_side_is_named() {
-    for (theirs, older) in [(0, "build the plug-in again"), (4, "build the node again")] {
-        // Of another version, nothing but the first number is looked at.
+    for (theirs, older) in [(0, "rebuild the plug-in"), (4, "rebuild the node")] {
+        // With another version, only the first number is read.
         let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with(&format!("fake.so has the plug-in ABI {theirs}")), "{error}");
@@ -65,22 +65,22 @@ fn another_abi_is_refused_and_the_older_side_is_named() {
     }
 }
 
-/// What version 1 had in place of `tokens` is not looked at.
+/// Bytes in place of `tokens` in version 1 are not read.
 #[test]
 fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
     let tokens = ptr::dangling();
-    // Nor is what comes after it.
+    // Nor are the bytes after it.
     let size = offset_of!(Engine, wait) as u32;
     let plugin = plugin(Engine { abi: 1, size, tokens, ..fake::table() }).unwrap();
     let instance = plugin.load(settings()).unwrap().open().unwrap();
     assert!(instance.waiter().is_none());
-    // A status that it did not have is a failure like any other.
+    // A status that version 1 did not have is an ordinary failure.
     FAULT.set(Fault::Fails(abi::DEVICE_LOST, "7\0"));
     let failed = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
     assert!(matches!(failed, PluginError::Failed(_)) && instance.lost().is_none(), "{failed}");
     FAULT.set(Fault::None);
     let error = plugin.load_tokens(tokens::settings()).unwrap_err().to_string();
-    assert!(error.starts_with("the plug-in fake runs no language models"), "{error}");
+    assert!(error.starts_with("the plug-in fake does not support language models"), "{error}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn another_size_is_refused() {
 #[test]
 fn no_table_and_every_missing_function_are_named() {
     TABLE.set(ptr::null());
-    // SAFETY: null is what a plug-in may give.
+    // SAFETY: a plug-in may return null.
     let none = unsafe { Plugin::of(Path::new("fake.so"), fake::entry) }.unwrap_err();
     assert!(matches!(none, PluginError::Missing { function: abi::ENTRY, .. }), "{none}");
     let whole = fake::table();
@@ -135,7 +135,7 @@ fn names_that_are_null_or_not_utf8_are_taken() {
 #[test]
 fn devices_are_as_many_as_there_is_room_for_and_their_names_end() {
     let devices = plugin(fake::table()).unwrap().devices().unwrap();
-    // The fake says that there are four billion.
+    // The fake states four billion devices.
     assert_eq!(devices.len(), 64);
     let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names[..3], ["x".repeat(32).as_str(), "a\u{fffd}", ""]);
@@ -158,15 +158,15 @@ fn every_status_becomes_its_error_with_the_text() {
     assert!(matches!(load(abi::FAILED, "a"), PluginError::Failed(_)));
     assert!(matches!(load(abi::OUT_OF_MEMORY, "a"), PluginError::OutOfMemory(_)));
     assert!(matches!(load(abi::REFUSED, "a"), PluginError::Refused(_)));
-    // A number that is not in the header, and a text that is not there.
+    // A status that is not in the header, and an empty text.
     let unknown = load(9, "").to_string();
-    assert_eq!(unknown, "the plug-in gives no reason (status 9)");
+    assert_eq!(unknown, "the plug-in states no reason (status 9)");
     // A text without a zero ends with its room.
     let endless = load(abi::FAILED, "endless").to_string();
     assert!(endless.starts_with("endless....") && endless.len() == 4095, "{}", endless.len());
     FAULT.set(Fault::Fails(abi::FAILED, "not \u{e9}\0"));
     assert_eq!(plugin.devices().unwrap_err().to_string(), "not \u{e9}");
-    // The last: nothing is asked of a plug-in whose device is lost.
+    // This is the last check: a plug-in whose device is lost is not called.
     assert!(matches!(load(abi::DEVICE_LOST, "a\0"), PluginError::DeviceLost(_)));
     FAULT.set(Fault::None);
     calls();
@@ -182,7 +182,7 @@ fn success_that_gives_nothing_is_an_error() {
     let model = plugin.load(settings()).unwrap();
     let instance = model.open().unwrap();
     FAULT.set(Fault::GivesNull);
-    let nothing = |what: String| assert!(what.contains("gave neither"), "{what}");
+    let nothing = |what: String| assert!(what.contains("returned neither"), "{what}");
     nothing(plugin.load(settings()).unwrap_err().to_string());
     nothing(model.open().unwrap_err().to_string());
     nothing(instance.tensor(DataType::Uint8, &[4]).unwrap_err().to_string());
@@ -216,7 +216,7 @@ fn everything_is_given_back_in_order() {
     assert!(instance.begin(1, first).is_ok());
     drop(model);
     calls();
-    // The batch that is under way is finished before its memory is released.
+    // The batch in progress is finished before its memory is released.
     drop(instance);
     assert_eq!(calls(), ["finish 1", "release", "release"]);
     // Memory keeps its instance open, and an instance its model loaded.
@@ -240,13 +240,13 @@ fn memory_is_zero_aligned_and_of_the_length_that_was_asked_for() {
         let error = instance.tensor(DataType::Int64, shape).unwrap_err().to_string();
         assert!(error.ends_with("is too long"), "{error}");
     }
-    // A tensor without elements needs memory of its own all the same.
+    // A tensor without elements still needs its own memory.
     assert!(instance.tensor(DataType::Uint8, &[0]).unwrap().data().is_empty());
     drop(tensor);
     FAULT.set(Fault::Misaligned);
     let error = instance.tensor(DataType::Uint8, &[4]).unwrap_err().to_string();
     assert!(error.contains("not aligned to 64 bytes"), "{error}");
-    assert_eq!(fake::allocated(), 0, "what cannot be used is given back");
+    assert_eq!(fake::allocated(), 0, "unusable memory is released");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_slot_holds_one_batch_from_begin_to_finish() {
     assert!(matches!(error, PluginError::OutOfMemory(text) if text == "full"));
     assert_eq!((instance.free_slot(), second.inputs.len()), (Some(1), 1));
 
-    // A batch that fails comes back all the same, and its slot is free.
+    // A batch that fails is returned too, and its slot is free.
     let (_, failed) = instance.finish(0).unwrap();
     assert!(failed.is_err());
     FAULT.set(Fault::None);
@@ -290,7 +290,7 @@ fn a_slot_holds_one_batch_from_begin_to_finish() {
     assert_eq!(done.outputs[0].data(), done.inputs[0].data());
 }
 
-/// On a thread of its own, as what is left stays in the fake's books.
+/// Runs on its own thread, because unreleased memory stays in the fake's records.
 #[test]
 fn nothing_is_given_back_to_a_lost_device() {
     std::thread::spawn(|| {
@@ -331,19 +331,19 @@ fn a_waiter_waits_for_the_batch_that_it_is_told() {
     calls();
     waiter.wait(begun);
     assert_eq!(calls(), ["wait 0"]);
-    // It is finished, and then the slot holds another one.
+    // The batch is finished, and then the slot holds another one.
     let (first, _) = instance.finish(0).unwrap();
     calls();
     waiter.wait(begun);
     assert!(instance.begin(0, first).is_ok());
     waiter.wait(begun);
     assert_eq!(calls(), ["begin 0"]);
-    // An error is finish's to report.
+    // `finish` reports the error.
     FAULT.set(Fault::Fails(abi::FAILED, "hot\0"));
     waiter.wait(instance.begun(0).unwrap());
     assert_eq!(instance.finish(0).unwrap().1.unwrap_err().to_string(), "hot");
     FAULT.set(Fault::None);
-    // It keeps the instance open.
+    // The waiter keeps the instance open.
     drop(instance);
     calls();
     drop(waiter);
@@ -362,7 +362,7 @@ fn batches_are_begun_while_a_waiter_waits() {
         FAULT.set(Fault::Waits);
         waiter.wait(begun);
     });
-    // It waits from here on.
+    // The waiter waits from here on.
     GATE.wait();
     assert_eq!(instance.begun(0), Some(begun));
     assert!(instance.begin(2, second).is_ok() && instance.begun(2).is_some());

@@ -29,7 +29,7 @@ pub(super) fn settings() -> TokenSettings {
     }
 }
 
-/// What a node says of a plug-in with those functions for language models, and none for others.
+/// Opens a plug-in with these functions for language models, and none for models of tensors.
 fn with(tokens: TokenEngine) -> Result<Plugin, PluginError> {
     SLOTS.set(3);
     SCRIPT.take();
@@ -85,14 +85,14 @@ fn a_plugin_has_functions_for_tensors_or_for_tokens_or_both() {
     let tokens_alone = with(fake_tokens::table()).unwrap();
     assert!(tokens_alone.load_tokens(settings()).is_ok());
     let error = tokens_alone.load(super::settings()).unwrap_err().to_string();
-    assert!(error.starts_with("the plug-in fake runs language models alone"), "{error}");
+    assert!(error.starts_with("the plug-in fake supports only language models"), "{error}");
     let tensors_alone = plugin(fake::table()).unwrap();
     let error = tensors_alone.load_tokens(settings()).unwrap_err().to_string();
-    assert!(error.starts_with("the plug-in fake runs no language models"), "{error}");
+    assert!(error.starts_with("the plug-in fake does not support language models"), "{error}");
     let tokens: *const _ = Box::leak(Box::new(fake_tokens::table()));
     let both = plugin(Engine { tokens, ..fake::table() }).unwrap();
     assert!(both.load(super::settings()).is_ok() && both.load_tokens(settings()).is_ok());
-    // One that has a part of the functions for tensors has forgotten the others.
+    // A table with some of the functions for tensors lacks the others by mistake.
     let error = plugin(Engine { tokens, begin: None, ..fake::table() }).unwrap_err();
     assert!(matches!(error, PluginError::Missing { function: "begin", .. }), "{error}");
 }
@@ -115,13 +115,13 @@ fn success_that_gives_nothing_and_a_room_that_cannot_be_are_errors() {
     for slots in [0, 5, u32::MAX] {
         SLOTS.set(slots);
         let error = model.open().unwrap_err().to_string();
-        let words = format!("open gave room for {slots} samples, and was asked for 1 to 4");
+        let words = format!("open returned room for {slots} samples; the node requested 1 to 4");
         assert!(error.contains(&words), "{error}");
         assert_eq!(calls().last().map(String::as_str), Some("close"));
     }
     FAULT.set(Fault::GivesNull);
     for error in [plugin.load_tokens(settings()).unwrap_err(), model.open().unwrap_err()] {
-        assert!(error.to_string().contains("gave neither"), "{error}");
+        assert!(error.to_string().contains("returned neither"), "{error}");
     }
 }
 
@@ -139,9 +139,9 @@ fn samples_get_slots_and_their_ids_come_by_number() {
     let events = instance.step().unwrap();
     let ids = |sample, ids, is_last| TokenEvent { sample, ids, is_last };
     assert_eq!(events, [ids(2, &[50], false), ids(0, &[2], true)]);
-    assert_eq!(instance.step().unwrap(), [], "a step may give nothing");
+    assert_eq!(instance.step().unwrap(), [], "a step may have no events");
     assert_eq!(instance.submit(&[3], 1, 5).unwrap(), 3, "no number is used twice");
-    // An end may come with ids, or after them.
+    // An end may accompany ids, or follow them.
     SCRIPT.set(vec![event(2, &[51, 3], 0), event(1, &[4, 5, 6, 7, 8], 1)]);
     assert_eq!(instance.step().unwrap().len(), 2);
     SCRIPT.set(vec![event(2, &[], 1)]);
@@ -160,27 +160,39 @@ fn every_event_that_the_header_does_not_allow_is_named_and_none_of_its_step_is_g
     let odd = abi::TokenEvent { ids: ptr::without_provenance(7), ..event(0, &[5], 0) };
     let long = abi::TokenEvent { count: u32::MAX, ..event(0, &[5], 0) };
     let good = || event(1, &[5], 0);
-    // Events of two steps; the second one is refused.
+    // Events of two steps; the second step is invalid.
     for (first, second, words) in [
-        (vec![], vec![event(9, &[5], 0)], "sample 9: an event, and it is not under way"),
-        (vec![event(0, &[5, 2], 1)], vec![event(0, &[5], 0)], "sample 0: an event, and it is not"),
+        (vec![], vec![event(9, &[5], 0)], "sample 9: an event, but the sample is not in flight"),
+        (
+            vec![event(0, &[5, 2], 1)],
+            vec![event(0, &[5], 0)],
+            "sample 0: an event, but the sample is not",
+        ),
         (vec![], vec![event(0, &[5], 0), event(0, &[5], 0)], "sample 0: two events in one step"),
-        (vec![], vec![event(0, &[5, 2], 1), event(0, &[], 1)], "sample 0: an event, and it is not"),
+        (
+            vec![],
+            vec![event(0, &[5, 2], 1), event(0, &[], 1)],
+            "sample 0: an event, but the sample is not",
+        ),
         (vec![], vec![event(0, &[100], 0)], "the id 100; ids go from 0 to 99"),
         (vec![], vec![event(0, &[-1], 0)], "the id -1; ids go from 0 to 99"),
         (
             vec![event(0, &[5, 5, 5], 0)],
             vec![event(0, &[5, 5, 5], 0)],
-            "3 ids after 3, of at most 5",
+            "3 ids after 3, but at most 5 are allowed",
         ),
-        (vec![], vec![long], "4294967295 ids after 0, of at most 5"),
-        (vec![], vec![null], "ids at an address where there can be none"),
-        (vec![], vec![odd], "ids at an address where there can be none"),
-        (vec![], vec![event(0, &[2], 1)], "an end in place 1, before the 2 ids"),
-        (vec![], vec![event(0, &[5], 1)], "an end after 1 ids, before the 2"),
-        (vec![], vec![event(0, &[5, 5, 5], 1)], "an end after 3 ids of 5, of which none ends"),
-        (vec![], vec![event(0, &[5, 2, 5], 0)], "ids after one that ends the output"),
-        (vec![event(0, &[5, 2], 0)], vec![event(0, &[5], 0)], "ids after one that ends the output"),
+        (vec![], vec![long], "4294967295 ids after 0, but at most 5 are allowed"),
+        (vec![], vec![null], "ids at an invalid address"),
+        (vec![], vec![odd], "ids at an invalid address"),
+        (vec![], vec![event(0, &[2], 1)], "an end at id 1, before the minimum of 2 ids"),
+        (vec![], vec![event(0, &[5], 1)], "an end after 1 ids, before the minimum of 2"),
+        (vec![], vec![event(0, &[5, 5, 5], 1)], "an end after 3 of 5 ids, without an id"),
+        (vec![], vec![event(0, &[5, 2, 5], 0)], "ids after an id that ends the output"),
+        (
+            vec![event(0, &[5, 2], 0)],
+            vec![event(0, &[5], 0)],
+            "ids after an id that ends the output",
+        ),
     ] {
         let mut instance = instance();
         instance.submit(&[1], 2, 5).unwrap();
@@ -189,13 +201,13 @@ fn every_event_that_the_header_does_not_allow_is_named_and_none_of_its_step_is_g
         instance.step().unwrap();
         SCRIPT.set([vec![good()], second].concat());
         let error = instance.step().unwrap_err().to_string();
-        assert!(error.starts_with("the plug-in fake does not keep to netdiv_engine.h"), "{error}");
+        assert!(error.starts_with("the plug-in fake violates netdiv_engine.h"), "{error}");
         assert!(error.contains(words), "{words}: {error}");
     }
     let mut instance = instance();
     COUNT.set(Some(4));
     let error = instance.step().unwrap_err().to_string();
-    assert!(error.contains("a step gave 4 events, and has room for 3"), "{error}");
+    assert!(error.contains("a step returned 4 events, but there is room for 3"), "{error}");
 }
 
 #[test]

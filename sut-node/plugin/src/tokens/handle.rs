@@ -13,13 +13,13 @@ pub(crate) struct TokenModelHandle {
     pub(crate) table: Arc<Table>,
     pub(crate) functions: TokenFunctions,
     pub(crate) model: NonNull<abi::TokenModel>,
-    /// The plug-in may read the ids that end an output until then, and these strings.
+    /// Settings and strings, which the plug-in may read until the model is unloaded.
     pub(crate) settings: TokenSettings,
     pub(crate) _strings: Strings,
 }
 
-// SAFETY: the header lets several threads use a model, one at a time for load, unload, open and close, which `Table::alone`
-// ensures. Nothing changes what the strings and settings hold.
+// SAFETY: the header lets several threads use a model, one at a time for load, unload, open and
+// close, which `Table::alone` ensures. Strings and settings never change.
 unsafe impl Send for TokenModelHandle {}
 // SAFETY: as above.
 unsafe impl Sync for TokenModelHandle {}
@@ -30,7 +30,8 @@ impl Drop for TokenModelHandle {
         if self.table.lost().is_some() {
             return;
         }
-        // SAFETY: instances hold the handle, so none is left; strings and settings are dropped after this.
+        // SAFETY: instances hold the handle, so no instance is left; strings and settings are
+        // dropped after this.
         unsafe { (self.functions.unload)(self.model.as_ptr()) }
     }
 }

@@ -13,43 +13,43 @@ use crate::{
     tokens::{handle::TokenModelHandle, output::Output},
 };
 
-/// An instance, with the samples that it has under way.
+/// An instance, with its samples in flight.
 #[derive(Debug)]
 pub struct TokenInstance {
     model: Arc<TokenModelHandle>,
     instance: NonNull<abi::TokenInstance>,
     room: TokenRoom,
-    /// Where the plug-in writes what a step gave, one place for each slot.
+    /// Room for the events of a step, one for each slot.
     events: Vec<abi::TokenEvent>,
-    /// By the number under which a sample was submitted.
+    /// Outputs by the number of their sample.
     under_way: HashMap<u64, Output>,
-    /// Number of the sample that is submitted next.
+    /// Number of the next sample.
     next: u64,
-    /// Steps so far.
+    /// Number of steps so far.
     steps: u64,
 }
 
-// SAFETY: the header lets any thread use an instance, one at a time, which needs `&mut` here. What the events point at is
-// read in the step that wrote them alone.
+// SAFETY: the header lets any thread use an instance, one at a time, which needs `&mut` here. The
+// ids of the events are only read in the step that wrote them.
 unsafe impl Send for TokenInstance {}
 
-/// What an instance has room for.
+/// Room of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenRoom {
-    /// Samples under way at the same time.
+    /// Maximum number of samples in flight.
     pub slots: usize,
     /// Bytes of the device's memory for keys and values.
     pub cache_bytes: u64,
 }
 
-/// What a step gave for a sample.
+/// Result of a step for a sample.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TokenEvent<'a> {
-    /// Its number.
+    /// Number of the sample.
     pub sample: u64,
-    /// Ids that follow those that were given before.
+    /// Ids that follow the previous ones.
     pub ids: &'a [i32],
-    /// Whether the output has ended, and the slot is free.
+    /// Set if the output has ended, and the slot is free.
     pub is_last: bool,
 }
 
@@ -64,12 +64,12 @@ impl TokenInstance {
             })?;
         }
         let instance = NonNull::new(instance).ok_or_else(|| {
-            PluginError::Failed("open gave neither an instance nor an error".into())
+            PluginError::Failed("open returned neither an instance nor an error".into())
         })?;
         let abi::TokenRoom { slots, cache_bytes, .. } = room;
         let none = abi::TokenEvent { sample: 0, ids: ptr::null(), count: 0, is_last: 0 };
         let asked = model.settings.slots;
-        // From here on, dropping it closes it.
+        // From here on, a drop closes the instance.
         let mut opened = Self {
             model,
             instance,
@@ -80,14 +80,15 @@ impl TokenInstance {
             steps: 0,
         };
         if !(1..=asked).contains(&slots) {
-            let why = format!("open gave room for {slots} samples, and was asked for 1 to {asked}");
+            let why =
+                format!("open returned room for {slots} samples; the node requested 1 to {asked}");
             return Err(opened.breach(why));
         }
         opened.events = vec![none; slots as usize];
         Ok(opened)
     }
 
-    /// What it has room for.
+    /// Returns the room of the instance.
     pub fn room(&self) -> TokenRoom {
         self.room
     }
@@ -95,18 +96,18 @@ impl TokenInstance {
     /// Runs every shape of a step once.
     pub fn warm_up(&mut self) -> Result<(), PluginError> {
         let warm_up = self.model.functions.warm_up;
-        // SAFETY: the instance is open, and ours alone.
+        // SAFETY: the instance is open, and borrowed exclusively.
         self.model.table.call(|error| unsafe { warm_up(self.instance.as_ptr(), error) })
     }
 
-    /// Begins a sample, whose output is to have from `least` to `most` ids; gives its number.
+    /// Submits a sample, whose output must have from `least` to `most` ids. Returns its number.
     pub fn submit(&mut self, ids: &[i32], least: u32, most: u32) -> Result<u64, PluginError> {
         if self.under_way.len() >= self.room.slots {
             return Err(PluginError::Failed("no slot is free".into()));
         }
         let (sample, submit) = (self.next, self.model.functions.submit);
         self.next += 1;
-        // SAFETY: the instance is open, and ours alone; the plug-in copies the ids.
+        // SAFETY: the instance is open, and borrowed exclusively; the plug-in copies the ids.
         self.model.table.call(|error| unsafe {
             let (instance, count) = (self.instance.as_ptr(), ids.len() as u32);
             submit(instance, sample, ids.as_ptr(), count, least, most, error)
@@ -115,11 +116,13 @@ impl TokenInstance {
         Ok(sample)
     }
 
-    /// Goes on with all samples; gives at most one event for each. All of them are checked before the first is given.
+    /// Runs a step for all samples. Returns at most one event for each. All events are checked
+    /// before any is returned.
     pub fn step(&mut self) -> Result<Vec<TokenEvent<'_>>, PluginError> {
         self.steps += 1;
         let mut count = 0;
-        // SAFETY: the instance is open, and ours alone; there is room for as many events as said.
+        // SAFETY: the instance is open, and borrowed exclusively; there is room for the stated
+        // number of events.
         self.model.table.call(|error| unsafe {
             let (events, room) = (self.events.as_mut_ptr(), self.events.len() as u32);
             let step = self.model.functions.step;
@@ -127,11 +130,13 @@ impl TokenInstance {
         })?;
         let Some(written) = self.events.get(..count as usize) else {
             let room = self.events.len();
-            return Err(self.breach(format!("a step gave {count} events, and has room for {room}")));
+            return Err(self
+                .breach(format!("a step returned {count} events, but there is room for {room}")));
         };
         let mut events = Vec::with_capacity(written.len());
         for event in written {
-            // SAFETY: what it points at is valid until the next call, and the next call needs `&mut self`.
+            // SAFETY: the event's ids are valid until the next call, and the next call needs `&mut
+            // self`.
             match unsafe { checked(event, &mut self.under_way, &self.model, self.steps) } {
                 Ok(event) => events.push(event),
                 Err(why) => return Err(self.breach(format!("sample {}: {why}", event.sample))),
@@ -143,7 +148,7 @@ impl TokenInstance {
     /// Ends a sample at once.
     pub fn cancel(&mut self, sample: u64) {
         if self.under_way.remove(&sample).is_some() && self.model.table.lost().is_none() {
-            // SAFETY: the instance is open, and ours alone.
+            // SAFETY: the instance is open, and borrowed exclusively.
             unsafe { (self.model.functions.cancel)(self.instance.as_ptr(), sample) }
         }
     }
@@ -159,11 +164,12 @@ impl TokenInstance {
     }
 }
 
-/// An event, if it can be; else why it cannot. A sample whose output has ended is not under way any more.
+/// Returns the event if it is valid, or its violation. A sample whose output has ended is removed
+/// from `under_way`.
 ///
 /// # Safety
 ///
-/// Where the event's ids are not null, there are as many as it says, for as long as `'a`.
+/// If the event's ids are not null, there are as many as it states, for as long as `'a`.
 unsafe fn checked<'a>(
     event: &abi::TokenEvent,
     under_way: &mut HashMap<u64, Output>,
@@ -171,14 +177,14 @@ unsafe fn checked<'a>(
     step: u64,
 ) -> Result<TokenEvent<'a>, String> {
     let abi::TokenEvent { sample, ids, count, is_last } = *event;
-    let output = under_way.get_mut(&sample).ok_or("an event, and it is not under way")?;
+    let output = under_way.get_mut(&sample).ok_or("an event, but the sample is not in flight")?;
     output.claim(count, step)?;
     let ids: &[i32] = match count {
         0 => &[],
         _ if ids.is_null() || !ids.is_aligned() => {
-            return Err("ids at an address where there can be none".into());
+            return Err("ids at an invalid address".into());
         }
-        // SAFETY: as above; they are not more than an output may have.
+        // SAFETY: as above; their number is at most the output's.
         _ => unsafe { slice::from_raw_parts(ids, count as usize) },
     };
     output.take(ids, &model.settings)?;
@@ -193,10 +199,10 @@ impl Drop for TokenInstance {
     fn drop(&mut self) {
         let _alone = self.model.table.alone();
         if self.model.table.lost().is_some() {
-            // It stays open, and reads what its model points at.
+            // The instance stays open, and reads the data that its model points at.
             return std::mem::forget(self.model.clone());
         }
-        // SAFETY: the instance is open, and nobody uses it any more.
+        // SAFETY: the instance is open, and no other code uses it.
         unsafe { (self.model.functions.close)(self.instance.as_ptr()) }
     }
 }

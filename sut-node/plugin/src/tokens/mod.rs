@@ -1,4 +1,4 @@
-//! Language models of a plug-in: its functions, and what makes them safe to call.
+//! Language models of a plug-in: its functions, and safe wrappers around them.
 
 mod handle;
 pub(crate) mod instance;

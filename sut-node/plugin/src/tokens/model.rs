@@ -40,16 +40,17 @@ impl TokenModel {
         let mut model = ptr::null_mut();
         {
             let _alone = table.alone();
-            // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
+            // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
             table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
-        let model = NonNull::new(model)
-            .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;
+        let model = NonNull::new(model).ok_or_else(|| {
+            PluginError::Failed("load returned neither a model nor an error".into())
+        })?;
         let handle = TokenModelHandle { table, functions, model, settings, _strings: strings };
         Ok(Self(Arc::new(handle)))
     }
 
-    /// Makes an instance.
+    /// Opens an instance.
     pub fn open(&self) -> Result<TokenInstance, PluginError> {
         TokenInstance::open(self.0.clone())
     }

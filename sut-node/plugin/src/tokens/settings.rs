@@ -1,4 +1,4 @@
-//! What a plug-in is told of a language model.
+//! Settings of a language model for a plug-in.
 
 use std::path::PathBuf;
 
@@ -7,27 +7,27 @@ use crate::precision::Precision;
 /// Settings of a language model.
 #[derive(Debug, Clone)]
 pub struct TokenSettings {
-    /// The model file.
+    /// Path of the model file.
     pub path: PathBuf,
-    /// A device's name.
+    /// Name of the device.
     pub device: String,
     /// Type of the weights.
     pub precision: Precision,
-    /// Host threads that one instance may use.
+    /// Number of host threads of an instance.
     pub threads: usize,
-    /// Number of token ids, which are 0 and up.
+    /// Number of token ids, which start at 0.
     pub vocabulary: u32,
-    /// Most ids of a prompt.
+    /// Maximum number of ids of a prompt.
     pub longest_prompt: u32,
-    /// Most ids of an output.
+    /// Maximum number of ids of an output.
     pub longest_output: u32,
-    /// Samples that an instance has under way at the same time, at most.
+    /// Maximum number of samples in flight in an instance.
     pub slots: u32,
-    /// Ids of prompts that one step computes at most.
+    /// Maximum number of prompt ids that a step computes.
     pub chunk: u32,
-    /// Bytes for keys and values of one instance; 0: what the slots need.
+    /// Memory for the keys and values of an instance, in bytes; 0: as much as the slots need.
     pub cache_bytes: u64,
-    /// Width of the search; 1: greedy.
+    /// Width of the beam search; 1: greedy.
     pub beams: u32,
     /// Ids that end an output and are part of it.
     pub ends: Vec<i32>,
