@@ -4,15 +4,15 @@ use std::{env, error::Error, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=shim/shim.cc");
-    // Said by torch-sys: the folder `lib` of libtorch.
+    // torch-sys exports libtorch's folder `lib`.
     let lib = PathBuf::from(env::var("DEP_TCH_LIBTORCH_LIB")?);
-    // For the unit tests, which are linked to it; a node loads libtorch itself, before the plug-in.
+    // The unit tests link libtorch. A node loads libtorch itself, before the plug-in.
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
     let include = lib.parent().ok_or("libtorch's lib has no parent folder")?.join("include");
     cc::Build::new()
         .cpp(true)
         .std("c++17")
-        // Of libtorch's headers.
+        // libtorch's headers cause warnings.
         .warnings(false)
         .include(&include)
         .file("shim/shim.cc")

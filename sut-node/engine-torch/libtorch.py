@@ -1,4 +1,4 @@
-"""Put a small CPU libtorch together from the Python package index, and link it where the build looks.
+"""Builds a small CPU libtorch from the Python package index, and links it where the build looks.
 
 Usage: python3 libtorch.py LINK
 
@@ -20,7 +20,7 @@ from typing import List
 
 VERSION = "2.11.0"
 OWN = f"set LIBTORCH to the folder of your own libtorch {VERSION}"
-# Of these pip must fetch the very files: not, say, the build 2.11.0+cpu from another index.
+# pip must fetch exactly these files, and not the build 2.11.0+cpu from another index.
 WHEELS = f"""
 torch=={VERSION} --hash=sha256:0f68f4ac6d95d12e896c3b7a912b5871619542ec54d3649cf48cc1edd4dd2756
 nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
@@ -31,7 +31,7 @@ TAGS = ["--python-version=3.12", "--implementation=cp", "--abi=cp312", "--abi=no
 ]
 LIBRARIES = [
     "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so", "torch/lib/libgomp.so.1",
-    # libtorch_cpu.so loads these two for its profiler, on a machine without a GPU as well.
+    # libtorch_cpu.so loads these two for its profiler, even on a machine without a GPU.
     "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/lib/libcupti.so.13",
 ]
 
@@ -53,10 +53,10 @@ def is_complete(home: Path) -> bool:
 
 
 def build(home: Path, work: Path) -> None:
-    """Make `home`, using the empty folder `work` beside it."""
+    """Creates `home`, using the empty folder `work` beside it."""
     made = work / "made"
     (made / "lib").mkdir(parents=True)
-    # torch-sys asks for -ltorch; the real one, of no use itself, would bring in all of CUDA.
+    # torch-sys links -ltorch. The real library is not needed, and would pull in all of CUDA.
     compiler = shlex.split(os.environ.get("CXX") or "c++")
     compiler += ["-shared", "-nostdlib", "-Wl,-soname,libtorch.so", "-x", "c++", os.devnull]
     compiler += ["-o", str(made / "lib/libtorch.so")]
@@ -85,14 +85,14 @@ def build(home: Path, work: Path) -> None:
 
 def cached() -> Path:
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        sys.exit(f"libtorch: this puts libtorch together for x86-64 Linux only: elsewhere {OWN}")
+        sys.exit(f"libtorch: only x86-64 Linux is supported: elsewhere {OWN}")
     import fcntl  # other systems may lack it
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "netdiv"
     home, work, lock = (cache / f"libtorch-{VERSION}-cpu{end}" for end in ("", ".part", ".lock"))
     cache.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # another build may be at it
+        fcntl.flock(file, fcntl.LOCK_EX)  # another build may be running
         if not is_complete(home):
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
@@ -104,24 +104,24 @@ def cached() -> Path:
 
 
 def own(folder: Path) -> Path:
-    """The user's libtorch: the folder of a release, or `torch` in a Python installation."""
+    """Returns the user's libtorch: the folder of a release, or `torch` in a Python installation."""
     files = [folder / name for name in ("build-version", "version.py") if (folder / name).is_file()]
     if not files or not (folder / "lib").is_dir():
         sys.exit(f"libtorch: LIBTORCH={folder} lacks lib/ or a version file: {OWN}, or unset it")
     found = re.search(r"\b\d+\.\d+[\w.]*", files[0].read_text())  # 2.11.0 of '2.11.0+cu130'
     version = found.group() if found else "unknown"
     if version != VERSION:
-        sys.exit(f"libtorch: LIBTORCH={folder} is of version {version}: {OWN}, or unset it")
+        sys.exit(f"libtorch: LIBTORCH={folder} is version {version}: {OWN}, or unset it")
     return folder.resolve()
 
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("libtorch: name the link to make: python3 libtorch.py LINK")
+        sys.exit("libtorch: expected one argument: python3 libtorch.py LINK")
     given, link = os.environ.get("LIBTORCH"), Path(sys.argv[1])
     home = own(Path(given)) if given else cached()
     if link.exists() and not link.is_symlink():
-        sys.exit(f"libtorch: {link} is there and is no symlink: remove it and run this again")
+        sys.exit(f"libtorch: {link} exists and is not a symlink: remove it and run this again")
     if not link.is_symlink() or os.readlink(link) != str(home):
         link.parent.mkdir(parents=True, exist_ok=True)
         fresh = link.with_name(f"{link.name}.{os.getpid()}")
@@ -134,6 +134,6 @@ if __name__ == "__main__":
     try:
         main()
     except OSError as error:
-        sys.exit(f"libtorch: {error}: see to that and run this again (it needs 1.2 GB of disk)")
+        sys.exit(f"libtorch: {error}: fix this and run this again (it needs 1.2 GB of disk)")
     except KeyboardInterrupt:
         sys.exit("libtorch: interrupted: run this again")

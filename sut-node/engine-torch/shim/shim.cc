@@ -1,5 +1,6 @@
-// What tch does not offer: streams, events, pinned memory and copies that do not wait. Device-generic parts of libtorch
-// only (c10::Stream, c10::Event, VirtualGuardImpl), so that it links and runs without CUDA.
+// Functions that tch lacks: streams, events, pinned memory and non-blocking copies. The shim uses
+// only device-generic parts of libtorch (c10::Stream, c10::Event, VirtualGuardImpl), so that it
+// links and runs without CUDA.
 //
 // Every function returns null, or an error text that the caller frees with free().
 
@@ -39,8 +40,9 @@ struct Slot {
     c10::Event done;
 };
 
-// Two streams of one device: batches are copied on one and computed on the other. Whoever uses them sets the device first:
-// CUDA would otherwise go back to device 0 afterwards, and make a context of half a gigabyte there.
+// Two streams of one device: one copies batches, the other one computes them. Callers set the
+// device first. Otherwise CUDA would switch back to device 0 afterwards, and create a context of
+// half a gigabyte there.
 struct Pipeline {
     c10::impl::VirtualGuardImpl guard;
     c10::Stream copying;
@@ -56,7 +58,7 @@ struct Pipeline {
     }
 };
 
-// This thread's work goes to one stream while it lives; then to where it went before.
+// Directs this thread's work to a stream; the destructor restores the previous stream.
 struct OnStream {
     c10::OptionalDeviceGuard device;
     c10::OptionalStreamGuard stream;
@@ -64,7 +66,7 @@ struct OnStream {
     explicit OnStream(c10::Stream stream) : device(stream.device()), stream(stream) {}
 };
 
-// The same with a pipeline's streams, the copying one first.
+// Directs this thread's work to a pipeline's streams, first to the copying one.
 struct Entered {
     Pipeline &pipeline;
     OnStream on;
@@ -72,7 +74,7 @@ struct Entered {
     explicit Entered(Pipeline &pipeline) : pipeline(pipeline), on(pipeline.copying) {}
 };
 
-// A stream, and a place in its work.
+// A stream, and a mark in its work.
 struct Stream {
     c10::Stream stream;
     c10::Event mark;
@@ -85,7 +87,7 @@ struct Stream {
 
 extern "C" {
 
-// Memory for `bytes` bytes that the device reads directly.
+// Allocates `bytes` bytes of memory that the device reads directly.
 char *netdiv_pinned(int64_t bytes, at::Tensor **tensor) {
     return guarded([&] {
         auto options = at::TensorOptions().dtype(at::kByte).pinned_memory(true);
@@ -93,7 +95,7 @@ char *netdiv_pinned(int64_t bytes, at::Tensor **tensor) {
     });
 }
 
-// A copy that does not wait where it need not.
+// Copies without waiting, where possible.
 char *netdiv_copy(at::Tensor *to, const at::Tensor *from) {
     return guarded([&] { to->copy_(*from, /*non_blocking=*/true); });
 }
@@ -111,12 +113,12 @@ void netdiv_pipeline_free(Pipeline *pipeline) {
     delete pipeline;
 }
 
-// From here on this thread's work goes to the copying stream.
+// Directs this thread's work to the copying stream.
 char *netdiv_pipeline_enter(Pipeline *pipeline, Entered **entered) {
     return guarded([&] { *entered = new Entered(*pipeline); });
 }
 
-// From here on to the computing stream, which waits for the copies of this slot.
+// Directs this thread's work to the computing stream, which waits for the copies of this slot.
 char *netdiv_pipeline_compute(Entered *entered, size_t slot) {
     return guarded([&] {
         Pipeline &pipeline = entered->pipeline;
@@ -126,7 +128,7 @@ char *netdiv_pipeline_compute(Entered *entered, size_t slot) {
     });
 }
 
-// Marks the end of the slot's work on both streams, and gives the thread back its device and stream.
+// Marks the end of the slot's work on both streams, and restores the thread's device and stream.
 char *netdiv_pipeline_leave(Entered *entered, size_t slot) {
     std::unique_ptr<Entered> use(entered);
     Pipeline &pipeline = entered->pipeline;
@@ -162,7 +164,7 @@ char *netdiv_pipeline_synchronize(Pipeline *pipeline) {
     });
 }
 
-// A stream of the device, beside the default one.
+// Creates a stream of the device, beside the default one.
 char *netdiv_stream_new(int index, Stream **stream) {
     return guarded([&] {
         c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
@@ -176,7 +178,7 @@ void netdiv_stream_free(Stream *stream) {
     delete stream;
 }
 
-// From here on this thread's work goes to the stream.
+// Directs this thread's work to the stream.
 char *netdiv_stream_enter(Stream *stream, OnStream **entered) {
     return guarded([&] { *entered = new OnStream(stream->stream); });
 }
@@ -185,7 +187,7 @@ void netdiv_stream_leave(OnStream *entered) {
     delete entered;
 }
 
-// Marks the end of the work that the stream has so far.
+// Marks the end of the stream's work so far.
 char *netdiv_stream_mark(Stream *stream) {
     return guarded([&] { stream->mark.record(stream->stream); });
 }
@@ -206,7 +208,7 @@ char *netdiv_stream_wait(Stream *stream) {
     });
 }
 
-// No gradients and no bookkeeping for them, on this thread, until it is freed.
+// Disables gradients and their bookkeeping on this thread, until the guard is freed.
 c10::InferenceMode *netdiv_inference_mode_new() {
     return new c10::InferenceMode();
 }
@@ -215,14 +217,15 @@ void netdiv_inference_mode_free(c10::InferenceMode *mode) {
     delete mode;
 }
 
-// Optimises graphs in one way on every device, and fuses pointwise operations on a GPU alone, where that is allowed.
-// Turning the fuser itself off would leave the nodes that profile a graph in it for ever.
+// Optimises graphs in the same way on every device. Fuses pointwise operations only on a GPU, and
+// only if `on_gpu` is set. Turning the fuser itself off would leave the profiling nodes in the
+// graph for ever.
 void netdiv_fusion(bool on_gpu) {
     torch::jit::overrideCanFuseOnCPU(false);
     torch::jit::overrideCanFuseOnGPU(on_gpu);
 }
 
-// Lets cuDNN compute attention: it builds a plan for each new shape.
+// Lets cuDNN compute attention. It builds a plan for each new shape.
 char *netdiv_cudnn_attention(bool allowed) {
     return guarded([&] { at::globalContext().setSDPUseCuDNN(allowed); });
 }
@@ -231,7 +234,7 @@ bool netdiv_has_cudnn_attention() {
     return at::globalContext().userEnabledCuDNNSDP();
 }
 
-// Multiplies fp32 matrices as TF32, where that is allowed and the device can.
+// Multiplies fp32 matrices as TF32, if `allowed` is set and the device supports it.
 char *netdiv_tf32(bool allowed) {
     return guarded([&] {
         at::globalContext().setAllowTF32CuDNN(allowed);
@@ -239,8 +242,8 @@ char *netdiv_tf32(bool allowed) {
     });
 }
 
-// Lets the process keep the memory that a batch frees: else each one gets its activations from the system again, page by
-// page.
+// Keeps freed memory in the process. Otherwise each batch would fetch its activations from the
+// system again, page by page.
 void netdiv_keep_memory() {
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, -1);

@@ -1,4 +1,4 @@
-//! The devices that libtorch can compute on.
+//! Devices that libtorch can compute on.
 
 use std::{fs, path::Path, thread};
 
@@ -8,7 +8,7 @@ use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::failure::Failure;
 
-/// The first driver that CUDA 13 works with (NVIDIA, CUDA Toolkit 13.0 Release Notes).
+/// Minimum major version of the driver for CUDA 13 (NVIDIA, CUDA Toolkit 13.0 Release Notes).
 const CUDA_13_DRIVER: u32 = 580;
 
 /// A device, or the kind of device that is missing.
@@ -18,13 +18,13 @@ pub(crate) struct Found {
     usable: bool,
 }
 
-/// All devices, the preferred one first.
+/// Returns all devices, the preferred one first.
 pub(crate) fn all() -> Vec<Found> {
     let proc = Path::new("/proc");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpu = format!("{}, {cores} threads", cpu_make(proc));
     let missing = || {
-        // Asked for where there is no device, which does not make a context on one.
+        // An allocation without a device creates no context on one.
         let error = Tensor::f_empty([1], (Kind::Uint8, Device::Cuda(0))).err();
         let said = error.map_or_else(String::new, |error| Failure::from(error).text);
         missing(tch::utils::has_cudart(), driver(proc).as_deref(), &said)
@@ -32,7 +32,8 @@ pub(crate) fn all() -> Vec<Found> {
     listed(Cuda::device_count(), &nvidia_makes(proc), missing, cpu)
 }
 
-/// Why there is no CUDA device; libtorch has said that when it was asked for memory on one.
+/// Returns the reason for a missing CUDA device. `said` is libtorch's error of an allocation on
+/// one.
 fn missing(has_cudart: bool, driver: Option<&str>, said: &str) -> String {
     let major = driver.and_then(|driver| driver.split('.').next()?.parse::<u32>().ok());
     match (driver, major) {
@@ -44,17 +45,17 @@ fn missing(has_cudart: bool, driver: Option<&str>, said: &str) -> String {
             format!("the NVIDIA driver {driver} is too old for this libtorch{least}: install a newer one")
         }
         (None, _) if said.contains("Found no NVIDIA driver") => {
-            "there is no NVIDIA driver; install one, 580 or later for CUDA 13, or give the container its GPUs".into()
+            "there is no NVIDIA driver; install one, 580 or later for CUDA 13, or pass the GPUs to the container".into()
         }
         (Some(driver), _) if said.contains("Found no NVIDIA driver") => format!(
-            "there is the NVIDIA driver {driver}, but its library libcuda.so.1 or the devices /dev/nvidia* cannot be used; \
-             see whether nvidia-smi works"
+            "the NVIDIA driver {driver} is installed, but its library libcuda.so.1 or the devices /dev/nvidia* cannot be used; \
+             check that nvidia-smi works"
         ),
         _ => format!("libtorch finds no GPU: {}", said.lines().next().unwrap_or_default()),
     }
 }
 
-/// The devices, where libtorch has found that many GPUs and the driver lists these models.
+/// Lists the devices. `count` is libtorch's number of GPUs, and `makes` holds the driver's models.
 fn listed(
     count: i64,
     makes: &[String],
@@ -63,7 +64,8 @@ fn listed(
 ) -> Vec<Found> {
     let mut found: Vec<_> = (0..count)
         .map(|number| {
-            // CUDA numbers devices in its own order, so a model is only known if all have the same.
+            // CUDA and the driver number devices differently, so a model is only known if all are
+            // equal.
             let make = makes.first().filter(|first| makes.iter().all(|make| make == *first));
             let description = make.cloned().unwrap_or_else(|| "a CUDA device".into());
             Found { name: format!("cuda:{number}"), description, usable: true }
@@ -76,7 +78,7 @@ fn listed(
     found
 }
 
-/// The device of that name.
+/// Returns the device with this name.
 pub(crate) fn find(name: &str) -> Result<Device, Failure> {
     find_among(name, &all())
 }
@@ -86,23 +88,22 @@ fn find_among(name: &str, devices: &[Found]) -> Result<Device, Failure> {
         let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
         return Ok(number.map_or(Device::Cpu, Device::Cuda));
     }
-    let there: Vec<_> = devices
-        .iter()
-        .map(
-            |Found { name, description, usable }| {
-                if *usable { name.clone() } else { format!("no {name}: {description}") }
-            },
-        )
-        .collect();
-    Err(Failure::refused(format!("there is no device {name}; there is {}", there.join(", "))))
+    let there: Vec<_> =
+        devices
+            .iter()
+            .map(|Found { name, description, usable }| {
+                if *usable { name.clone() } else { format!("{name} (unavailable: {description})") }
+            })
+            .collect();
+    Err(Failure::refused(format!("there is no device {name}; devices: {}", there.join(", "))))
 }
 
-/// The rest of the line that begins like this.
+/// Returns the rest of the line that begins with `key`.
 fn line(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(key)).map(|rest| rest.trim().to_owned())
 }
 
-/// Version of the NVIDIA driver.
+/// Returns the version of the NVIDIA driver.
 fn driver(proc: &Path) -> Option<String> {
     let version = kernel::said(proc.join("driver/nvidia/version"))?;
     let is_version =
@@ -110,7 +111,7 @@ fn driver(proc: &Path) -> Option<String> {
     line(&version, "NVRM version:")?.split_whitespace().find(is_version).map(ToOwned::to_owned)
 }
 
-/// Model and driver of each GPU of this machine, from the driver.
+/// Returns the model and driver of each GPU of this machine, as the driver reports them.
 fn nvidia_makes(proc: &Path) -> Vec<String> {
     let nvidia = proc.join("driver/nvidia");
     let driver = driver(proc).map_or(String::new(), |driver| format!(", driver {driver}"));
@@ -137,7 +138,7 @@ impl Found {
         let usable = match (self.usable, is_cuda) {
             (false, _) => 0,
             (true, false) => abi::USABLE,
-            // cuDNN looks for an algorithm for each.
+            // cuDNN searches an algorithm for each new size.
             (true, true) => abi::USABLE | abi::NEW_SIZES_STALL,
         };
         let mut device = abi::Device { name: [0; 32], description: [0; 256], usable };
@@ -163,14 +164,14 @@ mod tests {
         for name in ["cuda:2", "cuda", "cuda:", "cuda:-1", "cuda:01", "CPU", "tpu:0", ""] {
             let refused = find_among(name, &gpus(2)).expect_err("no such device");
             assert_eq!(refused.status, abi::REFUSED);
-            let want = format!("there is no device {name}; there is cuda:0, cuda:1, cpu");
+            let want = format!("there is no device {name}; devices: cuda:0, cuda:1, cpu");
             assert_eq!(refused.text, want);
         }
     }
 
     #[test]
     fn what_is_missing_for_a_gpu_is_said() {
-        // As libtorch 2.11.0+cu130 says it.
+        // Texts of libtorch 2.11.0+cu130.
         let none = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver";
         let old = "The NVIDIA driver on your system is too old (found version 12040). Please update your GPU driver";
         for (has_cudart, driver, said, want) in [
@@ -202,8 +203,8 @@ mod tests {
             let devices = listed(0, &[], || why.clone(), "CPU".into());
             assert_eq!((devices.len(), devices[0].usable, devices[1].usable), (2, false, true));
             let refused = find_among("cuda:0", &devices).expect_err("no such device").text;
-            assert!(refused.contains(&format!("there is no cuda: {why}")), "{refused}");
-            // There is room for all of it.
+            assert!(refused.contains(&format!("devices: cuda (unavailable: {why})")), "{refused}");
+            // The description has room for the whole text.
             assert!(why.len() < devices[0].raw().description.len(), "{}: {why}", why.len());
         }
     }

@@ -3,8 +3,9 @@
 use netdiv_plugin::abi::{self, Status};
 use tch::TchError;
 
-/// Errors of CUDA, as `cudaGetErrorString` has them, after which a process cannot use the device any more: "To continue using
-/// CUDA, the process must be terminated and relaunched" (NVIDIA, CUDA Runtime API 13.0, `enum cudaError` in driver_types.h).
+/// Error texts of CUDA (`cudaGetErrorString`) after which a process cannot use the device any more:
+/// "To continue using CUDA, the process must be terminated and relaunched" (NVIDIA, CUDA Runtime
+/// API 13.0, `enum cudaError` in driver_types.h).
 const LOST: [&str; 14] = [
     "an illegal memory access was encountered",
     "the launch timed out and was terminated",
@@ -18,12 +19,13 @@ const LOST: [&str; 14] = [
     "tensor memory not completely freed",
     "the MPS client has been terminated by the server",
     "Invalid access of peer GPU memory over nvlink or a hardware error",
-    // Broken hardware. The enum names no remedy, but no later answer of that device could be trusted.
+    // Broken hardware. The enum names no remedy, but later results of the device would not be
+    // reliable.
     "uncorrectable ECC error encountered",
     "uncorrectable NVLink error detected during the execution",
 ];
 
-/// Why a function of the table failed.
+/// Failure of a function of the table.
 pub(crate) struct Failure {
     pub(crate) status: Status,
     pub(crate) text: String,
@@ -38,7 +40,7 @@ impl Failure {
         Self { status: abi::REFUSED, text }
     }
 
-    /// An error of libtorch: only its text says whether memory is full or the device is lost.
+    /// Classifies an error of libtorch. Only its text reveals full memory or a lost device.
     pub(crate) fn torch(text: &str) -> Self {
         let full = ["out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED"];
         let has_one_of = |all: &[&str]| all.iter().any(|words| text.contains(words));
@@ -51,7 +53,8 @@ impl Failure {
         Self { status, text: brief(text) }
     }
 
-    /// The failure of loading a file: the file is refused, unless memory or the device is what failed.
+    /// Turns a failure to load a file into a refusal of the file, unless memory or the device
+    /// failed.
     pub(crate) fn of_file(self, refusal: impl FnOnce(String) -> String) -> Self {
         if self.status == abi::FAILED { Self::refused(refusal(self.text)) } else { self }
     }
@@ -67,7 +70,8 @@ impl From<TchError> for Failure {
     }
 }
 
-/// The part of libtorch's text that says what is wrong: without the trace of the script before it and the C++ one after.
+/// Returns the essential part of libtorch's text, without the script's trace before it and the C++
+/// trace after it.
 fn brief(text: &str) -> String {
     let end = text.find("Exception raised from").unwrap_or(text.len());
     let text = &text[..end];
@@ -92,7 +96,7 @@ mod tests {
         assert_eq!(Failure::torch("shape mismatch").status, abi::FAILED);
     }
 
-    /// As c10::cuda::c10_cuda_check_implementation of libtorch 2.11 puts a text together.
+    /// Builds a text like c10::cuda::c10_cuda_check_implementation of libtorch 2.11.
     fn cuda_error(what: &str) -> String {
         format!(
             "CUDA error: {what}\nSearch for `cudaError' in https://docs.nvidia.com/cuda/cuda-runtime-api/ for more \
@@ -106,7 +110,7 @@ mod tests {
             let lost = Failure::torch(&cuda_error(what));
             assert_eq!(lost.status, abi::DEVICE_LOST, "{what}");
             assert!(lost.is_lost() && lost.text.starts_with(&format!("CUDA error: {what}")));
-            // In a graph's trace too.
+            // The error is also detected in a graph's trace.
             let traced = format!("Traceback:\nRuntimeError: {}", cuda_error(what));
             assert!(Failure::torch(&traced).is_lost(), "{what}");
         }
@@ -123,7 +127,7 @@ mod tests {
         ] {
             assert_eq!(Failure::torch(&cuda_error(what)).status, status, "{what}");
         }
-        // Not CUDA's.
+        // This error is not CUDA's.
         assert_eq!(Failure::torch("misaligned address of a view").status, abi::FAILED);
     }
 

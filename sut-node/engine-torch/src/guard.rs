@@ -1,31 +1,31 @@
-//! What stands around every function of the table, and what the node holds for it.
+//! Common parts of the table's functions: error handling, and handles that the node holds.
 
 use netdiv_plugin::abi::{Status, Text};
 
 use crate::failure::Failure;
 
-/// Runs a function of the table: an error or a panic becomes a status and a text.
+/// Runs a function of the table. An error or a panic becomes a status and a text.
 pub(crate) fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -> Status {
     let work = || work().map_err(|failure| (failure.status, failure.text));
-    // SAFETY: the caller gives room for the text, as the ABI says.
+    // SAFETY: the caller provides memory for the text, as the ABI requires.
     unsafe { netdiv_plugin::guarded(error, work) }
 }
 
-/// Hands a value over to the node, as the handle `H`.
+/// Transfers a value to the node, as the handle `H`.
 ///
 /// # Safety
 ///
-/// The place is the caller's.
+/// `place` is valid memory of the caller.
 pub(crate) unsafe fn hand_over<T, H>(value: T, place: *mut *mut H) {
     // SAFETY: as above.
     unsafe { *place = Box::into_raw(Box::new(value)).cast() }
 }
 
-/// Drops a value that the node gives back.
+/// Drops a value that the node returns.
 ///
 /// # Safety
 ///
-/// The handle is one of a `T` that was handed over, and is given back once.
+/// The handle is from [`hand_over`] for a `T`, and is returned only once.
 pub(crate) unsafe fn take_back<T, H>(handle: *mut H) {
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(handle.cast::<T>()) });

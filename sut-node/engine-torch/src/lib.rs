@@ -3,11 +3,12 @@
 //! - this file: the C ABI (`netdiv_engine.h`)
 //! - `model.rs`: a model on a device, and the instances that run its batches
 //! - `tensors.rs`: the node's memory as tensors of libtorch
-//! - `staging.rs`: memory that batches are put together in
-//! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: the streams that do it; `patience.rs`:
-//!   waiting for it
-//! - `device.rs`: the devices; `shim.rs`: settings of libtorch; `switches.rs`: those that only a measurement on a GPU can judge
-//! - `tokens/`: language models, with functions of their own; `stream.rs`: the stream of an instance
+//! - `staging.rs`: memory in which batches are prepared
+//! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: its streams;
+//!   `patience.rs`: waiting for its end
+//! - `device.rs`: the devices; `shim.rs`: settings of libtorch; `switches.rs`: settings that are
+//!   off by default
+//! - `tokens/`: language models, with separate functions; `stream.rs`: the stream of an instance
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -41,22 +42,22 @@ use crate::{
 
 struct Table(abi::Engine);
 
-// SAFETY: the table is constant; what it points at is too.
+// SAFETY: the table is constant, and so are the objects that it points at.
 unsafe impl Sync for Table {}
 
-/// The version of libtorch that tch is made for.
+/// Table with the version of libtorch that tch supports.
 static TABLE: Table = table(c"libtorch 2.11");
 
-/// Switches change the rounding, so that evidence has to name them.
+/// Tables with switches on. Switches change the rounding, so evidence has to name them.
 static TABLE_WITH_FUSER: Table = table(c"libtorch 2.11 with its fuser");
 static TABLE_WITH_ATTENTION: Table = table(c"libtorch 2.11 with cuDNN's attention");
 static TABLE_WITH_BOTH: Table = table(c"libtorch 2.11 with its fuser and cuDNN's attention");
 
-/// What a node holds as an instance.
+/// An instance, as the node holds it.
 struct Opened<'a> {
-    /// One thread at a time uses it.
+    /// Used by one thread at a time.
     instance: UnsafeCell<Instance<'a>>,
-    /// Another one may use it at the same time.
+    /// May be used by another thread at the same time.
     waiting: Option<Waiting>,
 }
 
@@ -84,11 +85,11 @@ const fn table(version: &'static CStr) -> Table {
     })
 }
 
-/// The plug-in's entry: its table of functions.
+/// Returns the plug-in's table of functions.
 #[allow(unsafe_code, reason = "the name is the ABI's")]
 #[unsafe(no_mangle)]
 pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
-    // A value that is none is refused when a model is loaded.
+    // Invalid values are refused when a model is loaded.
     let is_on = |switch: Result<bool, _>| switch.unwrap_or(false);
     let table = match (is_on(switches::fuser()), is_on(switches::cudnn_attention())) {
         (false, false) => &TABLE,
@@ -107,7 +108,7 @@ unsafe extern "C" fn devices(
 ) -> Status {
     guarded(error, || {
         let found = device::all();
-        // SAFETY: the caller gives room for that many devices, and for their number.
+        // SAFETY: the caller provides memory for `room` devices, and for their number.
         let (devices, count) =
             unsafe { (slice::from_raw_parts_mut(devices, room as usize), &mut *count) };
         *count = found.len().min(devices.len()) as u32;
@@ -126,14 +127,14 @@ unsafe extern "C" fn load(
     guarded(error, || {
         // SAFETY: the caller's settings, strings and specs live until unload.
         let loaded = unsafe { Model::load(&*settings) }?;
-        // SAFETY: the caller's place for the model.
+        // SAFETY: the caller's memory for the model.
         unsafe { hand_over(loaded, model) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::Model) {
-    // SAFETY: it comes from `load` and is given back once.
+    // SAFETY: it is from `load` and is returned once.
     unsafe { take_back::<Model, _>(model) };
 }
 
@@ -147,14 +148,14 @@ unsafe extern "C" fn open(
         let new = Instance::open(unsafe { &*model.cast::<Model>() })?;
         let waiting = new.waiting();
         let opened = Opened { instance: UnsafeCell::new(new), waiting };
-        // SAFETY: the caller's place for the instance.
+        // SAFETY: the caller's memory for the instance.
         unsafe { hand_over(opened, instance) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn close(instance: *mut abi::Instance) {
-    // SAFETY: it comes from `open` and is given back once.
+    // SAFETY: it is from `open` and is returned once.
     unsafe { take_back::<Opened<'_>, _>(instance) };
 }
 
@@ -163,11 +164,11 @@ unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {
     unsafe { lent(instance.cast_mut()) }.in_flight()
 }
 
-/// An instance that the caller lends for one call.
+/// Borrows an instance for one call.
 ///
 /// # Safety
 ///
-/// It comes from `open`, is not closed, and no other thread uses it.
+/// The instance is from `open`, is not closed, and no other thread uses it.
 unsafe fn lent<'a>(instance: *mut abi::Instance) -> &'a mut Instance<'a> {
     // SAFETY: as above.
     unsafe { &mut *(*instance.cast::<Opened<'a>>()).instance.get() }
@@ -182,7 +183,7 @@ unsafe extern "C" fn allocate(
     guarded(error, || {
         // SAFETY: the caller's instance.
         let given = unsafe { lent(instance) }.allocate(bytes)?;
-        // SAFETY: the caller's place for the memory.
+        // SAFETY: the caller's memory for the pointer.
         unsafe { *memory = given };
         Ok(())
     })
@@ -193,11 +194,11 @@ unsafe extern "C" fn release(instance: *mut abi::Instance, memory: *mut c_void) 
     unsafe { lent(instance) }.release(memory);
 }
 
-/// Inputs or outputs of a batch.
+/// Returns the inputs or outputs of a batch.
 ///
 /// # Safety
 ///
-/// There are that many, and they live through the call.
+/// `tensors` points at `count` tensors, which live through the call.
 unsafe fn tensors<'a>(tensors: *const abi::Tensor, count: u32) -> &'a [abi::Tensor] {
     if count == 0 {
         return &[];
@@ -248,9 +249,9 @@ unsafe extern "C" fn finish(instance: *mut abi::Instance, slot: u32, error: Text
 
 unsafe extern "C" fn wait(instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
     guarded(error, || {
-        // SAFETY: the caller's instance, of which only this part is used.
+        // SAFETY: the caller's instance. Only this part of it is used.
         let opened = unsafe { &*instance.cast::<Opened<'_>>() };
-        // SAFETY: the slot's batch is not finished before this returns, as the ABI says.
+        // SAFETY: the slot's batch is not finished before this returns, as the ABI requires.
         opened.waiting.as_ref().map_or(Ok(()), |waiting| unsafe { waiting.wait(slot as usize) })
     })
 }
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn no_tensors_need_no_pointer() {
-        // SAFETY: there are none.
+        // SAFETY: the count is 0.
         assert!(unsafe { tensors(std::ptr::null(), 0) }.is_empty());
     }
 }

@@ -21,7 +21,8 @@ use crate::{
     threads,
 };
 
-/// Batches that an instance on a GPU can have begun: one computes while the next is copied.
+/// Maximum number of batches in flight of an instance on a GPU: one computes while the next is
+/// copied.
 const SLOTS: usize = 2;
 
 pub(crate) struct Model {
@@ -36,10 +37,10 @@ impl Model {
     ///
     /// # Safety
     ///
-    /// The settings' pointers are valid, as the ABI says.
+    /// The settings' pointers are valid, as the ABI requires.
     pub(crate) unsafe fn load(settings: &abi::ModelSettings) -> Result<Self, Failure> {
         if settings.size != size_of::<abi::ModelSettings>() as u64 {
-            return Err(Failure::refused("netdiv_model_settings has another size".into()));
+            return Err(Failure::refused("netdiv_model_settings has an unexpected size".into()));
         }
         // SAFETY: the caller's strings and specs.
         let (path, device, precision, outputs) = unsafe {
@@ -50,7 +51,8 @@ impl Model {
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
-            // Each new shape costs a search for the fastest algorithm: worth it only for few shapes.
+            // Each new shape costs a search for the fastest algorithm, which pays off only for few
+            // shapes.
             Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
         }
         shim::set_up(device, &precision, switches::cudnn_attention()?)?;
@@ -63,7 +65,8 @@ impl Model {
     }
 }
 
-/// Compares the type of the weights with the manifest's. A frozen file has constants instead, which it does not list.
+/// Compares the type of the weights with the manifest's. A frozen file has unlisted constants
+/// instead of weights.
 pub(crate) fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
     let want = weights_of(precision)?;
     for (name, tensor) in module.named_parameters()? {
@@ -72,7 +75,7 @@ pub(crate) fn check_precision(module: &CModule, precision: &str) -> Result<(), F
     Ok(())
 }
 
-/// Type of the weights of a model with that precision.
+/// Returns the type of the weights of a model with this precision.
 pub(crate) fn weights_of(precision: &str) -> Result<Kind, Failure> {
     match precision {
         "fp32" | "tf32" => Ok(Kind::Float),
@@ -82,7 +85,7 @@ pub(crate) fn weights_of(precision: &str) -> Result<Kind, Failure> {
     }
 }
 
-/// Whole numbers, such as tables of indices, may have any type.
+/// Checks the type of a weight. Integers, such as tables of indices, may have any type.
 fn check_weight(name: &str, kind: Kind, want: Kind, precision: &str) -> Result<(), Failure> {
     if kind == want || !matches!(kind, Kind::Float | Kind::Half | Kind::BFloat16 | Kind::Double) {
         return Ok(());
@@ -103,21 +106,21 @@ impl Waiting {
     ///
     /// # Safety
     ///
-    /// The instance lives through the call, and nobody begins work of this slot meanwhile.
+    /// The instance lives through the call, and no thread begins work of this slot meanwhile.
     pub(crate) unsafe fn wait(&self, slot: usize) -> Result<(), Failure> {
         // SAFETY: as above; the pipeline is the instance's.
         self.patience.wait(&mut unsafe { self.waiter.batch(slot) })
     }
 }
 
-/// An instance, which one engine thread owns.
+/// An instance, which one thread of the node owns.
 pub(crate) struct Instance<'a> {
     model: &'a Model,
     staging: Staging,
-    /// On a CUDA device.
+    /// Streams, on a CUDA device.
     pipeline: Option<Pipeline>,
     patience: Arc<Patience>,
-    /// Inputs on the device, separate for each slot; they grow with the batches.
+    /// Inputs on the device, by slot; they grow with the batches.
     on_device: Vec<Vec<Tensor>>,
 }
 
@@ -133,11 +136,11 @@ impl<'a> Instance<'a> {
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
-        // Without a pipeline, begin does all the work.
+        // Without a pipeline, `begin` does all the work.
         if self.pipeline.is_some() { SLOTS as u32 } else { 1 }
     }
 
-    /// Waits for batches that are begun, where `begin` does not do all the work.
+    /// Returns a waiter for begun batches, unless `begin` does all the work.
     pub(crate) fn waiting(&self) -> Option<Waiting> {
         let waiter = self.pipeline.as_ref()?.waiter();
         Some(Waiting { waiter, patience: self.patience.clone() })
@@ -172,18 +175,19 @@ impl<'a> Instance<'a> {
             |inputs| model.run(inputs, outputs),
         );
         if begun.as_ref().is_err_and(|failure| failure.status == abi::OUT_OF_MEMORY) {
-            // It takes memory from a smaller batch. No work of this slot is in progress any more.
+            // This memory would be missing for a smaller batch. No work of this slot is in progress
+            // any more.
             self.on_device[slot].clear();
         }
         begun
     }
 
     pub(crate) fn finish(&mut self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: the pipeline is ours, and so is this thread's turn to begin work.
+        // SAFETY: the pipeline is ours, and so is this thread's right to begin work.
         self.waiting().map_or(Ok(()), |waiting| unsafe { waiting.wait(slot) })
     }
 
-    /// Runs a batch in every slot, so that none asks for its memory later.
+    /// Runs a batch in every slot, so that no slot allocates memory later.
     pub(crate) fn warm_up(
         &mut self,
         inputs: &[abi::Tensor],
@@ -199,7 +203,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// A slot's inputs on the device, in memory that is reused.
+/// Copies a slot's inputs to the device, into memory that is reused.
 fn copy_to_device(
     room: &mut Vec<Tensor>,
     inputs: &[abi::Tensor],
@@ -231,7 +235,7 @@ impl Model {
         if given.len() != outputs.len() {
             let (given, want) = (given.len(), outputs.len());
             return Err(Failure::refused(format!(
-                "the model gives {given} tensors, the manifest names {want}"
+                "the model returns {given} tensors, but the manifest names {want}"
             )));
         }
         for ((given, output), name) in given.iter().zip(outputs).zip(&self.outputs) {
@@ -253,7 +257,8 @@ fn check_shape(name: &str, given: &[i64], want: &[i64]) -> Result<(), Failure> {
     )))
 }
 
-/// Half precision widens without loss; nothing else is converted implicitly.
+/// Checks the type of an output. Half precision widens without loss; no other type is converted
+/// implicitly.
 fn check_kind(name: &str, given: Kind, want: Kind) -> Result<(), Failure> {
     let widens = matches!(given, Kind::Half | Kind::BFloat16) && want == Kind::Float;
     if given == want || widens {
@@ -333,8 +338,8 @@ mod tests {
             inputs: ptr::null(),
             outputs: ptr::null(),
         };
-        // SAFETY: with another size, nothing else is looked at.
+        // SAFETY: with an unexpected size, no other field is read.
         let refused = text(unsafe { Model::load(&settings) }.map(drop));
-        assert!(refused.contains("another size"), "{refused}");
+        assert!(refused.contains("an unexpected size"), "{refused}");
     }
 }

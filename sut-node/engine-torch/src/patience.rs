@@ -1,6 +1,7 @@
-//! Waiting for a batch: with a core, where batches are short, and without one where they are long.
+//! Waits for a batch: spinning for short batches, sleeping for long ones.
 //!
-//! libtorch's events make a waiting thread spin. That answers soonest, and takes a core that decodes no samples.
+//! libtorch's events make a waiting thread spin. That answers earliest, but occupies a core that
+//! could decode samples.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -10,30 +11,30 @@ use std::{
 
 use crate::failure::Failure;
 
-/// A wait that took longer makes the next one sleep in between.
+/// Maximum wait after which the next one still spins.
 const LONG: Duration = Duration::from_millis(2);
 
-/// Pause between two looks at a batch: 2.5 % of the shortest wait that has pauses.
+/// Pause between two polls of a batch: 2.5 % of the shortest wait with pauses.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Work of a device that is under way.
+/// Work of a device in flight.
 pub(crate) trait Batch {
-    /// Asks whether it has ended.
+    /// Returns true if the work has ended.
     fn is_done(&mut self) -> Result<bool, Failure>;
 
-    /// Waits for its end; the thread may spin.
+    /// Waits for the end of the work; the thread may spin.
     fn wait(&mut self) -> Result<(), Failure>;
 }
 
-/// An instance's waiting, on any thread.
+/// Waits for an instance's batches, on any thread.
 #[derive(Default)]
 pub(crate) struct Patience {
-    /// The last wait, in nanoseconds.
+    /// Duration of the last wait, in nanoseconds.
     last: AtomicU64,
 }
 
 impl Patience {
-    /// Waits for the end of a batch. One that has ended already says nothing about the next.
+    /// Waits for the end of a batch. A batch that has already ended does not influence later waits.
     pub(crate) fn wait(&self, batch: &mut impl Batch) -> Result<(), Failure> {
         if batch.is_done()? {
             return Ok(());
@@ -50,7 +51,7 @@ impl Patience {
     }
 }
 
-/// Sleeps until a batch that was under way has ended, with looks in between.
+/// Sleeps between polls until the batch has ended.
 fn look(batch: &mut impl Batch) -> Result<(), Failure> {
     loop {
         thread::sleep(PAUSE);
@@ -64,7 +65,7 @@ fn look(batch: &mut impl Batch) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// Ends after some time, and counts looks and waits.
+    /// Ends after a time, and counts polls and waits.
     struct Fake {
         takes: Duration,
         started: Instant,
@@ -91,7 +92,7 @@ mod tests {
         }
     }
 
-    /// Waits for a batch that takes that long.
+    /// Waits for a batch with the duration `takes`.
     fn after(patience: &Patience, takes: Duration) -> Fake {
         let mut batch = Fake::new(takes);
         assert!(patience.wait(&mut batch).is_ok());
@@ -107,7 +108,7 @@ mod tests {
             let long = after(&patience, LONG * 2);
             assert_eq!(long.waits, 0);
             assert!(long.looks > 2, "{} looks", long.looks);
-            // Another thread waited, and this one takes the batch that has ended.
+            // Another thread waited, and this one finishes the ended batch.
             let ended = after(&patience, Duration::ZERO);
             assert_eq!((ended.waits, ended.looks), (0, 1));
         }

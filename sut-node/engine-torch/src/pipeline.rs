@@ -1,4 +1,4 @@
-//! A copying and a computing CUDA stream with their events, pinned memory, and copies between the two.
+//! A copying and a computing CUDA stream with their events, pinned memory, and non-blocking copies.
 
 use std::{
     ffi::{c_char, c_int},
@@ -38,7 +38,7 @@ unsafe extern "C" {
     ) -> *mut c_char;
 }
 
-/// Memory that the device reads directly.
+/// Allocates memory that the device reads directly.
 pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
     let mut tensor = ptr::null_mut();
     // SAFETY: the shim writes a new tensor there when it succeeds.
@@ -51,20 +51,22 @@ pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
     }
 }
 
-/// Copies without waiting, if the device and the memory allow it.
+/// Copies without waiting, if the device and the memory support it.
 pub(crate) fn copy(to: &mut Tensor, from: &Tensor) -> Result<(), Failure> {
-    // SAFETY: both tensors live through the call; the caller keeps their memory until the stream is done with it.
+    // SAFETY: both tensors live through the call. The caller keeps their memory until the stream
+    // has used it.
     check(unsafe { netdiv_copy(to.as_mut_ptr(), from.as_ptr()) })
 }
 
 /// A copying and a computing stream of one CUDA device.
 pub(crate) struct Pipeline {
     raw: NonNull<RawPipeline>,
-    /// This thread's use of the streams, while a batch begins; else null.
+    /// This thread's use of the streams while a batch begins, or null.
     entered: *mut RawEntered,
 }
 
-// SAFETY: streams and events are not bound to a thread; a pipeline is used by one at a time, and entered within one call.
+// SAFETY: streams and events are not bound to a thread. One thread at a time uses a pipeline, and
+// enters and leaves it within one call.
 unsafe impl Send for Pipeline {}
 
 impl Pipeline {
@@ -73,11 +75,11 @@ impl Pipeline {
         // SAFETY: the shim writes a new pipeline there when it succeeds.
         check(unsafe { netdiv_pipeline_new(index as c_int, slots, &mut pipeline) })?;
         let raw = NonNull::new(pipeline)
-            .ok_or_else(|| Failure::failed("the device gave no streams".into()))?;
+            .ok_or_else(|| Failure::failed("the device returned no streams".into()))?;
         Ok(Self { raw, entered: ptr::null_mut() })
     }
 
-    /// What waits for the slots' work.
+    /// Returns a waiter for the slots' work.
     pub(crate) fn waiter(&self) -> Waiter {
         Waiter(self.raw)
     }
@@ -88,17 +90,17 @@ impl Pipeline {
 pub(crate) struct Waiter(NonNull<RawPipeline>);
 
 impl Waiter {
-    /// The work of a slot, to wait for.
+    /// Returns the work of a slot, to wait for.
     ///
     /// # Safety
     ///
-    /// The pipeline lives as long as this, and nobody begins work of this slot meanwhile.
+    /// The pipeline lives as long as the result, and no thread begins work of this slot meanwhile.
     pub(crate) unsafe fn batch(self, slot: usize) -> impl Batch {
         Slot { pipeline: self.0, slot }
     }
 }
 
-/// The work of a slot, which nobody replaces with other work as long as this lives.
+/// The work of a slot, which does not change while this lives.
 struct Slot {
     pipeline: NonNull<RawPipeline>,
     slot: usize,
@@ -107,14 +109,14 @@ struct Slot {
 impl Batch for Slot {
     fn is_done(&mut self) -> Result<bool, Failure> {
         let mut is_done = false;
-        // SAFETY: the pipeline lives, as `Waiter::batch` demands. Asking reads the slot's events, and work of other slots
-        // changes only theirs.
+        // SAFETY: the pipeline lives, as `Waiter::batch` requires. The query reads the slot's
+        // events, and work of other slots changes only their own.
         check(unsafe { netdiv_pipeline_is_done(self.pipeline.as_ptr(), self.slot, &mut is_done) })?;
         Ok(is_done)
     }
 
     fn wait(&mut self) -> Result<(), Failure> {
-        // SAFETY: as above; waiting reads the slot's events too.
+        // SAFETY: as above; the wait reads the slot's events too.
         check(unsafe { netdiv_pipeline_wait(self.pipeline.as_ptr(), self.slot) })
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of the shim that need no stream: errors, settings of the whole process, inference mode.
+//! Parts of the shim that need no stream: errors, settings of the whole process, inference mode.
 
 use std::ffi::{CStr, c_char};
 
@@ -19,12 +19,12 @@ unsafe extern "C" {
     fn netdiv_keep_memory();
 }
 
-/// The error of a call, if there is one.
+/// Turns the error text of a shim's call into a failure.
 pub(crate) fn check(error: *mut c_char) -> Result<(), Failure> {
     if error.is_null() {
         return Ok(());
     }
-    // SAFETY: the shim returns null or a text that was made with strdup and is the caller's.
+    // SAFETY: the shim returns null, or a text from strdup that the caller owns.
     let text = unsafe {
         let text = CStr::from_ptr(error).to_string_lossy().into_owned();
         libc::free(error.cast());
@@ -33,8 +33,8 @@ pub(crate) fn check(error: *mut c_char) -> Result<(), Failure> {
     Err(Failure::torch(&text))
 }
 
-/// Sets libtorch up for a model of that precision on that device, for the whole process. Graphs are optimised in the same
-/// way on every device, so that tests on a CPU run the graph that a GPU runs.
+/// Configures libtorch for a model of this precision on this device, for the whole process. Graphs
+/// are optimised in the same way on every device, so that tests on a CPU run the graph of a GPU.
 pub(crate) fn set_up(
     device: Device,
     precision: &str,
@@ -48,14 +48,14 @@ pub(crate) fn set_up(
         if device.is_cuda() {
             check(netdiv_tf32(precision == "tf32"))?;
         } else {
-            // malloc's settings: the process keeps freed memory for the next batch.
+            // Settings of malloc: the process keeps freed memory for the next batch.
             netdiv_keep_memory();
         }
     }
     Ok(())
 }
 
-/// Returns true where attention may go to cuDNN.
+/// Returns true if cuDNN may compute attention.
 #[cfg(test)]
 pub(crate) fn has_cudnn_attention() -> bool {
     // SAFETY: it reads a setting of libtorch.

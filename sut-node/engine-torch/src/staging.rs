@@ -1,4 +1,4 @@
-//! Memory that the node puts batches together in.
+//! Memory in which the node prepares batches.
 
 use std::{collections::HashMap, ffi::c_void, ptr};
 
@@ -10,7 +10,7 @@ use crate::{failure::Failure, pipeline};
 /// Alignment that the ABI requires, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Staging memory: pinned for a CUDA device, else aligned.
+/// Staging memory: pinned for a CUDA device, and otherwise aligned.
 pub(crate) struct Staging {
     device: Device,
     pinned: HashMap<*mut c_void, Tensor>,
@@ -27,7 +27,7 @@ impl Staging {
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<*mut c_void, Failure> {
         let full = || Failure {
             status: abi::OUT_OF_MEMORY,
-            text: format!("there are no {bytes} bytes for a batch in the host's memory"),
+            text: format!("cannot allocate {bytes} bytes of host memory for a batch"),
         };
         let length = usize::try_from(bytes).map_err(|_| full())?;
         if self.device.is_cuda() {
@@ -44,7 +44,7 @@ impl Staging {
 
     pub(crate) fn release(&mut self, memory: *mut c_void) {
         if self.pinned.remove(&memory).is_none() {
-            // SAFETY: what is not pinned comes from posix_memalign, and is given back once.
+            // SAFETY: memory that is not pinned is from posix_memalign, and is freed once.
             unsafe { libc::free(memory) }
         }
     }
@@ -64,7 +64,7 @@ mod tests {
             .collect();
         for (memory, bytes) in &given {
             assert_eq!(*memory as usize % ALIGNMENT, 0);
-            // SAFETY: it has that many bytes.
+            // SAFETY: it has `bytes` bytes.
             unsafe { slice::from_raw_parts_mut(memory.cast::<u8>(), *bytes as usize) }.fill(7);
         }
         given.into_iter().for_each(|(memory, _)| staging.release(memory));

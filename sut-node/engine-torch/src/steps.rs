@@ -1,24 +1,25 @@
-//! In which order a batch is copied and computed.
+//! The order in which a batch is copied and computed.
 
 use crate::failure::Failure;
 
 /// A copying and a computing stream of a device, for the work of one thread.
 pub(crate) trait Streams {
-    /// From here on this thread's work goes to the copying stream.
+    /// Directs this thread's work to the copying stream.
     fn enter(&mut self) -> Result<(), Failure>;
 
-    /// From here on to the computing stream, which waits for the copies of this slot.
+    /// Directs this thread's work to the computing stream, which waits for the copies of this slot.
     fn compute(&mut self, slot: usize) -> Result<(), Failure>;
 
-    /// Gives the thread back its own stream, and marks the end of the slot's work.
+    /// Restores the thread's own stream, and marks the end of the slot's work.
     fn leave(&mut self, slot: usize) -> Result<(), Failure>;
 
     /// Waits for all work of both streams.
     fn synchronize(&mut self) -> Result<(), Failure>;
 }
 
-/// Runs this thread's work for a slot on the streams: first `copy` on the copying stream, then `compute` on the other one,
-/// which waits for the copies. If either fails, none of it is in progress afterwards.
+/// Runs this thread's work for a slot on the streams: first `copy` on the copying stream, then
+/// `compute` on the other one, which waits for the copies. If either fails, no work is in progress
+/// afterwards.
 pub(crate) fn run<S: Streams, T>(
     streams: &mut S,
     slot: usize,
@@ -34,14 +35,14 @@ pub(crate) fn run<S: Streams, T>(
     let left = entered.leave();
     drop(entered);
     outcome.and(left).map_err(|first| match streams.synchronize() {
-        // Other errors may follow from the loss of the device, as those of cuDNN do.
+        // Other errors, such as those of cuDNN, may follow from the loss of the device.
         Err(lost) if lost.is_lost() => lost,
-        // The caller takes its memory back. The first error is the one to report.
+        // The caller reuses its memory. Report the first error.
         _ => first,
     })
 }
 
-/// This thread's use of the streams; a panic ends it too.
+/// This thread's use of the streams; a panic ends it, too.
 struct Entered<'a, S: Streams> {
     streams: &'a mut S,
     slot: usize,
@@ -58,7 +59,7 @@ impl<S: Streams> Entered<'_, S> {
 impl<S: Streams> Drop for Entered<'_, S> {
     fn drop(&mut self) {
         if !self.left {
-            // The panic is reported, not this error.
+            // The panic is reported instead of this error.
             let _ = self.leave();
         }
     }
@@ -73,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Notes the steps; one of them fails.
+    /// Records the steps; one of them fails.
     struct Fake<'a> {
         steps: &'a RefCell<Vec<&'static str>>,
         fails: &'static str,
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The steps of a batch of which one fails, and the error.
+    /// Returns the steps of a batch in which the step `fails` fails, and the error.
     fn steps(fails: &'static str) -> (Vec<&'static str>, Option<String>) {
         let steps = RefCell::default();
         let outcome = run(
@@ -154,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Says that when it waits.
+    /// Reports an error when it waits.
     struct Lost(&'static str);
 
     impl Streams for Lost {

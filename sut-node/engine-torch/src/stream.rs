@@ -1,4 +1,5 @@
-//! A CUDA stream of an instance's own: instances on one GPU do not wait for each other.
+//! A separate CUDA stream for each instance, so that instances on one GPU do not wait for each
+//! other.
 
 use std::{
     ffi::{c_char, c_int},
@@ -26,7 +27,7 @@ unsafe extern "C" {
     fn netdiv_stream_wait(stream: *mut RawStream) -> *mut c_char;
 }
 
-/// The stream, on a CUDA device; work on a CPU needs none.
+/// A stream on a CUDA device. Work on a CPU needs none.
 pub(crate) struct Stream {
     raw: Option<NonNull<RawStream>>,
     patience: Patience,
@@ -44,11 +45,11 @@ impl Stream {
         // SAFETY: the shim writes a new stream there when it succeeds.
         check(unsafe { netdiv_stream_new(index as c_int, &mut stream) })?;
         let stream = NonNull::new(stream)
-            .ok_or_else(|| Failure::failed("the device gave no stream".into()))?;
+            .ok_or_else(|| Failure::failed("the device returned no stream".into()))?;
         Ok(Self { raw: Some(stream), patience: Patience::default() })
     }
 
-    /// Sends this thread's work to the stream, until the guard is dropped.
+    /// Directs this thread's work to the stream, until the guard is dropped.
     pub(crate) fn enter(&self) -> Result<OnStream, Failure> {
         let mut entered = ptr::null_mut();
         if let Some(stream) = self.raw {
@@ -58,7 +59,7 @@ impl Stream {
         Ok(OnStream(entered))
     }
 
-    /// Marks the end of the work that the stream has so far.
+    /// Marks the end of the stream's work so far.
     pub(crate) fn mark(&self) -> Result<(), Failure> {
         // SAFETY: the stream is ours.
         self.raw.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
@@ -92,7 +93,8 @@ impl Batch for Marked<'_> {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(stream) = self.raw {
-            // Work that was begun ahead reads weights that others may give back next. An error is that of a lost device.
+            // Work that was begun ahead reads weights that may be freed next. An error here means a
+            // lost device.
             let _ = self.enter().and_then(|_entered| self.mark()).and_then(|()| self.wait());
             // SAFETY: it is ours and used no more.
             unsafe { netdiv_stream_free(stream.as_ptr()) }
@@ -100,7 +102,7 @@ impl Drop for Stream {
     }
 }
 
-/// This thread's use of a stream; the pointer keeps it on this thread, as it is not Send.
+/// This thread's use of a stream. The pointer is not Send, which keeps the guard on this thread.
 pub(crate) struct OnStream(*mut RawOnStream);
 
 impl Drop for OnStream {

@@ -1,15 +1,17 @@
-//! Switches that only a measurement on a GPU can judge, and that are off until then.
+//! Switches whose benefit only a measurement on a GPU can show. They are off by default.
 
 use std::env;
 
 use crate::failure::Failure;
 
-/// Lets TorchScript fuse pointwise operations on a GPU, into kernels that it compiles by NVRTC for each shape.
+/// Returns true if TorchScript may fuse pointwise operations on a GPU. NVRTC compiles the kernels
+/// for each shape.
 pub(crate) fn fuser() -> Result<bool, Failure> {
     is_on("NETDIV_TORCH_FUSER")
 }
 
-/// Lets cuDNN compute the attention of networks with fixed shapes; it builds a plan for each shape.
+/// Returns true if cuDNN may compute the attention of networks with fixed shapes. It builds a plan
+/// for each shape.
 pub(crate) fn cudnn_attention() -> Result<bool, Failure> {
     is_on("NETDIV_TORCH_CUDNN_ATTENTION")
 }

@@ -5,29 +5,30 @@ use tch::{Device, IValue, Kind, Tensor};
 
 use crate::failure::Failure;
 
-/// A tensor, or a tuple or list of some.
+/// Returns the tensors of a model's result: a tensor, or a tuple or list of tensors.
 pub(crate) fn tensors_of(value: IValue) -> Result<Vec<Tensor>, Failure> {
     let tensor = |value| match value {
         IValue::Tensor(tensor) => Ok(tensor),
         other => {
-            Err(Failure::refused(format!("the model gives a {other:?} where a tensor belongs")))
+            Err(Failure::refused(format!("the model returns a {other:?} instead of a tensor")))
         }
     };
     match value {
         IValue::Tensor(tensor) => Ok(vec![tensor]),
         IValue::TensorList(tensors) => Ok(tensors),
         IValue::Tuple(values) => values.into_iter().map(tensor).collect(),
-        _ => {
-            Err(Failure::refused("the model gives neither a tensor nor a tuple of tensors".into()))
-        }
+        _ => Err(Failure::refused(
+            "the model returns neither a tensor nor a tuple of tensors".into(),
+        )),
     }
 }
 
-/// The caller's memory as a tensor, without a copy.
+/// Wraps the caller's memory in a tensor, without a copy.
 pub(crate) fn view(tensor: &abi::Tensor) -> Result<Tensor, Failure> {
     let kind = kind(tensor.data_type)?;
     let shape = &tensor.shape[..(tensor.rank as usize).min(abi::MAX_RANK)];
-    // SAFETY: the caller's tensor is contiguous and stays until the batch is finished; views do not outlive it.
+    // SAFETY: the caller's tensor is contiguous and lives until the batch is finished. Views do not
+    // outlive it.
     Ok(unsafe {
         Tensor::f_from_blob(tensor.data.cast::<u8>(), shape, &strides(shape), kind, Device::Cpu)
     }?)
@@ -45,7 +46,7 @@ fn kind(data_type: u32) -> Result<Kind, Failure> {
     }
 }
 
-/// Elements between neighbours in each dimension of a contiguous tensor.
+/// Returns the distance of neighbours in each dimension of a contiguous tensor, in elements.
 fn strides(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; shape.len()];
     for place in (1..shape.len()).rev() {
@@ -104,7 +105,7 @@ mod tests {
         assert!(matches!(count(IValue::Tuple(tuple)), Ok(2)));
         for (value, why) in [
             (IValue::Int(7), "neither a tensor nor a tuple"),
-            (IValue::Tuple(vec![IValue::Int(7)]), "where a tensor belongs"),
+            (IValue::Tuple(vec![IValue::Int(7)]), "instead of a tensor"),
         ] {
             assert!(tensors_of(value).is_err_and(|failure| failure.text.contains(why)));
         }

@@ -1,13 +1,13 @@
-//! How many threads libtorch's operations may use.
+//! The number of threads of libtorch's operations.
 
 use std::cell::Cell;
 
 thread_local! {
-    /// Whether this thread knows.
+    /// Set once this thread has configured libtorch.
     static PREPARED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tells libtorch, once for each thread that computes.
+/// Sets the number of threads, once for each thread that computes.
 pub(crate) fn prepare(threads: i32) {
     if !PREPARED.replace(true) {
         tch::set_num_threads(threads);

@@ -1,5 +1,6 @@
-//! Beam search for one sample, with the rules of transformers' `generate(num_beams=…, early_stopping=True)`: as soon as there are
-//! as many ended outputs as beams, the best of them is the answer. Best is the largest mean of log-probabilities.
+//! Beam search for one sample, with the rules of transformers' `generate(num_beams=…,
+//! early_stopping=True)`: once there are as many ended outputs as beams, the best of them is the
+//! result. The best one has the maximum mean of log-probabilities.
 
 /// A continuation of a beam.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,10 +20,10 @@ struct Output {
 #[derive(Debug)]
 pub(super) struct Beams {
     width: usize,
-    /// One before the first token, then `width`.
+    /// Running beams: one before the first token, then `width`.
     running: Vec<Output>,
     ended: Vec<Output>,
-    /// The beam that each running one goes on from.
+    /// Index of the beam that each running one continues.
     source: Vec<usize>,
 }
 
@@ -32,17 +33,17 @@ impl Beams {
         Self { width, running: vec![start], ended: Vec::new(), source: vec![0] }
     }
 
-    /// Number of candidates that a step has to give, so that `width` of them have not ended.
+    /// Returns the number of candidates of a step, so that `width` of them have not ended.
     pub(super) fn candidates(width: usize, ends: usize) -> usize {
         width * (1 + ends).max(2)
     }
 
-    /// Number of tokens of the running beams.
+    /// Returns the number of tokens of the running beams.
     pub(super) fn len(&self) -> usize {
         self.running[0].ids.len()
     }
 
-    /// Last token, score and source of each running beam.
+    /// Returns the last token, score and source of each running beam.
     pub(super) fn rows(&self) -> impl Iterator<Item = (i32, f32, usize)> {
         let last = |beam: &Output| beam.ids.last().copied().unwrap_or_default();
         self.running
@@ -51,8 +52,8 @@ impl Beams {
             .map(move |(beam, &from)| (last(beam), beam.score, from))
     }
 
-    /// Goes on by one token, with candidates of which the best is first. Returns the output when it is found; it has at
-    /// most `most` tokens.
+    /// Continues the beams by one token. `candidates` are sorted, best first. Returns the output
+    /// once it is found; it has at most `most` tokens.
     pub(super) fn take(
         &mut self,
         candidates: &[Candidate],
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(beams.take(&first, &[9], 10), None);
         let second = candidates(&[(-2.5, 1, 7), (-2.6, 1, 9), (-2.7, 0, 5), (-2.8, 0, 6)]);
         assert_eq!(beams.take(&second, &[9], 10), None);
-        // What ended waits as an output; the next best takes its place.
+        // The ended beam is kept as an output. The next best candidate replaces it.
         assert_eq!(beams.rows().collect::<Vec<_>>(), [(7, -2.5, 1), (5, -2.7, 0)]);
         assert_eq!((beams.len(), beams.ended[0].ids.as_slice()), (2, &[6, 9][..]));
     }

@@ -4,28 +4,28 @@ use tch::{Device, IValue, Kind, Tensor};
 
 use crate::failure::Failure;
 
-/// What a model says of itself.
+/// Sizes that a model reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) layers: usize,
-    /// Heads of keys and values.
+    /// Number of heads of keys and values.
     pub(super) groups: usize,
     /// Width of a head.
     pub(super) width: usize,
-    /// Positions, at most.
+    /// Maximum number of positions.
     pub(super) longest: usize,
     pub(super) vocabulary: usize,
 }
 
 impl Sizes {
-    /// Bytes of a row of so many positions.
+    /// Returns the bytes of a row of `positions` positions.
     fn row_bytes(&self, positions: usize, kind: Kind) -> u64 {
         let numbers = [2, self.layers, self.groups, positions, self.width];
         numbers.iter().map(|&n| n as u64).product::<u64>() * kind.elt_size_in_bytes() as u64
     }
 }
 
-/// For each layer a tensor [rows, positions, groups of keys and of values, width].
+/// Cache with a tensor [rows, positions, groups of keys and of values, width] for each layer.
 pub(super) struct Cache {
     pub(super) layers: IValue,
     pub(super) slots: usize,
@@ -33,7 +33,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Makes a cache for `slots` samples of `rows` rows each, or for as many as `most_bytes` hold, if it is not 0.
+    /// Creates a cache for `slots` samples of `rows` rows each. Reduces the slots to those that fit
+    /// into `most_bytes`, unless that is 0.
     pub(super) fn new(
         sizes: &Sizes,
         slots: usize,
@@ -51,7 +52,7 @@ impl Cache {
     }
 }
 
-/// How many of `slots` there is room for.
+/// Returns the number of slots that fit, at most `slots`.
 fn fitting(slots: usize, each: u64, most_bytes: u64) -> Result<usize, Failure> {
     if most_bytes == 0 {
         return Ok(slots);

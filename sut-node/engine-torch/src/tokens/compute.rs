@@ -1,4 +1,4 @@
-//! A step on the device, from the numbers that go there to those that come back.
+//! A step on the device: from uploaded numbers to downloaded results.
 
 use std::iter;
 
@@ -17,22 +17,22 @@ use crate::{failure::Failure, stream::Stream};
 /// The work of a step.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// The rows that get a token, and their states, if the step before has begun them.
+    /// Rows that receive a token, and their states, if the previous step began them.
     pub(super) rows: Rows,
     pub(super) begun: Option<Tensor>,
-    /// Parts of prompts: either all are their prompts' last, or none.
+    /// Parts of prompts: either each one ends its prompt, or none does.
     pub(super) chunks: Vec<Chunk>,
-    /// Rows of the step after this one, to begin from ids that are still on the device.
+    /// Rows of the next step, to begin from ids that are still on the device.
     pub(super) next: Rows,
 }
 
 impl Plan {
-    /// Slots whose prompts are done by this step.
+    /// Returns the slots whose prompts are complete after this step.
     pub(super) fn done(&self) -> impl Iterator<Item = usize> {
         self.chunks.iter().filter(|part| part.is_last).map(|part| part.slot)
     }
 
-    /// Slots by the place that they have in what the step chooses; only some of them get a token.
+    /// Returns the slots in the order of the step's results, and whether each receives a token.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, bool)> {
         let rows = self.rows.rows.iter().enumerate().map(|(slot, row)| (slot, row.runs));
         self.done().map(|slot| (slot, true)).chain(rows)
@@ -42,14 +42,14 @@ impl Plan {
 /// Results of a step, in the order of [`Plan::slots`].
 pub(super) enum Chosen {
     Ids(Vec<i64>),
-    /// `Limits::candidates` for each.
+    /// Candidates, `Limits::candidates` for each slot.
     Candidates(Vec<Candidate>),
 }
 
-/// Results of a step, and the states of the rows that it began.
+/// Results of a step, and the states of the rows that it began for the next step.
 #[derive(Default)]
 pub(super) struct Computed {
-    /// Missing if no token was due.
+    /// Tokens or candidates; `None` if no token was due.
     pub(super) chosen: Option<Chosen>,
     pub(super) begun: Option<Tensor>,
 }
@@ -60,12 +60,12 @@ pub(super) struct Computer<'a> {
     pub(super) stream: Stream,
     pub(super) cache: Cache,
     exchange: Exchange,
-    /// The ids that end an output, on the device.
+    /// Ids that end an output, on the device.
     ends: IValue,
 }
 
 impl<'a> Computer<'a> {
-    /// Makes a cache on a stream, which this thread is on.
+    /// Creates a cache on the stream, which must be this thread's current one.
     pub(super) fn new(model: &'a Model, stream: Stream) -> Result<Self, Failure> {
         let (limits, room) = (&model.limits, model.room());
         let place = (model.kind, model.device);
@@ -77,7 +77,8 @@ impl<'a> Computer<'a> {
         Ok(Self { model, stream, cache, exchange, ends })
     }
 
-    /// Computes a step of these samples, which are given by slot. This thread is on the stream.
+    /// Computes a step. `samples` are indexed by slot. The stream must be this thread's current
+    /// one.
     pub(super) fn run(
         &mut self,
         plan: &Plan,
@@ -148,8 +149,8 @@ impl<'a> Computer<'a> {
         Ok(Computed { chosen: Some(Chosen::Ids(Vec::try_from(&fetched)?)), begun })
     }
 
-    /// The best continuations: of the prompts that are done, each with one row, and of the rows that beams share, whose
-    /// scores are given.
+    /// Returns the best continuations, first of the `done` completed prompts with one row each,
+    /// then of the rows that beams share, with their scores.
     fn candidates(&self, all: &States, done: usize, scores: Tensor) -> Result<Chosen, Failure> {
         let (beams, keep) = (self.model.limits.beams, self.model.limits.candidates());
         let new = Tensor::f_zeros([done as i64], (Kind::Float, self.model.device))?;
@@ -175,7 +176,7 @@ impl<'a> Computer<'a> {
     }
 }
 
-/// Rows of the cache whose tokens the host knows.
+/// Returns the rows of the cache whose tokens the host knows.
 fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::Row> {
     let of_slot = |(slot, row): (usize, &schedule::Row)| {
         let sample = samples[slot].as_ref().filter(|_| row.runs);
@@ -184,7 +185,8 @@ fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::R
     rows.rows.iter().enumerate().flat_map(of_slot).collect()
 }
 
-/// For each state 1 if its token must not end the output, else 0; `None` if every token may.
+/// Returns 1 for each state whose token must not end the output, and else 0. Returns `None` if all
+/// tokens may end it.
 fn early(plan: &Plan, samples: &[Option<Sample>], beams: usize) -> Option<Vec<i64>> {
     let is_early = |slot: usize| samples[slot].as_ref().is_some_and(Sample::is_early);
     let done = plan.done().map(is_early);
@@ -194,8 +196,8 @@ fn early(plan: &Plan, samples: &[Option<Sample>], beams: usize) -> Option<Vec<i6
     early.contains(&1).then_some(early)
 }
 
-/// For each of the next step's rows the place of its token among those that this step chooses. A row without a sample takes
-/// any.
+/// Returns for each row of the next step the index of its token among the step's results. A row
+/// without a sample uses any token.
 fn sources(plan: &Plan) -> Vec<i64> {
     let mut places = vec![0; plan.next.rows.len()];
     for (place, (slot, runs)) in plan.slots().enumerate() {

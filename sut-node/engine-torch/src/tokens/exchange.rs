@@ -1,5 +1,5 @@
-//! Numbers for a device, and back from it. All of a step go there at once. Beside a CUDA device they lie in memory that it reads
-//! and writes directly, so that nobody waits for a copy.
+//! Transfer of numbers to a device and back. All numbers of a step are sent at once. For a CUDA
+//! device they are in pinned memory, so that no thread waits for a copy.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::{failure::Failure, pipeline, stream::Stream};
 pub(super) struct Upload(Vec<i64>);
 
 impl Upload {
-    /// Adds numbers; returns their place.
+    /// Adds numbers. Returns their range in the upload.
     pub(super) fn add(&mut self, numbers: impl IntoIterator<Item = i64>) -> Range<usize> {
         let start = self.0.len();
         self.0.extend(numbers);
@@ -41,7 +41,8 @@ impl Exchange {
         Self { device, up: Pinned::default(), down: Pinned::default() }
     }
 
-    /// Sends numbers on the stream that this thread is on, which is given to wait for those that were sent before.
+    /// Sends numbers on this thread's current stream. Waits on `stream` for numbers that were sent
+    /// before.
     pub(super) fn send(&mut self, upload: &Upload, stream: &Stream) -> Result<Sent, Failure> {
         let numbers = Tensor::f_from_slice(&upload.0)?;
         if !self.device.is_cuda() {
@@ -55,7 +56,8 @@ impl Exchange {
         Ok(Sent(sent))
     }
 
-    /// Fetches int64 numbers on the stream that this thread is on. The host has them when the stream has done this.
+    /// Fetches int64 numbers on this thread's current stream. They are valid once the stream's work
+    /// is done.
     pub(super) fn fetch(&mut self, numbers: &Tensor) -> Result<Tensor, Failure> {
         if !self.device.is_cuda() {
             return Ok(numbers.shallow_clone());
@@ -66,12 +68,12 @@ impl Exchange {
     }
 }
 
-/// Memory that the device reads and writes, as large as it was ever needed.
+/// Memory that the device reads and writes directly. It grows to the maximum size requested so far.
 #[derive(Default)]
 struct Pinned(Option<Tensor>);
 
 impl Pinned {
-    /// Returns memory for that many int64 numbers; the next call reuses it.
+    /// Returns memory for `count` int64 numbers. The next call reuses it.
     fn room(&mut self, count: usize) -> Result<Tensor, Failure> {
         let memory = match self.0.take() {
             Some(memory) if memory.numel() >= count => memory,

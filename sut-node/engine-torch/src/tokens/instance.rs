@@ -1,4 +1,4 @@
-//! An instance: the samples under way, and a step of all of them.
+//! An instance: the samples in flight, and a step of all of them.
 
 use std::{mem, ops::Range};
 
@@ -13,32 +13,32 @@ use super::{
 };
 use crate::{failure::Failure, shim::InferenceMode, stream::Stream, threads};
 
-/// What a step gave for a sample.
+/// Result of a step for a sample.
 struct Event {
     sample: u64,
-    /// The place of its ids.
+    /// Range of its ids in `Instance::ids`.
     ids: Range<usize>,
     is_last: bool,
 }
 
-/// Rows of the next step, whose tokens the device computes already.
+/// Rows of the next step, whose tokens the device already computes.
 struct Begun {
     rows: Rows,
     states: Tensor,
 }
 
-/// An instance, which one engine thread owns.
+/// An instance, which one thread of the node owns.
 pub(crate) struct Instance<'a> {
     model: &'a Model,
     computer: Computer<'a>,
     schedule: Schedule,
-    /// By slot.
+    /// Samples, by slot.
     samples: Vec<Option<Sample>>,
-    /// Begins a step's rows before the tokens of the step before are read: the device does not wait for the host then, and
-    /// rows of samples that have ended are thrown away.
+    /// Begins a step's rows before the tokens of the previous step are read, so that the device
+    /// does not wait for the host. Rows of samples that have ended are discarded.
     pub(super) runs_ahead: bool,
     begun: Option<Begun>,
-    /// Of the last step.
+    /// Events of the last step.
     events: Vec<Event>,
     ids: Vec<i32>,
 }
@@ -51,7 +51,7 @@ impl<'a> Instance<'a> {
         let computer = Computer::new(model, stream)?;
         let schedule = Schedule::new(computer.cache.slots, model.limits.chunk, model.room());
         let samples = (0..computer.cache.slots).map(|_| None).collect();
-        // Beams are chosen by the host.
+        // The host chooses beams.
         let runs_ahead = model.device.is_cuda() && model.limits.beams == 1;
         let (events, ids) = (Vec::new(), Vec::new());
         Ok(Self { model, computer, schedule, samples, runs_ahead, begun: None, events, ids })
@@ -65,9 +65,9 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Runs the largest part of a prompt at its start and at its end, a step that is full of prompts, and rows of the shapes that
-    /// steps have: each of them on a GPU, else the shortest and the longest of every number. The first runs profile and optimise
-    /// the graph.
+    /// Runs the largest part of a prompt at its start and at its end, a step full of prompts, and
+    /// rows of the shapes of steps: all of them on a GPU, and else the shortest and the longest of
+    /// every number of rows. The first runs profile and optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         threads::prepare(self.model.threads);
         let _mode = InferenceMode::enter();
@@ -77,7 +77,7 @@ impl<'a> Instance<'a> {
         let part = limits.chunk.min(limits.longest_prompt);
         let mut starts = vec![0, limits.longest_prompt - part];
         starts.dedup();
-        // With a token that must not end the output, and without one.
+        // The first prompt has a token that must not end the output; the second has none.
         let (prompt, search) = (vec![0; limits.longest_prompt], Search::new(limits.beams));
         let early = Sample { number: 0, prompt, least: 2, most: 2, given: 0, search };
         let mut samples: Vec<_> = (0..slots).map(|_| None).collect();
@@ -91,7 +91,7 @@ impl<'a> Instance<'a> {
             let row = schedule::Row { position: 0, runs: false };
             Rows { rows: vec![row; count], length }
         };
-        // As many prompts as a step may have, beside rows of all slots.
+        // The maximum number of prompts in a step, together with rows of all slots.
         let prompts = (limits.chunk / part).clamp(1, slots);
         let chunk = |slot| schedule::Chunk { slot, start: 0, end: part, is_last: true };
         let chunks = (0..prompts).map(chunk).collect();
@@ -126,7 +126,7 @@ impl<'a> Instance<'a> {
         let is_token = |id: &i32| usize::try_from(*id).is_ok_and(|id| id < limits.vocabulary);
         if !(1..=limits.longest_prompt).contains(&prompt.len()) || !prompt.iter().all(is_token) {
             return Err(Failure::refused(format!(
-                "the prompt has {} ids; it has to have 1 to {}, each from 0 to {}",
+                "the prompt has {} ids; it must have 1 to {}, each from 0 to {}",
                 prompt.len(),
                 limits.longest_prompt,
                 limits.vocabulary - 1
@@ -139,7 +139,7 @@ impl<'a> Instance<'a> {
             )));
         }
         let slot = self.schedule.admit(number, prompt.len()).ok_or_else(|| {
-            Failure::refused(format!("all {} slots have samples", self.computer.cache.slots))
+            Failure::refused(format!("all {} slots are in use", self.computer.cache.slots))
         })?;
         let search = Search::new(limits.beams);
         let prompt = prompt.to_vec();
@@ -161,7 +161,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Computes a step, and writes what it gave. After an error no sample is under way any more.
+    /// Computes a step, and writes its events. After an error no sample is in flight any more.
     pub(crate) fn step(&mut self, events: &mut [abi::TokenEvent]) -> Result<u32, Failure> {
         threads::prepare(self.model.threads);
         let _mode = InferenceMode::enter();
@@ -173,7 +173,7 @@ impl<'a> Instance<'a> {
         if outcome.is_err() || too_many {
             (0..self.samples.len()).for_each(|slot| self.leave(slot));
             outcome?;
-            return Err(Failure::refused("there is not room for an event of every slot".into()));
+            return Err(Failure::refused("there is no room for an event of each slot".into()));
         }
         for (place, event) in events.iter_mut().zip(&self.events) {
             let ids = &self.ids[event.ids.clone()];
@@ -206,7 +206,8 @@ impl<'a> Instance<'a> {
         Ok(())
     }
 
-    /// The rows that are begun, or else those of all samples whose prompts are done; then parts of prompts that wait.
+    /// Plans the rows that are begun, or else those of all samples with complete prompts; then
+    /// parts of waiting prompts.
     fn plan(&mut self) -> Plan {
         let begun = self.begun.take().filter(|it| it.rows.rows.iter().any(|row| row.runs));
         let (rows, begun) = match begun {
@@ -221,14 +222,14 @@ impl<'a> Instance<'a> {
         Plan { rows, begun, chunks, next }
     }
 
-    /// Shows that a sample went on, though there is no id yet.
+    /// Adds an event without ids, which shows that a sample made progress.
     fn goes_on(&mut self, slot: usize) {
         if let Some(sample) = &self.samples[slot] {
             self.events.push(Event { sample: sample.number, ids: 0..0, is_last: false });
         }
     }
 
-    /// Gives a sample its next token, or its beams theirs.
+    /// Passes the next token to a sample, or candidates to its beams.
     fn take(&mut self, slot: usize, chosen: &Chosen, place: usize) {
         let limits = &self.model.limits;
         let Some(sample) = &mut self.samples[slot] else { return };

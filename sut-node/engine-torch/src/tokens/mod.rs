@@ -1,9 +1,9 @@
 //! Language models: prompts of token ids in, token ids out, with continuous batching.
 //!
 //! - this file: the C ABI (`netdiv_token_engine`)
-//! - `model.rs`: a model on a device, and what its file can do
-//! - `instance.rs`: the samples under way, and their steps
-//! - `sample.rs`: a sample under way
+//! - `model.rs`: a model on a device, and the entries of its file
+//! - `instance.rs`: the samples in flight, and their steps
+//! - `sample.rs`: a sample in flight
 //! - `schedule.rs`: slots of samples, and the work of each step
 //! - `compute.rs`: a step on the device
 //! - `beams.rs`: beam search
@@ -48,14 +48,14 @@ unsafe extern "C" fn load(
     guarded(error, || {
         // SAFETY: the caller's settings, strings and ids.
         let loaded = unsafe { Model::load(&*settings) }?;
-        // SAFETY: the caller's place for the model.
+        // SAFETY: the caller's memory for the model.
         unsafe { hand_over(loaded, model) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::TokenModel) {
-    // SAFETY: it comes from `load` and is given back once.
+    // SAFETY: it is from `load` and is returned once.
     unsafe { take_back::<Model, _>(model) };
 }
 
@@ -68,7 +68,7 @@ unsafe extern "C" fn open(
     guarded(error, || {
         // SAFETY: a model from `load`, which outlives its instances.
         let opened = Instance::open(unsafe { &*model.cast::<Model>() })?;
-        // SAFETY: the caller's places for the room and the instance.
+        // SAFETY: the caller's memory for the room and the instance.
         unsafe {
             *room = opened.room();
             hand_over(opened, instance);
@@ -78,15 +78,15 @@ unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn close(instance: *mut abi::TokenInstance) {
-    // SAFETY: it comes from `open` and is given back once.
+    // SAFETY: it is from `open` and is returned once.
     unsafe { take_back::<Instance<'_>, _>(instance) };
 }
 
-/// An instance that the caller lends for one call.
+/// Borrows an instance for one call.
 ///
 /// # Safety
 ///
-/// It comes from `open`, is not closed, and no other thread uses it.
+/// The instance is from `open`, is not closed, and no other thread uses it.
 unsafe fn lent<'a>(instance: *mut abi::TokenInstance) -> &'a mut Instance<'a> {
     // SAFETY: as above.
     unsafe { &mut *instance.cast::<Instance<'a>>() }
@@ -125,7 +125,7 @@ unsafe extern "C" fn step(
     error: Text,
 ) -> Status {
     guarded(error, || {
-        // SAFETY: the caller's instance, room for that many events, and place for their number.
+        // SAFETY: the caller's instance, memory for `room` events, and memory for their number.
         unsafe {
             *count = lent(instance).step(slice::from_raw_parts_mut(events, room as usize))?;
         }

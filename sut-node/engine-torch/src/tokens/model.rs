@@ -1,4 +1,5 @@
-//! A language model on one device: a file of `deploy/models/export_language_model.py`, and its entries.
+//! A language model on one device: a file of `deploy/models/export_language_model.py`, and its
+//! entries.
 
 use std::{
     ffi::{CStr, c_char},
@@ -19,13 +20,13 @@ use crate::{
     shim,
 };
 
-/// Advice about a file that is not one.
+/// Hint appended to the error for an invalid model file.
 const EXPORT: &str = "export it with deploy/models/export_language_model.py";
 
-/// The version of the entries that this calls; `sizes` names that of a file.
+/// Supported version of the entries; a file states its own in `sizes`.
 const ENTRIES: i64 = 2;
 
-/// What the node asks for.
+/// Limits that the node requests.
 pub(super) struct Limits {
     pub(super) vocabulary: usize,
     pub(super) longest_prompt: usize,
@@ -46,15 +47,15 @@ pub(crate) struct Model {
     pub(super) limits: Limits,
 }
 
-/// States of tokens of which the next is to be chosen, and the mark of those that must not end their output yet, if there are
-/// any.
+/// States whose next tokens are to be chosen, and a mark of those that must not end their output
+/// yet, if any.
 pub(super) struct States {
     pub(super) states: Tensor,
     pub(super) early: Option<Tensor>,
 }
 
 impl States {
-    /// Returns the states of `count` tokens, from one on.
+    /// Returns the states of `count` tokens, beginning with number `start`.
     pub(super) fn part(&self, start: i64, count: i64) -> Result<Self, Failure> {
         let early = self.early.as_ref().map(|early| early.f_narrow(0, start, count));
         Ok(Self { states: self.states.f_narrow(0, start, count)?, early: early.transpose()? })
@@ -66,8 +67,8 @@ impl States {
     }
 }
 
-/// Parts of prompts: the ids and positions of all of them, and for each the row that it goes into, the position that it starts
-/// at, and the number of its tokens.
+/// Parts of prompts. `ids` and `positions` join all parts; `rows`, `starts` and `counts` hold the
+/// row, first position and number of tokens of each part.
 pub(super) struct Parts {
     pub(super) ids: Tensor,
     pub(super) positions: Tensor,
@@ -81,20 +82,21 @@ impl Model {
     ///
     /// # Safety
     ///
-    /// The settings' pointers are valid, as the ABI says.
+    /// The settings' pointers are valid, as the ABI requires.
     pub(crate) unsafe fn load(settings: &abi::TokenSettings) -> Result<Self, Failure> {
         if settings.size != size_of::<abi::TokenSettings>() as u64 {
-            return Err(Failure::refused("netdiv_token_settings has another size".into()));
+            return Err(Failure::refused("netdiv_token_settings has an unexpected size".into()));
         }
         // SAFETY: the caller's strings.
         let text = |at: *const c_char| unsafe { CStr::from_ptr(at).to_string_lossy().into_owned() };
         let (path, precision) = (text(settings.path), text(settings.precision));
         let device = device::find(&text(settings.device))?;
-        // Each step would be a new shape to cuDNN's attention.
+        // For cuDNN's attention, each step would have a new shape.
         shim::set_up(device, &precision, false)?;
         let kind = weights_of(&precision)?;
         let mut module = CModule::load_on_device(&path, device).map_err(|error| {
-            let refusal = |why| format!("{path} is not loaded: {why}. If it is no model, {EXPORT}");
+            let refusal =
+                |why| format!("cannot load {path}: {why}. If it is not a model, {EXPORT}");
             Failure::from(error).of_file(refusal)
         })?;
         module.f_set_eval()?;
@@ -107,12 +109,13 @@ impl Model {
         Ok(Self { module, device, threads, kind, sizes, limits })
     }
 
-    /// Positions of a slot.
+    /// Returns the number of positions of a slot.
     pub(super) fn room(&self) -> usize {
         schedule::room_for(self.limits.longest_prompt + self.limits.longest_output)
     }
 
-    /// Computes parts of prompts, each into the rows that beams have: the states of their last tokens.
+    /// Computes parts of prompts, each into the rows of all its beams. Returns the states of their
+    /// last tokens.
     pub(super) fn prefill(&self, cache: &Cache, parts: Parts) -> Result<Tensor, Failure> {
         let [ids, positions] = [parts.ids, parts.positions].map(IValue::Tensor);
         let [rows, starts, counts] = [parts.rows, parts.starts, parts.counts].map(IValue::IntList);
@@ -121,7 +124,7 @@ impl Model {
         self.tensor("prefill", &args)
     }
 
-    /// Computes a token in each of the first rows: their states.
+    /// Computes a token in each of the first rows. Returns the states.
     pub(super) fn decode(
         &self,
         cache: &Cache,
@@ -133,13 +136,13 @@ impl Model {
         self.tensor("decode", &[&ids, &positions, &int(length), &cache.layers])
     }
 
-    /// The likeliest token after each state.
+    /// Returns the likeliest token after each state.
     pub(super) fn choose(&self, states: &States, ends: &IValue) -> Result<Tensor, Failure> {
         let [states, early] = states.arguments();
         self.tensor("choose", &[&states, &early, ends])
     }
 
-    /// The best continuations of each `width` rows, whose scores are given.
+    /// Returns the best continuations of each group of `width` rows, with their scores so far.
     pub(super) fn candidates(
         &self,
         states: &States,
@@ -153,7 +156,7 @@ impl Model {
         self.tensor("candidates", &[&states, &scores, &early, ends, &int(width), &int(keep)])
     }
 
-    /// Each of the first rows becomes that of `source`, from position `start` to `end`.
+    /// Replaces each of the first rows by its row in `source`, from position `start` to `end`.
     pub(super) fn reorder(
         &self,
         cache: &Cache,
@@ -167,7 +170,8 @@ impl Model {
         Ok(())
     }
 
-    /// The loss of the device, if it is lost. A copy from the device waits for all that this thread's stream computes.
+    /// Returns a failure if the device is lost. The copy from the device waits for all work on this
+    /// thread's stream.
     pub(super) fn loss(&self) -> Option<Failure> {
         let zero = Tensor::f_zeros([1], (Kind::Float, self.device));
         let copied = zero.and_then(|zero| zero.f_to_device(Device::Cpu));
@@ -178,7 +182,7 @@ impl Model {
         match self.module.method_is(entry, args)? {
             IValue::Tensor(tensor) => Ok(tensor),
             other => Err(Failure::refused(format!(
-                "the model's entry {entry} gives {other:?}; {EXPORT}"
+                "the model's entry {entry} returns {other:?}; {EXPORT}"
             ))),
         }
     }
@@ -188,14 +192,16 @@ fn int(value: usize) -> IValue {
     IValue::Int(value as i64)
 }
 
-/// What the file says of itself.
+/// Returns the sizes that the file reports.
 fn sizes(module: &CModule) -> Result<Sizes, Failure> {
     let none: [IValue; 0] = [];
     let said = module.method_is("sizes", &none).map_err(|_| {
         Failure::refused(format!("the model file has no entries of a language model; {EXPORT}"))
     })?;
     let IValue::GenericDict(said) = said else {
-        return Err(Failure::refused(format!("the model's entry sizes gives {said:?}; {EXPORT}")));
+        return Err(Failure::refused(format!(
+            "the model's entry sizes returns {said:?}; {EXPORT}"
+        )));
     };
     read_sizes(&said)
 }
@@ -214,7 +220,7 @@ fn read_sizes(said: &[(IValue, IValue)]) -> Result<Sizes, Failure> {
     }
     let size = |name: &str| {
         number(name).filter(|&size| size > 0).map(|size| size as usize).ok_or_else(|| {
-            Failure::refused(format!("the model's entry sizes gives no {name}; {EXPORT}"))
+            Failure::refused(format!("the model's entry sizes returns no {name}; {EXPORT}"))
         })
     };
     Ok(Sizes {
@@ -227,13 +233,15 @@ fn read_sizes(said: &[(IValue, IValue)]) -> Result<Sizes, Failure> {
 }
 
 impl Limits {
+    /// Reads the settings.
+    ///
     /// # Safety
     ///
-    /// The settings' ids are valid, as the ABI says.
+    /// The settings' ids are valid, as the ABI requires.
     unsafe fn read(settings: &abi::TokenSettings) -> Self {
         let ends = match settings.end_count {
             0 => Vec::new(),
-            // SAFETY: the caller gives so many.
+            // SAFETY: the caller provides `count` ids.
             count => unsafe { slice::from_raw_parts(settings.ends, count as usize).to_vec() },
         };
         Self {
@@ -248,12 +256,12 @@ impl Limits {
         }
     }
 
-    /// Whether a model of those sizes can keep to the limits.
+    /// Checks that a model of these sizes supports the limits.
     fn check(&self, sizes: &Sizes) -> Result<(), Failure> {
         let why = if [self.slots, self.chunk, self.beams, self.longest_prompt, self.longest_output]
             .contains(&0)
         {
-            "slots, chunk, beams, and the longest prompt and output have to be at least 1".into()
+            "slots, chunk, beams, and the longest prompt and output must be at least 1".into()
         } else if self.vocabulary != sizes.vocabulary {
             let (said, has) = (self.vocabulary, sizes.vocabulary);
             format!(
@@ -286,7 +294,7 @@ impl Limits {
         Err(Failure::refused(why))
     }
 
-    /// Continuations that a step of a beam search looks at.
+    /// Returns the number of continuations that a step of a beam search needs.
     pub(super) fn candidates(&self) -> usize {
         super::beams::Beams::candidates(self.beams, self.ends.len())
     }
@@ -319,7 +327,7 @@ mod tests {
         assert!(read_sizes(&named(&all)).is_ok_and(|sizes| sizes.layers == 2));
         for (names, why) in [
             (&all[1..], "export it with deploy/models/export_language_model.py of this version"),
-            (&all[..5], "gives no vocabulary"),
+            (&all[..5], "returns no vocabulary"),
         ] {
             let refused = read_sizes(&named(names)).expect_err(why).text;
             assert!(refused.contains(why), "{refused}");

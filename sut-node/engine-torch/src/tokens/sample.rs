@@ -1,4 +1,4 @@
-//! A sample under way, and what its rows of the cache do in a step.
+//! A sample in flight, and the work of its rows of the cache in a step.
 
 use super::beams::Beams;
 
@@ -7,7 +7,7 @@ pub(super) struct Sample {
     pub(super) prompt: Vec<i32>,
     pub(super) least: usize,
     pub(super) most: usize,
-    /// Tokens of its output so far.
+    /// Number of output tokens so far.
     pub(super) given: usize,
     pub(super) search: Search,
 }
@@ -25,26 +25,26 @@ impl Search {
 }
 
 impl Sample {
-    /// Whether its next token must not end the output.
+    /// Returns true if the next token must not end the output.
     pub(super) fn is_early(&self) -> bool {
         self.given + 1 < self.least
     }
 }
 
-/// What a row of the cache does in a step.
+/// Work of a row of the cache in a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// The token that it computes.
+    /// Token that the row computes.
     pub(super) id: i32,
     pub(super) position: usize,
     pub(super) score: f32,
-    /// The row whose keys and values it goes on from.
+    /// Index of the row whose keys and values it continues.
     pub(super) source: usize,
-    /// Where its output begins.
+    /// Position at which the output begins.
     output: usize,
 }
 
-/// The rows of a slot with a sample that runs, or with none.
+/// Returns the rows of a slot, with a running sample or without one.
 pub(super) fn rows(
     sample: Option<&Sample>,
     slot: usize,
@@ -63,7 +63,7 @@ pub(super) fn rows(
     }
 }
 
-/// The positions in which rows differ from those that they go on from, if there are any.
+/// Returns the range of positions in which rows differ from their sources, if any.
 pub(super) fn moved(rows: &[Row]) -> Option<(usize, usize)> {
     let moved =
         || rows.iter().enumerate().filter(|(at, row)| row.source != *at).map(|(_, row)| row);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::tokens::beams::Candidate;
 
-    /// A sample of two beams with a prompt of three tokens, whose beams have gone on from these.
+    /// Returns a sample of two beams with a prompt of three tokens, whose beams continue `sources`.
     fn beams(sources: [usize; 2]) -> Sample {
         let mut search = Beams::new(2);
         for sources in [[0, 0], sources] {

@@ -1,63 +1,63 @@
 //! Slots of samples, and the work of each step: continuous batching, without tensors.
 //!
-//! The cache has a row of positions for each slot. A step computes one token for every sample whose prompt is done, then parts
-//! of prompts that wait. The first part computes all slots up to the last that has such a sample; the others among them write
-//! too, at their next unwritten position, which the second part, or a later step, overwrites.
+//! The cache has a row of positions for each slot. A step first computes one token for every sample
+//! whose prompt is complete, then parts of waiting prompts. The tokens are computed for all slots
+//! up to the last one with such a sample. The other slots among them write too, at their next
+//! unwritten position, which the parts of prompts or a later step overwrite.
 
 use std::collections::VecDeque;
 
-/// Positions that a step attends to are a multiple of this, so that shapes are few.
+/// Granularity of the positions that a step attends to, so that shapes are few.
 const LENGTHS: usize = 64;
 
-/// So is the number of slots, above this one.
+/// Granularity of the number of slots, for larger numbers than this.
 const ROWS: usize = 4;
 
-/// A part of a prompt, of positions `start` to `end`.
+/// A part of a prompt, from position `start` to `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) slot: usize,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// The prompt's last: a token follows it.
+    /// Set for the last part of a prompt; a token follows it.
     pub(super) is_last: bool,
 }
 
 /// The work of a slot while tokens are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The place that it writes to.
+    /// Position that the slot writes to.
     pub(super) position: usize,
-    /// Has a sample whose prompt is done; nobody takes what is computed for the others.
+    /// Set if the slot has a sample with a complete prompt. Results of other slots are discarded.
     pub(super) runs: bool,
 }
 
-/// Rows that compute a token each, of the first slots.
+/// Rows of the first slots, each of which computes a token.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// By slot; empty if no prompt is done.
+    /// Rows by slot; empty if no prompt is complete.
     pub(super) rows: Vec<Row>,
-    /// Positions that they attend to.
+    /// Number of positions that the rows attend to.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
 struct Sample {
     number: u64,
-    /// Length of its prompt.
+    /// Length of the prompt.
     prompt: usize,
-    /// Positions that are written.
+    /// Number of written positions.
     written: usize,
 }
 
-/// The slots.
 #[derive(Debug)]
 pub(super) struct Schedule {
     slots: Vec<Option<Sample>>,
-    /// Slots whose prompts are not done, the oldest first.
+    /// Slots with incomplete prompts, oldest first.
     waiting: VecDeque<usize>,
-    /// Tokens of prompts in a step.
+    /// Maximum number of prompt tokens in a step.
     chunk: usize,
-    /// Positions of a slot.
+    /// Number of positions of a slot.
     room: usize,
 }
 
@@ -67,7 +67,7 @@ impl Schedule {
         Self { slots, waiting: VecDeque::new(), chunk, room }
     }
 
-    /// Gives a sample the lowest free slot, if there is one.
+    /// Assigns the lowest free slot to a sample, if there is one.
     pub(super) fn admit(&mut self, number: u64, prompt: usize) -> Option<usize> {
         let slot = self.slots.iter().position(Option::is_none)?;
         self.slots[slot] = Some(Sample { number, prompt, written: 0 });
@@ -75,7 +75,6 @@ impl Schedule {
         Some(slot)
     }
 
-    /// The slot of a sample.
     pub(super) fn slot_of(&self, number: u64) -> Option<usize> {
         let is = |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.number == number);
         self.slots.iter().position(is)
@@ -87,7 +86,8 @@ impl Schedule {
         self.waiting.retain(|&other| other != slot);
     }
 
-    /// Returns rows for every sample whose prompt is done and whose slot goes on. They count as written from here on.
+    /// Returns rows for every sample with a complete prompt in a slot for which `goes_on` holds.
+    /// They count as written from now on.
     pub(super) fn rows(&mut self, goes_on: impl Fn(usize) -> bool) -> Rows {
         let is_done =
             |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.written >= it.prompt);
@@ -108,8 +108,9 @@ impl Schedule {
         planned
     }
 
-    /// Parts of the prompts that wait, the oldest first; they count as written from here on. A prompt is only divided if it is
-    /// the step's first, so that all but the last part end a prompt.
+    /// Returns parts of the waiting prompts, oldest first. They count as written from now on. Only
+    /// the first prompt of a step is divided. A step therefore has either a single incomplete part,
+    /// or only parts that end their prompts.
     pub(super) fn chunks(&mut self) -> Vec<Chunk> {
         let (mut chunks, mut left) = (Vec::new(), self.chunk);
         while let Some(&slot) = self.waiting.front() {
@@ -132,12 +133,12 @@ impl Schedule {
     }
 }
 
-/// The number of slots that a step computes for this many.
+/// Returns the number of rows that a step computes for `slots` slots.
 fn rows(slots: usize) -> usize {
     if slots <= ROWS { slots } else { slots.next_multiple_of(ROWS) }
 }
 
-/// Shapes of [`Rows`] that steps have: numbers of slots, and lengths for each.
+/// Returns the shapes of [`Rows`] in steps: numbers of slots, and lengths for each.
 pub(super) fn shapes(slots: usize, room: usize) -> Vec<(usize, usize)> {
     let lengths = (1..=room.div_ceil(LENGTHS)).map(|count| (count * LENGTHS).min(room));
     row_counts(slots)
@@ -146,14 +147,14 @@ pub(super) fn shapes(slots: usize, room: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Every number of slots that a step may compute.
+/// Returns every number of rows that a step may compute.
 fn row_counts(slots: usize) -> Vec<usize> {
     let mut counts: Vec<_> = (1..=slots).map(|count| rows(count).min(slots)).collect();
     counts.dedup();
     counts
 }
 
-/// Positions that a slot needs for this many tokens.
+/// Returns the number of positions that a slot needs for `tokens` tokens.
 pub(super) fn room_for(tokens: usize) -> usize {
     tokens.next_multiple_of(LENGTHS)
 }
@@ -164,12 +165,12 @@ mod tests {
 
     use super::*;
 
-    /// A cache that knows what was written where: the sample and its position.
+    /// A cache that records each write: the sample and its position.
     struct Cache {
         rows: Vec<Vec<Option<(u64, usize)>>>,
     }
 
-    /// A sample under way, as the caller sees it.
+    /// A sample in flight, as the caller sees it.
     struct Under {
         number: u64,
         slot: usize,
@@ -183,7 +184,7 @@ mod tests {
             self.rows[slot][position] = what.map(|number| (number, position));
         }
 
-        /// Writes what rows compute, for samples that have all before it.
+        /// Writes the results of rows. Their samples must have all earlier positions.
         fn decode(&mut self, rows: &Rows, under: &[Under], shapes: &[(usize, usize)]) {
             if rows.rows.is_empty() {
                 return;
@@ -204,14 +205,15 @@ mod tests {
             }
         }
 
-        /// True if a slot holds this sample and nothing else below `end`.
+        /// Returns true if a slot holds only this sample below `end`.
         fn holds(&self, slot: usize, number: u64, end: usize) -> bool {
             self.rows[slot][..end].iter().enumerate().all(|(at, it)| *it == Some((number, at)))
         }
     }
 
-    /// Samples that come, end and are cancelled at random, and what has to hold in each step. With `ahead`, the rows of a step
-    /// are planned and computed at the end of the step before.
+    /// Runs samples that arrive, end and are cancelled at random, and checks the invariants of each
+    /// step. With `ahead`, the rows of a step are planned and computed at the end of the previous
+    /// step.
     fn run(seed: u64, ahead: bool) {
         let mut random = StdRng::seed_from_u64(seed);
         let (slots, chunk) = (1 + random.random_range(0..9), 1 + random.random_range(0..40));
@@ -286,7 +288,7 @@ mod tests {
                 .then(|| random.random_range(0..under.len()));
             let mut place = 0;
             under.retain(|it| {
-                // Some end where nobody knew that they would.
+                // Some samples end unexpectedly.
                 let ends = it.given == it.output
                     || it.given > 0 && it.number % 3 == 0 && it.given > it.output / 2
                     || cancelled == Some(place);
@@ -320,7 +322,8 @@ mod tests {
         }
         let part = |slot, start, end, is_last| Chunk { slot, start, end, is_last };
         assert_eq!(schedule.chunks(), [part(0, 0, 10, false)]);
-        // Three tokens are left for slot 2, which has five: it is not divided, and slot 3 does not pass it.
+        // Three tokens are left for slot 2, which has five. It is not divided, and slot 3 does not
+        // overtake it.
         assert_eq!(schedule.chunks(), [part(0, 10, 14, true), part(1, 0, 3, true)]);
         let rows = schedule.rows(|_| true).rows;
         assert_eq!(rows.iter().map(|row| row.position).collect::<Vec<_>>(), [14, 3]);

@@ -6,7 +6,7 @@ use super::driver::{Engine, Settings, ids};
 
 const MODELS: [&str; 4] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral", "tiny-gptj"];
 
-/// Each model, and those without beams again as a GPU runs them.
+/// Each model, and the models without beams again in the mode of a GPU.
 const MODES: [(&str, bool); 7] = [
     (MODELS[0], false),
     (MODELS[1], false),
@@ -17,7 +17,7 @@ const MODES: [(&str, bool); 7] = [
     (MODELS[2], true),
 ];
 
-/// What the fixtures' outputs were made with.
+/// Minimum and maximum length of the fixtures' outputs.
 const LEAST: u32 = 4;
 const MOST: u32 = 40;
 
@@ -80,7 +80,8 @@ fn while_others_join_and_leave_each_output_is_that_of_transformers() {
                 (0, Vec::new(), HashMap::<u64, Vec<i32>>::new());
             let mut cancelled = 0;
             for step in 0.. {
-                // One more in each step, so that samples are everywhere in their outputs; now and then one leaves early.
+                // One sample joins in each step, so that samples are at all stages of their
+                // outputs. Now and then one leaves early.
                 if under.len() < slots as usize && next < prompts.len() {
                     engine.submit(next as u64, &prompts[next], LEAST, MOST).unwrap();
                     under.push(next as u64);
@@ -107,7 +108,8 @@ fn while_others_join_and_leave_each_output_is_that_of_transformers() {
     }
 }
 
-/// Up to the first id of an output that hangs on rounding (`tests/models/language_models.py`).
+/// Compares outputs up to the first id that depends on rounding
+/// (`tests/models/language_models.py`).
 #[test]
 fn at_half_precision_outputs_begin_as_those_of_transformers() {
     let prompts = ids("tiny-llama-prompts.ids");
@@ -149,7 +151,7 @@ fn an_output_has_its_own_limits() {
         let same = output.len().min(early.unwrap_or(most)).min(wanted.len());
         assert_eq!(output[..same], wanted[..same], "until an end that is allowed here");
     }
-    // As many as are asked for, whatever ends there might be.
+    // Outputs have exactly the requested length, in spite of possible ends.
     for (sample, prompt) in prompts.iter().take(32).enumerate() {
         engine.submit(sample as u64, prompt, MOST, MOST).unwrap();
     }
@@ -159,7 +161,8 @@ fn an_output_has_its_own_limits() {
     }
 }
 
-/// A row that is computed ahead belongs to the sample that it was begun for, not to one that has its number or its slot later.
+/// A row that is computed ahead belongs to its sample, and not to a later one with the same number
+/// or slot.
 #[test]
 fn a_number_that_comes_again_is_another_sample() {
     let (prompts, wanted) = fixtures("tiny-llama");
@@ -192,7 +195,7 @@ fn with_beams_the_answer_comes_whole() {
     engine.submit(5, &prompts[5], LEAST, MOST).unwrap();
     let events = loop {
         let events = engine.step().unwrap();
-        // Each step shows that the sample goes on.
+        // Each step shows that the sample makes progress.
         if events != [(5, Vec::new(), false)] {
             break events;
         }

@@ -15,10 +15,10 @@ use netdiv_plugin::{
 
 use super::super::{TABLE, instance::Instance};
 
-/// What a function answered: its status, and the text if it failed.
+/// Result of a function: its status and text if it failed.
 pub(super) type Answer = Result<(), (Status, String)>;
 
-/// What a step gave for a sample: its number, its ids, and whether they are its last.
+/// Event of a step: the sample's number, its ids, and whether they are the last ones.
 pub(super) type Event = (u64, Vec<i32>, bool);
 
 fn answer(call: impl FnOnce(Text) -> Status) -> Answer {
@@ -35,7 +35,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/models")
 }
 
-/// A file of ids, as docs/TOKENS.md describes it.
+/// Reads a file of ids (docs/ENGINES.md).
 pub(super) fn ids(name: &str) -> Vec<Vec<i32>> {
     let bytes = fs::read(folder().join(name)).unwrap();
     let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
@@ -48,7 +48,7 @@ pub(super) fn ids(name: &str) -> Vec<Vec<i32>> {
     (0..count).map(|place| list(place).map(id).collect()).collect()
 }
 
-/// Settings as a manifest of tests/models gives them.
+/// Settings from a manifest of tests/models.
 pub(super) struct Settings {
     pub(super) file: PathBuf,
     pub(super) device: &'static str,
@@ -109,9 +109,9 @@ impl Engine {
         settings.raw.end_count = settings.ends.len() as u32;
         let (mut model, mut instance) = (ptr::null_mut(), ptr::null_mut());
         let mut room = abi::TokenRoom::default();
-        // SAFETY: the settings live as long as the engine; the places are there.
+        // SAFETY: the settings live as long as the engine; the pointer is valid.
         answer(|error| unsafe { TABLE.load.unwrap()(&settings.raw, &mut model, error) })?;
-        // SAFETY: the model is loaded; the places are there.
+        // SAFETY: the model is loaded; the pointers are valid.
         let opened =
             answer(|error| unsafe { TABLE.open.unwrap()(model, &mut instance, &mut room, error) });
         if opened.is_err() {
@@ -125,7 +125,7 @@ impl Engine {
         Self::open(Settings::of(model)).map_err(|(_, why)| why).unwrap()
     }
 
-    /// Begins steps before the last one is read, as on a GPU.
+    /// Begins steps before the results of the last one are read, as on a GPU.
     pub(super) fn run_ahead(&mut self) {
         // SAFETY: the instance is ours, and of this type.
         unsafe { &mut *self.instance.cast::<Instance<'_>>() }.runs_ahead = true;
@@ -138,7 +138,7 @@ impl Engine {
 
     pub(super) fn submit(&mut self, sample: u64, ids: &[i32], least: u32, most: u32) -> Answer {
         let count = ids.len() as u32;
-        // SAFETY: the instance is ours; the ids are there.
+        // SAFETY: the instance is ours; the ids are valid.
         answer(|error| unsafe {
             TABLE.submit.unwrap()(self.instance, sample, ids.as_ptr(), count, least, most, error)
         })
@@ -148,7 +148,7 @@ impl Engine {
         let none = abi::TokenEvent { sample: 0, ids: ptr::null(), count: 0, is_last: 0 };
         let mut events = vec![none; self.room.slots as usize];
         let (room, mut count) = (self.room.slots, 0);
-        // SAFETY: the instance is ours; the room is there.
+        // SAFETY: the instance is ours; the memory is valid.
         answer(|error| unsafe {
             TABLE.step.unwrap()(self.instance, events.as_mut_ptr(), room, &mut count, error)
         })?;
@@ -165,7 +165,7 @@ impl Engine {
         unsafe { TABLE.cancel.unwrap()(self.instance, sample) }
     }
 
-    /// Steps until `count` samples have ended: their outputs.
+    /// Steps until `count` samples have ended. Returns their outputs.
     pub(super) fn finish(&mut self, count: usize) -> HashMap<u64, Vec<i32>> {
         let (mut outputs, mut ended) = (HashMap::<u64, Vec<i32>>::new(), 0);
         let mut steps = 0;

@@ -1,4 +1,4 @@
-//! The graphs that steps run, as libtorch prints them. They are the same on every device.
+//! Tests of the graphs that steps run, as libtorch prints them. They are equal on every device.
 
 use std::{env, process::Command};
 
@@ -7,10 +7,11 @@ use tch::Device;
 use super::driver::Engine;
 use crate::shim;
 
-/// Set for a process of its own, it makes libtorch print the graphs of this file of its sources.
+/// Environment variable that makes libtorch print the graphs of this file of its sources; set only
+/// for a child process.
 const PRINT: (&str, &str) = ("PYTORCH_JIT_LOG_LEVEL", "profiling_graph_executor_impl");
 
-/// Operations that launch nothing: they look at a tensor otherwise.
+/// Operations that launch no kernel, because they only reinterpret a tensor.
 const VIEWS: [&str; 11] = [
     "prim::ConstantChunk",
     "prim::GetAttr",
@@ -25,7 +26,8 @@ const VIEWS: [&str; 11] = [
     "aten::view",
 ];
 
-/// Kernels that the operation launches on a GPU, by its name alone: a copy that `reshape` may need counts, too.
+/// Returns the number of kernels that the operation launches on a GPU, judged by its name. A
+/// possible copy by `reshape` counts.
 fn kernels(operation: &str) -> usize {
     match operation {
         "aten::scaled_dot_product_attention" => 3,
@@ -34,7 +36,7 @@ fn kernels(operation: &str) -> usize {
     }
 }
 
-/// Runs this file's test in a process of its own: what libtorch prints.
+/// Runs this file's test in a child process. Returns libtorch's output.
 fn printed() -> String {
     let test =
         "tokens::tests::graph::optimised_graphs_profile_nothing_and_layers_have_few_operations";
@@ -48,7 +50,7 @@ fn printed() -> String {
     said
 }
 
-/// The graphs with that title.
+/// Returns the graphs with this title.
 fn graphs<'a>(printed: &'a str, title: &str) -> Vec<Vec<&'a str>> {
     let mut graphs: Vec<Vec<&str>> = Vec::new();
     for line in printed.lines().filter_map(|line| Some(line.split_once("] ")?.1)) {
@@ -66,7 +68,7 @@ fn graphs<'a>(printed: &'a str, title: &str) -> Vec<Vec<&'a str>> {
     graphs.into_iter().filter(|graph| !graph.is_empty()).collect()
 }
 
-/// The operation of a line that gives tensors.
+/// Returns the operation of a line whose result is a tensor.
 fn operation(line: &str) -> Option<&str> {
     let (result, rest) = line.split_once(" = ")?;
     let is_tensor = result.ends_with(": Tensor") || result.ends_with(": Tensor[]");
@@ -94,7 +96,7 @@ fn optimised_graphs_profile_nothing_and_layers_have_few_operations() {
     let decode =
         optimised.iter().find(|graph| graph.iter().any(|line| line.contains("%length.1 : int")));
     let operations: Vec<_> = decode.unwrap().iter().filter_map(|line| operation(line)).collect();
-    // Each of the two layers has two norms, and the end has one.
+    // Each of the two layers has two norms, and the end of the model has one.
     let norms: Vec<_> =
         (0..operations.len()).filter(|&at| operations[at] == "aten::rms_norm").collect();
     assert_eq!(norms.len(), 5);

@@ -1,4 +1,5 @@
-//! The functions of the table on real models, against what transformers answers (tests/models/language_models.py).
+//! Tests of the table's functions on real models, against the outputs of transformers
+//! (tests/models/language_models.py).
 
 mod answers;
 mod driver;

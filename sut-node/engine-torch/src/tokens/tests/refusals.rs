@@ -1,4 +1,4 @@
-//! What is wrong is refused, with what to do.
+//! Tests of refusals, which state the remedy.
 
 use netdiv_plugin::abi;
 
@@ -37,7 +37,7 @@ fn a_model_that_does_not_fit_its_manifest_is_refused() {
         assert!(said.contains(why), "{said}");
     }
     let size = refused("tiny-llama", |it| it.raw.size = 8);
-    assert!(size.contains("another size"), "{size}");
+    assert!(size.contains("an unexpected size"), "{size}");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_sample_that_breaks_the_settings_is_refused_and_the_others_go_on() {
     engine.submit(0, &prompts[0], 4, 40).unwrap();
     let long = [9; 65];
     for (ids, least, most, why) in [
-        (&[][..], 1, 4, "the prompt has 0 ids; it has to have 1 to 64"),
+        (&[][..], 1, 4, "the prompt has 0 ids; it must have 1 to 64"),
         (&long, 1, 4, "the prompt has 65 ids"),
         (&[7, 128], 1, 4, "each from 0 to 127"),
         (&[-1], 1, 4, "each from 0 to 127"),
@@ -74,7 +74,7 @@ fn a_sample_that_breaks_the_settings_is_refused_and_the_others_go_on() {
     }
     engine.submit(1, &prompts[1], 4, 40).unwrap();
     let full = engine.submit(2, &prompts[2], 4, 40).unwrap_err().1;
-    assert!(full.contains("all 2 slots have samples"), "{full}");
+    assert!(full.contains("all 2 slots are in use"), "{full}");
     engine.cancel(77);
     let given = engine.finish(2);
     assert_eq!((&given[&0], &given[&1]), (&outputs[0], &outputs[1]));
