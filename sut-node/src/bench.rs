@@ -1,4 +1,5 @@
-//! `sut-node bench`: feeds the node's engines and batcher with a data set's samples, without a network.
+//! `sut-node bench`: feeds a data set's samples to the node's engines and batcher, without a
+//! network.
 
 use std::{
     fmt,
@@ -15,19 +16,21 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{in_process::InProcess, process::error::NodeError, settings::config::Config};
 
-/// What to feed.
+/// Options of a measurement.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Measurement")]
 pub(crate) struct BenchArgs {
-    /// Samples, as `loadgen-node run` takes them; all are held in memory
+    /// Data set of the samples, as for `loadgen-node run`
+    ///
+    /// All samples are held in memory.
     #[arg(long, value_name = "PATH")]
     pub dataset: String,
-    /// How long to feed, in seconds
+    /// Duration of the measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     pub seconds: f64,
 }
 
-/// The result.
+/// Result of a measurement.
 #[derive(Debug)]
 pub(crate) struct BenchReport {
     model: String,
@@ -40,18 +43,18 @@ pub(crate) struct BenchReport {
 #[derive(Debug, Default)]
 struct Tally {
     answered: u64,
-    /// Sum of one part in `batch_size` for each sample: the number of batches.
+    /// Sum of 1 / `batch_size` over all samples: the number of batches.
     batches: f64,
     queue: Duration,
     prepare: Duration,
     compute: Duration,
-    /// Of outputs that are made of tokens.
+    /// Number of tokens, for outputs of tokens.
     tokens: u64,
     first_token: Duration,
     failure: Option<String>,
 }
 
-/// Why there are no figures.
+/// Reason why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     /// The data set cannot be used.
@@ -65,7 +68,7 @@ pub(crate) enum BenchError {
     Sample(String),
 }
 
-/// Feeds samples for some time, waits for the last reply, and reports.
+/// Feeds samples for the duration, waits for the last reply, and reports.
 pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
     let data = netdiv_dataset::open(&args.dataset)?;
     let done = Arc::new((Mutex::new(Tally::default()), Condvar::new()));
@@ -97,7 +100,7 @@ pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, Be
     for payload in payloads.iter().cycle() {
         node.push(std::iter::once((samples, payload.clone()))).map_err(BenchError::Sample)?;
         samples += 1;
-        // A part of a batch at the end would count as a whole one.
+        // A partial batch at the end would count as a whole one.
         let whole = samples % config.batching.max_batch as u64 == 0;
         if whole && started.elapsed() >= time || done.0.lock().failure.is_some() {
             break;

@@ -1,4 +1,4 @@
-//! Checks that a start makes before it begins; `--print-config` and `doctor` make them too.
+//! Checks before a start, also for `--print-config` and `doctor`.
 
 use netdiv_machine::evidence::System;
 
@@ -7,7 +7,8 @@ use crate::{
     settings::config::Config,
 };
 
-/// Refuses files and statements that no start would take, as far as that shows without loading the model. Nothing is written.
+/// Fails for files and statements that no start would accept, as far as they can be checked without
+/// loading the model. Writes nothing.
 pub fn check(config: &Config) -> Result<(), NodeError> {
     load::check(config)?;
     if let Some(statement) = &config.evidence {
@@ -46,7 +47,7 @@ mod tests {
             (json!({"engine": "decoder", "model": at("own.toml")}), "own.onnx"),
             (json!({"engine": "torch", "model": &tensors}), "digits.pt"),
             (json!({"engine": "torch", "model": &tokens}), "tiny-llama.pt"),
-            (json!({"engine": "torch", "model": &tensors, "buckets": [8]}), "no --buckets"),
+            (json!({"engine": "torch", "model": &tensors, "buckets": [8]}), "remove --buckets"),
             (
                 json!({"engine": "torch", "model": &tensors, "libtorch": at("lib")}),
                 "libtorch_cpu.so",

@@ -1,4 +1,4 @@
-//! The command line of `sut-node`: serves, or does what a subcommand says.
+//! The command line of `sut-node`: serves, or executes a subcommand.
 
 use std::{
     ffi::OsString,
@@ -39,9 +39,13 @@ use crate::{
     },
 };
 
-/// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
-/// the model, sends the responses back. Exit code 0: ended after a signal; 1: a device is lost, or a second signal came; 2:
-/// settings or files do not allow a start; 3: it failed later
+/// Serve as a SUT node of the MLPerf Inference Network division
+///
+/// Receives samples from a LoadGen node, batches them, runs the model, and sends the responses
+/// back.
+///
+/// Exit code 0: ended after a signal; 1: a device is lost, or a second signal came; 2: settings or
+/// files do not allow a start; 3: it failed later
 #[derive(Debug, Parser)]
 #[command(name = "sut-node", version, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -53,7 +57,7 @@ struct Cli {
     settings: Settings,
 }
 
-/// Instead of serving.
+/// Subcommands, which do not serve.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the devices that an engine finds
@@ -62,16 +66,23 @@ enum Command {
         /// torch, or the file of a plug-in
         #[arg(long, default_value = "torch")]
         engine: EngineChoice,
-        /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
+        /// Folder of libtorch 2.11, for torch [default: $LIBTORCH, else python3's torch]
         #[arg(long, value_name = "DIR")]
         libtorch: Option<PathBuf>,
     },
-    /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; 1:
-    /// it is not; 2: settings or files do not allow to ask
+    /// Check whether the node with these settings is ready to serve
+    ///
+    /// Reads the metrics of the node on this machine.
+    ///
+    /// Exit code 0: it is ready; 1: it is not ready; 2: settings or files do not allow the check
     Health(Box<Settings>),
-    /// Look at this machine: what keeps a node with these settings from measuring well, what that costs, and what fixes it. It
-    /// changes nothing, and loads no model. Exit code 0: no problem; 1: there is one, or what --fail-on names; 2: settings or
-    /// files do not allow looking; 3: the report cannot be written
+    /// Find causes of bad measurements on this machine
+    ///
+    /// Shows what keeps a node with these settings from measuring well, what that costs, and what
+    /// fixes it. It changes nothing, and loads no model.
+    ///
+    /// Exit code 0: no problem; 1: there is a problem, or a finding that --fail-on names; 2:
+    /// settings or files do not allow the examination; 3: the report cannot be written
     Doctor {
         #[command(flatten)]
         settings: Box<Settings>,
@@ -98,8 +109,8 @@ struct Settings {
     args: Args,
 }
 
-/// Does what the arguments ask for, of which the first is the program's name, and returns the exit code. The log has the form that
-/// the process's own arguments ask for.
+/// Executes the command line and returns the exit code. The first argument is the program's name.
+/// The arguments of the process determine the form of the log.
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let logging = match netdiv_node_common::process::start_logging(
         "info",
@@ -123,7 +134,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     end(code)
 }
 
-/// Ends the process; after the loss of a device without the destructors of its libraries.
+/// Ends the process. After the loss of a device, skips the destructors of its libraries.
 fn end(code: u8) -> ExitCode {
     if is_device_lost() {
         end_without_destructors(code);
@@ -137,7 +148,7 @@ const EXIT_REFUSED: u8 = 2;
 /// Exit code when a report cannot be written.
 const EXIT_FAILED: u8 = 3;
 
-/// Does what was asked for, and returns the exit code.
+/// Executes the command and returns the exit code.
 fn execute(cli: Cli) -> anyhow::Result<u8> {
     let done = match cli.command {
         None => cli.settings.resolve()?.map_or(Ok(()), serve),
@@ -184,13 +195,13 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
 }
 
 impl Settings {
-    /// The settings of file and command line; `None` when they were only to be printed.
+    /// Returns the settings of file and command line; `None` if they were only printed.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
         self.file.resolve(&self.args, |args: &Args| checked(args.clone()))
     }
 }
 
-/// Settings that fit together, with files that are there.
+/// Returns settings that fit together, with files that exist.
 fn checked(args: Args) -> anyhow::Result<Config> {
     let config = args.resolve()?;
     check(&config)?;
@@ -199,9 +210,9 @@ fn checked(args: Args) -> anyhow::Result<Config> {
 
 fn serve(config: Config) -> anyhow::Result<()> {
     if let Err(error) = descriptors::raise_limit() {
-        warn!(%error, "the soft limit of open files stays as it is");
+        warn!(%error, "cannot raise the soft limit of open files");
     }
-    // Besides the workers, one thread loads the model and one reads its files.
+    // Besides the workers, a thread loads the model and a thread reads its files.
     threads::check(config.io_threads.saturating_add(2))?;
     let (cores, workers) = (config.pin.clone(), config.io_threads);
     let started = Arc::new(AtomicUsize::new(0));
@@ -210,12 +221,12 @@ fn serve(config: Config) -> anyhow::Result<()> {
         .worker_threads(config.io_threads)
         .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
             worker if worker < workers => netdiv_node_common::process::pin(&cores, worker),
-            // One that loads the model; the threads that it starts must run anywhere.
+            // This thread loads the model. The threads that it starts must run on any core.
             _ => {}
         })
         .enable_all()
         .build()?;
-    // Threads that load the model come later, and are not bound.
+    // Threads that load the model start later, and are not bound.
     while started.load(Ordering::Relaxed) < workers {
         std::thread::yield_now();
     }
@@ -234,7 +245,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for a signal and returns its name. A later one ends the process.
+/// Waits for a signal and returns its name. A second signal ends the process.
 async fn asked_to_end() -> &'static str {
     match netdiv_node_common::process::asked_to_end().await {
         Ok(signal) => {
@@ -248,16 +259,17 @@ async fn asked_to_end() -> &'static str {
     }
 }
 
-/// Signals so close together count as one: a shell may signal a process and its group.
+/// Maximum time between signals that count as one: a shell may signal a process and its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// Ends the process at once on a second signal: the operator does not want to wait for what is in flight.
+/// Ends the process at once on a second signal: the operator does not want to wait for samples in
+/// flight.
 async fn end_when_asked_again() {
     let first = Instant::now();
     while let Ok(signal) = netdiv_node_common::process::asked_to_end().await {
         if first.elapsed() > ONE_REQUEST {
-            error!(signal, "asked again; ending at once, and what is in flight is dropped");
-            // A device may be what the first signal waits for.
+            error!(signal, "second signal; ending at once and dropping samples in flight");
+            // The first signal may be waiting for a device.
             end_without_destructors(1);
         }
     }

@@ -1,4 +1,4 @@
-//! `sut-node doctor`: what keeps this machine from measuring well as a SUT node.
+//! `sut-node doctor`: finds what keeps this machine from measuring well as a SUT node.
 
 use std::time::Duration;
 
@@ -12,14 +12,15 @@ use netdiv_transport::{Connections, quic};
 
 use crate::settings::{config::Config, engine::EngineConfig, network::Network};
 
-/// How far the clock may be off: what people can still put in order when they read logs and traces of several machines.
+/// Maximum offset of the clock. Logs and traces of several machines can still be put in order.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(100);
 
-/// Streams of samples that clients open, and the beginnings of messages on each, in bytes (docs/LIMITS.md).
+/// Number of streams of samples that clients open, and size of incomplete messages on each, in
+/// bytes (docs/RELIABILITY.md).
 const STREAMS: u64 = 256;
 const BEGINNING_BYTES: u64 = 1 << 20;
 
-/// Looks at this machine, for a node with these settings.
+/// Examines this machine, for a node with these settings.
 pub(crate) fn doctor(config: &Config) -> Report {
     examine(&Facts::read(&System::default()), &needs(config), &[])
 }
@@ -50,7 +51,7 @@ fn needs(config: &Config) -> Needs {
     }
 }
 
-/// The interface that has the address, or all.
+/// Returns the interface that has the address, or all interfaces.
 fn links(network: &Network) -> Links {
     if network.listen.ip().is_unspecified() {
         return Links::Up;
@@ -59,7 +60,7 @@ fn links(network: &Network) -> Links {
     Links::Named(route.interface.into_iter().collect())
 }
 
-/// What the limits of the node add up to.
+/// Returns the memory that the limits of the node add up to.
 fn memory(config: &Config) -> MemoryNeeded {
     let in_flight = u64::from(config.max_in_flight_bytes);
     let window = limits::connection_window_bytes(config.network.receive_window_bytes);
@@ -94,7 +95,7 @@ mod tests {
         let small = memory(needs_of("max_in_flight_bytes = '1MiB'"));
         assert_eq!(small.all - small.least, 64 << 20);
         assert!(memory(both).least > small.least);
-        // No model, and the settings of one are still those of one.
+        // Without a model, settings of a model are still invalid.
         assert!(
             toml::from_str::<Args>("postprocess = 'top1'")
                 .unwrap()

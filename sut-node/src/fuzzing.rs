@@ -13,20 +13,20 @@ use crate::{
     settings::served::Dialect,
 };
 
-/// Token ids of an output, and how it ended.
+/// Token ids of an output, and its outcome.
 pub type Output = (Vec<i32>, Result<(), String>);
 
-/// A manifest's workload, with a model whose outputs are zeros.
+/// Workload of a manifest, with a model whose outputs are zeros.
 #[derive(Debug)]
 pub struct Workload(DryRun);
 
 impl Workload {
-    /// Reads a manifest; `None` where it describes no workload.
+    /// Reads a manifest; `None` if it describes no workload.
     pub fn read(manifest: &Path) -> Option<Self> {
         Some(Self(DryRun::new(Manifest::read(manifest).ok()?).ok()?))
     }
 
-    /// Runs a batch, and returns one answer, or its failure, for each sample that fits the layout.
+    /// Runs a batch. Returns a response, or its failure, for each sample that fits the layout.
     pub fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
         self.0.answers(samples)
     }
@@ -38,8 +38,8 @@ pub fn read_language_model(path: &Path) {
     let _ = ServedModel::read(path);
 }
 
-/// Reads the body of a serving engine's answer to a prompt of four tokens, in pieces. `dialect` chooses one of the dialects,
-/// whatever the number; ids are below 2,048.
+/// Reads the body of a serving engine's response to a prompt of four tokens, in pieces. Any number
+/// selects one of the dialects. Ids are below 2,048.
 pub fn read_events(dialect: usize, pieces: impl Iterator<Item = Bytes>) -> Output {
     const DIALECTS: [Dialect; 4] =
         [Dialect::Vllm, Dialect::Sglang, Dialect::Trtllm, Dialect::Llamacpp];
@@ -53,7 +53,7 @@ pub fn read_messages(messages: &[u8]) -> Output {
     read_stream(&model, "s", messages)
 }
 
-/// A model with outputs of at most four tokens, which 2 ends.
+/// Returns a model whose outputs have at most four tokens. Id 2 ends an output.
 fn served(name: &str, vocabulary: u32) -> ServedModel {
     ServedModel {
         name: name.into(),

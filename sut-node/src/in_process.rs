@@ -1,4 +1,4 @@
-//! The node's engines and batcher without its network: what a network run is compared with.
+//! The node's engines and batcher without its network, as the baseline for network runs.
 
 use std::{sync::Arc, time::Instant};
 
@@ -14,20 +14,20 @@ use crate::{
     settings::config::Config,
 };
 
-/// A node in this process. No result that it takes part in is one of the Network division.
+/// A node in this process. Results of such a node are no results of the Network division.
 pub struct InProcess {
     engines: EnginePool,
-    /// As at a node.
+    /// Admission, as in a node.
     admission: Arc<Admission>,
-    /// For waiting, and for engines that compute nothing. One thread: LoadGen is told of a sample's first token and of its answer
-    /// by the same.
+    /// Thread for waiting, and for engines that compute nothing. A single thread reports a sample's
+    /// first token and its response to LoadGen.
     background: Background,
     replies: ReplyTo,
 }
 
 impl InProcess {
-    /// Loads the model and warms it up. Replies come in any order, those of a sample from one thread; `tokens` says which
-    /// tokens of an output come before it.
+    /// Loads the model and warms it up. Replies are in any order, but all replies to a sample come
+    /// from one thread. `tokens` selects the tokens that are sent before their output.
     pub fn start(
         config: &Config,
         tokens: Tokens,
@@ -50,13 +50,13 @@ impl InProcess {
         })
     }
 
-    /// What runs here.
+    /// Returns the model of the engines.
     pub fn model(&self) -> &Model {
         &self.engines.model
     }
 
-    /// Hands samples to the engines, each with an id that comes back with the reply; waits while there is no room. One that
-    /// does not fit the model's layout is an error, and those after it are not looked at.
+    /// Passes samples to the engines, each with the id of its reply. Waits while there is no room.
+    /// Fails at the first sample that does not fit the model's layout; later samples are not read.
     pub fn push(&self, samples: impl Iterator<Item = (u64, Bytes)>) -> Result<(), String> {
         let mut burst = Vec::new();
         for (id, payload) in samples {
@@ -88,7 +88,7 @@ impl InProcess {
         Ok(())
     }
 
-    /// Nothing follows: what is here goes without waiting.
+    /// Flushes the batcher: no samples follow, so the samples in it need not wait.
     pub fn flush(&self) {
         self.engines.queue.flush();
     }

@@ -1,19 +1,25 @@
-//! A SUT node: takes samples from the network, batches them, runs the model, sends the responses back.
+//! A SUT node: receives samples from the network, batches them, runs the model, sends the responses
+//! back.
 //!
-//! Reading order, along the life of a sample:
+//! Reading order, along the path of a sample:
 //!
-//! 1. `intake/`: a stream's samples are read, admitted and decoded (`service.rs`); each becomes a `Sample` of `sample/`.
+//! 1. `intake/`: reads, admits and decodes a stream's samples (`service.rs`); each becomes a
+//!    `Sample` of `sample/`.
 //! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engines wait for it.
-//! 3. `engine/`: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`. `streaming.rs` drives
-//!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `served/` and `kserve/`.
-//! 4. `sample/replies.rs`: each sample's reply goes back on its stream.
+//! 3. `engine/`: `batched.rs` runs an engine on the batch; a workload of `model/` feeds plug-ins.
+//!    `streaming.rs` drives engines that answer each sample separately, token by token:
+//!    `tokens.rs`, and serving engines behind `served/` and `kserve/`.
+//! 4. `sample/replies.rs`: sends each sample's reply on its stream.
 //!
-//! Around them: `settings/` resolves what the operator gave, `process/` has the servers and the watchdog, `fabric/` measures the network to
-//! other nodes, `in_process.rs` and `bench.rs` feed the engines without a network, `check.rs` is asked before a start, `doctor.rs` looks at
-//! the machine. `ground/` is used by all and uses none. Rooms only declare their files; a file names what it uses by the path of its
-//! declaration, and no two files or rooms use each other.
+//! The other folders: `settings/` resolves the operator's settings, `process/` has the servers and
+//! the watchdog, `fabric/` measures the network to other nodes, and all use `ground/`, which uses
+//! none of them. `in_process.rs` and `bench.rs` feed the engines without a network, `check.rs`
+//! checks the settings before a start, `doctor.rs` examines the machine. A folder's `mod.rs` only
+//! declares its files. A file imports each name from the file that declares it, and no two files or
+//! folders use each other.
 //!
-//! [`main_with`] is the program. [`InProcess`] is for tools, and the feature `fuzzing` opens what fuzz targets call.
+//! [`main_with`] is the program. [`InProcess`] is for tools, and the feature `fuzzing` exports the
+//! functions for fuzz targets.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

@@ -1,4 +1,4 @@
-//! `sut-node`: one SUT node.
+//! `sut-node`: the program of a SUT node.
 
 use std::process::ExitCode;
 

@@ -1,24 +1,24 @@
-//! When a batch closes, and which samples it holds: by count, tokens and bytes, by the age of its oldest sample, or by a
-//! flush. The time is passed in.
+//! Batch formation: when a batch closes, and which samples it holds. A batch closes by count,
+//! tokens, bytes, age of its oldest sample, or flush. The caller passes the time in.
 
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
 
-/// What the batcher needs to know of a sample.
+/// Properties of a sample that the batcher needs.
 pub(crate) trait Queued {
-    /// When it came.
+    /// Time of arrival.
     fn arrived(&self) -> Instant;
 
-    /// Its tokens, pairs and so on.
+    /// Length in tokens, pairs or another unit of the workload.
     fn length(&self) -> usize;
 
-    /// Its bytes once decoded.
+    /// Size in bytes once decoded.
     fn bytes(&self) -> usize;
 }
 
-/// What an idle engine should do.
+/// Next step of an idle engine.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next<T> {
     /// Run this batch.
@@ -29,28 +29,31 @@ pub(crate) enum Next<T> {
     Wait,
 }
 
-/// What a batch may hold.
+/// Limits of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    /// Samples.
+    /// Maximum number of samples.
     pub(crate) samples: usize,
-    /// Tokens, where there is a limit.
+    /// Maximum number of tokens; `None`: no limit.
     pub(crate) tokens: Option<usize>,
-    /// Samples are padded to the longest, or to their bucket: each costs as many tokens as that.
+    /// Set if samples are padded to the longest one, or to their bucket. Each then costs that many
+    /// tokens.
     pub(crate) pads: bool,
-    /// Bytes, where there is a limit.
+    /// Maximum number of bytes; `None`: no limit.
     pub(crate) bytes: Option<usize>,
-    /// How long a sample may wait for others.
+    /// Maximum time that a sample waits for others.
     pub(crate) age: Duration,
-    /// Samples run with others of their bucket: the first that is not shorter than they are. Ascending.
+    /// Lengths of the buckets, ascending. A sample runs with samples of its bucket: the first whose
+    /// length is at least the sample's.
     pub(crate) buckets: Vec<usize>,
 }
 
-/// Samples in order of arrival, by bucket. The batch is formed when an engine asks, as late as possible.
+/// Samples in order of arrival, by bucket. A batch is formed as late as possible: when an engine
+/// asks for it.
 #[derive(Debug)]
 pub(crate) struct Batcher<T> {
     rules: Rules,
-    /// One for each bucket, and one for what is longer than all.
+    /// Queue of each bucket, and a last queue for samples that are longer than all buckets.
     queues: Vec<Queue<T>>,
 }
 
@@ -77,7 +80,7 @@ impl<T: Queued> Batcher<T> {
         }
     }
 
-    /// What is here now goes out without waiting.
+    /// Lets all queued samples go without waiting for others.
     pub(crate) fn flush(&mut self) {
         self.queues.iter_mut().for_each(|queue| queue.flushed = queue.samples.len());
     }
@@ -86,7 +89,8 @@ impl<T: Queued> Batcher<T> {
         self.queues.iter().map(|queue| queue.samples.len()).sum()
     }
 
-    /// Of the batches that may go, the one whose first sample came first, and of it as many samples as there is room for.
+    /// Returns the next batch, of at most `room` samples. Of the batches that may go, it is the
+    /// batch whose first sample is the oldest.
     pub(crate) fn next(&mut self, now: Instant, room: usize) -> Next<T> {
         let mut wait = Next::Wait;
         let mut ready: Option<(usize, usize, Instant)> = None;
@@ -115,15 +119,15 @@ impl<T: Queued> Batcher<T> {
 }
 
 impl Rules {
-    /// Batches of so many samples, none of which waits for others.
+    /// Limits batches to `samples` samples, which never wait for others.
     #[cfg(test)]
     pub(crate) fn at_once(samples: usize) -> Self {
         let (age, buckets) = (Duration::ZERO, Vec::new());
         Self { samples, tokens: None, pads: false, bytes: None, age, buckets }
     }
 
-    /// How many samples from the front make a batch, and whether no more would fit. A sample that exceeds a limit alone
-    /// goes alone.
+    /// Returns the number of samples from the front that make a batch, and whether no more would
+    /// fit. A sample that exceeds a limit alone forms its own batch.
     fn batch<T: Queued>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
         let most = samples.len().min(self.samples.max(1));
         if self.tokens.is_none() && self.bytes.is_none() {
@@ -196,11 +200,7 @@ mod tests {
         batcher.flush();
         batcher.push([Sample(5, start)]);
         let flushed = Next::Batch(vec![Sample(4, start), Sample(5, start)]);
-        assert_eq!(
-            batcher.next(start, usize::MAX),
-            flushed,
-            "samples that are here already may come along"
-        );
+        assert_eq!(batcher.next(start, usize::MAX), flushed, "queued samples may join the batch");
         batcher.push([Sample(6, start)]);
         assert_eq!(
             batcher.next(start, usize::MAX),
@@ -215,7 +215,7 @@ mod tests {
         let mut batcher = Batcher::new(Rules { buckets: vec![2, 5], ..rules(2) });
         let later = start + Duration::from_millis(1);
         batcher.push([Sample(9, start), Sample(1, later), Sample(4, later), Sample(12, later)]);
-        // 12 has the length 2, as long as its bucket.
+        // Sample 12 has length 2 and fits the bucket of length 2 exactly.
         assert_eq!(
             batcher.next(later, usize::MAX),
             Next::Batch(vec![Sample(1, later), Sample(12, later)])

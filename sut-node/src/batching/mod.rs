@@ -1,4 +1,4 @@
-//! How samples become batches.
+//! Batching: samples become batches.
 
 pub(crate) mod batcher;
 pub(crate) mod queue;

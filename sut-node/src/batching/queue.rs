@@ -1,4 +1,4 @@
-//! The batcher behind a lock: streams put samples in; engines' threads, or their tasks, wait for batches.
+//! The batcher behind a lock. Streams push samples; engine threads or tasks wait for batches.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -15,9 +15,9 @@ use crate::{
 
 pub(crate) struct BatchQueue<T> {
     state: Mutex<State<T>>,
-    /// For engines that have nothing to do.
+    /// Wakes idle engines.
     changed: Condvar,
-    /// For engines that could begin another batch while one computes.
+    /// Wakes engines that could begin another batch while one computes.
     changed_meanwhile: Condvar,
     clock: Clock,
 }
@@ -25,20 +25,21 @@ pub(crate) struct BatchQueue<T> {
 struct State<T> {
     batcher: Batcher<T>,
     closed: bool,
-    /// Engines' threads that wait; none is woken while all are busy.
+    /// Number of idle engine threads. No thread is woken while all are busy.
     idle: usize,
-    /// Those that wait for a batch while one computes; they leave it to the others.
+    /// Number of threads that wait for a batch while another one computes. Idle threads have
+    /// precedence.
     computing: usize,
-    /// Engines' tasks that wait.
+    /// Wakers of engine tasks that wait.
     tasks: Vec<Waker>,
 }
 
-/// What an engine thread does while it waits for a batch.
+/// Activity of an engine thread that waits for a batch.
 #[derive(Clone, Copy)]
 enum Waiting<'a> {
-    /// Nothing.
+    /// The engine is idle.
     Idle,
-    /// Its engine computes, until this is rung.
+    /// The engine computes until this flag is set.
     Computing(&'a AtomicBool),
 }
 
@@ -49,7 +50,7 @@ impl Waiting<'_> {
 }
 
 impl<T> State<T> {
-    /// How many wait in that way.
+    /// Returns the number of threads that wait in this way.
     fn count(&mut self, waiting: Waiting<'_>) -> &mut usize {
         match waiting {
             Waiting::Idle => &mut self.idle,
@@ -79,12 +80,12 @@ impl<T: Queued> BatchQueue<T> {
         }
     }
 
-    /// The time by which samples come and wait.
+    /// Returns the clock that measures arrivals and waits.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Adds what a stream has brought, and wakes one engine for all of it.
+    /// Adds the samples of a stream, and wakes one engine for all of them.
     pub(crate) fn push(&self, samples: &mut Vec<T>) {
         if samples.is_empty() {
             return;
@@ -100,7 +101,7 @@ impl<T: Queued> BatchQueue<T> {
         } else if state.computing > 0 {
             self.changed_meanwhile.notify_one();
         } else {
-            // Whoever was left here may be busy by now.
+            // Any remaining task may be busy by now, so all are woken.
             state.wake_tasks();
         }
     }
@@ -111,7 +112,7 @@ impl<T: Queued> BatchQueue<T> {
         state.wake_tasks();
     }
 
-    /// Lets what waits go at once, though its batch is not full.
+    /// Lets waiting samples go at once, although their batch is not full.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
         state.batcher.flush();
@@ -126,18 +127,19 @@ impl<T: Queued> BatchQueue<T> {
         self.notify_all(&mut state);
     }
 
-    /// Number of samples that wait.
+    /// Returns the number of samples that wait.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().batcher.len()
     }
 
-    /// Engine threads that have nothing to do.
+    /// Returns the number of idle engine threads.
     #[cfg(test)]
     pub(crate) fn idle(&self) -> usize {
         self.state.lock().idle
     }
 
-    /// A batch that can go now, of as many samples as there is room for; none where another engine has nothing to do.
+    /// Returns a batch that can go now, of at most `room` samples; `None` if another engine is
+    /// idle.
     pub(crate) fn try_next_batch(&self, room: usize) -> Option<Vec<T>> {
         let mut state = self.state.lock();
         if state.idle > 0 {
@@ -149,7 +151,7 @@ impl<T: Queued> BatchQueue<T> {
         }
     }
 
-    /// What the batcher says. Others are woken for what a batch leaves.
+    /// Asks the batcher for the next step, and wakes another engine for the remaining samples.
     fn next(&self, state: &mut State<T>, now: Instant, room: usize) -> Next<T> {
         let next = state.batcher.next(now, room);
         if matches!(next, Next::Batch(_)) && state.batcher.len() > 0 {
@@ -158,12 +160,12 @@ impl<T: Queued> BatchQueue<T> {
         next
     }
 
-    /// Waits for a batch of as many samples as there is room for; `None` when the queue is closed and empty.
+    /// Waits for a batch of at most `room` samples; `None` once the queue is closed and empty.
     pub(crate) fn next_batch(&self, room: usize) -> Option<Vec<T>> {
         self.wait_for_batch(room, Waiting::Idle)
     }
 
-    /// The same for an engine's task, where no sample waits for others.
+    /// Like [`Self::next_batch`], but for an engine's task. No sample waits for others there.
     pub(crate) fn poll_next_batch(
         &self,
         context: &mut Context<'_>,
@@ -182,7 +184,7 @@ impl<T: Queued> BatchQueue<T> {
         }
     }
 
-    /// Waits for a batch as long as that is not rung and no other engine has nothing to do.
+    /// Waits for a batch until `done` is set. Leaves the batch to an idle engine if there is one.
     pub(crate) fn next_batch_before(&self, room: usize, done: &AtomicBool) -> Option<Vec<T>> {
         self.wait_for_batch(room, Waiting::Computing(done))
     }
@@ -206,9 +208,9 @@ impl<T: Queued> BatchQueue<T> {
         None
     }
 
-    /// Ends that wait.
+    /// Ends the wait of [`Self::next_batch_before`].
     pub(crate) fn ring(&self, done: &AtomicBool) {
-        // Whoever is about to wait has the lock.
+        // A thread that is about to wait holds the lock.
         let _state = self.state.lock();
         done.store(true, Ordering::SeqCst);
         self.changed_meanwhile.notify_all();

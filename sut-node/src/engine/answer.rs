@@ -1,4 +1,4 @@
-//! The reply to a sample, and the way of many replies to their streams.
+//! Replies to samples, and their delivery to the streams.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use crate::{
     sample::{admission::Admitted, queued::Sample, replies::ReplyTo},
 };
 
-/// How long an answer took, and how many samples shared that time.
+/// Durations of one response, and the number of samples that shared them.
 pub(crate) struct Times {
-    /// When the engine took the sample.
+    /// Time at which the engine took the sample.
     pub(crate) taken: Instant,
-    /// Until the batch before it was done.
+    /// Time until the previous batch was done.
     pub(crate) waited: Duration,
     pub(crate) prepare: Duration,
     pub(crate) compute: Duration,
@@ -36,7 +36,8 @@ impl Times {
     }
 }
 
-/// The last reply to a sample: its answer, encoded, or why it has none. A digest is kept of it where digests are kept.
+/// Builds the last reply to a sample: its encoded response, or the error. Stores the response's
+/// digest if the session keeps digests.
 pub(crate) fn reply(
     sample: &Sample,
     answer: Result<Bytes, EngineError>,
@@ -53,18 +54,19 @@ pub(crate) fn reply(
     response
 }
 
-/// The last reply to a sample of a batch that failed as a whole.
+/// Builds the last reply to a sample of a batch that failed as a whole.
 pub(crate) fn failure(sample: &Sample, why: &EngineError, times: &Times) -> InferResponse {
     let mut response = failed(Status::EngineFailed, why.to_string());
     times.note(sample, &mut response);
     response
 }
 
-/// The last replies to several samples: those of one stream are sent together, and then all places are free.
+/// Last replies to several samples. Replies of one stream are sent together; then all permits are
+/// free.
 pub(crate) struct Together {
     streams: Vec<(ReplyTo, Vec<InferResponse>)>,
     places: Option<Admitted>,
-    /// How many are expected.
+    /// Expected number of samples.
     samples: usize,
 }
 
@@ -78,7 +80,7 @@ impl Together {
             (Some(places), Some(own)) => places.join(own),
             (places, own) => *places = places.take().or(own),
         }
-        // A batch holds samples of one or two streams; the last one used comes first.
+        // A batch holds samples of one or two streams. Search from the stream that was used last.
         match self.streams.iter_mut().rev().find(|(stream, _)| stream.is_same(&sample.replies)) {
             Some((_, replies)) => replies.push(reply),
             None => {
@@ -97,7 +99,7 @@ impl Together {
     }
 }
 
-/// The response to one sample, encoded, or why there is none.
+/// Encodes the response to one sample, or reports the error.
 fn response(encoding: Encoding, answer: Result<Bytes, EngineError>) -> InferResponse {
     let encoded = match answer {
         Ok(answer) => encoding::encode(encoding, answer),
@@ -121,7 +123,7 @@ fn failed(status: Status, why: String) -> InferResponse {
     InferResponse { status: status as i32, error: cut(why), ..InferResponse::default() }
 }
 
-/// Shortens an error text to what a message may carry.
+/// Shortens an error text to the limit of a message.
 pub(crate) fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
     text

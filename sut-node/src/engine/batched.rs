@@ -1,4 +1,4 @@
-//! Engines that run a batch at a time: every stream gets all its replies of a batch at once.
+//! Engines that run a batch at a time. Each stream receives all its replies of a batch at once.
 
 use std::{
     collections::VecDeque,
@@ -20,14 +20,14 @@ use crate::{
     sample::queued::Sample,
 };
 
-/// Such an engine at work, and the batches that it has begun.
+/// A batching engine at work, and the batches that it has begun.
 pub(crate) struct Batched {
     engine: Box<dyn Engine>,
     encoding: Encoding,
     pulse: Arc<Pulse>,
     clock: Clock,
     begun: VecDeque<Begun>,
-    /// When the device was done with the batch before.
+    /// Time at which the device finished the previous batch.
     before: Option<Instant>,
 }
 
@@ -60,9 +60,9 @@ impl Work for Batched {
     }
 
     fn when_done(&mut self, done: Done) -> bool {
-        // After a panic the engine says, when it is asked for the batch, that it has lost it.
+        // After a panic, `finish` reports that the batch is lost.
         catch_unwind(AssertUnwindSafe(|| self.engine.when_done(done))).unwrap_or_else(|panic| {
-            error!(panic = panic_text(panic.as_ref()), "a batch could not be begun");
+            error!(panic = panic_text(panic.as_ref()), "cannot begin a batch");
             false
         })
     }
@@ -77,7 +77,7 @@ impl Work for Batched {
     }
 }
 
-/// Runs one batch and answers every sample of it, on a thread that no watchdog looks at.
+/// Runs one batch and answers each of its samples, on a thread without a watchdog.
 pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
     let (pulse, clock) = (Pulse::default(), Clock::default());
     if let Some(begun) = Begun::new(engine, batch, &pulse, clock) {
@@ -85,14 +85,14 @@ pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_en
     }
 }
 
-/// A batch that the engine has begun.
 struct Begun {
     batch: Vec<Sample>,
     taken: Instant,
 }
 
 impl Begun {
-    /// Begins a batch without the samples whose clients have gone; `None` when none is left.
+    /// Begins a batch without the samples whose clients have gone. Returns `None` if no sample
+    /// remains.
     fn new(
         engine: &mut dyn Engine,
         mut batch: Vec<Sample>,
@@ -106,14 +106,15 @@ impl Begun {
         }
         pulse.begun(batch.len(), taken);
         let payloads = batch.iter_mut().map(|sample| std::mem::take(&mut sample.payload)).collect();
-        // After a panic the engine says, when it is asked for the batch, that it has none.
+        // After a panic, `finish` reports that the batch is missing.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
-            error!(panic = panic_text(panic.as_ref()), "a batch could not be begun");
+            error!(panic = panic_text(panic.as_ref()), "cannot begin a batch");
         }
         Some(Self { batch, taken })
     }
 
-    /// Waits for the batch and answers it; gives when it was done. The one before it was done at `before`.
+    /// Waits for the batch and answers it. Returns the time at which it was done. The previous
+    /// batch was done at `before`.
     fn finish(
         self,
         engine: &mut dyn Engine,
@@ -129,12 +130,12 @@ impl Begun {
             Err(error) if error.is_lost_device() => pulse.lost(error.to_string()),
             _ => pulse.finished(is_failure(&outcome), now),
         }
-        // The batcher takes the oldest of those that fit together first.
+        // The batcher puts the oldest of the samples that fit together first.
         let oldest = self.batch.first().map_or(self.taken, |sample| sample.arrived);
         metrics::batch(self.batch.len(), self.taken.saturating_duration_since(oldest), time);
         let batch_size = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
         let prepare = outcome.as_ref().map_or(Duration::ZERO, |inference| inference.prepare);
-        // It was put together while the one before it computed, and then waited for that.
+        // The batch was prepared while the previous one computed, and then waited for that one.
         let waited = before.map_or(Duration::ZERO, |before| {
             before.min(now).saturating_duration_since(self.taken + prepare)
         });
@@ -145,7 +146,8 @@ impl Begun {
     }
 }
 
-/// What the engine gives; a panic or a wrong number of answers is its failure, and the node lives on.
+/// Returns the engine's result. A panic or a wrong number of answers counts as a failure of the
+/// engine, and the node continues.
 fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineError> {
     let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
     let outcome = match ran {
@@ -163,7 +165,7 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
     outcome
 }
 
-/// Whether the engine has answered none of the samples, and none of them is to blame.
+/// Returns true if the engine answered no sample and no sample is to blame.
 fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
     let failed = |error: &EngineError| !error.is_bad_sample();
     match outcome {

@@ -1,4 +1,5 @@
-//! Language models in ONNX format that keep a cache of keys and values, on the CPU, by rten. Greedy: the likeliest token, always.
+//! Language models in ONNX format with a cache of keys and values, on the CPU, by rten. Decoding is
+//! greedy: it always chooses the likeliest token.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -38,7 +39,7 @@ impl DecoderModel {
         }
     }
 
-    /// Why it is no such model, or not the one that is described.
+    /// Returns the reason why the file is not a decoder, or does not match its description.
     fn fault(&self) -> Option<String> {
         let Self { file, served } = self;
         let generator = match Generator::from_model(&file.model) {
@@ -54,7 +55,7 @@ impl DecoderModel {
         let logits = file.model.find_node("logits").and_then(|id| file.model.node_info(id));
         match logits.and_then(|info| info.shape()?.last().cloned()) {
             Some(Dimension::Fixed(width)) if width < served.vocabulary as usize => Some(format!(
-                "it has logits for {width} ids, and its description states a vocabulary of {}",
+                "it has logits for {width} ids, but its description states a vocabulary of {}",
                 served.vocabulary
             )),
             _ => None,
@@ -70,7 +71,7 @@ impl DecoderModel {
     }
 }
 
-/// One instance: one sequence at a time.
+/// An instance, which decodes one sequence at a time.
 pub(super) struct Decoder {
     model: Arc<DecoderModel>,
     threads: Arc<ThreadPool>,
@@ -83,7 +84,7 @@ impl Decoder {
         Self { model, threads, waiting: VecDeque::new() }
     }
 
-    /// Hands over one token after the other, until the output ends or nobody wants it any more.
+    /// Passes each token to `is_wanted`, until the end of the output or cancellation.
     fn generate(
         &self,
         prompt: &[u32],
@@ -104,7 +105,7 @@ impl Decoder {
             let id = id.map_err(|error| failed(error.to_string()))?;
             if id >= served.vocabulary {
                 let most = served.vocabulary - 1;
-                return Err(failed(format!("it gave the token id {id}; ids go from 0 to {most}")));
+                return Err(failed(format!("invalid token id {id}; ids go from 0 to {most}")));
             }
             if !is_wanted(id) || served.eos.contains(&id) {
                 break;
@@ -114,9 +115,9 @@ impl Decoder {
     }
 }
 
-/// Keeps an output from ending before it has its least tokens.
+/// Prevents an output from ending before its minimum length.
 struct NotYet<'a> {
-    /// Tokens of the prompt and the output before which it must not end.
+    /// Minimum number of tokens of prompt and output together before the output may end.
     least: usize,
     eos: &'a [u32],
 }
@@ -144,7 +145,7 @@ impl StreamingEngine for Decoder {
         Ok(())
     }
 
-    /// A whole output: rten's generators stay on the stack.
+    /// Computes a whole output, because rten's generators must stay on the stack.
     fn step(&mut self) -> Result<(), EngineError> {
         let Some((prompt, mut sink)) = self.waiting.pop_front() else { return Ok(()) };
         let ids = prompt.tensors().first().map(|prompt| integers(prompt).map(|id| id as u32));
@@ -164,7 +165,7 @@ impl StreamingEngine for Decoder {
         self.waiting.clear();
     }
 
-    /// Two tokens: the first run packs the weights, the second one reads the cache.
+    /// Generates two tokens: the first run packs the weights, the second one reads the cache.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let mut more = 2;
         let outcome = self.generate(&[0], |_| {
@@ -267,7 +268,7 @@ mod tests {
     fn ids_beyond_the_vocabulary_and_places_that_the_model_lacks_are_failures() {
         let small = engine(&settings(|model| (model.vocabulary, model.eos) = (3, vec![])));
         let error = small.generate(&[10, 3, 1, 2, 11], |_| true).unwrap_err().to_string();
-        assert!(error.contains("it gave the token id 3; ids go from 0 to 2"), "{error}");
+        assert!(error.contains("invalid token id 3; ids go from 0 to 2"), "{error}");
         let error = small.generate(&[0; 40], |_| true).unwrap_err().to_string();
         assert!(error.contains("failed to run model"), "{error}");
     }

@@ -1,5 +1,5 @@
-//! No model: answers of a chosen size after a chosen time. It takes any sample, and shows what the network and
-//! the batcher can do.
+//! Engine without a model: returns answers of a chosen size after a chosen time. It accepts any
+//! sample, and measures the network and the batcher.
 
 use std::{thread, time::Duration};
 
@@ -21,8 +21,8 @@ impl Echo {
         Self { settings }
     }
 
-    /// The first bytes of the sample, followed by zeros where it is too short. A part is copied: a slice would keep the whole
-    /// sample in memory after its place was given to another one.
+    /// Returns the first bytes of the sample, padded with zeros if the sample is too short. A part
+    /// is copied: a slice would keep the whole sample in memory after its permit was released.
     fn answer(&self, sample: &Bytes) -> Bytes {
         let want = self.settings.answer_bytes;
         if want == 0 || want == sample.len() {

@@ -1,5 +1,6 @@
-//! What the node asks of an engine. There are two kinds: most run a batch at a time; a streaming engine answers each sample
-//! for itself, through its [`Sink`]. Each instance is owned by one thread, or by one task where it computes nothing.
+//! The interface between the node and its engines. Most engines run a batch at a time. A streaming
+//! engine answers each sample separately, through its [`Sink`]. One thread owns each instance, or
+//! one task if the instance computes nothing.
 
 use std::{
     io,
@@ -12,18 +13,19 @@ use tokio::runtime::Handle;
 
 use crate::{engine::sink::Sink, ground::error::EngineError, model::payload::Payload};
 
-/// What is called once something is done, on any thread.
+/// Callback for the end of some work, on any thread.
 pub(crate) type Done = Box<dyn FnOnce() + Send>;
 
-/// One instance of an engine that runs a batch at a time.
+/// An instance of an engine that runs a batch at a time.
 pub(crate) trait Engine: Send {
-    /// Batches that can be begun before the first of them is finished, at least one.
+    /// Number of batches that can be begun before the first of them is finished, at least 1.
     fn in_flight(&self) -> usize;
 
     /// Begins a batch of decoded samples.
     fn begin(&mut self, batch: Vec<Payload>);
 
-    /// Has that called once `finish` would return at once, so that more can be begun until then; false: it cannot tell.
+    /// Calls `done` once `finish` would return at once, so that more batches can be begun until
+    /// then. Returns false if the engine cannot detect this.
     fn when_done(&mut self, _done: Done) -> bool {
         false
     }
@@ -31,55 +33,56 @@ pub(crate) trait Engine: Send {
     /// Waits for the batch that was begun first.
     fn finish(&mut self) -> Result<Inference, EngineError>;
 
-    /// Runs before the node says that it is ready.
+    /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 }
 
-/// One instance of an engine that answers each sample for itself, in any order and in several events.
+/// An instance of an engine that answers each sample separately, in any order and in several
+/// events.
 pub(crate) trait StreamingEngine: Send {
-    /// Samples that were begun and are not answered.
+    /// Number of samples that were begun and are not answered.
     fn under_way(&self) -> usize;
 
-    /// How many more samples it takes now; at least one when none is under way.
+    /// Number of samples that the engine accepts now, at least 1 if none is in flight.
     fn room(&self) -> usize;
 
-    /// Begins samples, each with where its answer goes.
+    /// Begins samples, each with the sink for its response.
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError>;
 
-    /// Goes on for a moment, such as one step of decoding, when samples are under way. After an error it is asked to drop all
-    /// of them.
+    /// Continues the samples in flight for a moment, such as one step of decoding. After an error,
+    /// the caller calls [`StreamingEngine::drop_all`].
     fn step(&mut self) -> Result<(), EngineError>;
 
-    /// Drops every sink: it has failed.
+    /// Drops all sinks after a failure.
     fn drop_all(&mut self);
 
-    /// Runs before the node says that it is ready.
+    /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 }
 
-/// One that computes nothing: it waits for a time, or for others, and more samples may come meanwhile. Its steps are short, and
-/// it is not warmed up.
+/// An engine that computes nothing: it waits for a time, or for servers, and accepts more samples
+/// meanwhile. Its steps are short, and it has no warm-up.
 pub(crate) trait WaitingEngine: StreamingEngine {
-    /// Ready once there is something to do in a step.
+    /// Returns ready once a step has work to do.
     fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Where it runs, unless it is among the tasks that serve the streams.
+    /// Runtime of the engine, if it does not run among the tasks that serve the streams.
     fn runtime(&self) -> Option<Handle> {
         None
     }
 }
 
-/// One instance of an engine of any kind.
+/// An instance of an engine of any kind.
 pub(crate) enum EngineKind {
     /// Runs a batch at a time.
     Batched(Box<dyn Engine>),
-    /// Answers each sample for itself.
+    /// Answers each sample separately.
     Streaming(Box<dyn StreamingEngine>),
-    /// Answers each sample for itself, and computes nothing.
+    /// Answers each sample separately, and computes nothing.
     Waiting(Box<dyn WaitingEngine>),
 }
 
@@ -94,7 +97,7 @@ impl std::fmt::Debug for EngineKind {
 }
 
 impl EngineKind {
-    /// One that computes nothing, where the system has what it needs.
+    /// Wraps an engine that computes nothing. Fails if the system lacks a resource.
     pub(crate) fn waiting(
         engine: io::Result<impl WaitingEngine + 'static>,
     ) -> Result<Self, EngineError> {
@@ -102,7 +105,7 @@ impl EngineKind {
         Ok(Self::Waiting(Box::new(engine)))
     }
 
-    /// The runtime of its own, where it has one.
+    /// Returns the engine's own runtime, if it has one.
     pub(crate) fn runtime(&self) -> Option<Handle> {
         match self {
             Self::Waiting(engine) => engine.runtime(),
@@ -111,17 +114,17 @@ impl EngineKind {
     }
 }
 
-/// What a batch gave.
+/// Result of a batch.
 #[derive(Debug)]
 pub(crate) struct Inference {
-    /// One response for each sample, in the batch's order, or why that sample has none.
+    /// Response or error of each sample, in the order of the batch.
     pub answers: Vec<Result<Bytes, EngineError>>,
-    /// Time that it took to put the input together.
+    /// Time spent on preparing the input.
     pub prepare: Duration,
 }
 
 impl Inference {
-    /// The responses, or the first error.
+    /// Returns the responses, or the first error.
     pub(crate) fn responses(self) -> Result<Vec<Bytes>, EngineError> {
         self.answers.into_iter().collect()
     }

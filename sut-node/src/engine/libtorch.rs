@@ -1,4 +1,4 @@
-//! Finding and loading libtorch. The node does not link it; only the engine `torch` needs it.
+//! Finds and loads libtorch. The node does not link it, because only the engine `torch` needs it.
 
 use std::{
     env, iter,
@@ -11,24 +11,26 @@ use tracing::{debug, info, warn};
 
 use crate::ground::error::EngineError;
 
-/// The plug-in's file, beside the program.
+/// File of the plug-in, beside the program.
 const PLUGIN: &str = "libnetdiv_engine_torch.so";
 
-/// Asks Python where torch is, without loading it.
+/// Python program that prints torch's folder without loading torch.
 const ASK_PYTHON: &str = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
 
-/// Libraries of CUDA that cuDNN opens by these names, with a version, when it compiles an operation, wherever they are; each needs
-/// those before it. Python's torch loads them first, too.
+/// Libraries of CUDA that cuDNN opens by these names, with a version, when it compiles an
+/// operation. cuDNN searches no particular folder. Each library needs those before it. Python's
+/// torch loads them first, too.
 const COMPILERS: [&str; 3] = ["libnvrtc-builtins.so.", "libnvrtc.so.", "libnvJitLink.so."];
 
-/// Folders of CUDA's packages, from that of libtorch in Python's torch: of CUDA 13, then of CUDA 12.
+/// Folders of CUDA's packages, relative to libtorch's folder in Python's torch: of CUDA 13, then of
+/// CUDA 12.
 const PYTHONS_CUDA: [&str; 3] =
     ["../../nvidia/cu13/lib", "../../nvidia/cuda_nvrtc/lib", "../../nvidia/nvjitlink/lib"];
 
-/// The version that the plug-in is built for; others have other layouts in memory.
+/// Version that the plug-in is built for. Other versions have another layout in memory.
 const VERSION: &str = "2.11.";
 
-/// Loads libtorch and the plug-in that uses it; gives libtorch's folder too.
+/// Loads libtorch and the plug-in that uses it. Returns libtorch's folder, too.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
     let folder = find(chosen)?;
     preload_libraries(&folder)?;
@@ -38,7 +40,7 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineErr
         PluginError::Unloadable { path, why } if why.contains("undefined symbol") => {
             let folder = folder.display();
             EngineError::NoLibtorch(format!(
-                "{} does not fit the libtorch in {folder}; it needs version {VERSION}x ({why})",
+                "{} is incompatible with the libtorch in {folder}; it requires version {VERSION}x ({why})",
                 path.display()
             ))
         }
@@ -47,8 +49,8 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineErr
     Ok((plugin, folder))
 }
 
-/// Loads libtorch and, where it is there, its CUDA part: that must be loaded before it is first asked for, as libtorch
-/// remembers the answer.
+/// Loads libtorch and its CUDA part, if present. The CUDA part must be loaded before its first use,
+/// because libtorch remembers whether it was there.
 fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
     preload(&folder.join("libtorch_cpu.so"))?;
     let cuda = folder.join("libtorch_cuda.so");
@@ -59,7 +61,7 @@ fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
     for name in COMPILERS {
         let found = iter::once(folder).chain(packages.iter().map(PathBuf::as_path));
         let Some(file) = found.filter_map(|folder| first_named(folder, name)).next() else {
-            debug!(name, "not beside libtorch; the system's is taken, if there is one");
+            debug!(name, "not found beside libtorch; using the system's, if any");
             continue;
         };
         match preload(&file) {
@@ -68,12 +70,12 @@ fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
         }
     }
     if let Err(error) = preload(&cuda) {
-        warn!(%error, "there will be no CUDA devices");
+        warn!(%error, "cannot load the CUDA part of libtorch; CUDA devices are unavailable");
     }
     Ok(())
 }
 
-/// The first file of a folder whose name begins like that.
+/// Returns the first file of a folder, by name, whose name begins with `start`.
 fn first_named(folder: &Path, start: &str) -> Option<PathBuf> {
     let files = folder.read_dir().ok()?.flatten().map(|entry| entry.path());
     let is_named = |path: &PathBuf| {
@@ -82,7 +84,7 @@ fn first_named(folder: &Path, start: &str) -> Option<PathBuf> {
     files.filter(is_named).min()
 }
 
-/// What a release (`build-version`) or Python's package (`version.py`) says of itself.
+/// Checks the version that a release (`build-version`) or Python's package (`version.py`) states.
 fn check_version(folder: &Path) -> Result<(), EngineError> {
     let root = folder.parent().unwrap_or(folder);
     let read = |file| netdiv_node_common::resources::files::read_text(&root.join(file)).ok();
@@ -91,29 +93,29 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
     match version {
         Some(version) if version.starts_with(VERSION) => Ok(()),
         Some(version) => Err(EngineError::NoLibtorch(format!(
-            "the libtorch in {} has the version {}, the plug-in needs {VERSION}x",
+            "the libtorch in {} is version {}, but the plug-in requires {VERSION}x",
             folder.display(),
             version.trim()
         ))),
         None => {
-            warn!(libtorch = %folder.display(), "its version is unknown; it must be {VERSION}x");
+            warn!(libtorch = %folder.display(), "the version of libtorch is unknown; it must be {VERSION}x");
             Ok(())
         }
     }
 }
 
-/// The version that a `version.py` sets: `__version__ = '2.11.0+cu130'`.
+/// Returns the version that a `version.py` sets: `__version__ = '2.11.0+cu130'`.
 fn pythons(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
-        // It may have a type.
+        // The name may have a type.
         let name = name.split(':').next().unwrap_or_default();
         (name.trim() == "__version__").then_some(value)
     })?;
     value.split(['\'', '"']).nth(1).map(ToOwned::to_owned)
 }
 
-/// The folder with `libtorch_cpu.so`: the one that was named, else the first that will do.
+/// Returns the folder with `libtorch_cpu.so`: the chosen one, or else the first usable one.
 fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
     let named =
         chosen.map(Path::to_path_buf).or_else(|| env::var_os("LIBTORCH").map(PathBuf::from));
@@ -125,7 +127,7 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
         match usable(&folder) {
             Ok(found) => {
                 for why in &why_not {
-                    warn!(libtorch = %found.display(), "taken, as another one is passed over: {why}");
+                    warn!(libtorch = %found.display(), "using this libtorch; skipped another one: {why}");
                 }
                 return Ok(found);
             }
@@ -136,12 +138,12 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
         why_not.push("python3 has no torch".into());
     }
     Err(EngineError::NoLibtorch(format!(
-        "there is no libtorch: {}; give --libtorch DIR, set LIBTORCH, or `pip install torch==2.11.0`",
+        "there is no libtorch: {}; pass --libtorch DIR, set LIBTORCH, or run `pip install torch==2.11.0`",
         why_not.join("; ")
     )))
 }
 
-/// The folder, or its `lib`, if libtorch is there in the right version.
+/// Returns the folder, or its `lib`, if it holds libtorch in the required version.
 pub(super) fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
     let found = [folder.join("lib"), folder.to_path_buf()]
         .into_iter()
@@ -159,7 +161,8 @@ fn pythons_torch() -> Option<PathBuf> {
     Some(folder.trim()).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// What lies beside the program, or one folder up (where a test's program is, or `make` has put libtorch).
+/// Returns the path of a file beside the program, or one folder up. Tests run one folder below the
+/// plug-in, and `make` links libtorch one folder above.
 fn beside_the_program(name: &str) -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let mut folders = program.ancestors().skip(1).take(2);
@@ -171,7 +174,7 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
         let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("")).display();
         EngineError::NoLibtorch(format!(
-            "{PLUGIN} is not in {beside}; copy it there, it is built with the node"
+            "{PLUGIN} is not in {beside}; copy it there; it is built with the node"
         ))
     })
 }
@@ -180,7 +183,7 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
 mod tests {
     use super::*;
 
-    /// Of torch 2.11.0+cu130 from Python's package index.
+    /// The file `version.py` of torch 2.11.0+cu130 from the Python package index.
     const VERSION_PY: &str = "from typing import Optional
 
 __all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'rocm', 'xpu']
@@ -193,7 +196,7 @@ rocm: Optional[str] = None
 xpu: Optional[str] = None
 ";
 
-    /// A folder like Python's torch, or a release's, with that file.
+    /// Creates a folder like Python's torch, or like a release, with a version file.
     fn torch(file: &str, text: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("lib")).unwrap();
@@ -202,7 +205,8 @@ xpu: Optional[str] = None
         folder
     }
 
-    /// A folder of Python's packages with stubs of these libraries, each of which writes its name to a file when it is loaded.
+    /// Creates a folder of Python packages with stub libraries. Each stub appends its name to a
+    /// file when it is loaded.
     fn packages(stubs: &[&str]) -> tempfile::TempDir {
         let packages = tempfile::tempdir().unwrap();
         let trace = packages.path().join("trace");
@@ -229,7 +233,7 @@ xpu: Optional[str] = None
         packages
     }
 
-    /// The libraries that were loaded, in order.
+    /// Returns the loaded libraries, in order.
     fn loaded(packages: &tempfile::TempDir) -> Vec<String> {
         preload_libraries(&packages.path().join("torch/lib")).unwrap();
         let trace = std::fs::read_to_string(packages.path().join("trace")).unwrap();
@@ -238,7 +242,7 @@ xpu: Optional[str] = None
 
     const LIBTORCH: [&str; 2] = ["torch/lib/libtorch_cpu.so", "torch/lib/libtorch_cuda.so"];
 
-    /// The names in PyPI's packages of CUDA 13 and of CUDA 12.8.
+    /// Names in PyPI's packages of CUDA 13 and of CUDA 12.8.
     const CUDA_13: [&str; 3] =
         ["libnvrtc-builtins.so.13.0", "libnvrtc.so.13", "libnvJitLink.so.13"];
     const CUDA_12: [&str; 3] =
@@ -306,7 +310,7 @@ xpu: Optional[str] = None
         ] {
             let error = usable(other.path()).unwrap_err().to_string();
             assert!(
-                error.contains("has the version 2.12.0+cu130, the plug-in needs 2.11.x"),
+                error.contains("is version 2.12.0+cu130, but the plug-in requires 2.11.x"),
                 "{error}"
             );
         }

@@ -1,4 +1,4 @@
-//! The configured engine.
+//! Loads the configured engine.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::{
     settings::{config::Config, engine::EngineConfig, kserve::KserveModel},
 };
 
-/// Refuses files and settings that no start would take, as far as that shows without loading the model or asking a server.
+/// Refuses invalid files and settings, as far as this is possible without loading the model or
+/// asking a server.
 pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
     let model = match &config.engine {
         EngineConfig::Onnx(settings) => settings.model.as_deref(),
@@ -52,10 +53,10 @@ pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
         .map_err(|error| EngineError::Unreadable { path: path.display().to_string(), error })
 }
 
-/// Makes the configured engine's instances, within a runtime. They share the model's weights.
+/// Creates the configured engine's instances, within a runtime. They share the model's weights.
 pub(crate) fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
     match &config.engine {
-        // Streams answer themselves.
+        // Streams answer their samples themselves.
         EngineConfig::None => Ok((Model::any_bytes("none"), Vec::new())),
         EngineConfig::Echo(settings) => {
             let engine = || EngineKind::Batched(OneByOne::boxed(Echo::new(settings.clone())));

@@ -1,4 +1,4 @@
-//! What runs a model.
+//! Engines, which run the model.
 
 pub(crate) mod answer;
 pub(crate) mod batched;

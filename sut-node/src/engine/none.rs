@@ -1,4 +1,4 @@
-//! Nothing between a sample and its answer: no model, no batch, no thread of its own. What is left is the network.
+//! Engine without a model, batches or a separate thread. Its times are those of the network.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use crate::{
     model::payload::Payload,
 };
 
-/// Bytes of the answer to a sample that is no probe.
+/// Bytes of the answer to a sample that is not a probe.
 const ANSWER_BYTES: usize = 8;
 
-/// Runs where samples are read.
+/// Answers samples on the thread that reads them.
 #[derive(Debug, Clone)]
 pub(crate) struct NoModel {
-    /// As many as the longest answer; pages that are never written cost no memory.
+    /// Zeros, as many as the longest answer has. Pages that are never written use no memory.
     zeros: Bytes,
 }
 
 impl NoModel {
-    /// Answers have at most that many bytes.
+    /// Limits answers to `longest` bytes.
     pub(crate) fn new(longest: usize) -> Self {
         Self { zeros: vec![0; longest.max(ANSWER_BYTES)].into() }
     }
 
-    /// A probe that asks for more than is allowed gets as much as is.
+    /// Returns as many zeros as a probe asks for, up to the limit.
     fn answer(&self, sample: &[u8]) -> Bytes {
         let wanted = probe::answer_bytes(sample).unwrap_or(ANSWER_BYTES as u64);
         let given = usize::try_from(wanted).unwrap_or(usize::MAX).min(self.zeros.len());

@@ -1,4 +1,4 @@
-//! Engines that do one batch at a time.
+//! Engines that run one batch at a time.
 
 use crate::{
     engine::interface::{Engine, Inference},
@@ -6,18 +6,18 @@ use crate::{
     model::payload::Payload,
 };
 
-/// Runs a batch from begin to end.
+/// Runs a whole batch in one call.
 pub(crate) trait Infer: Send {
     /// Runs decoded samples.
     fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError>;
 
-    /// Runs before the node says that it is ready.
+    /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 }
 
-/// Such an engine, and the batch that waits for `finish`.
+/// Adapter for [`Infer`], with the batch that waits for `finish`.
 pub(crate) struct OneByOne<E> {
     engine: E,
     batch: Vec<Payload>,

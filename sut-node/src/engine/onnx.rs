@@ -30,7 +30,7 @@ pub(super) struct OnnxModel {
     file: OnnxFile,
     name: String,
     input: InputLayout,
-    /// The model was exported for single samples, without a free batch dimension.
+    /// Set if the model was exported for single samples, without a dynamic batch dimension.
     single_samples: bool,
 }
 
@@ -69,7 +69,7 @@ impl OnnxModel {
     }
 }
 
-/// One sample's part of an input, and whether the batch dimension is fixed to one sample.
+/// Returns one sample's part of an input, and whether the batch dimension is fixed to one sample.
 fn input_spec(model: &rten::Model, id: NodeId) -> Result<(TensorSpec, bool), String> {
     let info = model.node_info(id).ok_or("an input has no description")?;
     let name = info.name().unwrap_or_default().to_owned();
@@ -78,7 +78,7 @@ fn input_spec(model: &rten::Model, id: NodeId) -> Result<(TensorSpec, bool), Str
         Some(ValueType::Tensor(rten::DataType::Int8)) => DataType::Int8,
         Some(ValueType::Tensor(rten::DataType::Int32)) => DataType::Int32,
         Some(ValueType::Tensor(rten::DataType::Float)) => DataType::Float32,
-        other => return Err(format!("its input {name} has the type {other:?}")),
+        other => return Err(format!("its input {name} has the unsupported type {other:?}")),
     };
     let shape = info.shape().ok_or_else(|| format!("its input {name} has no shape"))?;
     let single = match shape.first() {
@@ -98,7 +98,7 @@ fn input_spec(model: &rten::Model, id: NodeId) -> Result<(TensorSpec, bool), Str
     Ok((TensorSpec { name, data_type: data_type as i32, shape }, single))
 }
 
-/// One instance.
+/// An instance of a model in ONNX format.
 pub(super) struct Onnx {
     model: Arc<OnnxModel>,
     threads: Arc<ThreadPool>,
@@ -111,7 +111,7 @@ impl Onnx {
         Self { model, threads, postprocess: settings.postprocess }
     }
 
-    /// Runs samples of one shape; returns a response for each, and the time that it took to stack them.
+    /// Runs samples of one shape. Returns a response for each, and the time spent on stacking them.
     fn run(&self, samples: &[&[Tensor<Bytes>]]) -> Result<(Vec<Bytes>, Duration), EngineError> {
         let failed = |why: String| EngineError::Failed(why);
         let started = Instant::now();
@@ -127,7 +127,7 @@ impl Onnx {
             .run(inputs, outputs, Some(options))
             .map_err(|error| failed(error.to_string()))?
             .pop()
-            .ok_or_else(|| failed("it gave no output".into()))?;
+            .ok_or_else(|| failed("the model returned no output".into()))?;
         Ok((split(output.as_view(), samples.len(), self.postprocess)?, prepare))
     }
 }
@@ -148,7 +148,7 @@ impl Infer for Onnx {
                         answers[place] = Ok(answer);
                     }
                 }
-                // Samples of another shape may run all the same.
+                // Samples of another shape may still run.
                 Err(error) => {
                     let why = match error {
                         EngineError::Failed(why) => why,
@@ -163,8 +163,8 @@ impl Infer for Onnx {
         Ok(Inference { answers, prepare })
     }
 
-    /// Three batches of two samples of zeros, where the shape is fixed: the first run packs the weights, and a
-    /// model that mixes its samples up is found out.
+    /// Runs three batches of two samples of zeros, if the shape is fixed. The first run packs the
+    /// weights. A model that mixes its samples fails here.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let Some(spec) = layout::raw_tensor(&self.model.input) else { return Ok(()) };
         let Some(bytes) = layout::fixed_bytes(spec) else { return Ok(()) };
@@ -178,7 +178,7 @@ impl Infer for Onnx {
     }
 }
 
-/// Places in the batch of the samples that can run together.
+/// Groups the indices of samples that can run together.
 fn group_by_shape(samples: &[&[Tensor<Bytes>]], single: bool) -> Vec<Vec<usize>> {
     if single {
         return (0..samples.len()).map(|place| vec![place]).collect();
@@ -196,7 +196,7 @@ fn group_by_shape(samples: &[&[Tensor<Bytes>]], single: bool) -> Vec<Vec<usize>>
     groups
 }
 
-/// Input number `place` of all samples as one tensor.
+/// Stacks input number `place` of all samples into one tensor.
 fn stack(samples: &[&[Tensor<Bytes>]], place: usize) -> Result<Value, EngineError> {
     let first = &samples[0][place];
     let mut shape = vec![samples.len()];
@@ -221,7 +221,7 @@ where
     Value::from_shape(shape, data).map_err(|error| EngineError::Failed(error.to_string()))
 }
 
-/// The elements of all parts, from little-endian bytes.
+/// Decodes the elements of all parts, from little-endian bytes.
 fn collect<'a, T, const N: usize>(
     parts: impl Iterator<Item = &'a [u8]>,
     element: impl Fn([u8; N]) -> T,
@@ -229,7 +229,7 @@ fn collect<'a, T, const N: usize>(
     parts.flat_map(|part| part.as_chunks::<N>().0).map(|bytes| element(*bytes)).collect()
 }
 
-/// Each sample's part of the output, as response bytes.
+/// Returns each sample's part of the output, as response bytes.
 fn split(
     output: ValueView<'_>,
     samples: usize,
@@ -297,7 +297,7 @@ mod tests {
         for (sample, answer) in batch.into_iter().zip(together) {
             let alone = engine.infer(&[sample]).unwrap().responses().unwrap().remove(0);
             assert_eq!((answer.len(), alone.len()), (40, 40), "ten logits");
-            // Sums may be taken in another order (rules, section 2.4).
+            // The order of summation may differ (rules, section 2.4).
             for (a, b) in answer.as_chunks().0.iter().zip(alone.as_chunks().0) {
                 assert!((f32::from_le_bytes(*a) - f32::from_le_bytes(*b)).abs() < 1e-4);
             }

@@ -1,4 +1,5 @@
-//! External data of ONNX models: bytes of tensors in files beside the model. Exporters write it where a model is too large for one file.
+//! External data of ONNX models: bytes of tensors in files beside the model. Exporters write it for
+//! models that are too large for one file.
 
 use std::{
     collections::BTreeMap,
@@ -13,8 +14,9 @@ use rten::{Model, ModelOptions};
 use rten_onnx::onnx::{DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 use sha2::{Digest as _, Sha256};
 
-/// Loads a model and the external data that it names relative to its path. Returns the SHA-256 too, in hex: of the model's
-/// bytes, followed by those of each data file in the order of their names.
+/// Loads a model and the external data that it names relative to its path. Returns the SHA-256,
+/// too, in hex: over the model's bytes, followed by those of each data file in the order of their
+/// names.
 pub(super) fn load(path: &Path, bytes: Vec<u8>) -> Result<(Model, String), String> {
     let mut digest = Sha256::new_with_prefix(&bytes);
     let mut options = ModelOptions::with_all_ops();
@@ -23,8 +25,9 @@ pub(super) fn load(path: &Path, bytes: Vec<u8>) -> Result<(Model, String), Strin
     Ok((model, hex::encode(digest.finalize())))
 }
 
-/// Gives rten the bytes of each tensor under a name of its own, and returns the model with these names. Under the files' names, rten
-/// refuses many extensions, and offsets that do not suit a tensor's type.
+/// Passes the bytes of each tensor to rten under a separate name, and returns the model with these
+/// names. Under the files' names, rten refuses many extensions, and offsets that do not suit a
+/// tensor's type.
 fn gather(
     path: &Path,
     bytes: Vec<u8>,
@@ -49,7 +52,7 @@ fn gather(
         let data = files::read(&at, u64::MAX).map_err(|error| {
             let (file, tensor) = (said(&at.display().to_string()), name(tensors[0].1));
             format!(
-                "cannot read {file}, the external data of its tensor {tensor}: {error}; copy the file from where the model comes from"
+                "cannot read {file}, the external data of its tensor {tensor}: {error}; copy the file from the source of the model"
             )
         })?;
         digest.update(&data);
@@ -62,7 +65,7 @@ fn gather(
     model.write_buf().map_err(|error| error.to_string())
 }
 
-/// Adds the tensors with external data: weights and constants, also those of inner graphs.
+/// Adds the tensors with external data: weights and constants, including those of inner graphs.
 fn add_external<'a>(graph: &'a mut GraphProto, found: &mut Vec<&'a mut TensorProto>) {
     let is_external =
         |tensor: &&mut TensorProto| tensor.data_location == Some(DataLocation::EXTERNAL);
@@ -79,13 +82,13 @@ fn name(tensor: &TensorProto) -> String {
     said(tensor.name.as_deref().unwrap_or_default())
 }
 
-/// Returns what a tensor says of its external data under that key.
+/// Returns a tensor's entry about its external data with the key `key`.
 fn value<'a>(tensor: &'a TensorProto, key: &str) -> Option<&'a str> {
     let entry = tensor.external_data.iter().find(|entry| entry.key.as_deref() == Some(key));
     entry?.value.as_deref()
 }
 
-/// Returns the file with a tensor's data, which is in the folder of the model or below it.
+/// Returns the file with a tensor's data, which must be in the model's folder or below it.
 fn file(tensor: &TensorProto) -> Result<PathBuf, String> {
     let location = value(tensor, "location").unwrap_or_default();
     let mut file = PathBuf::new();
@@ -108,7 +111,8 @@ fn file(tensor: &TensorProto) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Returns a tensor's part of a data file: from its offset, 0 by default, of its length, by default up to the end.
+/// Returns a tensor's part of a data file. The offset defaults to 0, and the length to the rest of
+/// the file.
 fn part(tensor: &TensorProto, file: &Path, data: &[u8]) -> Result<Vec<u8>, String> {
     let number = |key| {
         let Some(text) = value(tensor, key) else { return Ok(None) };
@@ -153,8 +157,8 @@ pub(super) mod tests {
 
     type Entries<'a> = &'a [(&'a str, &'a str)];
 
-    /// Writes a model as `model.onnx` with the bytes of its weights outside: `place` gives each, by its number and bytes, a file and what
-    /// the model says of it.
+    /// Writes a model as `model.onnx`, with the bytes of its weights in other files. `place`
+    /// receives each weight's number and bytes, and returns the model's entries about them.
     fn write_outside<'a>(
         onnx: &[u8],
         folder: &Path,
@@ -176,7 +180,8 @@ pub(super) mod tests {
         path
     }
 
-    /// Writes all weights into one file, as exporters do, behind a byte that no tensor has: offsets are odd.
+    /// Writes all weights into one file, as exporters do, after a byte that belongs to no tensor,
+    /// so that offsets are odd.
     pub(in crate::engine) fn write_beside(
         onnx: &[u8],
         folder: &Path,
@@ -206,7 +211,8 @@ pub(super) mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("more")).unwrap();
         let path = write_outside(DIGITS, folder.path(), |number, data| {
-            // As long as the file is where nothing else is said; without an extension, and in a folder.
+            // Without offset and length, the whole file counts. The file has no extension, and is
+            // in a subfolder.
             let name = format!("more/{}", 9 - number);
             fs::write(folder.path().join(&name), data).unwrap();
             vec![("location", format!("./{name}"))]
@@ -237,7 +243,7 @@ pub(super) mod tests {
         let link = at("model.onnx");
         symlink(&path, &link).unwrap();
         assert_eq!(loaded(&link), Ok(sha256.clone()));
-        // A cache may keep both under other names, with links that lead there.
+        // A cache may store both files under other names, with links to them.
         fs::rename(at("blobs/model.onnx_data"), at("blobs/5ca1ab1e")).unwrap();
         symlink(at("blobs/5ca1ab1e"), at("model.onnx_data")).unwrap();
         assert_eq!(loaded(&link), Ok(sha256));
@@ -283,7 +289,7 @@ pub(super) mod tests {
             let why = refused(entries);
             assert!(why.contains(words), "{words}: {why}");
         }
-        // As many bytes as there are, but not as the tensor has.
+        // The tensor needs more bytes than the file has.
         refused(&[short]);
     }
 }

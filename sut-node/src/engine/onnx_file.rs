@@ -6,7 +6,7 @@ use netdiv_node_common::resources::files;
 
 use crate::{engine::onnx_data, ground::error::EngineError};
 
-/// What runs such models, with its version.
+/// Name and version of the runtime.
 pub(super) const RTEN: &str = "rten 0.27";
 
 /// A loaded file.
@@ -25,7 +25,7 @@ impl OnnxFile {
         }
     }
 
-    /// One that is part of the program.
+    /// Loads a model that is part of the program.
     pub(super) fn embedded(name: &str, bytes: &[u8]) -> Result<Self, EngineError> {
         Self::load(format!("{name} (embedded)").as_ref(), bytes.to_vec())
     }
@@ -38,7 +38,7 @@ impl OnnxFile {
         }
     }
 
-    /// The error for a model that is none of the engine's kind.
+    /// Returns the error for a model that the engine does not support.
     pub(super) fn unsupported(&self, why: impl Into<String>) -> EngineError {
         EngineError::Unsupported { path: self.path.clone(), why: why.into() }
     }

@@ -1,4 +1,5 @@
-//! Batches that are begun while others compute: the queue, engine threads, and an engine that says when it is done.
+//! Tests of batches that are begun while others compute: the queue, engine threads, and an engine
+//! that reports when it is done.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,10 +34,10 @@ use crate::{
     sample::{queued::Sample, replies::ReplyTo},
 };
 
-/// Longest time that a test waits for what must happen.
+/// Maximum time that a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many batches a device may end.
+/// Number of batches that a device may finish.
 #[derive(Default)]
 struct Permits(Mutex<usize>, Condvar);
 
@@ -46,7 +47,7 @@ impl Permits {
         self.1.notify_all();
     }
 
-    /// Waits for one, and takes so many.
+    /// Waits for a permit, and takes `take` permits.
     fn wait(&self, take: usize) {
         let mut permits = self.0.lock();
         self.1.wait_while(&mut permits, |permits| *permits == 0);
@@ -54,7 +55,7 @@ impl Permits {
     }
 }
 
-/// An engine with two slots, which says what it begins.
+/// An engine with two slots, which reports what it begins.
 struct Device {
     name: &'static str,
     begun: Sender<&'static str>,
@@ -89,7 +90,7 @@ impl Engine for Device {
     }
 }
 
-/// Devices on threads of their own behind a queue of single samples.
+/// Devices on separate threads behind a queue of single samples.
 struct Stage {
     queue: Arc<BatchQueue<Sample>>,
     threads: Vec<JoinHandle<()>>,
@@ -107,7 +108,7 @@ fn queue(clock: Clock) -> Arc<BatchQueue<Sample>> {
     Arc::new(BatchQueue::new(Rules::at_once(1), clock))
 }
 
-/// Where replies go, and where they come out.
+/// Returns a destination of replies, and the channel that receives them.
 fn replies() -> (ReplyTo, Receiver<InferResponse>) {
     let (sender, replies) = channel();
     let send = move |all: Vec<InferResponse>| all.into_iter().for_each(|r| sender.send(r).unwrap());
@@ -137,7 +138,7 @@ impl Stage {
         Self { queue, threads, begun, replies, reply_to }
     }
 
-    /// Hands in a sample; gives the device that begins it.
+    /// Queues a sample. Returns the device that begins it.
     fn begin(&self, id: u64) -> &'static str {
         self.queue.push(&mut vec![sample(id, Instant::now(), &self.reply_to)]);
         self.begun.recv_timeout(PATIENCE).unwrap()
@@ -158,7 +159,7 @@ fn a_batch_that_comes_while_another_computes_is_begun_at_once() {
     let permits = Arc::default();
     let stage = Stage::new(&[("a", &permits)]);
     for round in 0..50 {
-        // The first of them ends only after the second has begun.
+        // The first batch ends only after the second has begun.
         stage.begin(2 * round);
         stage.begin(2 * round + 1);
         permits.give(2);
@@ -176,7 +177,8 @@ fn a_batch_that_stays_alone_is_answered_when_it_is_done() {
         permits.give(1);
         assert_eq!(stage.reply(), id);
     }
-    // After so many, the first one that comes to another is not begun at once, but those after it are.
+    // After a series of lone batches, a batch that arrives during another one is not begun at once.
+    // Those after it are.
     stage.begin(50);
     stage.queue.push(&mut vec![sample(51, Instant::now(), &stage.reply_to)]);
     permits.give(1);
@@ -185,7 +187,7 @@ fn a_batch_that_stays_alone_is_answered_when_it_is_done() {
     stage.begin(52);
     permits.give(2);
     assert_eq!((stage.reply(), stage.reply()), (51, 52));
-    // The last one's end, and that of the queue, in either order.
+    // The end of the last batch and the closing of the queue, in either order.
     stage.begin(53);
     stage.queue.close();
     permits.give(1);
@@ -199,7 +201,7 @@ fn a_device_that_has_nothing_to_do_comes_before_one_that_computes() {
     let stage = Stage::new(&[("a", &first), ("b", &second)]);
     let busy = stage.begin(0);
     assert_ne!(stage.begin(1), busy);
-    // Both have a slot that is free.
+    // Both devices have a free slot.
     assert_ne!(stage.begin(2), stage.begin(3));
     [first, second].iter().for_each(|permits| permits.give(2));
     let mut replies: Vec<_> = (0..4).map(|_| stage.reply()).collect();

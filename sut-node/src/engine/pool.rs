@@ -1,4 +1,5 @@
-//! The engines of a node: loaded, warm, each on a thread of its own or in a task, fed from one queue.
+//! The engines of a node: loaded and warmed up, each on its own thread or in a task, behind one
+//! queue.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -31,17 +32,17 @@ use crate::{
     settings::config::Config,
 };
 
-/// How long engines may take to end once there is nothing left for them to do.
+/// Maximum time for engines to end once they have no work left.
 const ENDING_TIME: Duration = Duration::from_secs(3);
 
 /// Running engines. They end when the queue is closed.
 pub(crate) struct EnginePool {
     pub(crate) model: Model,
     pub(crate) queue: Arc<BatchQueue<Sample>>,
-    /// Samples that keep all of them busy: four batches for each.
+    /// Number of samples that keep all engines busy: four batches for each.
     pub(crate) room: u32,
     pub(crate) engines: usize,
-    /// What each engine is doing.
+    /// Activity of each engine, for the watchdog.
     pub(crate) pulses: Vec<Arc<Pulse>>,
     running: Running,
 }
@@ -54,8 +55,8 @@ pub(crate) struct Running {
 }
 
 impl EnginePool {
-    /// Loads the model and starts the engines; returns when all are warm. Those that compute nothing run on that runtime, unless
-    /// they bring their own.
+    /// Loads the model and starts the engines. Returns once all are warm. Engines that compute
+    /// nothing run on `runtime`, unless they have their own.
     pub(crate) fn start(config: &Config, runtime: &Handle) -> Result<Self, EngineError> {
         let _in_runtime = runtime.enter();
         let (model, engines) = load(config)?;
@@ -108,7 +109,7 @@ impl EnginePool {
             }
         }
         drop(warm);
-        // All of them, before anything ends.
+        // Collect all outcomes before any engine ends.
         let outcomes: Vec<_> = warmed.into_iter().collect();
         match outcomes.into_iter().find_map(Result::err) {
             None => Ok(pool),
@@ -119,12 +120,12 @@ impl EnginePool {
         }
     }
 
-    /// To be waited for once the queue is closed.
+    /// Splits the pool, so that the caller can wait for the engines once the queue is closed.
     pub(crate) fn split(self) -> (Model, Arc<BatchQueue<Sample>>, u32, Running) {
         (self.model, self.queue, self.room, self.running)
     }
 
-    /// Lets the engines finish what is queued and waits until they have ended.
+    /// Lets the engines finish the queued samples, and waits until they have ended.
     pub(crate) fn end(&mut self) {
         self.queue.close();
         std::mem::take(&mut self.running).wait();
@@ -132,29 +133,29 @@ impl EnginePool {
 }
 
 impl Running {
-    /// Waits for them, as a process must not end while one of them is inside a library, but only for a while: an
-    /// engine that hangs must not keep the node from ending.
+    /// Waits for the engines, because a process must not end while one of them is inside a library.
+    /// The wait is limited: an engine that hangs must not keep the node alive.
     pub(crate) fn wait(self) {
         let deadline = Instant::now() + ENDING_TIME;
         while !(self.threads.iter().all(JoinHandle::is_finished)
             && self.tasks.iter().all(task::JoinHandle::is_finished))
         {
             if Instant::now() > deadline {
-                return warn!("an engine does not end");
+                return warn!("an engine does not stop");
             }
             thread::sleep(Duration::from_millis(1));
         }
         for thread in self.threads {
-            // Not done before what the thread keeps for itself is gone. Engines catch their panics.
+            // Joining waits until the thread-local data is dropped. Engines catch their panics.
             let _ = thread.join();
         }
     }
 }
 
-/// What a thread does once must be done on that thread: libraries keep handles and plans for each. The sender is gone
-/// afterwards: the receiver waits for all of them.
+/// Warms an engine up on its own thread, because libraries keep handles and plans for each thread.
+/// Drops the sender, so that the receiver can wait for all engines.
 ///
-/// One after the other: they share devices and their memory.
+/// Engines warm up one after the other, because they share devices and memory.
 fn warm_up(work: &mut dyn Work, turn: &Mutex<()>, warm: Sender<Result<(), EngineError>>) -> bool {
     let outcome = {
         let _turn = turn.lock();
@@ -163,7 +164,7 @@ fn warm_up(work: &mut dyn Work, turn: &Mutex<()>, warm: Sender<Result<(), Engine
         })
     };
     let is_warm = outcome.is_ok();
-    // Nobody listens any more when another engine has failed.
+    // After another engine has failed, the receiver may be gone.
     let _ = warm.send(outcome);
     is_warm
 }

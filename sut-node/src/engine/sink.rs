@@ -1,4 +1,4 @@
-//! Where an engine puts the answer to one sample.
+//! Destination of an engine's response to one sample.
 
 use std::{
     fmt,
@@ -18,22 +18,23 @@ use crate::{
     sample::queued::Sample,
 };
 
-/// The answer to one sample. It is used up with the end of the answer, so that nothing follows; until then the sample keeps
-/// its place at the node. A sink that is dropped without an answer answers that the engine failed.
+/// Response to one sample. The end of the response consumes the sink, so that nothing follows;
+/// until then the sample keeps its permit. A sink that is dropped without a response reports that
+/// the engine failed.
 ///
-/// Tokens are gathered here, so that the first one, those that follow and the whole output cannot contradict each other,
-/// however the engine groups them.
+/// Tokens are collected here. The first token, later ones and the whole output cannot contradict
+/// each other, however the engine groups them.
 pub(crate) struct Sink {
-    /// `None` once it is answered.
+    /// The sample; `None` once it is answered.
     sample: Option<Sample>,
-    /// The tokens that were given.
+    /// Token ids so far, encoded.
     output: BytesMut,
-    /// How many of those bytes were sent ahead.
+    /// Bytes of `output` that were sent ahead.
     sent: usize,
     first: Option<Instant>,
-    /// Tokens of the sample that were not computed for it.
+    /// Tokens of the prompt that were not computed for this sample.
     cached: u32,
-    /// A token that no model has.
+    /// An invalid token id.
     wrong: Option<i32>,
     taken: Instant,
     clock: Clock,
@@ -62,27 +63,27 @@ impl Sink {
         }
     }
 
-    /// Whether the client has gone, so that nobody waits for the answer.
+    /// Returns true if the client has gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.sample.as_ref().is_none_or(|sample| sample.replies.is_closed())
     }
 
-    /// When the engine took the sample.
+    /// Returns the time at which the engine took the sample.
     pub(crate) fn taken(&self) -> Instant {
         self.taken
     }
 
-    /// Which tokens somebody waits for before the output is whole.
+    /// Returns the tokens that the client wants before the output is whole.
     pub(crate) fn wanted(&self) -> Tokens {
         self.sample.as_ref().map_or(Tokens::Whole, |sample| sample.replies.tokens())
     }
 
-    /// How many tokens were given.
+    /// Returns the number of tokens so far.
     pub(crate) fn token_count(&self) -> usize {
         self.output.len() / ID_BYTES
     }
 
-    /// Gives tokens that follow those that were given. The very first one goes out at once, where it is wanted.
+    /// Appends tokens. Sends the first token at once, if the client wants it.
     pub(crate) fn tokens(&mut self, ids: &[i32]) {
         if ids.is_empty() {
             return;
@@ -96,7 +97,7 @@ impl Sink {
         let is_first = self.first.is_none();
         self.first.get_or_insert_with(|| self.clock.now());
         let wanted = self.wanted();
-        // An output with a wrong token fails; what was sent of it cannot be taken back.
+        // An output with an invalid token fails. Tokens that were already sent cannot be revoked.
         if wanted == Tokens::Whole || self.wrong.is_some() {
             return;
         }
@@ -108,12 +109,12 @@ impl Sink {
         }
     }
 
-    /// Notes that so many tokens of the sample were not computed for it.
+    /// Records the number of tokens that were not computed for this sample.
     pub(crate) fn cached(&mut self, tokens: usize) {
         self.cached = u32::try_from(tokens).unwrap_or(u32::MAX);
     }
 
-    /// Sends the output up to there, as far as it was not sent.
+    /// Sends the unsent output up to byte `up_to`.
     fn send_ahead(&mut self, part: Part, up_to: usize) {
         let Some(sample) = &self.sample else { return };
         let payload = Bytes::copy_from_slice(&self.output[self.sent..up_to]);
@@ -135,24 +136,24 @@ impl Sink {
         }
     }
 
-    /// Ends the output: it is the tokens that were given.
+    /// Ends the output, which is the tokens so far.
     pub(crate) fn end(mut self) {
         let output = self.output.split().freeze();
         self.answer(if let Some(id) = self.wrong {
-            Err(EngineError::Failed(format!("it gave the token id {id}; ids are 0 and up")))
+            Err(EngineError::Failed(format!("invalid token id {id}; ids start at 0")))
         } else if output.is_empty() {
-            Err(EngineError::Failed("it gave no token".into()))
+            Err(EngineError::Failed("the output is empty".into()))
         } else {
             Ok(output)
         });
     }
 
-    /// Gives an output that is not made of tokens, or says why there is none.
+    /// Sends an output that does not consist of tokens, or an error.
     pub(crate) fn last(mut self, answer: Result<Bytes, EngineError>) {
         let answer = match answer {
-            Ok(_) if self.first.is_some() => {
-                Err(EngineError::Failed("it gave tokens, and then another output".into()))
-            }
+            Ok(_) if self.first.is_some() => Err(EngineError::Failed(
+                "the engine returned tokens and then another output".into(),
+            )),
             answer => answer,
         };
         self.first = None;
@@ -197,6 +198,6 @@ fn token_count(payload: &[u8]) -> u32 {
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        self.answer(Err(EngineError::Failed("it gave no answer".into())));
+        self.answer(Err(EngineError::Failed("the engine returned no response".into())));
     }
 }

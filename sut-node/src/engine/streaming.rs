@@ -1,4 +1,4 @@
-//! Engines that answer each sample for itself, out of order and in several events.
+//! Engines that answer each sample separately, out of order and in several events.
 
 use std::{
     mem::take,
@@ -20,7 +20,7 @@ use crate::{
     sample::queued::Sample,
 };
 
-/// Such an engine at work.
+/// A streaming engine at work.
 pub(crate) struct Streaming<E: ?Sized> {
     engine: Box<E>,
     encoding: Encoding,
@@ -33,7 +33,8 @@ impl<E: StreamingEngine + ?Sized> Streaming<E> {
         Self { engine, encoding, pulse, clock }
     }
 
-    /// Makes a call; after a failure or a panic the engine's samples are answered with it, and the node lives on.
+    /// Calls the engine. After a failure or a panic, its samples are answered with the error, and
+    /// the node continues.
     fn call(&mut self, samples: usize, call: impl FnOnce(&mut E) -> Result<(), EngineError>) {
         self.pulse.begun(samples, self.clock.now());
         let engine = self.engine.as_mut();
@@ -44,10 +45,10 @@ impl<E: StreamingEngine + ?Sized> Streaming<E> {
         if let Err(failure) = &outcome {
             error!(%failure, samples, "a streaming engine failed");
             metrics::failed_batch();
-            // Each sink that it still has answers when it is dropped.
+            // Each remaining sink reports the failure when it is dropped.
             let dropped = catch_unwind(AssertUnwindSafe(|| engine.drop_all()));
             if let Err(panic) = dropped {
-                error!(panic = panic_text(panic.as_ref()), "its samples could not be dropped");
+                error!(panic = panic_text(panic.as_ref()), "cannot drop its samples");
             }
         }
         match &outcome {
@@ -58,7 +59,7 @@ impl<E: StreamingEngine + ?Sized> Streaming<E> {
 }
 
 impl Streaming<dyn WaitingEngine> {
-    /// Ready once a step has something to do.
+    /// Returns ready once a step has work to do.
     pub(crate) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.engine.poll_due(context)
     }

@@ -1,4 +1,5 @@
-//! A task owns an engine that only waits: no thread has to wake up for it alone, when a sample comes or when a token is due.
+//! A task that owns an engine without computation, so that no thread has to wake up for a sample or
+//! a due token.
 
 use std::{
     future::poll_fn,
@@ -13,8 +14,8 @@ use crate::{
     sample::queued::Sample,
 };
 
-/// How often it looks in one turn. Most often there is nothing more after the first, and a task that wakes itself wakes another
-/// thread of its runtime as well, which would find nothing.
+/// Maximum number of polls in one turn. Usually the second poll finds nothing, so that the task
+/// need not wake itself. That would also wake another thread of its runtime in vain.
 const MOST_LOOKS: usize = 2;
 
 /// Works until the queue is closed and all samples are answered.
@@ -47,7 +48,7 @@ fn poll(
             Poll::Ready(None) | Poll::Pending => {}
         }
     }
-    // There may be more, but others have something to do as well.
+    // There may be more work, but other tasks need a turn, too.
     context.waker().wake_by_ref();
     Poll::Pending
 }
@@ -82,7 +83,7 @@ mod tests {
         let (sender, replies) =
             replies::channel(&Arc::default(), 10, 1000, session, false, Wanted::Whole).unwrap();
         let sample = |id| Sample::empty(id, ReplyTo::Stream(sender.clone()));
-        // It has room for one at a time.
+        // The engine has room for one sample at a time.
         let kind =
             OutputKind { ttft_us: 5000, tpot_us: 1000, tokens: OutputLength { least: 3, most: 3 } };
         let settings = TokensConfig { outputs: vec![kind], vocabulary: 100 };

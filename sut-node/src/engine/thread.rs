@@ -1,4 +1,4 @@
-//! One thread owns one engine: it takes samples from the queue and has them answered.
+//! A thread that owns one engine: it takes samples from the queue and has them answered.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -6,15 +6,16 @@ use crate::{
     batching::queue::BatchQueue, engine::work::Work, ground::metrics, sample::queued::Sample,
 };
 
-/// Batches in a row to which none came while they computed, and after which the thread waits for the device itself: to be woken
-/// by another thread takes longer, which a client with one sample at a time would pay for nothing.
+/// Number of consecutive lone batches after which the thread waits for the device itself. A batch
+/// is alone if no other arrives while it computes. Being woken by another thread takes longer, and
+/// a client with one sample at a time would gain nothing from it.
 const ALONE: u32 = 8;
 
-/// One engine at work, and where its samples come from.
+/// An engine at work, and the queue of its samples.
 pub(crate) struct EngineThread {
     work: Box<dyn Work>,
     queue: Arc<BatchQueue<Sample>>,
-    /// Batches in a row that stayed alone.
+    /// Number of consecutive lone batches.
     alone: u32,
 }
 
@@ -23,7 +24,8 @@ impl EngineThread {
         Self { work, queue, alone: 0 }
     }
 
-    /// Works until the queue is closed. More samples are begun before the first are answered, where the engine can do that.
+    /// Works until the queue is closed. Begins more samples before the first are answered, if the
+    /// engine supports this.
     pub(crate) fn run(mut self) {
         loop {
             let room = self.work.room();
@@ -38,14 +40,14 @@ impl EngineThread {
         }
     }
 
-    /// A batch that can be begun without waiting for one.
+    /// Returns a batch that can begin without waiting.
     pub(crate) fn next_at_once(&self) -> Option<Vec<Sample>> {
         Some(self.work.room())
             .filter(|room| *room > 0)
             .and_then(|room| self.queue.try_next_batch(room))
     }
 
-    /// A batch that comes before what was begun is done.
+    /// Returns a batch that arrives while the engine computes.
     fn next_while_computing(&mut self, room: usize) -> Option<Vec<Sample>> {
         if room == 0 || self.alone >= ALONE {
             return None;
@@ -58,7 +60,7 @@ impl EngineThread {
         batch
     }
 
-    /// Begins that batch, or goes on with what was begun; false when there is neither.
+    /// Begins the batch, or continues the current work. Returns false if there is neither.
     pub(crate) fn step(&mut self, next: Option<Vec<Sample>>) -> bool {
         if let Some(batch) = next {
             if !self.work.is_idle() {
@@ -71,7 +73,7 @@ impl EngineThread {
         } else {
             self.work.step();
             if self.alone >= ALONE && self.queue.len() > 0 {
-                // That one came while the other computed.
+                // A batch arrived while the other one computed.
                 self.alone = 0;
             }
         }
@@ -112,7 +114,7 @@ mod tests {
         },
     };
 
-    /// Fails in another way for each batch, then answers.
+    /// Fails differently for each batch, then answers.
     #[derive(Default)]
     struct Unlucky(usize);
 
@@ -186,7 +188,7 @@ mod tests {
             assert_eq!((reply.id, reply.status()), (id, status));
             assert!(reply.error.starts_with(text) && reply.error.len() <= MAX_ERROR_BYTES);
         }
-        // A client that has gone takes its samples along, and their places are free again.
+        // The samples of a client that has gone are dropped, and their permits are free again.
         let last = stage.sample(5);
         drop(stage.replies);
         stage.queue.push(&mut vec![last]);
@@ -198,7 +200,7 @@ mod tests {
         drop(stage.sender);
     }
 
-    /// Answers the sample that came last first; some get wrong tokens or no answer.
+    /// Answers the last sample first. Some samples receive wrong tokens or no answer.
     #[derive(Default)]
     struct Backwards(Vec<(Payload, Sink)>);
 
@@ -238,7 +240,7 @@ mod tests {
         }
 
         fn drop_all(&mut self) {
-            // Only those that it has had for longest, so that the others go on.
+            // Drop only the oldest sample, so that the others continue.
             self.0.remove(0);
         }
     }
@@ -252,13 +254,9 @@ mod tests {
         for (id, status, text) in [
             (4, Status::Ok, ""),
             (3, Status::Ok, ""),
-            (0, Status::EngineFailed, "the model failed: it gave no answer"),
-            (2, Status::EngineFailed, "the model failed: it gave no answer"),
-            (
-                1,
-                Status::EngineFailed,
-                "the model failed: it gave the token id -3; ids are 0 and up",
-            ),
+            (0, Status::EngineFailed, "the model failed: the engine returned no response"),
+            (2, Status::EngineFailed, "the model failed: the engine returned no response"),
+            (1, Status::EngineFailed, "the model failed: invalid token id -3; ids start at 0"),
         ] {
             let reply = stage.reply().await;
             assert_eq!((reply.id, reply.status(), &reply.error[..]), (id, status, text));

@@ -1,4 +1,4 @@
-//! A timer of the kernel: those of tokio are up to a millisecond late.
+//! A kernel timer, because tokio's timers are up to a millisecond late.
 
 use std::{
     io,
@@ -13,15 +13,15 @@ use rustix::time::{
 };
 use tokio::io::{Interest, unix::AsyncFd};
 
-/// One point in time to wait for, which may change.
+/// A timer for one point in time, which may change.
 pub(crate) struct Timer {
     kernel: AsyncFd<OwnedFd>,
-    /// What it is set to.
+    /// Time that the timer is set to.
     due: Option<Instant>,
 }
 
 impl Timer {
-    /// Within a runtime.
+    /// Creates a timer, within a runtime.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let kernel = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -33,7 +33,7 @@ impl Timer {
         Ok(Self { kernel, due: None })
     }
 
-    /// Ready once it is that late.
+    /// Returns ready once `due` is reached.
     pub(crate) fn poll_until(&mut self, context: &mut Context<'_>, due: Instant) -> Poll<()> {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -41,13 +41,13 @@ impl Timer {
         }
         if self.due != Some(due) {
             self.due = Some(due);
-            // What is further than the kernel counts never comes.
+            // A time beyond the kernel's range never elapses.
             let it_value = Timespec::try_from(left).unwrap_or_default();
             let spec = Itimerspec { it_interval: Timespec::default(), it_value };
-            // Only a time that is none is refused.
+            // Fails only for an invalid duration.
             let _ = timerfd_settime(&self.kernel, TimerfdTimerFlags::empty(), &spec);
         }
-        // An error says that the runtime ends.
+        // An error means that the runtime ends.
         while let Poll::Ready(Ok(mut rung)) = self.kernel.poll_read_ready(context) {
             if due <= Instant::now() {
                 return Poll::Ready(());

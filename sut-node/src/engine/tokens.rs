@@ -1,5 +1,5 @@
-//! No model: tokens on schedule, as a language model would give them. It shows what the network and the node add to the times
-//! of tokens. What it says is a function of the prompt.
+//! Engine without a model: sends tokens on schedule, like a language model. It measures how much
+//! the network and the node add to the times of tokens. The output is a function of the prompt.
 
 use std::{
     cmp::Reverse,
@@ -23,16 +23,18 @@ use crate::{
     settings::tokens::{OutputKind, TokensConfig},
 };
 
-/// Ids that it never gives: most models keep them for padding, unknown words, and the beginning and end of a text.
+/// Number of lowest ids that outputs never contain. Most models reserve them for padding, unknown
+/// words, and the beginning and end of a text.
 const RESERVED: u32 = 8;
 
-/// Longest time in one step. Streams are read by the same threads, and after up to 61 tasks (tokio's `event_interval`).
+/// Maximum time of one step. The same threads read streams, and after up to 61 tasks (tokio's
+/// `event_interval`).
 const LONGEST_STEP: Duration = Duration::from_micros(100);
 
-/// How often it looks whether the client of an output is still there.
+/// Maximum interval at which an output checks that its client has not gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What it says that it is.
+/// Describes the model.
 pub(super) fn model(settings: &TokensConfig) -> Model {
     Model::of_tokens(
         "tokens",
@@ -43,15 +45,15 @@ pub(super) fn model(settings: &TokensConfig) -> Model {
 pub(super) struct Tokens {
     settings: Arc<TokensConfig>,
     slots: usize,
-    /// By slot.
+    /// Outputs in flight, by slot.
     speeches: Vec<Option<Speech>>,
     free: Vec<usize>,
-    /// When each slot says something next.
+    /// Times at which slots have their next token due.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     timer: Timer,
 }
 
-/// An output on its way.
+/// An output in flight.
 struct Speech {
     sink: Sink,
     seed: u64,
@@ -65,7 +67,7 @@ impl Tokens {
         Ok(Self { settings, slots, speeches, free, due: BinaryHeap::new(), timer })
     }
 
-    /// Says what is due in a slot.
+    /// Sends the due tokens of a slot.
     fn speak(&mut self, slot: usize, now: Instant) {
         let Some(mut speech) = self.speeches[slot].take() else { return };
         if !speech.sink.is_closed() {
@@ -92,12 +94,12 @@ impl Speech {
         Self { sink, seed, kind, tokens }
     }
 
-    /// When the token in that place is due.
+    /// Returns the time at which token number `place` is due.
     fn due(&self, place: u32) -> Instant {
         self.sink.taken() + self.kind.ttft() + self.kind.tpot() * place
     }
 
-    /// When somebody waits for the next token; `None` once all are said.
+    /// Returns the time of the next token that the client waits for, or `None` after the last one.
     fn next_due(&self) -> Option<Instant> {
         let said = self.sink.token_count() as u32;
         let next = match self.sink.wanted() {
@@ -109,7 +111,7 @@ impl Speech {
         Some(self.due(next))
     }
 
-    /// Gives the tokens that are due.
+    /// Sends the tokens that are due.
     fn say_until(&mut self, now: Instant, vocabulary: u32) {
         let said = self.sink.token_count() as u32;
         let late = now.saturating_duration_since(self.due(said));
@@ -119,7 +121,7 @@ impl Speech {
             tpot => late.as_nanos() / tpot.as_nanos() + 1,
         };
         let until = self.tokens.min(said.saturating_add(u32::try_from(many).unwrap_or(u32::MAX)));
-        // A share of the ids that there are: a division would take longer than all the rest.
+        // Scales the share to the range of ids. A division would take longer than all the rest.
         let id = |place: u32| {
             let share = mixed(self.seed.wrapping_add(u64::from(place) + 1)) >> u32::BITS;
             let number = (share * u64::from(vocabulary - RESERVED)) >> u32::BITS;
@@ -130,7 +132,7 @@ impl Speech {
     }
 }
 
-/// A number that looks like any other, made of one (SplitMix64).
+/// Mixes the bits of a number (SplitMix64).
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -210,7 +212,7 @@ mod tests {
     #[tokio::test]
     async fn a_slot_is_free_again_when_its_client_has_left() {
         let tokens = OutputLength { least: 5, most: 5 };
-        // An hour for each token.
+        // One token per hour.
         let hour = OutputKind { ttft_us: 3_600_000_000, tpot_us: 3_600_000_000, tokens };
         let settings = TokensConfig { outputs: vec![hour], vocabulary: 100 };
         let mut engine = Tokens::new(Arc::new(settings), 4).unwrap();
@@ -229,7 +231,7 @@ mod tests {
         }
         assert_eq!((engine.under_way(), engine.room()), (4, 0));
         drop(gone);
-        // It looks again once a second.
+        // The engine checks once a second.
         while engine.under_way() > 1 {
             poll_fn(|context| engine.poll_due(context)).await;
             engine.step().unwrap();

@@ -1,4 +1,4 @@
-//! What an engine's thread or task does with samples, whatever kind the engine is.
+//! The work of an engine's thread or task on samples, for any kind of engine.
 
 use std::any::Any;
 
@@ -10,24 +10,24 @@ use crate::{
 
 /// An engine at work.
 pub(crate) trait Work: Send {
-    /// Runs before the node says that it is ready.
+    /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError>;
 
-    /// Whether it has nothing to do.
+    /// Returns true if no work is in flight.
     fn is_idle(&self) -> bool;
 
-    /// How many more samples it can begin now; at least one when it is idle.
+    /// Number of samples that the engine can begin now, at least 1 when idle.
     fn room(&self) -> usize;
 
-    /// Has that called once `step` would not wait, so that more can be begun until then; false: it cannot tell.
+    /// Calls `done` once `step` would not wait, so that more samples can be begun until then.
+    /// Returns false if the engine cannot detect this.
     fn when_done(&mut self, _done: Done) -> bool {
         false
     }
 
-    /// Begins samples.
     fn begin(&mut self, samples: Vec<Sample>);
 
-    /// Goes on with what was begun.
+    /// Continues the current work.
     fn step(&mut self);
 }
 

@@ -1,4 +1,4 @@
-//! The workload around a model of tensors, with threads of its own.
+//! The workload around a model of tensors, with its own threads.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     model::{manifest::Manifest, workload::Workload, workloads::by_name::of_manifest},
 };
 
-/// Makes the workload that a manifest names; `threads` is the number of threads that decode and post-process.
+/// Creates the workload that a manifest names. `threads` threads decode and post-process.
 pub(super) fn workload(
     manifest: &Arc<Manifest>,
     threads: usize,

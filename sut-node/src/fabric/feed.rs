@@ -1,4 +1,4 @@
-//! A stream of messages to another node, as many as may be in flight.
+//! Feeds messages to another node, as many as may be in flight.
 
 use std::{
     ops::RangeInclusive,
@@ -21,19 +21,21 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-/// Bytes in flight on each connection, at first and at most: with a few of them enough for 100 Gb/s and 1 ms.
+/// Initial and maximum number of bytes in flight on each connection. With a few connections this
+/// suffices for 100 Gb/s and 1 ms.
 const IN_FLIGHT_BYTES: RangeInclusive<usize> = 256 << 10..=16 << 20;
 
-/// Messages in flight on each connection, at least and at most.
+/// Minimum and maximum number of messages in flight on each connection.
 const IN_FLIGHT: RangeInclusive<u64> = 2..=4096;
 
-/// The number of messages that so many bytes are.
+/// Returns the number of messages in `bytes` bytes.
 fn messages(bytes: usize, of_one: usize) -> u64 {
     ((bytes / of_one.max(1)) as u64).clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end())
 }
 
-/// Sends this payload again and again: as many messages as may be in flight, and others for answers, which it counts. No more
-/// are in flight than half of what was answered, so that all are answered soon after `stopped`, however slow the network is; then it
+/// Sends `payload` again and again: first as many messages as may be in flight, then more for each
+/// answer, and counts the answers. At most half as many messages are in flight as were answered.
+/// All are thus answered soon after `stopped` is set, however slow the network is. Then the stream
 /// ends.
 pub(super) async fn feed(
     connection: Connection,
@@ -64,7 +66,9 @@ pub(super) async fn feed(
         burst.clear();
         received += count;
         if received > sent {
-            return Err(Status::failed_precondition("it answers more than it is asked"));
+            return Err(Status::failed_precondition(
+                "it sends more replies than it receives requests",
+            ));
         }
         answered.fetch_add(count, Ordering::Relaxed);
         if !stopped.load(Ordering::Relaxed) {
@@ -91,7 +95,7 @@ fn send(
     while let Some(chunk) = encoder.next_chunk() {
         match queue.try_send(chunk) {
             Err(TrySendError::Full(_)) => return Err(Status::internal("too much is in flight")),
-            // Where nobody takes it, the replies say why.
+            // If the peer does not read requests, its replies contain the reason.
             Ok(()) | Err(TrySendError::Closed(_)) => {}
         }
     }

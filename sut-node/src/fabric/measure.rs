@@ -1,4 +1,4 @@
-//! One measurement: a window in which another node gets as many messages as it takes.
+//! A measurement: a window in which another node receives as many messages as it accepts.
 
 use std::{
     sync::{
@@ -30,21 +30,21 @@ use tracing::warn;
 
 use crate::{fabric::feed::feed, settings::fabric::Peers};
 
-/// Connections of one measurement.
+/// Number of connections of a measurement.
 const CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=limits::MEASURE_CONNECTIONS;
 
-/// How long all connections together may take to open.
+/// Time limit for opening all connections.
 const OPENING: Duration = Duration::from_secs(20);
 
-/// How often it is looked whether a first message was answered, when the window is over.
+/// Interval of checks for a first answer after the window has elapsed.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Measures the network to the nodes that this one may dial.
 pub(crate) struct Fabric {
     peers: Peers,
-    /// Threads that poll are busy in any case.
+    /// Set if threads poll: they are then always busy.
     busy_poll: bool,
-    /// One measurement at a time: two would share this end.
+    /// Permit of the only measurement at a time: two would share this end of the network.
     turn: Semaphore,
 }
 
@@ -53,7 +53,7 @@ impl Fabric {
         Self { peers, busy_poll, turn: Semaphore::new(1) }
     }
 
-    /// Measures what is asked for.
+    /// Runs the requested measurement.
     pub(crate) async fn measure(&self, asked: MeasureRequest) -> Result<MeasureResponse, Status> {
         let _turn = self.turn.try_acquire().map_err(|_| {
             Status::resource_exhausted("another measurement is under way at this node; wait for it")
@@ -72,7 +72,7 @@ impl Fabric {
             0 => Ok(MeasureResponse::default()),
             _ => self.window(&connections, &asked).await,
         };
-        // Nobody has to wait for that.
+        // The caller need not wait until the connections are closed.
         connections
             .into_iter()
             .for_each(|connection| drop(spawn(async move { connection.close().await })));
@@ -80,16 +80,18 @@ impl Fabric {
         Ok(MeasureResponse { peer_name, ..measured.map_err(about)? })
     }
 
-    /// Refuses a peer that this node was not started for.
+    /// Refuses a peer that is missing in this node's `--fabric-peers`.
     async fn check_peer(&self, peer: &str) -> Result<(), Status> {
         let peers = self.peers.clone();
-        // It may ask the DNS.
+        // The discovery may query the DNS.
         let known = spawn_blocking(move || peers.discover()).await;
         let known = known.map_err(|error| Status::internal(error.to_string()))?;
         let known = known.map_err(|error| {
-            // It may show what lies in a file.
+            // The error may quote a file, so it is only logged.
             warn!(%error, "no node can be dialled");
-            Status::failed_precondition("its --fabric-peers cannot be used; its log says why")
+            Status::failed_precondition(
+                "its --fabric-peers cannot be used; its log states the reason",
+            )
         })?;
         if known.iter().any(|address| address == peer) {
             return self
@@ -99,7 +101,7 @@ impl Fabric {
         }
         let (peer, count) = (said(peer), known.len());
         Err(Status::failed_precondition(format!(
-            "this node may not dial `{peer}`, which is none of the {count} addresses of its --fabric-peers; name the nodes there \
+            "this node may not dial `{peer}`, which is not among the {count} addresses of its --fabric-peers; name the nodes there \
              as the LoadGen node names them"
         )))
     }
@@ -123,7 +125,7 @@ impl Fabric {
             let (started, before, threads_before) = glance();
             let duration = Duration::from_nanos(asked.duration_ns);
             sleep(duration).await;
-            // A message may take longer than that.
+            // The first answer may take longer than the window.
             while answered.load(Ordering::Relaxed) == before && started.elapsed() < 2 * duration {
                 sleep(LOOK).await;
             }
@@ -140,27 +142,27 @@ impl Fabric {
         let measured = tokio::select! {
             measured = time => measured,
             Some(ended) = streams.join_next() => return Err(match ended {
-                Ok(Ok(())) => Status::internal("a stream has ended before its time"),
+                Ok(Ok(())) => Status::internal("a stream has ended early"),
                 Ok(Err(status)) => status,
                 Err(error) => Status::internal(error.to_string()),
             }),
         };
-        // What is on its way would be in that of the next measurement.
+        // Messages that are still in flight would count in the next measurement.
         stopped.store(true, Ordering::Relaxed);
         let drained = async { while streams.join_next().await.is_some() {} };
         if timeout(draining(asked), drained).await.is_err() {
-            warn!(peer = said(&asked.peer), "messages of a measurement are still on their way");
+            warn!(peer = said(&asked.peer), "messages of a measurement are still in flight");
         }
         Ok(measured)
     }
 }
 
-/// How long to wait for the answers to messages that are on their way.
+/// Returns the time limit for answers to messages in flight.
 fn draining(asked: &MeasureRequest) -> Duration {
     Duration::from_nanos(asked.warm_up_ns.saturating_add(asked.duration_ns))
 }
 
-/// Opens all connections at the same time; gives the other node's name with them.
+/// Opens all connections at the same time. Returns them with the other node's name.
 async fn open_all(
     asked: &MeasureRequest,
     options: &Options,
@@ -170,7 +172,7 @@ async fn open_all(
         let (asked, options) = (asked.clone(), options.clone());
         opening.spawn(async move {
             let connection = open(&asked.peer, &options).await?;
-            // Its place is kept for one that has made a call.
+            // The other node reserves a connection's permit only after a call.
             let peer = describe(&connection, &asked).await?;
             Ok::<_, Status>((peer.node_name, connection))
         });
@@ -189,7 +191,7 @@ fn check(asked: &MeasureRequest) -> Result<(), Status> {
     let refused = |why: String| Err(Status::invalid_argument(why));
     if !CONNECTIONS.contains(&asked.connections) {
         let most = CONNECTIONS.end();
-        return refused(format!("from 1 to {most} connections can be measured with"));
+        return refused(format!("a measurement uses from 1 to {most} connections"));
     }
     if !(1..=MAX_PAYLOAD_BYTES as u64).contains(&asked.message_bytes) {
         return refused(format!("a message has from 1 to {MAX_PAYLOAD_BYTES} bytes"));
@@ -210,7 +212,7 @@ async fn open(peer: &str, options: &Options) -> Result<Connection, Status> {
     })
 }
 
-/// Asks the other node who it is, and whether it takes such messages.
+/// Asks the other node for its description. Fails if the node does not accept the messages.
 async fn describe(
     connection: &Connection,
     asked: &MeasureRequest,
@@ -219,7 +221,7 @@ async fn describe(
         DescribeRequest { protocol_version: PROTOCOL_VERSION, ..DescribeRequest::default() };
     let peer = connection.describe(request).await.map_err(|status| {
         let code = match status.code() {
-            // Somebody has to give this node a token or a certificate, or the other one more room.
+            // The operator has to configure a token or a certificate here, or a higher limit there.
             Code::Unauthenticated | Code::PermissionDenied | Code::ResourceExhausted => {
                 Code::FailedPrecondition
             }
@@ -228,7 +230,7 @@ async fn describe(
         Status::new(code, refusal(&asked.peer, &status))
     })?;
     if !is_name(&peer.node_name) {
-        let text = format!("{}: what answers there has no name that a node can have", asked.peer);
+        let text = format!("{}: the peer there does not report a valid node name", asked.peer);
         return Err(Status::failed_precondition(text));
     }
     let refused = |why: String| {
@@ -252,7 +254,9 @@ async fn describe(
     }
     if peer.max_payload_bytes < asked.message_bytes {
         let most = peer.max_payload_bytes;
-        return refused(format!("it takes {most} bytes at most; raise --max-payload-bytes there"));
+        return refused(format!(
+            "it accepts at most {most} bytes; raise --max-payload-bytes there"
+        ));
     }
     Ok(peer)
 }

@@ -1,4 +1,4 @@
-//! A runtime on a thread of its own.
+//! A runtime on its own thread.
 
 use std::{io, thread};
 
@@ -7,8 +7,9 @@ use tokio::{
     sync::oneshot,
 };
 
-/// Its tasks run on one thread. It ends once this is dropped, and is not waited for: a name that is being looked up, or an
-/// engine that hangs, must not keep the process from ending.
+/// Runtime whose tasks run on one thread. It ends once this value is dropped. The drop does not
+/// wait for it: a pending name lookup or an engine that hangs must not keep the process from
+/// ending.
 pub(crate) struct Background {
     pub(crate) handle: Handle,
     _stop: oneshot::Sender<()>,

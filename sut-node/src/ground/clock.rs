@@ -1,4 +1,4 @@
-//! Where the time comes from: the system, or a simulation.
+//! Time, from the system or from a simulation.
 
 use std::time::Instant;
 

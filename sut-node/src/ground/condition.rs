@@ -1,49 +1,50 @@
-//! Whether the node takes calls, and the reason when it does not.
+//! The node's condition: whether it accepts calls, and the reason if it does not.
 
 use tokio::sync::watch;
 use tonic::Status;
 
-/// The condition of the node.
+/// Condition of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// It serves.
+    /// The node serves.
     Well,
-    /// Batch after batch fails. Calls are still taken: one batch that succeeds shows that it has recovered.
+    /// Batch after batch fails. The node still accepts calls: a batch that succeeds shows that it
+    /// has recovered.
     Failing(String),
     /// An engine hangs in a batch.
     Stuck(String),
-    /// It is ending, after this signal.
+    /// The node is ending after this signal.
     Ending(&'static str),
-    /// It is ending, because a device is lost to the process, for this reason.
+    /// The node is ending because a device is lost to the process, for this reason.
     Lost(String),
 }
 
 impl Condition {
-    /// Whether it ends, for whatever reason.
+    /// True if the node is ending, for whatever reason.
     pub(crate) fn is_ending(&self) -> bool {
         matches!(self, Self::Ending(_) | Self::Lost(_))
     }
 
-    /// Why a stream of samples is refused, if it is.
+    /// Returns the status that refuses a stream of samples; `None` if the node accepts it.
     pub(crate) fn refusal(&self) -> Option<Status> {
         match self {
             Self::Well | Self::Failing(_) => None,
             Self::Stuck(why) => Some(Status::unavailable(format!("the node is unwell: {why}"))),
             Self::Ending(signal) => Some(Status::unavailable(format!(
-                "the node ends: it was asked to ({signal}); take another node, or start this one again"
+                "the node was asked to end ({signal}); use another node, or restart this one"
             ))),
             Self::Lost(why) => Some(Status::unavailable(format!("the node ends: {why}"))),
         }
     }
 
-    /// The status that ends a stream whose samples are all answered.
+    /// Returns the status that ends a stream whose samples are all answered.
     pub(crate) fn farewell(&self) -> Option<Status> {
         match self {
             Self::Ending(signal) => Some(Status::unavailable(format!(
-                "the node was asked to end ({signal}); what it had read is answered"
+                "the node was asked to end ({signal}); everything that it had read is answered"
             ))),
             Self::Lost(why) => Some(Status::unavailable(format!(
-                "the node ends: {why}; what it had read is answered"
+                "the node ends: {why}; everything that it had read is answered"
             ))),
             _ => None,
         }
@@ -57,7 +58,7 @@ impl Condition {
 
     /// Waits until a device is lost.
     pub(crate) async fn lost(condition: &mut watch::Receiver<Self>) {
-        // As above.
+        // The sender lives as long as the server.
         let _ = condition.wait_for(|it| matches!(it, Self::Lost(_))).await;
     }
 }

@@ -1,33 +1,33 @@
-//! Why an engine failed, or a sample has no answer.
+//! Failures of engines and of samples.
 
 use netdiv_contract::layout::LayoutError;
 use netdiv_plugin::PluginError;
 
-/// Why an engine failed.
+/// Failure of an engine or of a sample.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The model file cannot be read.
     #[error("cannot read the model {path}: {error}")]
     Unreadable {
-        /// The file.
+        /// Path of the model file.
         path: String,
-        /// What the system says.
+        /// Error of the system.
         error: std::io::Error,
     },
-    /// The model file is not a model, or uses what the runtime lacks.
+    /// The model file is not a model, or requires features that the runtime lacks.
     #[error("{path} cannot be loaded as an ONNX model: {why}")]
     NotAModel {
-        /// The file.
+        /// Path of the model file.
         path: String,
-        /// What the runtime says.
+        /// Error of the runtime.
         why: String,
     },
-    /// The model's inputs or outputs are of a kind that this engine does not serve.
+    /// The model has inputs or outputs that this engine does not support.
     #[error("the model {path} cannot be served: {why}")]
     Unsupported {
-        /// The file.
+        /// Path of the model file.
         path: String,
-        /// What is missing.
+        /// Unsupported property of the model.
         why: String,
     },
     /// A sample does not fit the model.
@@ -39,34 +39,34 @@ pub enum EngineError {
     /// The model failed on a batch.
     #[error("the model failed: {0}")]
     Failed(String),
-    /// The engine is a plug-in, which cannot be loaded or says no.
+    /// The engine is a plug-in that cannot be loaded or that reports an error.
     #[error(transparent)]
     Plugin(#[from] PluginError),
-    /// Nothing that the plug-in finds can be computed on.
+    /// The plug-in finds no device that it can use.
     #[error(
-        "the plug-in {plugin} has no device to run on: {found}. `sut-node devices` shows what it finds; --devices names one"
+        "the plug-in {plugin} has no device to run on: {found}. `sut-node devices` lists them; --devices selects one"
     )]
     NoDevice {
-        /// The plug-in's name.
+        /// Name of the plug-in.
         plugin: String,
-        /// The devices that it finds, and why they are not usable.
+        /// Devices that the plug-in finds, with the reasons why they are not usable.
         found: String,
     },
     /// The engine's thread cannot be started.
     #[error("cannot start: {0}")]
     Thread(std::io::Error),
-    /// There is no libtorch.
+    /// libtorch is missing.
     #[error("{0}")]
     NoLibtorch(String),
 }
 
 impl EngineError {
-    /// Whether the device is lost, so that the node has to end.
+    /// True if the device is lost, so that the node has to end.
     pub(crate) fn is_lost_device(&self) -> bool {
         matches!(self, Self::Plugin(PluginError::DeviceLost(_)))
     }
 
-    /// Whether the sample is to blame.
+    /// True if the sample caused the failure.
     pub(crate) fn is_bad_sample(&self) -> bool {
         matches!(self, Self::Layout(_) | Self::BadSample(_))
     }

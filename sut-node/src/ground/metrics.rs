@@ -1,5 +1,5 @@
-//! The metrics of the node, which `netdiv_node_common::metrics` names. Nothing is emitted for each sample alone: streams count what they read
-//! at once, engines count batches.
+//! Metrics of the node, which `netdiv_node_common::metrics` names. No metric is emitted per sample:
+//! streams count the samples of each read, engines count batches.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,13 +21,13 @@ use netdiv_node_common::metrics::{
 };
 use tokio::{net::TcpListener, time::sleep};
 
-/// How often what was recorded is put together, also where nobody asks for it.
+/// Interval in which recorded values are aggregated, even if no client reads them.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// How often samples in flight are counted.
+/// Interval in which samples in flight are counted.
 const COUNTED: Duration = Duration::from_secs(1);
 
-/// Serves the metrics over HTTP at `/metrics`. The error says why that is impossible.
+/// Serves the metrics over HTTP at `/metrics`. An error states why that is impossible.
 pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
@@ -43,7 +43,7 @@ pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
     Ok(())
 }
 
-/// Records the metrics from now on.
+/// Installs the recorder of the metrics.
 fn install() -> Result<PrometheusHandle, BuildError> {
     let recorded = PrometheusBuilder::new()
         .set_buckets_for_metric(Full(BATCH_SAMPLES.name.into()), &SAMPLES_BOUNDS)?
@@ -62,7 +62,7 @@ fn install() -> Result<PrometheusHandle, BuildError> {
             Kind::Gauge => describe_gauge!(metric.name, unit, metric.help),
             Kind::Histogram => describe_histogram!(metric.name, unit, metric.help),
         }
-        // Counters are there from the start, so that the first failure shows as a change.
+        // Counters exist from the start, so that the first failure shows as a change.
         if metric.kind == Kind::Counter && metric.labels.is_empty() {
             counter!(metric.name).increment(0);
         }
@@ -70,7 +70,7 @@ fn install() -> Result<PrometheusHandle, BuildError> {
     Ok(recorded)
 }
 
-/// Counts samples in flight from now on, for as long as the process lives.
+/// Counts samples in flight at regular intervals, for as long as the process lives.
 pub(crate) fn watch_in_flight(count: impl Fn() -> usize + Send + 'static) {
     tokio::spawn(async move {
         loop {
@@ -86,7 +86,7 @@ pub(crate) fn samples(received: usize, refused: usize, queued: usize) {
     gauge!(SAMPLES_QUEUED.name).set(queued as f64);
 }
 
-/// A batch, how long its oldest sample waited for it, and how long the engine took.
+/// Records a batch, the time that its oldest sample waited for it, and the engine's time.
 pub(crate) fn batch(samples: usize, queue: Duration, compute: Duration) {
     histogram!(BATCH_SAMPLES.name).record(samples as f64);
     histogram!(BATCH_QUEUE.name).record(queue);

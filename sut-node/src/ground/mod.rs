@@ -1,4 +1,4 @@
-//! The base of all other rooms: time, metrics, errors, and the condition of the node.
+//! The foundation of all other modules: time, metrics, errors, and the condition of the node.
 
 pub(crate) mod background;
 pub(crate) mod clock;

@@ -1,4 +1,5 @@
-//! An engine's signs of life: the batches that it has begun and finished, and the condition of the node that follows from them.
+//! Signs of life of engines: the batches that they have begun and finished. The condition of the
+//! node follows from them.
 
 use std::{
     collections::VecDeque,
@@ -11,33 +12,36 @@ use tokio::runtime::Handle;
 
 use crate::ground::condition::Condition;
 
-/// Failed batches in a row after which a node is not ready: a broken device fails every batch, a few bad samples fail fewer.
+/// Failed batches in a row after which a node is not ready. A broken device fails every batch, a
+/// few bad samples fail fewer.
 const MOST_FAILURES: u32 = 8;
 
-/// What one engine is doing, as its thread or task notes it.
+/// Activity of an engine, as its thread or task records it.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     work: Mutex<Work>,
-    /// Where its task runs, if that is a thread of its own: what blocks it may be nothing that is noted.
+    /// Runtime of the engine's task, if it has its own thread. A stall of this thread may have no
+    /// recorded cause.
     runtime: Option<Handle>,
 }
 
 #[derive(Debug, Default)]
 struct Work {
-    /// Samples of each batch that was begun and is not finished.
+    /// Number of samples in each batch that has begun and not finished.
     batches: VecDeque<usize>,
-    /// Since when the first of them is the one that is run.
+    /// Time since which the first of these batches has been running.
     since: Option<Instant>,
-    /// Batches that failed since the last one that did not.
+    /// Failed batches since the last success.
     failures: u32,
-    /// Why its device is lost.
+    /// Reason why the engine's device is lost.
     lost: Option<String>,
-    /// Since when its thread has been asked for a sign of life and has given none.
+    /// Time of the request for a sign of life that the thread has not answered.
     asked: Option<Instant>,
 }
 
 impl Pulse {
-    /// Of an engine whose task runs there, unless that is where the streams are served.
+    /// Creates the record of an engine. `runtime` runs its task, unless that task shares the
+    /// runtime of the streams.
     pub(crate) fn of(runtime: Option<Handle>) -> Self {
         Self { work: Mutex::default(), runtime }
     }
@@ -56,14 +60,14 @@ impl Pulse {
         runtime.spawn(async move { pulse.work.lock().asked = None });
     }
 
-    /// A batch is begun.
+    /// Records that a batch has begun.
     pub(crate) fn begun(&self, samples: usize, now: Instant) {
         let mut work = self.work.lock();
         work.since.get_or_insert(now);
         work.batches.push_back(samples);
     }
 
-    /// The batch that was begun first is done.
+    /// Records that the first of the begun batches has ended.
     pub(crate) fn finished(&self, failed: bool, now: Instant) {
         let mut work = self.work.lock();
         work.batches.pop_front();
@@ -71,19 +75,19 @@ impl Pulse {
         work.failures = if failed { work.failures.saturating_add(1) } else { 0 };
     }
 
-    /// The engine's device is lost to this process.
+    /// Records that the engine's device is lost to this process.
     pub(crate) fn lost(&self, why: String) {
         self.work.lock().lost = Some(why);
     }
 }
 
-/// Why the device of an engine is lost, if one is.
+/// Returns the reason why the device of an engine is lost, if one is.
 pub(crate) fn lost(engines: &[Arc<Pulse>]) -> Option<String> {
     engines.iter().find_map(|engine| engine.work.lock().lost.clone())
 }
 
-/// The node's condition, judged by its engines: lost when the device of one is, stuck when one of them has been in a batch for
-/// longer than `limit`.
+/// Derives the node's condition from its engines: lost if an engine's device is lost, stuck if an
+/// engine has been in a batch for longer than `limit`.
 pub(crate) fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
     let mut condition = Condition::Well;
     if let Some(why) = lost(engines) {
@@ -136,7 +140,7 @@ mod tests {
         assert_eq!(examine(&engines, LIMIT, at(45)), Condition::Well);
         let Condition::Stuck(why) = examine(&engines, LIMIT, at(46)) else { panic!("stuck") };
         assert!(why.starts_with("engine 1 has been in a batch of 4 samples for 46.0 s"), "{why}");
-        // The second one began to run when the first was done.
+        // The second batch began to run when the first was done.
         engine.finished(false, at(50));
         assert_eq!(examine(&engines, LIMIT, at(95)), Condition::Well);
         let Condition::Stuck(why) = examine(&engines, LIMIT, at(96)) else { panic!("stuck") };
@@ -179,7 +183,7 @@ mod tests {
         engines[0].begun(1, now);
         engines[1].lost("the device is lost".into());
         let lost = Condition::Lost("the device is lost".into());
-        // Though another one hangs, and its own thread answers what comes.
+        // Although the other engine hangs, and although the lost one finishes another batch.
         assert_eq!(examine(&engines, LIMIT, now + 2 * LIMIT), lost);
         engines[1].begun(1, now);
         engines[1].finished(true, now);

@@ -1,41 +1,41 @@
-//! Numbers and times that a key takes.
+//! Ranges of numbers and times that keys accept.
 
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
 use netdiv_node_common::process::{ByteCount, TimeSpan};
 
-/// A day: longer than any batch, and no overflow where times are added.
+/// A day: longer than any batch, and short enough to add to a time without overflow.
 const LONGEST: TimeSpan = TimeSpan::from_millis(86_400_000);
 
-/// The finest time limit that a node publishes.
+/// Resolution of the time limits that a node publishes.
 pub(crate) const MILLISECOND: TimeSpan = TimeSpan::from_millis(1);
 
-/// A value that a key does not take.
+/// A value that a key does not accept.
 #[derive(Debug, thiserror::Error)]
 pub enum OutOfRange {
-    /// Outside of a range.
+    /// The value is outside of the range.
     #[error("--{key} {value}: must be from {least} to {most}")]
     Outside {
-        /// The key.
+        /// Name of the key.
         key: &'static str,
-        /// The refused value.
+        /// Refused value.
         value: String,
-        /// The smallest value that would do.
+        /// Minimum value.
         least: String,
-        /// The largest value that would do.
+        /// Maximum value.
         most: String,
     },
-    /// Part of a millisecond.
+    /// The value is not a whole number of milliseconds.
     #[error("--{key} {value}: must be whole milliseconds")]
     TooFine {
-        /// The key.
+        /// Name of the key.
         key: &'static str,
-        /// The refused value.
+        /// Refused value.
         value: TimeSpan,
     },
 }
 
-/// Checks that a value lies in a range.
+/// Returns the value if it is in the range.
 pub(crate) fn within<N: PartialOrd + Display>(
     key: &'static str,
     value: N,
@@ -48,7 +48,7 @@ pub(crate) fn within<N: PartialOrd + Display>(
     Err(OutOfRange::Outside { key, value, least: least.to_string(), most: most.to_string() })
 }
 
-/// A number of bytes in a range.
+/// Returns a number of bytes in the range.
 pub(crate) fn bytes<N: PartialOrd + Display + Copy + TryFrom<u64>>(
     key: &'static str,
     given: Option<ByteCount>,
@@ -67,7 +67,7 @@ pub(crate) fn bytes<N: PartialOrd + Display + Copy + TryFrom<u64>>(
     }
 }
 
-/// A time of at most a day.
+/// Returns a time of at most a day.
 pub(crate) fn time(
     key: &'static str,
     given: Option<TimeSpan>,
@@ -77,7 +77,7 @@ pub(crate) fn time(
     within(key, given.unwrap_or(default), least..=LONGEST).map(TimeSpan::duration)
 }
 
-/// A time limit of at most a day, in whole milliseconds.
+/// Returns a time limit of at most a day, in whole milliseconds.
 pub(crate) fn limit(
     key: &'static str,
     given: Option<TimeSpan>,

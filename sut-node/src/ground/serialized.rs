@@ -1,4 +1,5 @@
-//! Forms in which settings are published: times as whole numbers, lists as their length, secrets as whether they are set.
+//! Serializers of published settings: times become whole numbers, lists their length, and secrets a
+//! flag that they are set.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The evidence about this machine and what runs on it, read when it is asked for: an interface may come up, and a route or a
-//! speed may change, while the node runs.
+//! Evidence about this machine and its programs, read on request. While the node runs, an interface
+//! may come up, and a route or a speed may change.
 
 use std::{
     sync::Arc,
@@ -16,13 +16,14 @@ use crate::{
     settings::{config::Config, engine::EngineConfig, published::Published},
 };
 
-/// A reading is good for that long: however many ask, it is made once in a second.
+/// Lifetime of a reading: the machine is read at most once per second, however many clients ask.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How long a caller waits for a reading before it is given the last one: `nvidia-smi` may take its time.
+/// Maximum time that a caller waits for a reading before it receives the last one: `nvidia-smi` may
+/// be slow.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The reason why a node cannot give evidence.
+/// Reason why a node cannot provide evidence.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
     /// The operator's statement about the machine cannot be used.
@@ -35,17 +36,19 @@ pub enum EvidenceError {
 
 type Read = dyn Fn() -> Result<Machine, SupplyError> + Send + Sync;
 
-/// What the machine is: measured from the system, and supplied by the operator where it cannot be measured.
+/// Description of the machine: measured from the system, and supplied by the operator where it
+/// cannot be measured.
 pub(crate) struct Evidence {
     read: Box<Read>,
-    /// The last reading; why there is none, where the machine has come to contradict what the operator states.
+    /// Last reading. The error is the reason if the machine now contradicts the operator's
+    /// statement.
     last: Mutex<Result<Machine, String>>,
-    /// When it was made. Locked while the next one is made.
+    /// Time of the last reading. Locked during the next one.
     read_at: Arc<tokio::sync::Mutex<Instant>>,
 }
 
 impl Evidence {
-    /// Of this machine, read for the first time.
+    /// Reads this machine for the first time.
     pub(crate) fn of(config: &Config, model: &Model) -> Result<Arc<Self>, EvidenceError> {
         let mut config = config.clone();
         if let (EngineConfig::Plugin(plugin), Some(sizes)) =
@@ -73,7 +76,7 @@ impl Evidence {
         Ok(Self::new(read)?)
     }
 
-    /// What a function reads, for the first time.
+    /// Reads with a function, for the first time.
     pub(crate) fn new(
         read: impl Fn() -> Result<Machine, SupplyError> + Send + Sync + 'static,
     ) -> Result<Arc<Self>, SupplyError> {
@@ -82,19 +85,20 @@ impl Evidence {
         Ok(Arc::new(Self { read: Box::new(read), last, read_at }))
     }
 
-    /// The machine as it was read last.
+    /// Returns the last reading of the machine.
     pub(crate) fn last(&self) -> Result<Machine, String> {
         self.last.lock().clone()
     }
 
-    /// The machine as it is now.
+    /// Reads the machine, and returns the last reading if that takes too long.
     pub(crate) async fn now(self: &Arc<Self>) -> Result<Machine, String> {
-        // Who does not wait for its end is given what was read before.
+        // A caller that no longer waits receives the last reading.
         let _ = timeout(PATIENCE, self.clone().refresh()).await;
         self.last()
     }
 
-    /// Reads again, unless somebody has just done so. A caller that goes away leaves the reading, and the lock, to its thread.
+    /// Reads again, unless another caller has just done so. A caller that disconnects leaves the
+    /// reading and the lock to their thread.
     async fn refresh(self: Arc<Self>) {
         let mut read_at = self.read_at.clone().lock_owned().await;
         if read_at.elapsed() < FRESH {
@@ -103,12 +107,12 @@ impl Evidence {
         let reading = spawn_blocking(move || {
             let machine = (self.read)().map_err(|why| why.to_string());
             if let Err(why) = &machine {
-                error!("{why}; correct the evidence file and start the node again");
+                error!("{why}; correct the evidence file and restart the node");
             }
             *self.last.lock() = machine;
             *read_at = Instant::now();
         });
-        // One that panicked has left the last reading as it was.
+        // A reading that panicked leaves the last one in place.
         let _ = reading.await;
     }
 }
@@ -157,7 +161,7 @@ mod tests {
         tokio::time::sleep(FRESH).await;
         let ask = |_| {
             let evidence = evidence.clone();
-            // Half of them go away at once.
+            // Half of the callers disconnect at once.
             tokio::spawn(async move { timeout(2 * PATIENCE, evidence.now()).await })
         };
         let callers: Vec<_> = (0..40).map(ask).collect();

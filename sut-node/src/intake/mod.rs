@@ -1,4 +1,4 @@
-//! From the network to the batcher, and the node's answers about itself.
+//! Intake: from the network to the batcher, and the node's answers about itself.
 
 pub(crate) mod evidence;
 mod reading;

@@ -1,4 +1,4 @@
-//! Reading a stream: what has come is checked, admitted and decoded, and handed over to the batcher.
+//! Reads a stream: checks, admits and decodes samples, and passes them to the batcher.
 
 use std::{
     sync::Arc,
@@ -30,20 +30,22 @@ use crate::{
     },
 };
 
-/// Maximum length of messages that need no permission: one frame of HTTP/2.
+/// Maximum length of messages that need no permit, in bytes: one frame of HTTP/2.
 const ASSEMBLED_FREELY_BYTES: usize = 1 << 20;
 
-/// Time limit for receiving a longer message, which holds memory that others wait for, and the rate that extends the limit.
+/// Time limit for receiving a longer message, which holds memory that other streams wait for.
 const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
+/// Rate that extends [`ASSEMBLY_TIME`] by the length of the message.
 const ASSEMBLY_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// Permission to receive a long message. It holds room that other streams wait for.
+/// Permit to receive a long message. It holds room that other streams wait for.
 struct Assembly<'a> {
     _room: Option<SemaphorePermit<'a>>,
     time: Duration,
 }
 
-/// Reads one stream to its end, or until the node is asked to end; what was read is answered either way.
+/// Reads a stream to its end, or until the node is asked to end. All samples that were read are
+/// answered either way.
 pub(super) async fn read_stream<S>(
     node: Arc<Shared>,
     mut requests: Messages<S>,
@@ -92,20 +94,21 @@ pub(super) async fn read_stream<S>(
     }
 }
 
-/// The samples of one stream on their way to the batcher.
+/// Samples of a stream between the network and the batcher.
 struct Intake<'a> {
     node: &'a Shared,
     session: &'a Session,
     replies: &'a ReplySender,
-    /// Decoded, and not yet handed over.
+    /// Decoded samples that are not yet in the batcher.
     samples: Vec<Sample>,
-    /// What the samples of a burst count, one by one; kept for its memory.
+    /// Costs of the samples of a burst; kept to reuse the memory.
     costs: Vec<Cost>,
 }
 
 impl Intake<'_> {
-    /// Takes in what was read, and waits while the node is full; false when the client has gone meanwhile. A long message is
-    /// the first of its burst, and has its place at the node then.
+    /// Admits and decodes a burst, and waits while the node is full. Returns false if the client
+    /// has disconnected meanwhile. A long message is the first of its burst, and already holds its
+    /// permit.
     async fn take_in(
         &mut self,
         burst: &mut Vec<InferRequest>,
@@ -119,7 +122,7 @@ impl Intake<'_> {
         let mut costs = std::mem::take(&mut self.costs);
         costs.extend(burst.iter().map(|request| node.cost(request)));
         let (mut refused, last) = (0, costs.last().copied());
-        // Mostly there is room for all of it.
+        // Usually there is room for the whole burst.
         let mut places = node.admission.try_admit(costs.iter().copied());
         for (request, cost) in burst.drain(..).zip(costs.drain(..)) {
             let digest = session.digests().map(|digests| digests.received(&request.payload));
@@ -145,7 +148,7 @@ impl Intake<'_> {
         }
         let has_more = !self.samples.is_empty();
         node.take(&mut self.samples);
-        // What others wait for is theirs to flush.
+        // Samples of other sessions are flushed by their own clients.
         if has_more && session.is_flushed() {
             node.queue.flush();
         }
@@ -153,8 +156,9 @@ impl Intake<'_> {
         true
     }
 
-    /// A place for one sample, once there is one; `None` when the client has gone meanwhile. A sample that holds room which
-    /// other streams wait for does not wait for a client that is slow to take its replies.
+    /// Admits one sample, once there is room; `None` if the client has disconnected meanwhile. A
+    /// sample that holds room which other streams wait for does not wait for a client that reads
+    /// its replies slowly.
     async fn admit_alone(&mut self, cost: Cost, holds_room: bool) -> Option<Admitted> {
         let (admission, backlog) = (&self.node.admission, self.replies.backlog());
         if (holds_room || !backlog.is_long())
@@ -162,10 +166,10 @@ impl Intake<'_> {
         {
             return Some(admitted);
         }
-        // The engines must see what is here before this task waits for them.
+        // The engines must have all samples before this task waits for room.
         self.hand_over_now();
         let admitted = async {
-            // The rest of a burst adds no more to what a slow client has not taken.
+            // The rest of a burst must not lengthen the backlog of a slow client.
             if !holds_room {
                 backlog.is_short().await;
             }
@@ -174,19 +178,21 @@ impl Intake<'_> {
         tokio::select! {
             biased;
             admitted = admitted => Some(admitted),
-            // An engine that hangs may hold all places.
+            // An engine that hangs may hold all of the room.
             () = self.replies.closed() => None,
         }
     }
 
-    /// Hands over what is here. No more samples will fill up its batch, so it does not wait for any.
+    /// Passes all samples to the batcher. No more samples will fill up their batch, so it does not
+    /// wait for any.
     fn hand_over_now(&mut self) {
         self.node.take(&mut self.samples);
         self.node.queue.flush();
     }
 }
 
-/// Checks what was read. Nothing is used from the first damaged message on: what else is damaged cannot be known.
+/// Checks the received messages. Discards all from the first damaged one on: the extent of the
+/// damage is unknown.
 fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
     let mut outcomes = burst.iter().map(checksum::check_request).enumerate();
     let damaged = outcomes.find_map(|(place, outcome)| outcome.err().map(|error| (place, error)));
@@ -195,8 +201,8 @@ fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
     Err(Status::data_loss(error.to_string()))
 }
 
-/// Reads what has come, once the client has taken enough of its replies; false when nothing follows. Memory for a long
-/// message is asked for before it is received.
+/// Reads the next burst, once the client has read enough of its replies. Returns false at the end
+/// of the stream. Waits for memory before it receives a long message.
 async fn next_burst<'a, S>(
     node: &'a Shared,
     requests: &mut Messages<S>,
@@ -226,7 +232,7 @@ where
         };
         let most = node.max_in_flight_bytes;
         let bytes_asked = u32::try_from(bytes).unwrap_or(u32::MAX).min(most);
-        // A client that takes no replies holds no room that others wait for.
+        // A client that reads no replies must not hold room that others wait for.
         replies.backlog().is_short().await;
         // The semaphore is never closed.
         let room = node.assembling.acquire_many(bytes_asked).await.ok();
@@ -236,7 +242,8 @@ where
     }
 }
 
-/// Decodes a sample and checks that it fits the model. One that does not is answered here, with the reason.
+/// Decodes a sample and checks that it fits the model. A sample that does not fit is answered here,
+/// with the reason.
 fn accept(
     node: &Shared,
     request: InferRequest,

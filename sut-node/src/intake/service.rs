@@ -1,4 +1,4 @@
-//! What the node does when it is called, over whichever transport.
+//! The node's service, for every transport.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -23,10 +23,10 @@ use crate::{
     sample::replies::Replies,
 };
 
-/// Longest session name.
+/// Maximum length of a session name, in bytes.
 const MAX_SESSION_BYTES: usize = 64;
 
-/// The service shares the node with the tasks that read its streams.
+/// Service of a node, which it shares with the tasks that read its streams.
 #[derive(Clone)]
 pub(crate) struct Service(pub(crate) Arc<Shared>);
 
@@ -42,7 +42,7 @@ impl Handler for Service {
         request: DescribeRequest,
         peer: Option<SocketAddr>,
     ) -> Result<DescribeResponse, Status> {
-        // A run that began here would fail.
+        // A run that begins now would fail.
         if let Some(refusal) = self.0.ending() {
             return Err(refusal);
         }
@@ -52,13 +52,13 @@ impl Handler for Service {
             ..self.0.description.clone()
         };
         if request.evidence {
-            // The caller's port says nothing about the route.
+            // The route does not depend on the caller's port.
             let route = |peer: SocketAddr| Route {
                 peer: peer.ip().to_string(),
                 ..netdiv_machine::evidence::route(&peer.to_string())
             };
             let routes = peer.map(route).into_iter().collect();
-            // Reading takes processor time, which belongs to samples where there are any.
+            // A reading takes processor time, which belongs to samples in flight.
             let machine = match self.0.streams().owed() {
                 0 => self.0.evidence.now().await,
                 _ => self.0.evidence.last(),
@@ -75,7 +75,7 @@ impl Handler for Service {
         let Some(session) = self.unless_ending(sessions.find_soon(&session)).await? else {
             return Err(Status::failed_precondition("no stream of this session is open"));
         };
-        // What has not come yet when the node ends will not be read.
+        // A node that ends does not read the missing samples any more.
         let samples_received = self.unless_ending(session.flush(samples_sent)).await?;
         self.0.queue.flush();
         Ok(FlushResponse { samples_received })
@@ -86,14 +86,14 @@ impl Handler for Service {
         let none = || Status::failed_precondition("no session of this name is open with digests");
         let digests = session.as_ref().and_then(|session| session.digests()).cloned();
         let digests = digests.ok_or_else(none)?;
-        // Putting a long tally in order takes a moment.
+        // Sorting a long tally takes a moment.
         let part = tokio::task::spawn_blocking(move || digests.part(&request)).await;
         part.map_err(|error| Status::internal(error.to_string()))?
     }
 
     async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
         let Some(fabric) = &self.0.fabric else {
-            let text = "this node dials no other; start it with --fabric-peers";
+            let text = "this node does not dial other nodes; start it with --fabric-peers";
             return Err(Status::failed_precondition(text));
         };
         self.unless_ending(fabric.measure(request)).await?
@@ -110,7 +110,7 @@ impl Handler for Service {
 }
 
 impl Service {
-    /// Waits for it, but not longer than until the node ends.
+    /// Waits for a future, but at most until the node ends.
     async fn unless_ending<T>(&self, awaited: impl Future<Output = T>) -> Result<T, Status> {
         let mut condition = self.0.condition.clone();
         tokio::select! {
@@ -123,7 +123,7 @@ impl Service {
         }
     }
 
-    /// Opens a stream: what reads it, and its replies.
+    /// Opens a stream. Returns the task that reads it, and its replies.
     pub(crate) fn open<S>(
         &self,
         session: &SessionHeader,
@@ -136,7 +136,7 @@ impl Service {
             let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
             return Err(Status::invalid_argument(text));
         }
-        // Each stream says for itself what its messages are.
+        // Each stream has its own message options.
         let (checksums, tokens) = (session.checksums, session.tokens);
         let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
         let (sender, replies) = self.0.reply_channel(session.clone(), checksums, tokens)?;

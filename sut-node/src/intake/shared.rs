@@ -1,4 +1,4 @@
-//! The node, as its streams see it: what it is, how much it takes in, and where samples go.
+//! State of the node that its streams share: description, limits, and the destination of samples.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
     settings::{config::Config, engine::EngineConfig, token_room::TokenRoom},
 };
 
-/// The node, as its connections see it.
+/// State of the node that its connections share.
 pub(crate) struct Shared {
     pub(super) description: DescribeResponse,
     pub(super) evidence: Arc<Evidence>,
@@ -36,16 +36,17 @@ pub(crate) struct Shared {
     pub(super) max_payload_bytes: usize,
     max_in_flight_samples: usize,
     pub(super) max_in_flight_bytes: u32,
-    /// Bytes of long messages that are being received, over all streams; as many again as are in flight.
+    /// Room for long messages that are being received, in bytes over all streams. It is as large as
+    /// that for samples in flight.
     pub(super) assembling: Semaphore,
     pub(super) admission: Arc<Admission>,
     pub(super) queue: Arc<BatchQueue<Sample>>,
-    /// In place of a queue and engines, where there is no model.
+    /// Replaces the queue and the engines if there is no model.
     no_model: Option<NoModel>,
     response_encoding: Encoding,
     pub(super) sessions: Sessions,
     streams: Arc<Streams>,
-    /// Where it may dial other nodes.
+    /// Measurement of the network to other nodes, if this node may dial them.
     pub(super) fabric: Option<Fabric>,
     pub(super) condition: watch::Receiver<Condition>,
 }
@@ -60,7 +61,7 @@ impl Shared {
         condition: watch::Receiver<Condition>,
     ) -> Self {
         let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
-        // Read at the start; later readings are of the same machine and the same settings.
+        // First reading; later ones are of the same machine with the same settings.
         let machine = evidence.last().unwrap_or_default();
         let admission = Admission::of(max_in_flight_samples, config);
         Self {
@@ -75,7 +76,7 @@ impl Shared {
             queue,
             no_model: matches!(config.engine, EngineConfig::None)
                 .then(|| NoModel::new(config.max_payload_bytes)),
-            // Zeros are not worth the time that it takes to compress them.
+            // Zeros are not worth the time of compression.
             response_encoding: match config.engine {
                 EngineConfig::None => Encoding::None,
                 _ => config.response_encoding,
@@ -92,7 +93,7 @@ impl Shared {
         &self.admission
     }
 
-    /// A way to count the samples that were taken in and are not answered.
+    /// Returns a counter of the samples that are admitted and not answered.
     pub(crate) fn in_flight(&self) -> impl Fn() -> usize + Send + use<> {
         let (most, admission) = (self.max_in_flight_samples, self.admission.clone());
         move || {
@@ -105,13 +106,13 @@ impl Shared {
         &self.streams
     }
 
-    /// Why nothing is to be begun here, when the node ends.
+    /// Returns the status that refuses new work, if the node is ending.
     pub(super) fn ending(&self) -> Option<Status> {
         let condition = self.condition.borrow();
         condition.is_ending().then(|| condition.refusal()).flatten()
     }
 
-    /// A stream's way back; an error when the node takes none now.
+    /// Opens the reply channel of a stream. Fails if the node accepts no streams now.
     pub(super) fn reply_channel(
         &self,
         session: Arc<Session>,
@@ -120,12 +121,14 @@ impl Shared {
     ) -> Result<(ReplySender, Replies), Status> {
         if tokens != Tokens::Whole && self.model.tokens.is_none() {
             let engine = &self.model.engine;
-            let text = format!("the engine {engine} gives no tokens; ask for whole outputs");
+            let text =
+                format!("the engine {engine} does not support tokens; request whole outputs");
             return Err(Status::failed_precondition(text));
         }
         let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
         let channel = replies::channel(&self.streams, samples, bytes, session, checksums, tokens);
-        // Only now: who waits for the last stream to end has seen this one, or this one sees that it is too late.
+        // Checked only now: a waiter for the end of the last stream has seen this stream, or this
+        // stream sees that the node is ending.
         if let Some(refusal) = self.condition.borrow().refusal() {
             return Err(refusal);
         }
@@ -136,7 +139,7 @@ impl Shared {
         })
     }
 
-    /// Hands over what a stream has brought.
+    /// Passes the samples of a stream on.
     pub(super) fn take(&self, samples: &mut Vec<Sample>) {
         match &self.no_model {
             Some(engine) if !samples.is_empty() => {
@@ -148,7 +151,8 @@ impl Shared {
         }
     }
 
-    /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
+    /// Returns the cost of a sample. A sample that claims to exceed the limit will be refused, not
+    /// decoded.
     pub(super) fn cost(&self, request: &InferRequest) -> Cost {
         let decoded = match request.encoding() {
             Encoding::None => request.payload.len() as u64,
@@ -159,21 +163,21 @@ impl Shared {
         self.admission.cost(bytes, allowed, self.model.working_bytes(allowed))
     }
 
-    /// Returns the reason why the node never has room for a sample of this length, decoded, that the model takes.
+    /// Returns the reason why the node never has room for a valid sample of this decoded length.
     pub(super) fn refusal(&self, bytes: usize) -> Option<String> {
         let bytes = bytes as u64;
         self.admission.refusal(bytes, self.model.working_bytes(bytes))
     }
 }
 
-/// Tokens of the longest prompt that the model and the node take; 0: unknown.
+/// Returns the maximum length of a prompt that model and node accept, in tokens; 0: unknown.
 fn longest_input(config: &Config, model: &Model) -> u32 {
     let of_model = model.tokens.map(|tokens| tokens.max_input).filter(|most| *most > 0);
     let of_node = config.max_in_flight_tokens.map(TokenRoom::longest_input);
     of_model.into_iter().chain(of_node).min().unwrap_or(0)
 }
 
-/// Returns the tokens of the longest output; 0: unknown.
+/// Returns the maximum length of an output, in tokens; 0: unknown.
 fn longest_output(config: &Config, model: &Model) -> u32 {
     let of_model = model.tokens.map_or(0, |tokens| tokens.max_output);
     config.max_in_flight_tokens.map_or(of_model, |room| room.longest_output)

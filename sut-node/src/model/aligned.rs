@@ -1,13 +1,13 @@
-//! The bytes of a tensor in memory that any type of element may lie in.
+//! Bytes of a tensor, aligned for any element type.
 
-/// Such bytes.
+/// Bytes of a tensor, in aligned memory.
 pub(crate) struct Aligned {
     words: Vec<u64>,
     bytes: usize,
 }
 
 impl Aligned {
-    /// So many zeros.
+    /// Creates `bytes` zeros.
     pub(crate) fn zeros(bytes: usize) -> Self {
         Self { words: vec![0; bytes.div_ceil(size_of::<u64>())], bytes }
     }

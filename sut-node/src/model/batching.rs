@@ -17,32 +17,38 @@ use crate::{
     },
 };
 
-/// Headings of options that not all engines have.
+/// Headings of options that only some engines have.
 const WAITING: &str = "Batching by time (engines: onnx, torch, a plug-in, echo, none)";
 const PLUGINS: &str = "Batching of plug-ins (engines: torch, a plug-in)";
 
-/// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
+/// Keys of the batcher, also of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Batching")]
 pub struct BatchingArgs {
-    /// Longest batch, in samples [default: 32; serving engines: 256; echo, tokens: 1024; decoder: 1]
+    /// Maximum batch size in samples [default: depends on the engine]
+    ///
+    /// Defaults: onnx, torch and plug-ins 32, serving engines 256, echo and tokens 1024, decoder 1.
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
-    /// Longest time a sample waits for others to fill its batch
-    /// [default: 1ms; echo: 0s]
+    /// Maximum time a sample waits for its batch to fill [default: 1ms; echo: 0s]
     #[arg(long, value_name = "TIME", help_heading = WAITING)]
     pub batch_timeout: Option<TimeSpan>,
-    /// Longest batch in tokens (or user-item pairs), padding included [default: any]
+    /// Maximum batch size in tokens, padding included [default: any]
+    ///
+    /// In recommendation, these are user-item pairs.
     #[arg(long, value_name = "TOKENS", help_heading = PLUGINS)]
     pub max_batch_tokens: Option<usize>,
-    /// Longest batch in bytes of its samples [default: any]
+    /// Maximum batch size in bytes of its samples [default: any]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub max_batch_bytes: Option<ByteCount>,
-    /// Lengths in tokens: samples run with those of the same bucket, padded to its length [default: all together]
+    /// Lengths of buckets, in tokens; a batch has samples of one bucket [default: none]
+    ///
+    /// Samples are padded to the length of their bucket.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', hide_short_help = true, help_heading = PLUGINS)]
     pub buckets: Option<Vec<usize>>,
-    /// Sizes that batches are filled up to with zeros, where a device likes some better than others
-    /// [default: as they come]
+    /// Batch sizes; smaller batches are filled up with zeros [default: any]
+    ///
+    /// For devices that are faster with some sizes.
     #[arg(long, value_name = "SAMPLES", value_delimiter = ',', hide_short_help = true, help_heading = PLUGINS)]
     pub batch_sizes: Option<Vec<usize>>,
 }
@@ -50,23 +56,23 @@ pub struct BatchingArgs {
 /// Settings of the batcher.
 #[derive(Debug, Clone, Serialize)]
 pub struct Batching {
-    /// Longest batch, in samples.
+    /// Maximum batch size, in samples.
     pub max_batch: usize,
-    /// Longest time a sample waits for others.
+    /// Maximum time that a sample waits for others.
     #[serde(rename = "batch_timeout_us", serialize_with = "microseconds")]
     pub timeout: Duration,
-    /// Longest batch, in tokens.
+    /// Maximum batch size, in tokens; `None`: no limit.
     #[serde(rename = "max_batch_tokens")]
     pub max_tokens: Option<usize>,
-    /// Longest batch, in bytes.
+    /// Maximum batch size, in bytes; `None`: no limit.
     #[serde(rename = "max_batch_bytes")]
     pub max_bytes: Option<usize>,
-    /// Lengths that samples are sorted by, ascending.
+    /// Lengths of the buckets, ascending.
     pub buckets: Vec<usize>,
 }
 
 impl BatchingArgs {
-    /// These, and what they leave open from `other`.
+    /// Returns these keys, with missing values from `other`.
     pub(crate) fn or(&self, other: &Self) -> Self {
         Self {
             max_batch: self.max_batch.or(other.max_batch),
@@ -78,7 +84,7 @@ impl BatchingArgs {
         }
     }
 
-    /// Returns the option of a key that is set, if one is.
+    /// Returns the option of a key that is set; `None` if all are missing.
     pub(crate) fn any(&self) -> Option<String> {
         let given = serde_json::to_value(self).unwrap_or_default();
         let mut given = given.as_object()?.iter().filter(|(_, value)| !value.is_null());
@@ -106,7 +112,7 @@ impl BatchingArgs {
         })
     }
 
-    /// The batch sizes, ascending; the longest batch is one of them, where there are any.
+    /// Returns the batch sizes, ascending. The maximum batch size is added if there are any.
     pub(crate) fn sizes(&self, max_batch: usize) -> Result<Vec<usize>, OutOfRange> {
         let mut sizes = steps("batch-sizes", self.batch_sizes.as_deref())?;
         if sizes.last().is_some_and(|largest| *largest < max_batch) {
@@ -115,7 +121,7 @@ impl BatchingArgs {
         Ok(sizes)
     }
 
-    /// From a table of a manifest; an error text when it holds anything else.
+    /// Reads a table of a manifest. Fails with a text if it contains anything else.
     pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
         let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<Self>(key)?));
         match table.keys().find_map(unknown) {
@@ -125,7 +131,7 @@ impl BatchingArgs {
     }
 }
 
-/// Numbers above 0, ascending, each once.
+/// Returns the numbers in ascending order without duplicates. Fails for 0.
 fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, OutOfRange> {
     let mut steps = steps.unwrap_or_default().to_vec();
     for step in &steps {
@@ -137,7 +143,7 @@ fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, OutOf
 }
 
 impl Batching {
-    /// The batcher's rules; `pads`: samples of a batch are padded to the longest.
+    /// Returns the batcher's rules. `pads`: samples of a batch are padded to the longest.
     pub(crate) fn rules(&self, pads: bool) -> Rules {
         Rules {
             samples: self.max_batch,

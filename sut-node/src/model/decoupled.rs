@@ -1,4 +1,5 @@
-//! A language model that takes prompts and gives tokens as tensors: the file of a served model, and which tensors they are.
+//! A language model with prompts and tokens as tensors: the file of a served model, extended by the
+//! names of its tensors.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,23 +11,23 @@ use crate::model::{
     served::ServedModel,
 };
 
-/// Such a model.
+/// Language model whose prompts and tokens are tensors.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DecoupledModel {
-    /// What is asked of it.
+    /// Name and limits of the model.
     #[serde(flatten)]
     pub served: ServedModel,
-    /// The output with the ids.
+    /// Name of the output with the token ids.
     pub output: String,
-    /// What each input gets.
+    /// Content of each input.
     pub inputs: BTreeMap<String, Given>,
 }
 
-/// What an input gets, the same for all samples but for the prompt.
+/// Content of an input. It is equal for all samples, except for the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Given {
-    /// What the word stands for.
+    /// A value of the sample or of the file.
     Word(Word),
     /// A truth value.
     Bool(bool),
@@ -36,13 +37,13 @@ pub enum Given {
     Float(f64),
 }
 
-/// What an input can be told of a sample and of the rest of the file.
+/// Value that an input takes from a sample or from the rest of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// The prompt's ids.
+    /// Token ids of the prompt.
     Prompt,
-    /// How many there are.
+    /// Number of the prompt's tokens.
     PromptTokens,
     /// `max_tokens` of the file.
     MaxTokens,
@@ -61,7 +62,7 @@ struct File {
 }
 
 impl DecoupledModel {
-    /// Reads such a file.
+    /// Reads and checks the file of a model.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
         Self::of(&read_text(path)?).map_err(refused)
@@ -87,7 +88,9 @@ impl DecoupledModel {
         match has(Word::Prompt) {
             1 => {}
             count => {
-                return Err(format!("[inputs]: {count} inputs get the \"prompt\"; one has to"));
+                return Err(format!(
+                    "[inputs]: {count} inputs get the \"prompt\"; exactly one must"
+                ));
             }
         }
         if has(Word::Eos) > 0 && served.eos.len() != 1 {

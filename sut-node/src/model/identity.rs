@@ -1,4 +1,4 @@
-//! Which model is served.
+//! Identity of the served model.
 
 use std::sync::Arc;
 
@@ -17,48 +17,48 @@ use crate::model::{
     workload::Workload,
 };
 
-/// Why the model does not take a sample.
+/// Reason why a sample does not fit the model.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UnfitSample {
-    /// Its layout is another one.
+    /// The layout differs from the model's.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// Its tokens are none of the model's.
+    /// The prompt does not fit the model.
     #[error(transparent)]
     Prompt(#[from] UnfitPrompt),
 }
 
-/// A model's identity and the samples it takes.
+/// Identity of a model, and the layout of its samples.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Kind of engine, for instance "onnx".
     pub engine: String,
-    /// What runs the model, with its version; empty where there is none.
+    /// Name and version of the runtime of the model; empty without one.
     pub framework: String,
     /// Name of the model.
     pub name: String,
-    /// SHA-256 of the model file, followed by its external data, in hex; empty when there is no model.
+    /// SHA-256 of the model file, followed by its external data, in hex; empty without a model.
     pub sha256: String,
-    /// What one sample holds.
+    /// Layout of a sample.
     pub input: InputLayout,
-    /// Encodings that it takes.
+    /// Encodings that the model accepts.
     pub encodings: Vec<Encoding>,
-    /// What is known of its tokens, where its outputs are made of them.
+    /// Limits of the tokens, for outputs of tokens.
     pub tokens: Option<TokenLimits>,
-    /// Ids that end an output, where its engine knows them.
+    /// Ids that end an output, if the engine knows them.
     pub(crate) end_tokens: Vec<u32>,
-    /// Bytes of an answer, where the engine knows them before it has one; 0 elsewhere.
+    /// Bytes of a response, if the engine knows them in advance; 0 otherwise.
     pub(crate) answer_bytes: u64,
-    /// What the engine found out when it was loaded.
+    /// Findings of the engine while it loaded the model.
     pub(crate) found: Option<Found>,
-    /// Sizes that batches are filled up to, where the device chose them and not the operator.
+    /// Sizes that batches are filled up to, if the device and not the operator chose them.
     pub(crate) batch_sizes: Option<Vec<usize>>,
-    /// What happens around it, where that is not the engine's own matter.
+    /// Processing before and after the model, unless the engine does it itself.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
 
 impl Model {
-    /// Describes an engine that takes any bytes.
+    /// Describes an engine that accepts any bytes.
     pub(crate) fn any_bytes(engine: &str) -> Self {
         Self {
             engine: engine.into(),
@@ -76,7 +76,7 @@ impl Model {
         }
     }
 
-    /// Describes an engine that takes prompts and answers with outputs, both of token ids.
+    /// Describes an engine whose prompts and outputs are token ids.
     pub(crate) fn of_tokens(engine: &str, limits: TokenLimits) -> Self {
         let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
         let prompt = TensorSpec { name, data_type, shape: vec![-1] };
@@ -97,7 +97,7 @@ impl Model {
         }
     }
 
-    /// Reads a decoded sample; an error when it does not fit.
+    /// Reads a decoded sample. Fails if it does not fit the model.
     pub fn read(&self, sample: Bytes) -> Result<Payload, UnfitSample> {
         let payload = Payload::read(&self.input, sample)?;
         if let (Some(limits), [prompt, ..]) = (self.tokens, payload.tensors()) {
@@ -106,19 +106,21 @@ impl Model {
         Ok(payload)
     }
 
-    /// Whether every response has a payload. An engine without a model answers what it is asked for, which may be nothing.
+    /// True if every response has a payload. An engine without a model returns the requested
+    /// length, which may be 0.
     pub(crate) fn is_never_empty(&self) -> bool {
         let may_be_empty = self.workload.as_ref().is_some_and(|workload| workload.may_be_empty());
         (!self.sha256.is_empty() || self.tokens.is_some()) && !may_be_empty
     }
 
-    /// Bytes that a sample of that length, decoded, needs beside its own until it is answered.
+    /// Returns the memory in bytes that a sample of that decoded length needs, besides its own
+    /// bytes, until it is answered.
     pub(crate) fn working_bytes(&self, decoded: u64) -> u64 {
         let workload = self.workload.as_ref().map_or(0, |workload| workload.working_bytes(decoded));
         workload.saturating_add(self.answer_bytes)
     }
 
-    /// What a sample counts in its batch, besides one.
+    /// Returns the length of a sample in the workload's unit, which batches add up.
     pub(crate) fn length(&self, payload: &Payload) -> usize {
         self.workload.as_ref().map_or(1, |workload| workload.length(payload))
     }

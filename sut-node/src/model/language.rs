@@ -14,40 +14,40 @@ use crate::model::{
     served::{MOST_TOKENS, ServedModel, within},
 };
 
-/// Such a model, and how much of it runs at once.
+/// Language model, with the limits of an instance.
 #[derive(Debug, Clone, Serialize)]
 pub struct LanguageModel {
-    /// The model file.
+    /// Path of the model file.
     #[serde(skip)]
     pub file: PathBuf,
     /// Type of the weights.
     #[serde(serialize_with = "precision_name")]
     pub precision: Precision,
-    /// Where the weights come from.
+    /// Source of the weights.
     pub weights: String,
-    /// Samples that an instance has under way at the same time.
+    /// Maximum number of samples in flight in an instance.
     pub slots: u32,
-    /// Ids of prompts that are computed beside one step, at most.
+    /// Maximum number of prompt ids that a step computes besides its tokens.
     pub chunk: u32,
-    /// MiB for the keys and values of one instance; 0: what the slots need.
+    /// Memory for the keys and values of an instance, in MiB; 0: as much as the slots need.
     pub cache_mib: u32,
-    /// Width of the search; 1: greedy.
+    /// Width of the beam search; 1: greedy.
     pub beams: u32,
-    /// Its name, limits and end-of-text ids.
+    /// Name, limits and end-of-text ids of the model.
     #[serde(flatten)]
     pub served: ServedModel,
 }
 
-/// The word of such manifests.
+/// Workload name of these manifests.
 const WORKLOAD: &str = "language-model";
 
-/// More than any device has room for.
+/// Maximum number of slots: more than any device has room for.
 const MOST_SLOTS: u32 = 4096;
 
-/// The same, in MiB: 16 TiB.
+/// Maximum cache in MiB, 16 TiB: more than any device has.
 const MOST_CACHE_MIB: u32 = 1 << 24;
 
-/// More than any benchmark asks for.
+/// Maximum number of beams: more than any benchmark needs.
 const MOST_BEAMS: u32 = 64;
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct File {
     tokens: Tokens,
 }
 
-/// `[tokens]`: beside these keys those of a served model, but for its name.
+/// The table `[tokens]`: these keys, and the keys of a served model except its name.
 #[derive(Deserialize)]
 struct Tokens {
     slots: u32,
@@ -81,7 +81,7 @@ fn greedy() -> u32 {
 }
 
 impl LanguageModel {
-    /// Whether a manifest is one of a language model, or would be.
+    /// True if the file is meant as the manifest of a language model.
     pub(crate) fn is_in(path: &Path) -> bool {
         let text = files::read_text(path).unwrap_or_default();
         let table: toml::Table = toml::from_str(&text).unwrap_or_default();
@@ -89,12 +89,12 @@ impl LanguageModel {
             || table.get("workload").and_then(toml::Value::as_str) == Some(WORKLOAD)
     }
 
-    /// Reads and checks such a manifest.
+    /// Reads and checks the manifest of a language model.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let refused = |why: String| ManifestError { path: path.into(), why };
         let file: File = toml::from_str(&read_text(path)?).map_err(|error| {
             let why = with_suggestion(&error.to_string());
-            refused(format!("not a manifest of a language model (docs/MODELS.md): {why}"))
+            refused(format!("not a manifest of a language model (docs/ENGINES.md): {why}"))
         })?;
         file.check(path).map_err(refused)
     }
@@ -104,7 +104,7 @@ impl File {
     fn check(self, path: &Path) -> Result<LanguageModel, String> {
         if self.workload != WORKLOAD {
             let workload = self.workload;
-            return Err(format!("workload = {workload:?}: with [tokens], it is {WORKLOAD:?}"));
+            return Err(format!("workload = {workload:?}: with [tokens], it must be {WORKLOAD:?}"));
         }
         let Tokens { slots, chunk, cache_mib, beams, mut served } = self.tokens;
         let in_tokens = |why| format!("[tokens] {why}");
@@ -173,13 +173,13 @@ mod tests {
             ("eos", "end", "[tokens] unknown field `end`, expected one of"),
             ("eos", "name = 'other'\neos", "[tokens] name: it belongs at the top"),
             ("'tiny'", "''", "name is empty"),
-            ("fp32", "fp8", "unknown word `fp8`, expected one of `fp32`"),
+            ("fp32", "fp8", "unknown value `fp8`, expected one of `fp32`"),
             ("[tokens]", "inputs = []\n[tokens]", "unknown field `inputs`"),
             ("[tokens]", "outputs = []\n[tokens]", "unknown field `outputs`"),
             ("[tokens]", "[parameters]\n[tokens]", "unknown field `parameters`"),
             ("[tokens]", "[batching.default]\n[tokens]", "unknown field `batching`"),
             ("[tokens]", "[token]", "unknown field `token`"),
-            ("-model'", "-models'", "workload = \"language-models\": with [tokens], it is"),
+            ("-model'", "-models'", "workload = \"language-models\": with [tokens], it must be"),
         ] {
             std::fs::write(&path, GOOD.replacen(from, to, 1)).unwrap();
             let error = LanguageModel::read(&path).unwrap_err().to_string();

@@ -20,73 +20,74 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::model::batching::BatchingArgs;
 
-/// A manifest whose parts are known words and fit together.
+/// A manifest with known values that fit together.
 #[derive(Debug, Clone, Serialize)]
 pub struct Manifest {
     /// Name of the model.
     pub name: String,
-    /// The model file.
+    /// Path of the model file.
     #[serde(skip)]
     pub model: PathBuf,
-    /// The pre- and post-processing.
+    /// Pre- and post-processing.
     pub workload: WorkloadName,
     /// Type of the weights.
     #[serde(serialize_with = "precision_name")]
     pub precision: Precision,
-    /// Where the weights come from.
+    /// Source of the weights.
     pub weights: String,
-    /// Encodings of samples that the node takes.
+    /// Encodings of samples that the node accepts.
     pub encodings: Vec<Encoding>,
-    /// What the model takes, in the order of its arguments.
+    /// Inputs of the model, in the order of its arguments.
     pub inputs: Vec<Shape>,
-    /// What it gives.
+    /// Outputs of the model.
     pub outputs: Vec<Shape>,
     /// Settings of the workload.
     pub parameters: toml::Table,
     /// Settings of the batcher.
     #[serde(skip)]
     pub batching: BatchingTables,
-    /// Number of different names of free lengths.
+    /// Number of different names of free dimensions.
     #[serde(skip)]
     free: usize,
 }
 
-/// Which pre- and post-processing (`docs/MODELS.md`).
+/// Name of a workload: the pre- and post-processing (`docs/ENGINES.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum WorkloadName {
-    /// Samples are the model's inputs, answers the bytes of its first output.
+    /// Samples are the model's inputs; responses are the bytes of its first output.
     Tensors,
-    /// Images; the answer is a label.
+    /// Images; the response is a label.
     ImageClassification,
-    /// Images; the answer is boxes.
+    /// Images; the response is boxes.
     ObjectDetection,
-    /// Token ids; the answer is a start and an end logit for each.
+    /// Token ids; the response is a start and an end logit for each.
     QuestionAnswering,
-    /// Volumes; the answer is a label for each voxel.
+    /// Volumes; the response is a label for each voxel.
     Segmentation,
-    /// User-item pairs; the answer is a probability for each.
+    /// User-item pairs; the response is a probability for each.
     Recommendation,
-    /// Token ids of a prompt; the answer is an image's pixels.
+    /// Token ids of a prompt; the response is an image's pixels.
     TextToImage,
-    /// The number of a graph's node; the answer is its class.
+    /// Number of a graph's node; the response is its class.
     NodeClassification,
 }
 
-/// `[batching.NAME]`: the batcher's settings for a scenario, and those of any that leaves them open.
+/// Tables `[batching.NAME]`: settings of the batcher for a scenario, and defaults for all
+/// scenarios.
 #[derive(Debug, Clone, Default)]
 pub struct BatchingTables {
-    /// `[batching.default]`
+    /// Table `[batching.default]`.
     pub default: BatchingArgs,
-    /// `[batching.SCENARIO]`
+    /// Tables `[batching.SCENARIO]`.
     pub scenarios: BTreeMap<Scenario, BatchingArgs>,
 }
 
 /// A tensor without its batch dimension.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shape {
-    /// Name.
+    /// Name of the tensor.
     pub name: String,
     /// Element type.
     #[serde(serialize_with = "data_type_name")]
@@ -96,12 +97,12 @@ pub struct Shape {
     pub dimensions: Vec<Dimension>,
 }
 
-/// The length of a dimension.
+/// Length of a dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dimension {
-    /// Always the same.
+    /// Fixed length.
     Fixed(usize),
-    /// Varies; the number stands for its name.
+    /// Variable length; the number is the index of its name.
     Free(usize),
 }
 
@@ -114,17 +115,17 @@ impl Serialize for Dimension {
     }
 }
 
-/// Why a manifest was refused.
+/// Reason why a manifest is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {why}", path.display())]
 pub struct ManifestError {
-    /// The manifest.
+    /// Path of the manifest.
     pub path: PathBuf,
-    /// What is wrong, and what would be right.
+    /// Error in the manifest, with its fix.
     pub why: String,
 }
 
-/// Reads the text of a model's file, and refuses placeholders in it.
+/// Reads the text of a model's file. Fails if it contains placeholders.
 pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
     let refused = |why| ManifestError { path: path.into(), why };
     let text =
@@ -186,12 +187,12 @@ pub(crate) fn precision<'de, D: Deserializer<'de>>(word: D) -> Result<Precision,
 }
 
 fn data_type<'de, D: Deserializer<'de>>(word: D) -> Result<DataType, D::Error> {
-    // Zero stands for none.
+    // Zero means that there is no type.
     let all: Vec<_> = (1..).map_while(|number| DataType::try_from(number).ok()).collect();
     one_of(word, &all, type_name)
 }
 
-/// The one of that name.
+/// Returns the value of the name `word`.
 fn one_of<'de, T: Copy, D: Deserializer<'de>>(
     word: D,
     all: &[T],
@@ -201,7 +202,7 @@ fn one_of<'de, T: Copy, D: Deserializer<'de>>(
     all.iter().copied().find(|one| name(*one) == word).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|one| format!("`{}`", name(*one))).collect();
         let names = names.join(", ");
-        D::Error::custom(format!("unknown word `{word}`, expected one of {names}"))
+        D::Error::custom(format!("unknown value `{word}`, expected one of {names}"))
     })
 }
 
@@ -232,12 +233,13 @@ impl Manifest {
         let bad = |why: String| ManifestError { path: path.into(), why };
         let file: File = toml::from_str(&read_text(path)?).map_err(|error| {
             let why = with_suggestion(&error.to_string());
-            bad(format!("not a manifest (docs/MODELS.md): {why}"))
+            bad(format!("not a manifest (docs/ENGINES.md): {why}"))
         })?;
         file.check(path).map_err(bad)
     }
 
-    /// The lengths that a sample's tensors give to the free dimensions; an error when they disagree.
+    /// Returns the lengths of the free dimensions in a sample's tensors. Fails if the tensors
+    /// disagree.
     pub(crate) fn lengths(&self, tensors: &[Tensor<Bytes>]) -> Result<Vec<usize>, String> {
         let mut lengths = vec![None; self.free];
         for (shape, tensor) in self.inputs.iter().zip(tensors) {
@@ -249,7 +251,7 @@ impl Manifest {
                 let known = lengths[*number].get_or_insert(*length);
                 if known != length {
                     return Err(format!(
-                        "{} has a length of {length} where {known} belongs",
+                        "{} has a length of {length}; expected {known}",
                         shape.name
                     ));
                 }
@@ -258,14 +260,14 @@ impl Manifest {
         Ok(lengths.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Number of different free lengths.
+    /// Returns the number of different free dimensions.
     pub(crate) fn free(&self) -> usize {
         self.free
     }
 }
 
 impl Shape {
-    /// With the batch dimension, and the lengths of free dimensions.
+    /// Returns the shape of a batch: the number of rows, and `lengths` for the free dimensions.
     pub(crate) fn of_batch(&self, rows: usize, lengths: &[usize]) -> Vec<usize> {
         let length = |dimension: &Dimension| match dimension {
             Dimension::Fixed(length) => *length,
@@ -274,7 +276,7 @@ impl Shape {
         std::iter::once(rows).chain(self.dimensions.iter().map(length)).collect()
     }
 
-    /// As the wire and plug-ins say it.
+    /// Returns the tensor as the wire and plug-ins describe it.
     pub(crate) fn spec(&self) -> TensorSpec {
         let length = |dimension: &Dimension| match dimension {
             Dimension::Fixed(length) => *length as i64,
@@ -287,13 +289,13 @@ impl Shape {
         }
     }
 
-    /// Bytes of one row, when no dimension is free.
+    /// Returns the bytes of a row, unless a dimension is free.
     pub(crate) fn row_bytes(&self) -> Option<u64> {
         let element = element_bytes(self.data_type) as u64;
         Some(self.fixed()?.into_iter().fold(element, |bytes, n| bytes.saturating_mul(n as u64)))
     }
 
-    /// The lengths, when none is free.
+    /// Returns the lengths, unless a dimension is free.
     pub(crate) fn fixed(&self) -> Option<Vec<usize>> {
         let length = |dimension: &Dimension| match dimension {
             Dimension::Fixed(length) => Some(*length),
@@ -324,7 +326,7 @@ impl File {
         let outputs = self.outputs.into_iter().map(|entry| {
             entry.check(|name| {
                 let known = names.iter().position(|known| *known == name);
-                known.ok_or_else(|| format!("the free length {name:?} is none of the inputs'"))
+                known.ok_or_else(|| format!("the free length {name:?} is missing in the inputs"))
             })
         });
         let outputs = outputs.collect::<Result<Vec<_>, String>>()?;
@@ -353,7 +355,7 @@ impl Entry {
             Length::Fixed(length) => match usize::try_from(length) {
                 Ok(1..) => Ok(Dimension::Fixed(length as usize)),
                 _ => Err(format!(
-                    "{}: a length of {length}; a name stands for a free one",
+                    "{}: invalid length {length}; write a name for a free length",
                     self.name
                 )),
             },

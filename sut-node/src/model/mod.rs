@@ -1,4 +1,4 @@
-//! The model: its manifest, and what happens around it.
+//! The model: its manifest, and the processing before and after it.
 
 pub(crate) mod aligned;
 pub(crate) mod batching;

@@ -1,9 +1,9 @@
-//! A decoded sample whose layout was read.
+//! A decoded sample with its tensors.
 
 use bytes::Bytes;
 use netdiv_contract::layout::{self, InputLayout, LayoutError, Tensor};
 
-/// The bytes of a sample, and where in them its tensors lie. The layout is read once, at the intake.
+/// Bytes of a sample, and the positions of its tensors in them. The intake reads the layout once.
 #[derive(Debug, Clone, Default)]
 pub struct Payload {
     bytes: Bytes,
@@ -11,7 +11,8 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Reads a sample's tensors and compares them with the layout. A layout without tensors takes any bytes.
+    /// Reads a sample's tensors and compares them with the layout. A layout without tensors accepts
+    /// any bytes.
     pub(crate) fn read(layout: &InputLayout, bytes: Bytes) -> Result<Self, LayoutError> {
         let own = |tensor: layout::TensorView<'_>| {
             let layout::TensorView { data_type, shape, data } = tensor;
@@ -21,12 +22,12 @@ impl Payload {
         Ok(Self { bytes, tensors })
     }
 
-    /// All of it.
+    /// Returns all bytes of the sample.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// The tensors that the layout names, in its order.
+    /// Returns the tensors that the layout names, in its order.
     pub fn tensors(&self) -> &[Tensor<Bytes>] {
         &self.tensors
     }

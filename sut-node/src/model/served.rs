@@ -1,4 +1,4 @@
-//! What is known of a language model: a TOML file.
+//! Description of a language model: a TOML file.
 
 use std::path::Path;
 
@@ -10,34 +10,34 @@ use crate::model::{
     token_limits::TokenLimits,
 };
 
-/// A served language model, and what is asked of it.
+/// Served language model, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServedModel {
-    /// Its name; a serving engine knows it by that.
+    /// Name of the model, as the serving engine lists it.
     pub name: String,
-    /// SHA-256 of its weights, in hex, as the operator states it; may be empty. Where the node has the weights itself,
-    /// it compares.
+    /// SHA-256 of the weights, in hex, as the operator states it; may be empty. If the node itself
+    /// has the weights, it compares them.
     #[serde(default)]
     pub sha256: String,
-    /// Number of token ids, which are 0 and up.
+    /// Number of token ids, which start at 0.
     pub vocabulary: u32,
-    /// Most tokens of a prompt.
+    /// Maximum number of tokens of a prompt.
     pub max_input_tokens: u32,
-    /// Most tokens of an output.
+    /// Maximum number of tokens of an output.
     pub max_tokens: u32,
-    /// Least tokens of an output.
+    /// Minimum number of tokens of an output.
     #[serde(default = "one")]
     pub min_tokens: u32,
-    /// Ids that end an output. They are part of it.
+    /// Ids that end an output. They are part of the output.
     #[serde(default)]
     pub eos: Vec<u32>,
-    /// How its engine drafts tokens, if it does.
+    /// Speculative decoding of the engine, if it drafts tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speculative_decoding: Option<SpeculativeDecoding>,
 }
 
-/// Tokens of the longest prompt or output: more than any benchmark's.
+/// Maximum number of tokens of a prompt or an output: more than any benchmark has.
 pub(crate) const MOST_TOKENS: u32 = 1 << 20;
 
 fn one() -> u32 {
@@ -45,12 +45,12 @@ fn one() -> u32 {
 }
 
 impl ServedModel {
-    /// Reads such a file.
+    /// Reads and checks the file of a model.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         Self::parse(path, &read_text(path)?)
     }
 
-    /// Reads the text of such a file.
+    /// Reads and checks the text of a model's file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ManifestError> {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
         let model: Self =
@@ -58,7 +58,7 @@ impl ServedModel {
         model.checked().map_err(refused)
     }
 
-    /// Returns what is known of its tokens.
+    /// Returns the limits of the model's tokens.
     pub(crate) fn limits(&self) -> TokenLimits {
         TokenLimits {
             vocabulary: self.vocabulary,
@@ -67,7 +67,7 @@ impl ServedModel {
         }
     }
 
-    /// The same, if it can be; else why it cannot.
+    /// Returns the model if its values are valid, or the reason why not.
     pub(crate) fn checked(self) -> Result<Self, String> {
         match self.fault() {
             None => Ok(self),
@@ -75,11 +75,12 @@ impl ServedModel {
         }
     }
 
-    /// Why weights with that SHA-256 are not the model's, if they are not; `stated_in` is what this was read from.
+    /// Returns the reason why weights with that SHA-256 are not the model's; `None` if they are.
+    /// `stated_in` names the source of this description.
     pub(crate) fn other_weights(&self, sha256: &str, stated_in: &str) -> Option<String> {
         let stated = &self.sha256;
         (!stated.is_empty() && stated != sha256)
-            .then(|| format!("its SHA-256 is {sha256}, and its {stated_in} states {stated}"))
+            .then(|| format!("its SHA-256 is {sha256}, but its {stated_in} states {stated}"))
     }
 
     fn fault(&self) -> Option<String> {
@@ -90,10 +91,10 @@ impl ServedModel {
         let eos = self.eos.iter().find(|id| **id >= self.vocabulary);
         self.name
             .is_empty()
-            .then(|| "name is empty; give the model's, as a serving engine lists it".into())
+            .then(|| "name is empty; write the model's name as the serving engine lists it".into())
             .or_else(|| {
                 (!self.sha256.is_empty() && !is_digest(&self.sha256))
-                    .then(|| "sha256 has to be 64 digits of 0-9 and a-f, or left out".into())
+                    .then(|| "sha256 must be 64 digits of 0-9 and a-f, or omitted".into())
             })
             .or_else(|| within("vocabulary", self.vocabulary, 1, most_ids))
             .or_else(|| within("max_input_tokens", self.max_input_tokens, 1, MOST_TOKENS))
@@ -113,7 +114,7 @@ impl ServedModel {
     }
 }
 
-/// Why a key does not take that number, if it does not.
+/// Returns the reason why a key does not accept the number; `None` if it does.
 pub(crate) fn within(key: &str, value: u32, least: u32, most: u32) -> Option<String> {
     (!(least..=most).contains(&value))
         .then(|| format!("{key} = {value}: must be from {least} to {most}"))
@@ -127,7 +128,7 @@ mod tests {
     fn a_model_that_cannot_be_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tiny.toml");
-        let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\n# Most tokens of an output.\nmax_tokens = 64\neos = [2]\n";
+        let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\n# Maximum number of tokens of an output.\nmax_tokens = 64\neos = [2]\n";
         std::fs::write(&path, good).unwrap();
         assert_eq!(ServedModel::read(&path).unwrap().min_tokens, 1);
         for (from, to, words) in [
@@ -151,7 +152,7 @@ mod tests {
             (
                 "= 64",
                 "= 'TODO'",
-                "line 5: max_tokens is still TODO: write it. Most tokens of an output.",
+                "line 5: max_tokens is still TODO: write it. Maximum number of tokens of an output.",
             ),
         ] {
             std::fs::write(&path, good.replace(from, to)).unwrap();

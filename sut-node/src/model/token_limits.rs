@@ -1,4 +1,4 @@
-//! Which prompts a language model takes.
+//! Limits of the prompts that a language model accepts.
 
 use bytes::Bytes;
 use netdiv_contract::{
@@ -8,45 +8,45 @@ use netdiv_contract::{
 
 use crate::model::workload::integers;
 
-/// What is known of a model's tokens; 0: unknown.
+/// Limits of a model's tokens; 0: unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenLimits {
-    /// Number of token ids, which are 0 and up.
+    /// Number of token ids, which start at 0.
     pub vocabulary: u32,
-    /// Most tokens of a prompt.
+    /// Maximum number of tokens of a prompt.
     pub max_input: u32,
-    /// Most tokens of an output.
+    /// Maximum number of tokens of an output.
     pub max_output: u32,
 }
 
-/// Why it does not take a prompt.
+/// Reason why a prompt does not fit the model.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UnfitPrompt {
-    /// There is nothing to go on with.
+    /// The prompt is empty.
     #[error("the prompt has no token")]
     Empty,
-    /// It is too long.
+    /// The prompt is too long.
     #[error("the prompt has {got} tokens, the model takes {most}")]
     TooLong {
-        /// Its tokens.
+        /// Number of the prompt's tokens.
         got: usize,
-        /// Most that are taken.
+        /// Maximum number of tokens.
         most: u32,
     },
-    /// An id that the model does not have.
+    /// The prompt contains an id outside of the vocabulary.
     #[error("token {place} of the prompt is {id}; ids go from 0 to {}", vocabulary.map_or("2^31 - 1".into(), |n| (n - 1).to_string()))]
     Unknown {
-        /// Its place, from 0 on.
+        /// Index of the id in the prompt, from 0 on.
         place: usize,
-        /// The id.
+        /// The unknown id.
         id: i64,
-        /// Number of ids, where it is known.
+        /// Number of ids, if known.
         vocabulary: Option<u32>,
     },
 }
 
 impl TokenLimits {
-    /// Looks at a prompt: a tensor of whole numbers.
+    /// Checks a prompt, a tensor of whole numbers.
     pub(crate) fn check(self, prompt: &Tensor<Bytes>) -> Result<(), UnfitPrompt> {
         let (got, most) = (integers(prompt).len(), self.max_input);
         if got == 0 {
@@ -67,7 +67,7 @@ impl TokenLimits {
     }
 }
 
-/// The highest of some ids; those below 0 count as higher than all others. A processor looks at many of them at once.
+/// Returns the highest id; a negative id counts as higher than all others. Vectorizes well.
 fn highest(ids: &[u8]) -> i64 {
     let unsigned = |id: &[u8]| u32::from_le_bytes(id.try_into().unwrap_or_default());
     ids.chunks_exact(ID_BYTES).map(unsigned).fold(0, u32::max).into()

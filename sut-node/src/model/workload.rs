@@ -1,8 +1,8 @@
-//! What a benchmark does around the model: the layout of its samples, pre- and post-processing. All of it runs at the node, in
-//! the timed region.
+//! Workloads: the layout of a benchmark's samples, its pre- and post-processing. All of it runs at
+//! the node, in the timed region.
 //!
-//! A batch becomes a [`Job`], which runs the model in one or more passes. `docs/MODELS.md` describes each workload;
-//! layouts of answers are those of the official accuracy logs.
+//! A batch becomes a [`Job`], which runs the model in one or more passes. `docs/ENGINES.md`
+//! describes each workload. Layouts of responses are those of the official accuracy logs.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -13,75 +13,78 @@ use crate::{ground::error::EngineError, model::payload::Payload};
 
 /// Pre- and post-processing of one benchmark.
 pub(crate) trait Workload: Debug + Send + Sync {
-    /// What a sample looks like on the wire.
+    /// Returns the layout of a sample on the wire.
     fn layout(&self) -> InputLayout;
 
-    /// A sample's length in tokens, pairs, and so on; 1 where all samples are alike.
+    /// Returns a sample's length in tokens, pairs, and so on; 1 if all samples are alike.
     fn length(&self, _payload: &Payload) -> usize {
         1
     }
 
-    /// Returns the memory in bytes that a sample of `decoded` bytes needs beside its own, for the model's passes and the answer.
-    /// A few numbers do not count.
+    /// Returns the memory in bytes that a sample of `decoded` bytes needs besides its own, for the
+    /// model's passes and the response. A few numbers do not count.
     fn working_bytes(&self, _decoded: u64) -> u64 {
         0
     }
 
-    /// Whether a response may have no bytes, such as that to an image without objects.
+    /// True if a response may be empty, such as the response to an image without objects.
     fn may_be_empty(&self) -> bool {
         false
     }
 
-    /// Whether samples have lengths, and those of a batch are padded to the longest; `None`: all are alike.
+    /// Returns the treatment of samples with different lengths; `None`: all are alike.
     fn lengths(&self) -> Option<Lengths> {
         None
     }
 
-    /// Rows that a pass is filled up to, by the sizes that the operator chose for batches.
+    /// Returns the numbers of rows that passes are filled up to. `batch_sizes` are the operator's
+    /// sizes of batches.
     fn row_steps(&self, batch_sizes: &[usize]) -> Vec<usize> {
         batch_sizes.to_vec()
     }
 
-    /// Lengths that samples are padded to, by the operator's buckets.
+    /// Returns the lengths that samples are padded to. `buckets` are the operator's.
     fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
         buckets.to_vec()
     }
 
-    /// Starts on a batch of payloads that fit the layout.
+    /// Starts a batch of payloads that fit the layout.
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job>;
 
-    /// The passes to warm up with, for batches of so many samples: those that come later, as far as they are known.
+    /// Returns the passes to warm up with, for batches of `samples` samples. These are the passes
+    /// of a run, as far as they are known.
     fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass>;
 }
 
-/// One batch on its way through the model. Passes are begun in order, and end in order.
+/// A batch in progress. Passes begin and end in order.
 pub(crate) trait Job: Send {
-    /// The next pass, if there is one.
+    /// Returns the next pass; `None` after the last one.
     fn next_pass(&mut self) -> Option<Pass>;
 
-    /// Writes the inputs of the pass that was asked for last. Each is as long as the pass's rows; padding is seen to.
+    /// Writes the inputs of the last pass that [`Self::next_pass`] returned. Each has the pass's
+    /// rows; the caller pads them.
     fn fill(&mut self, inputs: &mut [&mut [u8]]);
 
-    /// Reads the outputs of the first pass that it has not yet seen.
+    /// Reads the outputs of the first pass that this job has not yet read.
     fn take(&mut self, outputs: &[&[u8]]);
 
-    /// One answer for each sample, in order; after the last pass.
+    /// Returns the responses to all samples, in order, after the last pass.
     fn answers(self: Box<Self>) -> Vec<Answer>;
 }
 
-/// What a batch does with samples of different lengths.
+/// Treatment of samples with different lengths in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// Shorter ones are padded.
+    /// Shorter samples are padded.
     Padded,
-    /// They are joined.
+    /// Samples are concatenated.
     Joined,
 }
 
-/// A response, or why there is none.
+/// Response to a sample, or the reason why it is missing.
 pub(crate) type Answer = Result<Bytes, EngineError>;
 
-/// One run of the model.
+/// A single run of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pass {
     /// Length of the batch dimension.
@@ -90,12 +93,12 @@ pub(crate) struct Pass {
     pub(crate) lengths: Vec<usize>,
 }
 
-/// The rows of a tensor that has so many.
+/// Returns the rows of a tensor that has `rows` rows.
 pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
     bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))
 }
 
-/// The whole numbers of a tensor, from its little-endian bytes.
+/// Returns the whole numbers of a tensor, from its little-endian bytes.
 pub(crate) fn integers(
     tensor: &Tensor<Bytes>,
 ) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator {
@@ -107,12 +110,12 @@ pub(crate) fn integers(
     tensor.data.chunks_exact(element_bytes(tensor.data_type).max(1)).map(number)
 }
 
-/// Stands where an answer will be.
+/// Returns the placeholder of a response.
 pub(crate) fn no_answer() -> Answer {
-    Err(EngineError::Failed("the model gave no answer".into()))
+    Err(EngineError::Failed("the model returned no response".into()))
 }
 
-/// What is wrong with a sample.
+/// Returns the error for an invalid sample.
 pub(crate) fn bad_sample(why: impl Into<String>) -> EngineError {
     EngineError::BadSample(why.into())
 }

@@ -1,17 +1,17 @@
-//! Why a node, or its engines, ended.
+//! Reasons why a node, or its engines, ended.
 
 use crate::{
     ground::error::EngineError, intake::evidence::EvidenceError,
     process::ready_file::ReadyFileError,
 };
 
-/// Why a node ended.
+/// Reason why a node ended.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The engine cannot be made.
+    /// The engine cannot be created.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The machine's evidence cannot be made, or the settings not published.
+    /// The machine's evidence cannot be read, or the settings cannot be published.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
     /// The ready file cannot be written.
@@ -20,7 +20,7 @@ pub enum NodeError {
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]
     Metrics(String),
-    /// A thread or a socket could not be made.
+    /// A thread or a socket cannot be created.
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
     /// The transport failed.
@@ -28,22 +28,24 @@ pub enum NodeError {
     Server(#[from] tonic::transport::Error),
     /// The device of an engine is lost to this process.
     #[error(
-        "{0}. Start the node again; if that fails too, look at the device (nvidia-smi, and Xid in the kernel's log)"
+        "{0}. Restart the node; if that fails too, check the device (nvidia-smi, and Xid in the kernel's log)"
     )]
     DeviceLost(String),
-    /// There is nothing to feed.
-    #[error("the engine {0} answers on the network's threads and cannot run without one; use echo")]
+    /// The engine cannot run without a network.
+    #[error(
+        "the engine {0} answers on the network's threads and cannot run without a network; use echo"
+    )]
     NoEngine(String),
-    /// Tokens are wanted before the outputs are whole.
-    #[error("the engine {0} gives no tokens, and this benchmark needs the first one ahead")]
+    /// The benchmark requires first tokens, and the engine has no tokens.
+    #[error("the engine {0} does not support tokens, but this benchmark measures the first token")]
     NoTokens(String),
-    /// The model could not be loaded, or ended, because its thread was lost.
+    /// The thread that loads the model, or that waits for the engines, was lost.
     #[error("loading the model failed: {0}")]
     Loading(#[from] tokio::task::JoinError),
 }
 
 impl NodeError {
-    /// The exit code of a process that ended for this reason.
+    /// Returns the exit code of a process that ended for this reason.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::DeviceLost(_) => 1,

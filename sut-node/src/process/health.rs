@@ -1,5 +1,5 @@
-//! `sut-node health`: whether the node on this machine is ready to serve, by its own metrics. They are told without TLS and
-//! without a token, so that a probe needs neither.
+//! `sut-node health`: checks that the node on this machine is ready to serve, by its metrics. The
+//! metrics need neither TLS nor a token, and so neither does a probe.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -9,38 +9,38 @@ use std::{
 
 use netdiv_node_common::metrics::{PATH, sut_node::WELL};
 
-/// How long the node may take for its answer. A probe usually has 5 s.
+/// Time limit for the node's answer. A probe usually has 5 s.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// More than a page of metrics has.
+/// Maximum size of a page of metrics, in bytes: more than a node has.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Why the node is not ready to serve, as far as that can be told.
+/// Reason why the node is not ready to serve, as far as known.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HealthError {
-    /// There is nobody to ask.
+    /// The address of the metrics is missing.
     #[error(
-        "--metrics is not set: a node's health is read from its metrics; start it with --metrics 127.0.0.1:9400 and ask with the same settings"
+        "--metrics is not set: a node's health is read from its metrics; start the node with --metrics 127.0.0.1:9400 and run health with the same settings"
     )]
     NoMetrics,
-    /// Nobody answers.
+    /// No program answers at the address.
     #[error("no node answers at {address} (--metrics): {error}")]
     Silent {
-        /// The address of the metrics.
+        /// Address of the metrics.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Something else answers.
-    #[error("{0} (--metrics) answers, but not as a node does")]
+    /// Another program answers at the address.
+    #[error("{0} (--metrics) answers, but is not a node")]
     NoNode(SocketAddr),
-    /// The node says so.
-    #[error("the node is not ready to serve; its log says why")]
+    /// The node reports that it is not ready.
+    #[error("the node is not ready to serve; its log states the reason")]
     Unwell,
 }
 
 impl HealthError {
-    /// What a program ends with.
+    /// Returns the exit code of the program.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::NoMetrics => 2,
@@ -49,17 +49,17 @@ impl HealthError {
     }
 }
 
-/// Whether the node whose metrics are at this address is ready to serve.
+/// Fails unless the node whose metrics are at this address is ready to serve.
 pub(crate) fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
     let mut address = address.ok_or(HealthError::NoMetrics)?;
-    // Where it listens on all addresses, this machine's own is among them.
+    // A node that listens on all addresses also listens on loopback.
     match address.ip() {
         ip if !ip.is_unspecified() => {}
         IpAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(_) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
     }
     let page = page(address).map_err(|error| HealthError::Silent { address, error })?;
-    // Before its engines are ready a node says nothing of itself.
+    // A node has no metric of its condition before its engines are ready.
     let is_page = page.starts_with(b"HTTP/1.1 200 ");
     let page = String::from_utf8_lossy(&page);
     let mut values = page.lines().filter_map(|line| line.strip_prefix(WELL.name));
@@ -80,7 +80,7 @@ fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
     stream.set_write_timeout(Some(left()?))?;
     let mut host = address;
     if let SocketAddr::V6(host) = &mut host {
-        // A zone means something on this machine alone.
+        // A zone is only meaningful on this machine.
         host.set_scope_id(0);
     }
     stream.write_all(format!("GET {PATH} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
@@ -91,7 +91,7 @@ fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
         match stream.read(&mut part) {
             Ok(0) => break,
             Ok(length) => page.extend_from_slice(&part[..length]),
-            // The system's words for a time-out are about something else.
+            // The system's message for a time-out is misleading.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(left()?),
             Err(error) => return Err(error),
         }
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found where this is answered.
+    /// Returns the outcome for a server that sends this answer.
     fn found(answer: &'static str) -> Result<(), HealthError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! Each call is counted, timed until its answer begins, and logged: a tower layer around all services of gRPC, and a
-//! handler around the node for QUIC.
+//! Observation of calls: each is counted, timed until its answer begins, and logged. A tower layer
+//! around all services of gRPC, and a handler around the node for QUIC.
 
 use std::{
     future::Future,
@@ -26,7 +26,7 @@ use tracing::debug;
 
 use crate::ground::metrics;
 
-/// The methods that have metrics of their own; a path that a client invents must not become a label.
+/// Methods with their own metrics. A path that a client invents must not become a label.
 const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
 const INFER: &str = "/netdiv.v1.SutNode/Infer";
 const FLUSH: &str = "/netdiv.v1.SutNode/Flush";
@@ -79,7 +79,7 @@ where
     }
 }
 
-/// Wraps a node that is served over QUIC.
+/// Wraps a node that serves QUIC.
 #[derive(Debug, Clone)]
 pub(crate) struct ObservedHandler<H>(pub(crate) H);
 

@@ -1,4 +1,5 @@
-//! `--ready-file`: where the node listens, for the program that started it. `docs/OPERATING.md` describes the file.
+//! `--ready-file`: the addresses of the node, for the program that started it. `docs/OPERATING.md`
+//! describes the file.
 
 use std::{
     fs, io,
@@ -10,7 +11,7 @@ use netdiv_node_common::resources::files;
 use serde::Serialize;
 use tracing::warn;
 
-/// What the file says.
+/// Content of the file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Ready<'a> {
     pub(crate) name: &'a str,
@@ -20,27 +21,28 @@ pub(crate) struct Ready<'a> {
     pub(crate) pid: u32,
 }
 
-/// A ready file cannot be written.
+/// Error for a ready file that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("--ready-file {}: cannot be written: {error}", path.display())]
 pub struct ReadyFileError {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the system says.
+    /// Error of the system.
     pub error: io::Error,
 }
 
-/// The file of this node. It is removed with the value.
+/// Ready file of this node. It is removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct ReadyFile {
     path: PathBuf,
-    /// Written first, then renamed: nobody reads half of it.
+    /// Written first and then renamed, so that no program reads half a file.
     temporary: PathBuf,
     written: Option<String>,
 }
 
 impl ReadyFile {
-    /// Removes the file of an earlier node, and checks that this node will be able to write its own.
+    /// Removes the file of an earlier node, and checks that this node will be able to write its
+    /// file.
     pub(crate) fn prepare(path: &Path) -> Result<Self, ReadyFileError> {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.tmp", std::process::id()));
@@ -51,7 +53,7 @@ impl ReadyFile {
         }
     }
 
-    /// Tells readers that the node takes calls.
+    /// Announces that the node accepts calls.
     pub(crate) fn publish(&mut self, ready: &Ready<'_>) -> Result<(), ReadyFileError> {
         let text = serde_json::to_string(ready).map_err(|error| self.error(error.into()))?;
         let text = text + "\n";
@@ -69,10 +71,10 @@ impl ReadyFile {
 
 impl Drop for ReadyFile {
     fn drop(&mut self) {
-        // Gone already once it was renamed.
+        // The file is gone already once it was renamed.
         let _ = fs::remove_file(&self.temporary);
         let Some(written) = &self.written else { return };
-        // A node that was started meanwhile may have put its own file there.
+        // A node that was started meanwhile may have written its own file.
         if files::read_text(&self.path).is_ok_and(|text| text == *written)
             && let Err(error) = fs::remove_file(&self.path)
         {

@@ -1,4 +1,4 @@
-//! The program: load the model, serve until asked to end, drain.
+//! The program: loads the model, serves until it is asked to end, and drains.
 
 use std::{
     future::{self, Future},
@@ -41,13 +41,14 @@ use crate::{
     settings::config::Config,
 };
 
-/// Keep-alive of idle clients: the streams of clients that are gone must not hold samples forever.
+/// Keep-alive of idle clients: streams of lost clients must not hold samples forever.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
+/// Runs a node on open sockets until `shutdown` completes and all samples in flight are answered.
 ///
-/// The node answers only after its engines are warm. `shutdown` gives the name of the signal that asks it to end.
+/// The node answers only after its engines are warm. `shutdown` returns the name of the signal that
+/// asks the node to end.
 pub(crate) async fn run(
     config: Config,
     sockets: Sockets,
@@ -89,12 +90,13 @@ pub(crate) async fn run(
         pid: std::process::id(),
     };
     let address = sockets.address;
-    // Turns true when no stream is open any more: until then a caller is told why it is refused.
+    // Becomes true when all streams are closed. Until then callers receive the reason for a
+    // refusal.
     let (close, closing) = watch::channel(false);
     let served = serve(&config, sockets, Service(Arc::new(node)), condition.subscribe(), closing)?;
     tokio::pin!(served);
     tokio::pin!(shutdown);
-    // Polled once, so that it waits for signals before anybody reads that the node is ready.
+    // Polled once, so that it waits for signals before any program reads that the node is ready.
     let mut asked = tokio::select! {
         biased;
         signal = &mut shutdown => Some(signal),
@@ -106,7 +108,7 @@ pub(crate) async fn run(
             None => shutdown.await,
         }
     };
-    // Kept to the end.
+    // Kept until the end.
     let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
     let mut watched = condition.subscribe();
     info!(
@@ -124,7 +126,7 @@ pub(crate) async fn run(
     let outcome: Result<(), NodeError> = match &ready_file {
         Err(_) => Ok(()),
         Ok(_) => tokio::select! {
-            // The signal first: a node that has taken a connection must react to it.
+            // The signal first: a node that has accepted a connection must react to a signal.
             biased;
             signal = shutdown => {
                 info!(signal, owed = streams.owed(), "asked to end");
@@ -134,7 +136,7 @@ pub(crate) async fn run(
             }
             () = Condition::lost(&mut watched) => {
                 tell_systemd(&ENDING);
-                // What is in flight is answered with errors.
+                // Samples in flight are answered with errors.
                 drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
             outcome = &mut served => outcome.map_err(NodeError::from),
@@ -144,12 +146,12 @@ pub(crate) async fn run(
     tokio::task::spawn_blocking(move || engines.wait()).await?;
     info!(node = config.name, "ended");
     drop(ready_file?);
-    // It may have been lost in the last batch of a drain.
+    // The device may be lost in the last batch of a drain.
     let lost = lost(&pulses).map(NodeError::DeviceLost);
     outcome.and(lost.map_or(Ok(()), Err))
 }
 
-/// Serves what the sockets are for, until `closing` turns true.
+/// Serves the sockets until `closing` turns true.
 fn serve(
     config: &Config,
     sockets: Sockets,
@@ -179,7 +181,8 @@ fn serve(
     Ok(async { tokio::try_join!(grpc, quic).map(drop) })
 }
 
-/// Waits until all that was read is answered and the clients have gone, but not for longer than the limit.
+/// Waits until all samples that were read are answered and the clients have closed, for at most
+/// `limit`.
 async fn drain(
     served: impl Future<Output = Result<(), tonic::transport::Error>>,
     close: watch::Sender<bool>,
@@ -194,34 +197,43 @@ async fn drain(
     let ended = timeout(limit, async { tokio::join!(served, close).0 }).await;
     let (answered, dropped) = (streams.answered() - before, streams.owed());
     if ended.is_err() {
-        warn!(dropped, "not everything is answered and taken, or a client stays; ending");
+        warn!(
+            dropped,
+            "--drain-timeout elapsed with samples unanswered, replies unread or a client connected; ending"
+        );
     }
     info!(answered, dropped, "drained");
     ended.unwrap_or(Ok(()))
 }
 
-/// Reads certificates and token again on SIGHUP, which ends no node, not even one without any.
+/// Reloads certificates and token on SIGHUP. The signal never ends a node, even without
+/// certificates.
 fn reload_on_hangup(tls: Option<Arc<ServerTls>>, token: Option<Arc<ServerToken>>) {
     let reload = move || {
         match tls.as_ref().map(|tls| tls.reload()) {
-            None => info!("there are no certificates to read again"),
-            Some(Ok(())) => info!("certificates were read again"),
-            Some(Err(error)) => error!(%error, "certificates stay as they were"),
+            None => info!("there are no certificates to reload"),
+            Some(Ok(())) => info!("certificates were reloaded"),
+            Some(Err(error)) => {
+                error!(%error, "certificates cannot be reloaded; the node keeps the old ones")
+            }
         }
         match token.as_ref().map(|token| token.reload()) {
             None => {}
-            Some(Ok(())) => info!("the token was read again"),
-            Some(Err(error)) => error!(%error, "the token stays as it was"),
+            Some(Ok(())) => info!("the token was reloaded"),
+            Some(Err(error)) => {
+                error!(%error, "the token cannot be reloaded; the node keeps the old one")
+            }
         }
     };
     tokio::spawn(async move {
         if let Err(error) = netdiv_node_common::process::on_hangup(reload).await {
-            error!(%error, "cannot wait for SIGHUP; certificates and token stay as they are");
+            error!(%error, "cannot wait for SIGHUP; certificates and token will not be reloaded");
         }
     });
 }
 
-/// The health service: the status of the node as a whole and of its service by name.
+/// Creates the health service: it reports the status of the node as a whole and of its service by
+/// name.
 async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl Health> {
     let (health, service) = tonic_health::server::health_reporter();
     let report = async move |condition: &Condition| {
@@ -241,7 +253,8 @@ async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl 
     service.max_decoding_message_size(MAX_HEADER_BYTES)
 }
 
-/// Receive windows of a stream and a connection: what a client sends before it is admitted takes memory too.
+/// Returns the receive windows of a stream and of a connection. Bytes that a client sends before
+/// admission take memory too.
 fn windows(config: &Config) -> (u32, u32) {
     let most = config.max_in_flight_bytes;
     let stream = config.network.receive_window_bytes;
@@ -277,7 +290,7 @@ async fn serve_grpc(
         .build_v1()
         .expect("the compiled .proto files are valid")
         .max_decoding_message_size(MAX_HEADER_BYTES);
-    // Its answers are longer than what is asked, so strangers get none.
+    // Reflection sends longer answers than its requests, so unauthenticated peers receive none.
     let reflection = Guarded::new(reflection, config.network.token.clone());
     let service = SutNodeService::new(service, config.network.token.clone());
     let (stream_window, connection_window) = windows(config);
@@ -289,7 +302,7 @@ async fn serve_grpc(
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .concurrency_limit_per_connection(MAX_CALLS as usize)
-        // Calls beyond the limit are refused at once instead of waiting unseen.
+        // Calls beyond the limit are refused at once and do not wait unnoticed.
         .load_shed(true)
         .layer(Observe)
         .add_service(health)
@@ -302,13 +315,14 @@ async fn serve_grpc(
         .await
 }
 
-/// State of a node that answers what is in flight, and ends.
+/// State of a node that answers samples in flight, and ends.
 const ENDING: [NotifyState<'_>; 2] =
-    [NotifyState::Stopping, NotifyState::Status("answering what is in flight")];
+    [NotifyState::Stopping, NotifyState::Status("answering samples in flight")];
 
-/// Reports a state to systemd, where it has started the node (`sd_notify(3)`, `Type=notify`). Elsewhere nothing happens.
+/// Reports a state to systemd if it has started the node (`sd_notify(3)`, `Type=notify`). Otherwise
+/// does nothing.
 fn tell_systemd(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        warn!(%error, "the service manager cannot be told of the node");
+        warn!(%error, "cannot notify the service manager");
     }
 }

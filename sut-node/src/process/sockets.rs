@@ -1,4 +1,4 @@
-//! The sockets that the node listens on.
+//! Sockets that the node listens on.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use crate::settings::network::Network;
 
-/// The node's open sockets.
+/// Open sockets of the node.
 #[derive(Debug)]
 pub(crate) struct Sockets {
     pub(crate) tcp: Option<TcpListener>,
@@ -18,11 +18,12 @@ pub(crate) struct Sockets {
     pub(crate) address: SocketAddr,
 }
 
-/// Attempts to find a port that is free for TCP and for UDP.
+/// Number of attempts to find a port that is free for TCP and for UDP.
 const ATTEMPTS: usize = 16;
 
 impl Sockets {
-    /// Opens what is to be served. With port 0, both transports get the same free port.
+    /// Opens the sockets of the transports to serve. With port 0, both transports share a free
+    /// port.
     pub(crate) async fn bind(network: &Network) -> io::Result<Self> {
         let mut attempt = 1;
         loop {

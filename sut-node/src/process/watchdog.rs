@@ -1,5 +1,5 @@
-//! Detects engines that hang, that fail batch after batch, or whose device is lost. It ends no thread: only the engine's library can know whether
-//! the thread can continue.
+//! Detects engines that hang, that fail batch after batch, or whose device is lost. It ends no
+//! thread: only the engine's library knows whether the thread can continue.
 
 use std::{
     sync::Arc,
@@ -19,12 +19,14 @@ use crate::{
     sample::streams::Streams,
 };
 
-/// Examinations of an engine within its time limit. The bounds of the pause keep their cost negligible.
+/// Number of examinations of an engine within its time limit. The bounds of the pause keep their
+/// cost negligible.
 const LOOKS: u32 = 10;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Examines the engines until the node ends. While one is stuck, streams that wait for replies are ended and new ones refused.
+/// Examines the engines until the node ends. While an engine is stuck, streams that wait for
+/// replies are ended and new ones refused.
 pub(crate) async fn watch(
     engines: Vec<Arc<Pulse>>,
     limit: Duration,
@@ -38,7 +40,7 @@ pub(crate) async fn watch(
         let found = examine(&engines, limit, now);
         if let Condition::Stuck(why) = &found {
             let aborted = streams.fail_waiting(&Status::aborted(format!(
-                "{why}; its samples are given up. Look at the node's log and its device"
+                "{why}; its samples are abandoned. Check the node's log and its device"
             )));
             metrics::aborted(aborted);
         }
@@ -46,10 +48,11 @@ pub(crate) async fn watch(
     }
 }
 
-/// Adopts and logs a condition that differs from the one before; false when it does not differ.
+/// Adopts and logs a condition that differs from the previous one. Returns false if it does not
+/// differ.
 fn note(before: &mut Condition, found: Condition) -> bool {
     let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
-    // Once ending, always ending; but a device may be lost meanwhile.
+    // A node that is ending never becomes well again, but a device may be lost meanwhile.
     if same || before.is_ending() && !matches!(found, Condition::Lost(_)) {
         return false;
     }
@@ -72,7 +75,7 @@ mod tests {
         let stuck = || Condition::Stuck(String::new());
         let mut condition = Condition::Well;
         assert!(note(&mut condition, stuck()));
-        assert!(!note(&mut condition, stuck()), "said once");
+        assert!(!note(&mut condition, stuck()), "logged once");
         assert!(note(&mut condition, Condition::Well));
         condition = Condition::Lost("the device is lost".into());
         assert!(!note(&mut condition, Condition::Well));
@@ -80,6 +83,6 @@ mod tests {
         assert!(!note(&mut condition, stuck()));
         assert_eq!(condition, Condition::Ending("SIGTERM"));
         assert!(note(&mut condition, Condition::Lost("the device is lost".into())));
-        assert!(!note(&mut condition, stuck()), "what is in flight is answered with errors");
+        assert!(!note(&mut condition, stuck()), "samples in flight are answered with errors");
     }
 }

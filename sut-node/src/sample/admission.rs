@@ -1,5 +1,5 @@
-//! How much the node takes in. When it is full it stops reading its streams, and HTTP/2's flow control holds
-//! the sender back: nothing is dropped.
+//! Admission: limits of the samples in flight. A full node stops reading its streams, and flow
+//! control holds the senders back: nothing is dropped.
 
 use std::sync::Arc;
 
@@ -7,26 +7,27 @@ use tokio::sync::Semaphore;
 
 use crate::settings::{config::Config, token_room::TokenRoom};
 
-/// The node's room, in samples, payload bytes and tokens.
+/// Free room of the node, in samples, payload bytes and tokens.
 #[derive(Debug)]
 pub(crate) struct Admission {
     samples: Semaphore,
     bytes: Semaphore,
     tokens: Semaphore,
     max_bytes: u32,
-    /// Where tokens are limited.
+    /// Limit of tokens; `None`: no limit.
     max_tokens: Option<TokenRoom>,
 }
 
-/// What a sample takes of the room, beside its place. Not more than all of it: one that is larger is let in alone.
+/// Cost of a sample in bytes and tokens. It is at most all of the room: a larger sample is admitted
+/// alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     bytes: u32,
-    /// 0 where tokens are not limited.
+    /// Cost in tokens; 0 without a limit of tokens.
     tokens: u32,
 }
 
-/// The places of one or more samples; given back when the engine has answered them.
+/// Permit for one or more samples. It is released when the engine has answered them.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
@@ -36,7 +37,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// The place of one of them, which costs that, to be held alone.
+    /// Splits off the permit of a sample with this cost.
     pub(crate) fn split_off(&mut self, cost: Cost) -> Self {
         let (bytes, tokens) = (cost.bytes as usize, cost.tokens as usize);
         self.samples -= 1;
@@ -45,7 +46,7 @@ impl Admitted {
         Self { admission: self.admission.clone(), samples: 1, bytes, tokens }
     }
 
-    /// Takes over another sample's place, so that many are given back at once.
+    /// Takes over another permit, so that many are released at once.
     pub(crate) fn join(&mut self, mut other: Self) {
         self.samples += std::mem::take(&mut other.samples);
         self.bytes += std::mem::take(&mut other.bytes);
@@ -54,7 +55,7 @@ impl Admitted {
 }
 
 impl Admission {
-    /// As the settings have it, for so many samples.
+    /// Creates the room for `max_samples` samples, with the limits of the settings.
     pub(crate) fn of(max_samples: u32, config: &Config) -> Self {
         Self::new(max_samples, config.max_in_flight_bytes, config.max_in_flight_tokens)
     }
@@ -69,10 +70,11 @@ impl Admission {
         }
     }
 
-    /// Returns the cost of a sample: `bytes` is the larger of its encoded and decoded lengths, `working` is what the model needs
-    /// beside them.
+    /// Returns the cost of a sample. `bytes` is the larger of its encoded and decoded lengths,
+    /// `working` is the memory in bytes that the model needs besides them.
     pub(crate) fn cost(&self, bytes: u64, decoded: u64, working: u64) -> Cost {
-        // One that never fits is refused once it is read, and must not wait until the node is empty.
+        // A sample that never fits is refused once it is read. It must not wait until the node is
+        // empty.
         let working = if self.fits(decoded, working) { working } else { 0 };
         let room = self.max_tokens.filter(|room| room.refusal(decoded).is_none());
         let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
@@ -89,18 +91,19 @@ impl Admission {
         }
         let (needed, room) = (working.saturating_add(decoded), self.max_bytes);
         Some(format!(
-            "the model needs {needed} bytes for a sample of {decoded}, its answer included, and the node has room for {room}: \
+            "the model needs {needed} bytes for a sample of {decoded}, including its response, but the node has room for {room}: \
              raise --max-in-flight-bytes of the node"
         ))
     }
 
-    /// Returns true if an empty node has room for a sample and what the model needs beside it. A long sample of a model that needs
-    /// nothing more is let in alone.
+    /// Returns true if an empty node has room for a sample and for the model's memory. A long
+    /// sample is admitted alone if the model needs no more memory.
     fn fits(&self, decoded: u64, working: u64) -> bool {
         working == 0 || working.saturating_add(decoded) <= self.max_bytes.into()
     }
 
-    /// Places for samples of these costs at once, or `None` when there is no room for all of them.
+    /// Returns a permit for samples of these costs together, or `None` if there is no room for all
+    /// of them.
     pub(crate) fn try_admit(
         self: &Arc<Self>,
         samples: impl IntoIterator<Item = Cost>,
@@ -123,10 +126,12 @@ impl Admission {
         Some(Admitted { admission: self.clone(), samples, bytes, tokens })
     }
 
-    /// A place, once there is one. Who came first gets it first, so that small samples do not keep a large one out.
+    /// Returns a permit once there is room. Waiters are served in order, so that small samples do
+    /// not keep a large one out.
     pub(crate) async fn admit(self: &Arc<Self>, cost: Cost) -> Admitted {
         let Cost { bytes, tokens } = cost;
-        // The semaphores are never closed, so acquiring cannot fail. Whoever stops waiting keeps no place.
+        // The semaphores are never closed, so acquiring cannot fail. A cancelled waiter keeps no
+        // permit.
         let sample = self.samples.acquire().await;
         let room = self.bytes.acquire_many(bytes).await;
         let of_tokens = self.tokens.acquire_many(tokens).await;
@@ -135,14 +140,14 @@ impl Admission {
         Admitted { admission: self.clone(), samples: 1, bytes, tokens }
     }
 
-    /// Whether another sample of that cost would be let in now.
+    /// Returns true if another sample of that cost would be admitted now.
     pub(crate) fn has_room_for(&self, cost: Cost) -> bool {
         self.samples.available_permits() > 0
             && self.bytes.available_permits() >= cost.bytes as usize
             && self.tokens.available_permits() >= cost.tokens as usize
     }
 
-    /// Samples, bytes and tokens that would be let in now.
+    /// Returns the samples, bytes and tokens that would be admitted now.
     pub(crate) fn free(&self) -> [usize; 3] {
         [&self.samples, &self.bytes, &self.tokens].map(Semaphore::available_permits)
     }
@@ -187,11 +192,11 @@ mod tests {
         let refused = admission.refusal(30, 71).unwrap();
         assert!(refused.contains("needs 101 bytes for a sample of 30"), "{refused}");
         assert_eq!(admission.refusal(30, 70), None);
-        assert_eq!(admission.refusal(1 << 40, 0), None, "a huge sample is let in alone");
+        assert_eq!(admission.refusal(1 << 40, 0), None, "a huge sample is admitted alone");
         let never = admission.try_admit([admission.cost(8, 30, u64::MAX)]).unwrap();
         assert!(
             admission.try_admit([bytes(92)]).is_some(),
-            "one that is refused waits for nothing"
+            "a sample that is refused waits for nothing"
         );
         drop(never);
         let huge = admission.try_admit([admission.cost(1 << 40, 1 << 40, 0)]).unwrap();
@@ -216,7 +221,7 @@ mod tests {
         assert!(!waiting.is_finished());
         drop(first);
         let all = waiting.await.unwrap();
-        // One that waits for bytes and gives up keeps no place.
+        // A cancelled waiter for bytes keeps no permit.
         drop(all);
         let half = Arc::new(Admission::new(2, 100, None)).admit(bytes(60)).await;
         let admission = half.admission.clone();
@@ -238,7 +243,7 @@ mod tests {
         });
         tokio::task::yield_now().await;
         assert!(!large.is_finished());
-        // Twenty are free, but they are the large one's.
+        // Twenty are free, but reserved for the large sample.
         assert!(!admission.has_room_for(tokens(1)) && admission.try_admit([tokens(1)]).is_none());
         drop(small.split_off(tokens(40)));
         tokio::task::yield_now().await;
@@ -248,7 +253,8 @@ mod tests {
         assert_eq!(admission.free(), [9, 99, 10]);
         drop(large);
         assert_eq!(admission.free(), [10, 100, 100]);
-        // What could never be let in is refused elsewhere, and does not wait for room until then.
+        // A sample that can never be admitted is refused elsewhere, and does not wait for room
+        // until then.
         let _all = admission.try_admit([tokens(100)]).unwrap();
         let longest = 24 + 4 * 90;
         for (bytes, tokens) in [(0, 10), (longest, 100), (longest + 4, 0), (1 << 40, 0)] {

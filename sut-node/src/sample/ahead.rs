@@ -1,4 +1,5 @@
-//! Tokens on the way back before their output is whole: they pass the whole outputs that wait.
+//! Early tokens: replies with tokens before their output is complete. They overtake waiting whole
+//! outputs.
 
 use std::{
     sync::{
@@ -15,40 +16,42 @@ use netdiv_contract::{
 };
 use tokio::sync::mpsc;
 
-/// Bytes of whole outputs that are encoded before first tokens have their turn again.
+/// Maximum size of whole outputs that are encoded before first tokens have their turn again, in
+/// bytes.
 pub(crate) const BETWEEN_BYTES: usize = 64 << 10;
 
-/// Messages with more tokens that may wait on a stream. What an engine gives beyond that goes with its next tokens.
+/// Maximum number of messages with further tokens that wait on a stream. Tokens beyond it are sent
+/// with the engine's next tokens.
 const MOST_WAITING: usize = 1024;
 
-/// The same in bytes; one more message may come on top.
+/// Maximum size of waiting messages with further tokens, in bytes. One more message may exceed it.
 const MOST_WAITING_BYTES: usize = 1 << 20;
 
-/// The engines' end.
+/// Sending end, used by engines.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     wanted: Tokens,
-    /// First tokens, for which there is always room, and more tokens, which are counted.
+    /// First tokens, which always have room, and further tokens, which are counted.
     sender: mpsc::Sender<InferResponse>,
     more_waiting: Arc<Waiting>,
 }
 
-/// Messages with more tokens that wait, and their bytes.
+/// Number and bytes of waiting messages with further tokens.
 #[derive(Debug, Default)]
 struct Waiting {
     messages: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-/// The stream's end.
+/// Receiving end, used by the stream.
 #[derive(Debug)]
 pub(crate) struct AheadOf {
     receiver: mpsc::Receiver<InferResponse>,
     more_waiting: Arc<Waiting>,
 }
 
-/// The two ends of a stream that owes at most so many samples, each of which has one first token; `None` where only whole
-/// outputs are wanted.
+/// Creates the two ends for a stream that owes at most `most_samples` samples, each with a single
+/// first token; `None` if the client wants only whole outputs.
 pub(crate) fn channel(wanted: Tokens, most_samples: usize) -> Option<(Ahead, AheadOf)> {
     if wanted == Tokens::Whole {
         return None;
@@ -60,12 +63,12 @@ pub(crate) fn channel(wanted: Tokens, most_samples: usize) -> Option<(Ahead, Ahe
 }
 
 impl Ahead {
-    /// Which tokens are wanted.
+    /// Returns the tokens that the client wants.
     pub(crate) fn wanted(&self) -> Tokens {
         self.wanted
     }
 
-    /// Sends tokens. `false` where they are not the first and too many wait.
+    /// Sends tokens. Returns false if they are further tokens and too many wait already.
     pub(crate) fn send(&self, tokens: InferResponse) -> bool {
         if tokens.part() == Part::More {
             let Waiting { messages, bytes } = &*self.more_waiting;
@@ -77,19 +80,22 @@ impl Ahead {
             messages.fetch_add(1, Ordering::Relaxed);
             bytes.fetch_add(tokens.payload.len(), Ordering::Relaxed);
         }
-        // A client that has gone gets nothing.
+        // A client that has disconnected receives nothing.
         let _ = self.sender.try_send(tokens);
         true
     }
 }
 
 impl AheadOf {
-    /// Encodes what is here, and has the task woken when more comes. There is an end to it even while engines give tokens as
-    /// fast as they are encoded: a task that has something to send is asked again. False when there may be more; until there is
-    /// not, no answer may follow, whose first token could be among it.
+    /// Encodes the tokens that are here, and registers the task for more. Encodes at most
+    /// [`burst::MESSAGES`] messages per call, even while engines produce tokens as fast as they are
+    /// encoded: a task that has something to send is polled again. Returns false if there may be
+    /// more. Until it returns true, no output may follow, because its first token could still be
+    /// waiting.
     ///
-    /// Polling alone may leave something: it says that nothing is here when the task has used up its budget, or when another
-    /// thread is in the middle of sending. `try_recv` takes whatever was sent before this.
+    /// Polling alone may leave tokens behind. It returns `Pending` when the task has used up its
+    /// budget, or while another thread is sending. `try_recv` receives everything that was sent
+    /// before this call.
     pub(crate) fn encode(&mut self, context: &mut Context<'_>, encoder: &mut Encoder) -> bool {
         for _ in 0..burst::MESSAGES {
             let tokens = match self.receiver.try_recv() {
@@ -124,7 +130,7 @@ mod tests {
         (0..1000).for_each(|n| sender.try_send(n).unwrap());
         let mut encoder = Encoder::default();
         poll_fn(|context| {
-            // A task may receive so many messages in a row.
+            // A task may receive this many messages in a row.
             while receiver.poll_recv(context).is_ready() {}
             assert!(!receiver.is_empty(), "the budget has an end");
             ahead.send(InferResponse { part: Part::First as i32, id: 1, ..Default::default() });

@@ -1,4 +1,4 @@
-//! What a stream owes its client.
+//! Backlog: the samples and replies that a stream owes its client.
 
 use std::sync::{
     OnceLock,
@@ -8,8 +8,9 @@ use std::sync::{
 use tokio::sync::Notify;
 use tonic::Status;
 
-/// What a stream owes its client: samples that were read, and bytes of replies that the transport has not taken. A client
-/// that does not take its replies is not read from either, and takes no place from others.
+/// Backlog of a stream: samples that were read, and bytes of replies that the transport has not
+/// accepted. The node does not read from a client that does not read its replies, so such a client
+/// takes no room from others.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     samples: AtomicUsize,
@@ -17,12 +18,12 @@ pub(crate) struct Backlog {
     most_samples: usize,
     most_bytes: usize,
     less: Notify,
-    /// What the client is told once all is answered, in place of a plain end.
+    /// Status that the client receives after all replies, instead of a plain end.
     farewell: OnceLock<Status>,
 }
 
 impl Backlog {
-    /// That of a stream that may owe so much.
+    /// Creates the backlog of a stream, with its limits.
     pub(crate) fn new(most_samples: usize, most_bytes: usize) -> Self {
         Self {
             samples: AtomicUsize::new(0),
@@ -34,44 +35,46 @@ impl Backlog {
         }
     }
 
-    /// Notes samples that were read.
+    /// Counts samples that were read.
     pub(crate) fn read(&self, samples: usize) {
         self.samples.fetch_add(samples, Ordering::SeqCst);
     }
 
-    /// Notes bytes of replies that the transport is to take.
+    /// Counts bytes of replies that wait for the transport.
     pub(crate) fn replied(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Samples that were read and whose replies the transport has not taken.
+    /// Returns the number of samples that were read and whose replies the transport has not
+    /// accepted.
     pub(crate) fn owed(&self) -> usize {
         self.samples.load(Ordering::SeqCst)
     }
 
-    /// Sets what the client is told once all is answered.
+    /// Sets the status that the client receives after all replies.
     pub(crate) fn set_farewell(&self, farewell: Status) {
-        // The first one stays.
+        // The first status stays.
         let _ = self.farewell.set(farewell);
     }
 
-    /// What the client is told once all is answered, if it is not a plain end.
+    /// Returns the status that the client receives after all replies; `None`: a plain end.
     pub(crate) fn farewell(&self) -> Option<Status> {
         self.farewell.get().cloned()
     }
 
-    /// Waits until the client has taken enough of its replies.
+    /// Waits until the client has read enough of its replies.
     pub(crate) async fn has_room(&self) {
         let owes_more = || self.samples.load(Ordering::SeqCst) < self.most_samples;
         self.until(|| owes_more() && !self.is_long()).await;
     }
 
-    /// Whether the client has to take replies before its samples are begun.
+    /// True if the client must read replies before its samples are admitted.
     pub(crate) fn is_long(&self) -> bool {
         self.bytes.load(Ordering::SeqCst) >= self.most_bytes
     }
 
-    /// Waits until it has. Samples that were read and not begun do not count.
+    /// Waits until [`Self::is_long`] is false. Samples that were read and not admitted do not
+    /// count.
     pub(crate) async fn is_short(&self) {
         self.until(|| !self.is_long()).await;
     }
@@ -86,7 +89,7 @@ impl Backlog {
         }
     }
 
-    /// Notes replies that the transport has taken.
+    /// Subtracts replies that the transport has accepted.
     pub(crate) fn taken(&self, samples: usize, bytes: usize) {
         self.samples.fetch_sub(samples, Ordering::SeqCst);
         self.bytes.fetch_sub(bytes, Ordering::SeqCst);

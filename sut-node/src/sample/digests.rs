@@ -1,5 +1,5 @@
-//! Proof that every byte arrived as it was sent: digests of what a session receives and sends, where its client asked for
-//! them. The client compares them with its own.
+//! Proof that every byte arrived unchanged: digests of the samples that a session receives and of
+//! its responses, if its client requests them. The client compares them with its own.
 
 use netdiv_contract::{
     limits::DIGESTS_IN_ANSWER,
@@ -9,14 +9,14 @@ use netdiv_contract::{
 use parking_lot::Mutex;
 use tonic::Status;
 
-/// The tallies of a session.
+/// Tallies of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
     samples: Mutex<Kept>,
     responses: Mutex<Kept>,
 }
 
-/// A tally, and its entries in order once they were asked for.
+/// A tally, and its sorted entries after the first request.
 #[derive(Debug, Default)]
 struct Kept {
     tally: Tally,
@@ -31,20 +31,20 @@ impl Kept {
 }
 
 impl Digests {
-    /// Notes a sample's payload, as it was received.
+    /// Adds a sample's payload, as it was received.
     pub(crate) fn received(&self, payload: &[u8]) -> PayloadDigest {
         let digest = tally::digest(payload);
         self.samples.lock().add(digest);
         digest
     }
 
-    /// Notes the response to a sample, before it is encoded.
+    /// Adds the response to a sample, before it is encoded.
     pub(crate) fn answered(&self, sample: PayloadDigest, response: &[u8]) {
         let digest = tally::answer_digest(sample, response);
         self.responses.lock().add(digest);
     }
 
-    /// A part of a tally.
+    /// Returns a part of a tally.
     pub(crate) fn part(&self, request: &DigestsRequest) -> Result<DigestsResponse, Status> {
         let mut kept = match v1::Tally::try_from(request.tally) {
             Ok(v1::Tally::Samples) => self.samples.lock(),

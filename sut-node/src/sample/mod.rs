@@ -1,4 +1,4 @@
-//! A sample at the node: its place among those admitted, its session, and its way back.
+//! A sample at the node: its permit, its session, and the channel for its reply.
 
 pub(crate) mod admission;
 mod ahead;

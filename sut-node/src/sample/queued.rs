@@ -1,4 +1,4 @@
-//! The sample that travels through the node.
+//! The sample in the node.
 
 use std::time::Instant;
 
@@ -13,21 +13,21 @@ use crate::{
 /// A decoded sample that waits for a batch.
 pub(crate) struct Sample {
     pub(crate) id: u64,
-    /// Empty once the engine has it.
+    /// Decoded payload; empty once the engine has it.
     pub(crate) payload: Payload,
-    /// Of the payload as it was received, where digests are kept.
+    /// Digest of the payload as received, if the session keeps digests.
     pub(crate) digest: Option<PayloadDigest>,
-    /// Its tokens, pairs and so on.
+    /// Length in tokens, pairs and so on.
     pub(crate) length: usize,
     pub(crate) arrived: Instant,
-    /// Its place at the node, where it came over the network.
+    /// Permit of a sample from the network.
     pub(crate) admitted: Option<Admitted>,
     pub(crate) replies: ReplyTo,
 }
 
 #[cfg(test)]
 impl Sample {
-    /// Of no bytes, which has come now.
+    /// Creates a sample without bytes that arrives now.
     pub(crate) fn empty(id: u64, replies: ReplyTo) -> Self {
         let (payload, arrived) = (Payload::default(), Instant::now());
         Self { id, payload, digest: None, length: 1, arrived, admitted: None, replies }

@@ -1,4 +1,5 @@
-//! The way back: engines hand a stream all its replies of a batch at once; the transport takes them as chunks.
+//! Reply channels: engines send a stream all its replies of a batch at once, and the transport
+//! reads them as chunks.
 
 use std::{
     pin::Pin,
@@ -28,12 +29,12 @@ use crate::{
     },
 };
 
-/// Where the replies to a sample go.
+/// Destination of the replies to a sample.
 #[derive(Clone)]
 pub(crate) enum ReplyTo {
-    /// To a stream of a client.
+    /// A client's stream.
     Stream(ReplySender),
-    /// To a function of this process, which wants those tokens.
+    /// A function of this process, with the tokens that it wants.
     Here(Arc<Answered>, Tokens),
 }
 
@@ -47,7 +48,7 @@ impl ReplyTo {
         Self::Here(Arc::new(answered), tokens)
     }
 
-    /// Which tokens are wanted.
+    /// Returns the tokens that the receiver wants.
     pub(crate) fn tokens(&self) -> Tokens {
         match self {
             Self::Stream(stream) => stream.0.ahead.as_ref().map_or(Tokens::Whole, Ahead::wanted),
@@ -55,8 +56,8 @@ impl ReplyTo {
         }
     }
 
-    /// Sends tokens ahead of the whole output, where they are wanted. `false`: more than the first tokens wait already, so
-    /// that these have to go with later ones.
+    /// Sends tokens before the whole output, if the receiver wants them. Returns false if too many
+    /// further tokens wait already: these must then be sent with later ones.
     pub(crate) fn send_ahead(&self, tokens: InferResponse) -> bool {
         match self {
             Self::Stream(stream) => stream.send_ahead(tokens),
@@ -67,7 +68,7 @@ impl ReplyTo {
         }
     }
 
-    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    /// Sends replies. If the client has disconnected, they are dropped.
     pub(crate) fn send(&self, replies: Vec<InferResponse>) {
         match self {
             Self::Stream(stream) => stream.send(replies),
@@ -75,7 +76,7 @@ impl ReplyTo {
         }
     }
 
-    /// Where digests of the responses are kept, if they are.
+    /// Returns the digests that record the responses; `None` if the session keeps none.
     pub(crate) fn digests(&self) -> Option<&Digests> {
         match self {
             Self::Stream(stream) => stream.0.digests.as_deref(),
@@ -83,7 +84,7 @@ impl ReplyTo {
         }
     }
 
-    /// Whether the client has gone.
+    /// True if the client has disconnected.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Stream(stream) => stream.0.sender.is_closed(),
@@ -91,7 +92,7 @@ impl ReplyTo {
         }
     }
 
-    /// Whether replies to both go the same way.
+    /// True if both have the same destination.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stream(one), Self::Stream(other)) => Arc::ptr_eq(&one.0, &other.0),
@@ -101,7 +102,7 @@ impl ReplyTo {
     }
 }
 
-/// Where the replies of one stream go. Every sample has one.
+/// Sending end of a stream's replies. Every sample has one.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplySender(Arc<WayBack>);
 
@@ -109,14 +110,14 @@ pub(crate) struct ReplySender(Arc<WayBack>);
 struct WayBack {
     sender: mpsc::Sender<Burst>,
     backlog: Arc<Backlog>,
-    /// Where tokens are wanted before an output is whole.
+    /// Sender of early tokens, if the client wants them.
     ahead: Option<Ahead>,
     digests: Option<Arc<Digests>>,
-    /// Whether every reply has a checksum.
+    /// Set if every reply has a checksum.
     checksums: bool,
 }
 
-/// The response stream, as chunks.
+/// Response stream, as chunks.
 #[derive(Debug)]
 pub(crate) struct Replies {
     receiver: mpsc::Receiver<Burst>,
@@ -124,15 +125,16 @@ pub(crate) struct Replies {
     ahead: Option<AheadOf>,
     burst: vec::IntoIter<InferResponse>,
     encoder: Encoder,
-    /// How the stream ends, once the last burst has come: with a status, or plainly.
+    /// End of the stream after the last burst: with a status, or plain.
     end: Option<Option<Status>>,
-    /// A client may end its half and flush while replies are still to come.
+    /// Keeps the session open: a client may end its half and flush while replies are pending.
     _session: Arc<Session>,
     open: OpenStream,
 }
 
-/// The two ends. The stream is not read while it owes as many replies as the node takes in, so each of the samples that
-/// it can owe, with a burst more, finds room; and so does one error. `None` when too many streams are open.
+/// Creates the two ends. The stream is not read while it owes as many replies as the node admits
+/// samples. So every sample that it can owe, plus a burst, has room, and also one error. `None` if
+/// too many streams are open.
 pub(crate) fn channel(
     streams: &Arc<Streams>,
     max_samples: usize,
@@ -163,7 +165,7 @@ pub(crate) fn channel(
 }
 
 impl ReplySender {
-    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    /// Sends replies. If the client has disconnected, they are dropped.
     pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
         if self.0.checksums {
             for reply in &mut replies {
@@ -186,22 +188,22 @@ impl ReplySender {
         ahead.send(tokens)
     }
 
-    /// Ends the stream with an error, without the replies that are still to come.
+    /// Ends the stream with an error, without the pending replies.
     pub(crate) fn fail(&self, status: Status) {
         let _ = self.0.sender.try_send(Err(status));
     }
 
-    /// Ends the stream with an error once all that was read is answered.
+    /// Ends the stream with an error once all samples that were read are answered.
     pub(crate) fn end_with(&self, farewell: Status) {
         self.0.backlog.set_farewell(farewell);
     }
 
-    /// Waits until the client has gone.
+    /// Waits until the client has disconnected.
     pub(crate) async fn closed(&self) {
         self.0.sender.closed().await;
     }
 
-    /// Whether the stream's messages have checksums, either way.
+    /// True if the stream's messages have checksums, in both directions.
     pub(crate) fn has_checksums(&self) -> bool {
         self.0.checksums
     }
@@ -212,9 +214,9 @@ impl ReplySender {
 }
 
 impl Replies {
-    /// Encodes what is left of a batch, up to a limit.
+    /// Encodes the rest of a batch, up to a limit.
     fn encode(&mut self) {
-        // First tokens come past what is not encoded yet.
+        // First tokens overtake replies that are not encoded yet.
         let most = if self.ahead.is_some() { ahead::BETWEEN_BYTES } else { burst::BYTES };
         let (mut samples, mut bytes) = (0, 0);
         while bytes < most
@@ -240,7 +242,7 @@ impl Stream for Replies {
             if this.encoder.has_whole_chunk() {
                 return Poll::Ready(this.encoder.next_chunk().map(Ok));
             }
-            // After the burst has come: its first tokens were sent before it.
+            // After the burst is received: its first tokens were sent before it.
             if let Some(ahead) = &mut this.ahead
                 && !ahead.encode(context, &mut this.encoder)
             {
@@ -250,7 +252,8 @@ impl Stream for Replies {
             if this.burst.len() > 0 {
                 continue;
             }
-            // Bursts that are ready go out together: a language model's hold one reply each.
+            // Bursts that are ready are sent together: a burst of a language model holds a single
+            // reply.
             if this.end.is_none() {
                 this.end = match this.receiver.poll_recv(context) {
                     Poll::Ready(Some(Ok(burst))) => {
@@ -324,8 +327,8 @@ mod tests {
         }
         let mut order: Vec<InferResponse> = Vec::new();
         decoder.take_messages(&mut order).unwrap();
-        let place = order.iter().position(|reply| reply.id == 999).expect("it goes out");
-        // What was encoded already is before it.
+        let place = order.iter().position(|reply| reply.id == 999).expect("it is sent");
+        // Outputs that were already encoded precede it.
         assert!(place < 200, "{place} outputs of {} come before it", order.len());
         let others: Vec<_> = order.iter().map(|reply| reply.id).filter(|id| *id < 999).collect();
         assert!(others.iter().copied().eq(0..999));

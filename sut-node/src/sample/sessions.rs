@@ -1,5 +1,5 @@
-//! Counts the samples of each client, so that a flush can wait for the last one: a flush is a call of its own and may
-//! overtake samples, and even the opening of their stream.
+//! Sessions: they count the samples of each client, so that a flush can wait for the last one. A
+//! flush is a separate call, and may overtake samples and even the opening of their stream.
 
 use std::{
     collections::HashMap,
@@ -16,41 +16,42 @@ use tokio::{sync::Notify, time::timeout};
 
 use crate::sample::digests::Digests;
 
-/// Sessions with digests at the same time: a tally may need 100 MB.
+/// Maximum number of sessions with digests at the same time: a tally may need 100 MB.
 const MOST_WITH_DIGESTS: usize = 4;
 
-/// How far a flush may be ahead of the streams that it is for.
+/// Maximum time that a flush waits for the streams that it is for.
 const AHEAD: Duration = Duration::from_secs(5);
 
 /// A client's samples over all its streams.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     received: AtomicU64,
-    /// Samples up to this one belong to a series that was flushed: they do not wait for others.
+    /// Number of samples that belong to a flushed series: they do not wait for others.
     flushed: AtomicU64,
     more: Notify,
-    /// Where the client asked for them.
+    /// Digests, if the client requested them.
     digests: Option<Arc<Digests>>,
 }
 
 impl Session {
-    /// The digests of what was received and sent, where they are kept.
+    /// Returns the digests of samples and responses, if the session keeps them.
     pub(crate) fn digests(&self) -> Option<&Arc<Digests>> {
         self.digests.as_ref()
     }
 
-    /// Notes samples that were read.
+    /// Counts samples that were read.
     pub(crate) fn received(&self, samples: u64) {
         self.received.fetch_add(samples, Ordering::SeqCst);
         self.more.notify_waiters();
     }
 
-    /// Whether a flush has come for the samples that were read last.
+    /// True if a flush has arrived for the samples that were read last.
     pub(crate) fn is_flushed(&self) -> bool {
         self.received.load(Ordering::SeqCst) <= self.flushed.load(Ordering::SeqCst)
     }
 
-    /// Ends a series of that many samples: waits until they have come; returns how many have.
+    /// Ends a series of `samples` samples. Waits until they have arrived, and returns the number
+    /// received.
     pub(crate) async fn flush(&self, samples: u64) -> u64 {
         self.flushed.fetch_max(samples, Ordering::SeqCst);
         loop {
@@ -64,7 +65,7 @@ impl Session {
     }
 }
 
-/// The sessions of all clients.
+/// Sessions of all clients.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     open: Mutex<HashMap<String, Arc<Session>>>,
@@ -72,7 +73,8 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// The session of that name; it lives while it is referenced. An error when too many sessions keep digests.
+    /// Returns the session of that name, which lives while it is referenced. Fails if too many
+    /// sessions keep digests.
     pub(crate) fn join(&self, header: &SessionHeader) -> Result<Arc<Session>, String> {
         let mut sessions = self.open.lock();
         sessions.retain(|_, session| Arc::strong_count(session) > 1);
@@ -90,12 +92,12 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The session of that name, if a stream of it is open or still has replies to come.
+    /// Returns the session of that name, if a stream of it is open or still has pending replies.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Session>> {
         self.open.lock().get(name).filter(|session| Arc::strong_count(session) > 1).cloned()
     }
 
-    /// The same for a flush, which may come first.
+    /// Like [`Self::find`], but waits: a flush may arrive before the stream of its session.
     pub(crate) async fn find_soon(&self, name: &str) -> Option<Arc<Session>> {
         let found = async {
             loop {
@@ -119,7 +121,7 @@ mod tests {
         let sessions = Arc::new(Sessions::default());
         let flushing = tokio::spawn({
             let sessions = sessions.clone();
-            async move { sessions.find_soon("ours").await.expect("it comes").flush(1).await }
+            async move { sessions.find_soon("ours").await.expect("it is found").flush(1).await }
         });
         tokio::task::yield_now().await;
         let header = |name: &str| SessionHeader { name: name.into(), ..SessionHeader::default() };

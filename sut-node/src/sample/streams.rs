@@ -1,4 +1,4 @@
-//! The open streams, and the replies that the node owes them.
+//! Open streams, and the replies that the node owes them.
 
 use std::{
     collections::BTreeMap,
@@ -15,20 +15,20 @@ use tonic::Status;
 
 use crate::sample::backlog::Backlog;
 
-/// Streams of samples at the same time, over all connections. Each may hold a message of up to a megabyte of which the rest
-/// has not come, so that all of them together hold a quarter of a gigabyte.
+/// Maximum number of streams of samples, over all connections. Each may hold an incomplete message
+/// of up to a megabyte, so that all of them together hold a quarter of a gigabyte.
 pub(crate) const MAX_STREAMS: usize = 256;
 
-/// What an engine sends to a stream: the replies of a batch, or the stream's end.
+/// Message of an engine to a stream: the replies of a batch, or the stream's end.
 pub(crate) type Burst = Result<Vec<InferResponse>, Status>;
 
-/// The open streams of a node.
+/// Open streams of a node.
 #[derive(Debug)]
 pub(crate) struct Streams {
     open: Mutex<BTreeMap<u64, WaitingStream>>,
     count: watch::Sender<usize>,
     next: AtomicU64,
-    /// Samples whose replies the transports have taken, since the start.
+    /// Number of samples whose replies the transports have accepted, since the start.
     answered: AtomicU64,
 }
 
@@ -43,14 +43,14 @@ impl Default for Streams {
     }
 }
 
-/// A stream's entry; gone with the value.
+/// Entry of a stream. It is removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream {
     streams: Arc<Streams>,
     number: u64,
 }
 
-/// An open stream, as a sender that does not keep it open.
+/// Open stream, with a sender that does not keep it open.
 #[derive(Debug)]
 pub(crate) struct WaitingStream {
     sender: mpsc::WeakSender<Burst>,
@@ -62,19 +62,21 @@ impl WaitingStream {
         Self { sender: sender.downgrade(), backlog: backlog.clone() }
     }
 
-    /// Samples that were read and whose replies the transport has not taken.
+    /// Returns the number of samples that were read and whose replies the transport has not
+    /// accepted.
     pub(crate) fn owed(&self) -> usize {
         self.backlog.owed()
     }
 
-    /// Ends the stream with an error; false when there is no room for one, or its end is near anyway.
+    /// Ends the stream with an error. Returns false if there is no room for the error, or if the
+    /// stream is ending anyway.
     pub(crate) fn fail(&self, status: &Status) -> bool {
         self.sender.upgrade().is_some_and(|sender| sender.try_send(Err(status.clone())).is_ok())
     }
 }
 
 impl Streams {
-    /// Notes a stream; `None` when there are as many as there may be.
+    /// Adds a stream; `None` if the maximum is reached.
     pub(crate) fn add(self: &Arc<Self>, stream: WaitingStream) -> Option<OpenStream> {
         let mut open = self.open.lock();
         if open.len() >= MAX_STREAMS {
@@ -86,17 +88,17 @@ impl Streams {
         Some(OpenStream { streams: self.clone(), number })
     }
 
-    /// Samples that were read and whose replies no transport has taken.
+    /// Returns the number of samples that were read and whose replies no transport has accepted.
     pub(crate) fn owed(&self) -> usize {
         self.open.lock().values().map(WaitingStream::owed).sum()
     }
 
-    /// Samples whose replies the transports have taken.
+    /// Returns the number of samples whose replies the transports have accepted.
     pub(crate) fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Ends each stream that waits for replies, at once; returns how many they were.
+    /// Ends each stream that waits for replies, at once. Returns the number of these streams.
     pub(crate) fn fail_waiting(&self, status: &Status) -> usize {
         let open = self.open.lock();
         open.values().filter(|stream| stream.owed() > 0 && stream.fail(status)).count()
@@ -104,13 +106,13 @@ impl Streams {
 
     /// Waits until no stream is open.
     pub(crate) async fn none_open(&self) {
-        // The sender lives as long as this.
+        // The sender lives as long as `self`.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
 impl OpenStream {
-    /// Notes replies that the transport has taken.
+    /// Counts replies that the transport has accepted.
     pub(crate) fn answered(&self, samples: usize) {
         self.streams.answered.fetch_add(samples as u64, Ordering::Relaxed);
     }

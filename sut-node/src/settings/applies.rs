@@ -1,14 +1,14 @@
-//! Engines that an option applies to. The heading of its group in the help names them, and nothing else does.
+//! Engines that an option applies to. Only the heading of its group in the help names them.
 
 use clap::{Args, Command};
 use serde::Serialize;
 
 use crate::settings::{engine_choice::EngineWord, error::ConfigError};
 
-/// Begins the engines in a heading: `Plug-ins (engines: torch, a plug-in)`.
+/// Separator before the engines in a heading: `Plug-ins (engines: torch, a plug-in)`.
 const ENGINES: &str = " (engines: ";
 
-/// Refuses an option that applies to other engines only.
+/// Fails for an option that applies to other engines only.
 pub(super) fn check<A: Args + Serialize>(args: &A, engine: EngineWord) -> Result<(), ConfigError> {
     let given =
         serde_json::to_value(args).map_err(|error| ConfigError::Given(error.to_string()))?;
@@ -26,7 +26,7 @@ pub(super) fn check<A: Args + Serialize>(args: &A, engine: EngineWord) -> Result
     Ok(())
 }
 
-/// Returns the engines that a heading names, if it applies to some only.
+/// Returns the engines that a heading names; `None` if it applies to all.
 fn engines_of(heading: &str) -> Option<&str> {
     Some(heading.split_once(ENGINES)?.1.trim_end_matches(')'))
 }

@@ -1,4 +1,4 @@
-//! The keys of the command line and the settings file, and how they are resolved.
+//! Keys of the command line and the settings file, and their resolution.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -28,69 +28,79 @@ const NODE: &str = "Node";
 const BATCHING: &str = "Batching";
 const ADMISSION: &str = "Admission";
 
-/// The keys. Each is also a key of the settings file, with underscores.
+/// Keys of a node. Each is also a key of the settings file, with underscores.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct Args {
-    /// The network side.
+    /// Keys of the network.
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
-    /// The network to other nodes.
+    /// Keys of the network to other nodes.
     #[command(flatten)]
     #[serde(flatten)]
     pub fabric: FabricArgs,
     /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
     #[arg(long, help_heading = NODE)]
     pub name: Option<String>,
-    /// The engine.
+    /// Keys of the engine.
     #[command(flatten)]
     #[serde(flatten)]
     pub engine: EngineArgs,
-    /// Instances of the engine on each device, each with batches of its own [default: 1]
+    /// Number of engine instances on each device, with separate batches [default: 1]
     #[arg(long, value_name = "N", help_heading = BATCHING)]
     pub instances: Option<usize>,
-    /// The batcher.
+    /// Keys of the batcher.
     #[command(flatten)]
     #[serde(flatten)]
     pub batching: BatchingArgs,
-    /// Samples taken in before the node stops reading [default: 4 batches for each instance]
+    /// Maximum number of samples in flight [default: 4 batches for each instance]
+    ///
+    /// The node stops reading its streams at this limit.
     #[arg(long, value_name = "SAMPLES", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_samples: Option<u32>,
-    /// Payload bytes taken in before the node stops reading [default: 256MiB]
+    /// Maximum number of payload bytes in flight [default: 256MiB]
+    ///
+    /// The node stops reading its streams at this limit.
     #[arg(long, value_name = "BYTES", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_bytes: Option<ByteCount>,
-    /// Engines of tokens: tokens taken in before the node stops reading, where each sample counts with its own and the longest
-    /// output: not more than the engines hold at once [default: any]
+    /// Maximum number of tokens in flight, for engines of tokens [default: any]
+    ///
+    /// The node stops reading its streams at this limit. Each sample counts with its own tokens and
+    /// the longest output. Do not set more than the engines hold at once.
     #[arg(long, value_name = "TOKENS", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_tokens: Option<u32>,
-    /// Longest payload that is accepted [default: 64MiB]
+    /// Maximum size of a sample's payload [default: 64MiB]
     #[arg(long, value_name = "BYTES", help_heading = ADMISSION)]
     pub max_payload_bytes: Option<ByteCount>,
-    /// How responses are encoded [default: none]
+    /// Encoding of responses [default: none]
     #[arg(long, value_name = "ENCODING", hide_short_help = true, help_heading = NODE)]
     pub response_encoding: Option<Encoding>,
-    /// Threads that serve connections [default: 1 for every 4 cores]
+    /// Number of I/O threads, which serve connections [default: 1 for every 4 cores]
     #[arg(long, value_name = "N", hide_short_help = true, help_heading = NODE)]
     pub io_threads: Option<usize>,
-    /// Cores that these threads are bound to, in turn [default: any]
+    /// Cores that the I/O threads are bound to, in turn [default: any]
     #[arg(long, value_name = "CORES", value_delimiter = ',', hide_short_help = true, help_heading = NODE)]
     pub pin: Option<Vec<usize>>,
-    /// Let these threads poll instead of sleeping: lower latency, a whole core for each
+    /// Let the I/O threads poll: lower latency, a whole core for each
     #[arg(long, num_args = 0..=1, default_missing_value = "true", hide_short_help = true, help_heading = NODE)]
     pub busy_poll: Option<bool>,
-    /// What cannot be read about this machine, stated in TOML; docs/SUBMISSION.md lists the keys
+    /// TOML file with facts about this machine that the node cannot read
+    ///
+    /// docs/SUBMISSION.md lists the keys.
     #[arg(long, value_name = "FILE", help_heading = NODE)]
     pub evidence: Option<PathBuf>,
-    /// Write name, addresses and process id to this file, in JSON, once the node takes calls; removed when it ends
+    /// Write name, addresses and process id to this JSON file once the node is ready
+    ///
+    /// The file is removed when the node ends.
     #[arg(long, value_name = "FILE", help_heading = NODE)]
     pub ready_file: Option<PathBuf>,
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT", help_heading = NODE)]
     pub metrics: Option<String>,
-    /// How long an engine may be in one batch before the node says that it is unwell [default: 45s]
+    /// Maximum time of an engine in a batch before the node is unwell [default: 45s]
     #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = NODE)]
     pub engine_timeout: Option<TimeSpan>,
-    /// How long a shutdown waits for what is in flight [default: 5s]
+    /// Maximum time that a shutdown waits for samples in flight [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = NODE)]
     pub drain_timeout: Option<TimeSpan>,
 }
@@ -101,15 +111,15 @@ impl Keys for Args {
         &[("engine", with_plugin), ("model", with_model), ("fabric_peers", discovery::with_files)];
 }
 
-/// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named
-/// before that.
+/// Maximum time of an engine in a batch. A LoadGen node removes a node that has not answered for 60
+/// s, and the reason must be reported before that.
 const ENGINE_TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
-/// How long a shutdown waits.
+/// Maximum time that a shutdown waits for samples in flight.
 const DRAIN_TIMEOUT: TimeSpan = TimeSpan::from_millis(5000);
 
 impl Args {
-    /// Where the metrics are, if they are.
+    /// Returns the address of the metrics, if they are served.
     pub fn metrics_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
         let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
         match metrics {
@@ -118,7 +128,8 @@ impl Args {
         }
     }
 
-    /// The same settings for what loads no model: where none is chosen, nor an engine, they are those of a node without one.
+    /// Returns the settings for a command that loads no model. Without a model and an engine, the
+    /// engine is `none`.
     pub fn without_model(&self) -> Self {
         let mut args = self.clone();
         if args.engine.model.is_none() && args.engine.engine.is_none() {
@@ -213,7 +224,7 @@ impl Args {
     }
 }
 
-/// The room in tokens, which has to do for the longest output and a prompt of one token.
+/// Returns the room in tokens. It must suffice for the longest output and a prompt of one token.
 fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRoom>, ConfigError> {
     let Some(most) = most else { return Ok(None) };
     let key = "max-in-flight-tokens";
@@ -228,7 +239,7 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
     Ok(Some(TokenRoom { most, longest_output }))
 }
 
-/// The host name, or nothing where it cannot be read.
+/// Returns the host name; empty if it cannot be read.
 fn host_name() -> String {
     let name = netdiv_node_common::resources::kernel::said("/proc/sys/kernel/hostname");
     name.map(|text| text.trim().to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The resolved settings. A node publishes their serialized form: see `published.rs`.
+//! Resolved settings. A node publishes their serialized form: see `published.rs`.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -12,51 +12,51 @@ use crate::{
     settings::{engine::EngineConfig, fabric::Peers, network::Network, token_room::TokenRoom},
 };
 
-/// Settings that fit together.
+/// Settings of a node that fit together.
 #[derive(Debug, Clone, Serialize)]
 pub struct Config {
-    /// The network side.
+    /// Settings of the network.
     #[serde(flatten)]
     pub network: Network,
-    /// Instances of the engine on each device.
+    /// Number of engine instances on each device.
     pub instances: usize,
-    /// Samples taken in at most; `None`: a few batches for each engine.
+    /// Maximum number of samples in flight; `None`: a few batches for each engine.
     pub max_in_flight_samples: Option<u32>,
-    /// Payload bytes taken in at most.
+    /// Maximum number of payload bytes in flight.
     pub max_in_flight_bytes: u32,
-    /// Tokens taken in at most, where they are limited.
+    /// Maximum number of tokens in flight; `None`: no limit.
     pub max_in_flight_tokens: Option<TokenRoom>,
-    /// Longest payload, in bytes.
+    /// Maximum size of a payload, in bytes.
     pub max_payload_bytes: usize,
-    /// How responses are encoded.
+    /// Encoding of responses.
     pub response_encoding: Encoding,
-    /// Threads that serve connections.
+    /// Number of threads that serve connections.
     pub io_threads: usize,
-    /// Cores that these threads are bound to, in turn; none: anywhere.
+    /// Cores that the I/O threads are bound to, in turn; empty: any.
     pub pin: Vec<usize>,
-    /// Whether these threads poll instead of sleeping.
+    /// Set if the I/O threads poll instead of sleeping.
     pub busy_poll: bool,
-    /// Longest time of an engine in one batch.
+    /// Maximum time of an engine in a batch.
     #[serde(rename = "engine_timeout_ms", serialize_with = "milliseconds")]
     pub engine_timeout: Duration,
-    /// Longest time that a shutdown waits.
+    /// Maximum time that a shutdown waits.
     #[serde(rename = "drain_timeout_ms", serialize_with = "milliseconds")]
     pub drain_timeout: Duration,
     /// Settings of the batcher.
     #[serde(flatten)]
     pub batching: Batching,
-    /// The engine.
+    /// Settings of the engine.
     pub engine: EngineConfig,
     /// Name of the node.
     #[serde(skip)]
     pub name: String,
-    /// The nodes that this one may dial, to measure the network between them.
+    /// Nodes that this node may dial, to measure the network between them.
     #[serde(skip)]
     pub fabric_peers: Option<Peers>,
-    /// What the operator states about the machine.
+    /// Operator's statement about the machine.
     #[serde(skip)]
     pub evidence: Option<Statement>,
-    /// Written once the node takes calls.
+    /// Path of the file that is written once the node accepts calls.
     #[serde(skip)]
     pub ready_file: Option<PathBuf>,
     /// Address of the Prometheus endpoint.

@@ -18,13 +18,13 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "The engine echo (engines: echo)")]
 pub struct EchoArgs {
-    /// Bytes of each answer, 0 for the sample's own bytes [default: 8]
+    /// Bytes of each response; 0 for the sample's own bytes [default: 8]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub echo_answer_bytes: Option<ByteCount>,
-    /// Time that each batch takes [default: 0s]
+    /// Time of each batch [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub echo_batch: Option<TimeSpan>,
-    /// Time that each sample of a batch adds [default: 0s]
+    /// Additional time of each sample in a batch [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub echo_sample: Option<TimeSpan>,
 }
@@ -32,12 +32,12 @@ pub struct EchoArgs {
 /// Settings of the engine `echo`.
 #[derive(Debug, Clone, Serialize)]
 pub struct EchoConfig {
-    /// Bytes of each answer; 0: the sample's own bytes.
+    /// Bytes of each response; 0: the sample's own bytes.
     pub answer_bytes: usize,
-    /// Time that each batch takes.
+    /// Time of each batch.
     #[serde(rename = "batch_us", serialize_with = "microseconds")]
     pub per_batch: Duration,
-    /// Time that each sample adds.
+    /// Additional time of each sample.
     #[serde(rename = "sample_us", serialize_with = "microseconds")]
     pub per_sample: Duration,
 }

@@ -1,4 +1,4 @@
-//! The engine's settings.
+//! Settings of the engine.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,44 +27,49 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Engine")]
 pub struct EngineArgs {
-    /// What runs the model: one of these words, which --help-all explains, or the file of a plug-in, with a / or ending in .so
-    /// [default: onnx]
+    /// Engine that runs the model, or the file of a plug-in [default: onnx]
+    ///
+    /// The file of a plug-in is named with a / or ends in .so.
     #[arg(long, value_parser = EngineParser)]
     pub engine: Option<EngineChoice>,
-    /// onnx: the model file, or digits, the demo's network; decoder: a file with what is known of the model beside it, or sorting,
-    /// the demo's; torch and plug-ins: the model's manifest; serving engines: what is known of the served model. A
-    /// file's name has a / or an extension
+    /// File of the model, or of the model's description, depending on the engine
+    ///
+    /// onnx: the model file, or digits, the demo's network. decoder: the description of a model
+    /// that is beside it, or sorting, the demo's. torch and plug-ins: the model's manifest. Serving
+    /// engines: the description of the served model.
+    ///
+    /// The name of a file contains a / or has an extension.
     #[arg(long, value_name = "FILE", help_heading = MODEL)]
     pub model: Option<PathBuf>,
-    /// Options of a model that runs on this machine.
+    /// Keys of a model that runs on this machine.
     #[command(flatten)]
     #[serde(flatten)]
     pub local: LocalArgs,
-    /// The engine `onnx`.
+    /// Keys of the engine `onnx`.
     #[command(flatten)]
     #[serde(flatten)]
     pub onnx: OnnxArgs,
-    /// Plug-ins.
+    /// Keys of plug-ins.
     #[command(flatten)]
     #[serde(flatten)]
     pub plugin: PluginArgs,
-    /// The engine `torch`.
+    /// Keys of the engine `torch`.
     #[command(flatten)]
     #[serde(flatten)]
     pub torch: TorchArgs,
-    /// The engine `echo`.
+    /// Keys of the engine `echo`.
     #[command(flatten)]
     #[serde(flatten)]
     pub echo: EchoArgs,
-    /// The engine `tokens`.
+    /// Keys of the engine `tokens`.
     #[command(flatten)]
     #[serde(flatten)]
     pub tokens: TokensArgs,
-    /// Serving engines.
+    /// Keys of serving engines.
     #[command(flatten)]
     #[serde(flatten)]
     pub served: ServedArgs,
-    /// The engine `openai`.
+    /// Keys of the engine `openai`.
     #[command(flatten)]
     #[serde(flatten)]
     pub openai: OpenaiArgs,
@@ -77,12 +82,12 @@ const MODEL: &str = "Model (engines: onnx, decoder, torch, a plug-in, openai, ks
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Model on this machine (engines: onnx, decoder, torch, a plug-in)")]
 pub struct LocalArgs {
-    /// Processor threads of one instance [default: cores / instances]
+    /// Number of processor threads of an instance [default: cores / instances]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 }
 
-/// Replaces the path in a value of `--model`, which may be one of the demo's models.
+/// Replaces the path in a value of `--model`. Names of the demo's models stay.
 pub(super) fn with_model(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -94,31 +99,31 @@ pub(super) fn with_model(
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EngineConfig {
-    /// No model.
+    /// No model; responses in batches after a time.
     Echo(EchoConfig),
-    /// No model, no batches.
+    /// No model and no batches.
     None,
     /// A model in ONNX format.
     Onnx(OnnxConfig),
     /// A language model in ONNX format.
     Decoder(DecoderConfig),
-    /// No model; tokens.
+    /// No model; outputs of tokens.
     Tokens(TokensConfig),
     /// A serving engine of language models.
     #[serde(rename = "openai")]
     Served(Arc<ServedConfig>),
     /// A serving engine of the Open Inference Protocol.
     Kserve(Arc<KserveConfig>),
-    /// A shared library.
+    /// A plug-in with a model of tensors.
     #[serde(rename = "plug-in")]
     Plugin(PluginConfig),
-    /// A shared library, and a language model.
+    /// A plug-in with a language model.
     #[serde(rename = "token-plug-in")]
     TokenPlugin(TokenPluginConfig),
 }
 
 impl EngineConfig {
-    /// Where serving engines listen, as HOST:PORT.
+    /// Returns the addresses of serving engines, as HOST:PORT.
     pub(crate) fn serving_engines(&self) -> Vec<String> {
         match self {
             Self::Served(settings) => settings.servers.addresses(),
@@ -127,7 +132,7 @@ impl EngineConfig {
         }
     }
 
-    /// Tokens of the longest output, where outputs are made of tokens.
+    /// Returns the maximum number of tokens of an output; `None` if outputs are not tokens.
     pub(super) fn longest_output(&self) -> Option<u32> {
         match self {
             Self::Tokens(settings) => settings.outputs.iter().map(|kind| kind.tokens.most).max(),
@@ -149,13 +154,13 @@ const DEMO_ONNX: &str = netdiv_dataset::DIGITS;
 /// The embedded language model of the demo, for the engine `decoder`.
 const DEMO_DECODER: &str = netdiv_dataset::SORTING;
 
-/// More threads of one kind than any machine has cores for.
+/// Maximum number of threads of one kind: more than any machine has cores for.
 pub(super) const MAX_THREADS: usize = 1024;
 
-/// Longest batch of plug-ins and onnx by default, in samples.
+/// Default maximum batch size of plug-ins and onnx, in samples.
 pub(super) const PLUGIN_BATCH: usize = 32;
 
-/// Samples that a serving engine has at once by default, as many as vLLM takes.
+/// Default maximum number of samples in flight in a serving engine, equal to vLLM's.
 pub(super) const SERVED_BATCH: usize = 256;
 
 impl EngineArgs {
@@ -164,8 +169,8 @@ impl EngineArgs {
         self.engine.clone().unwrap_or(EngineChoice::Word(EngineWord::Onnx))
     }
 
-    /// Checks the settings and fills in the defaults; reads the manifest of a plug-in's model. Gives the batch settings
-    /// too: what `batching` leaves open, the manifest may say.
+    /// Checks the settings and fills in the defaults. Reads the manifest of a plug-in's model.
+    /// Returns the batch settings too, with missing values from the manifest.
     pub(super) fn resolve(
         &self,
         cores: usize,
@@ -205,7 +210,7 @@ impl EngineArgs {
         self.plugin(file, cores, batching)
     }
 
-    /// Threads of an instance that runs on the cores.
+    /// Returns the number of threads of an instance that runs on the cores.
     fn threads(&self, cores: usize, instances: usize) -> Result<usize, ConfigError> {
         let threads = self.local.threads.unwrap_or_else(|| (cores / instances).max(1));
         Ok(within("threads", threads, 1..=MAX_THREADS)?)
@@ -219,7 +224,7 @@ impl EngineArgs {
         })
     }
 
-    /// The model's file; `None` where it is the demo's, which goes by its name.
+    /// Returns the model's file; `None` for the name of the demo's model.
     fn file_or(&self, demo: &'static str) -> Result<Option<&Path>, ConfigError> {
         let Some(model) = self.model.as_deref() else { return Err(ConfigError::NoModel { demo }) };
         if model.as_os_str() == demo {
@@ -238,7 +243,7 @@ impl EngineArgs {
         Ok(EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })))
     }
 
-    /// What `batching` leaves open, by the manifest.
+    /// Returns the batch settings, with missing values from the manifest.
     fn batching_of(
         &self,
         manifest: &Manifest,

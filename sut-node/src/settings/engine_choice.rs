@@ -1,4 +1,4 @@
-//! The engine that an operator chooses.
+//! Choice of the engine by the operator.
 
 use std::{ffi::OsStr, path::PathBuf, str::FromStr};
 
@@ -9,7 +9,7 @@ use clap::{
 use netdiv_node_common::words::did_you_mean;
 use serde::{Deserialize, Serialize};
 
-/// An engine, as the operator names it: by a word, or by the file of a plug-in.
+/// Engine as the operator names it: by its name, or by the file of a plug-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum EngineChoice {
@@ -19,7 +19,7 @@ pub enum EngineChoice {
     File(PathBuf),
 }
 
-/// The words for engines.
+/// Names of engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum EngineWord {
@@ -29,17 +29,17 @@ pub enum EngineWord {
     Decoder,
     /// A model in TorchScript, by libtorch
     Torch,
-    /// No model, answers at once: for `loadgen-node fabric`
+    /// No model, responds at once: for `loadgen-node fabric`
     None,
-    /// No model, answers in batches after a time
+    /// No model, responds in batches after a time
     Echo,
-    /// No model, answers as a language model does, token by token
+    /// No model, responds token by token, like a language model
     Tokens,
     /// A serving engine, over HTTP
     Openai,
     /// Triton, over gRPC
     Kserve,
-    /// A shared library; its file names it.
+    /// A plug-in, which its file names.
     #[value(skip)]
     #[strum(to_string = "a plug-in")]
     PlugIn,
@@ -54,7 +54,7 @@ impl EngineChoice {
     }
 }
 
-/// Reads `--engine`; help and completions list the words.
+/// Parser of `--engine`. Help and completions list the names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EngineParser;
 
@@ -80,7 +80,7 @@ impl FromStr for EngineChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A file is a path; a word without a slash is a name.
+        // A file is a path; a value without a slash is a name.
         if text.contains('/') || text.ends_with(".so") {
             return Ok(Self::File(text.into()));
         }
@@ -99,7 +99,7 @@ impl FromStr for EngineChoice {
     }
 }
 
-/// Returns what to choose for a program that is known by another name than its engine.
+/// Returns the engine for a program that is known by another name.
 fn named_otherwise(text: &str) -> Option<&'static str> {
     let letters = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
     Some(match letters.as_str() {
@@ -144,7 +144,8 @@ impl From<EngineChoice> for String {
     }
 }
 
-/// Replaces the path in a value of `--engine`. A library that is named without a folder is on the system's search path.
+/// Replaces the path in a value of `--engine`. A library without a folder is on the system's search
+/// path.
 pub(super) fn with_plugin(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,

@@ -1,4 +1,4 @@
-//! Why settings were refused.
+//! Reasons why settings are invalid.
 
 use std::path::PathBuf;
 
@@ -12,117 +12,117 @@ use crate::{
     settings::{fabric::PeersError, network::NetworkError},
 };
 
-/// Why settings were refused.
+/// Reason why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The network side.
+    /// The network settings are invalid.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// The network to other nodes.
+    /// The settings of the network to other nodes are invalid.
     #[error(transparent)]
     Peers(#[from] PeersError),
-    /// A core that there is not.
+    /// The machine has no such core.
     #[error("--pin: {0}")]
     Pin(String),
-    /// A number that makes no sense.
+    /// A number is out of its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
-    /// A port that is not known yet cannot be part of a name.
+    /// The name of the node would contain a port that is not known yet.
     #[error("--listen with port 0 takes any free port; give the node a --name")]
     NamelessPort,
-    /// The address of the metrics must be known.
-    #[error("--metrics with port 0 takes any free port, which nobody would know; name a port")]
+    /// The port of the metrics would not be known.
+    #[error("--metrics with port 0 takes any free port, which no client would know; name a port")]
     MetricsPort,
-    /// Not a name.
+    /// The name of the node is invalid.
     #[error("--name `{}`: {NAME_RULE}", said(.0))]
     Name(String),
-    /// A key of another engine.
+    /// The key belongs to another engine.
     #[error("--{key} belongs to the engine {engine}")]
     OtherEngine {
-        /// The key.
+        /// Name of the key.
         key: String,
-        /// Those that it belongs to.
+        /// Engines that the key applies to.
         engine: String,
     },
-    /// Unreadable options, such as a path that is not UTF-8.
+    /// Options are unreadable, such as a path that is not UTF-8.
     #[error("the options cannot be read: {0}")]
     Given(String),
-    /// A plug-in runs nothing without one.
-    #[error("torch and plug-ins need --model, the manifest of a model (docs/MODELS.md)")]
+    /// The manifest of a plug-in's model is missing.
+    #[error("torch and plug-ins need --model, the manifest of a model (docs/ENGINES.md)")]
     NoManifest,
-    /// The engine has nothing to run.
-    #[error("no model; give --model FILE, or --model {demo} for that of the demo")]
+    /// The model is missing.
+    #[error("no model; give --model FILE, or --model {demo} for the demo's model")]
     NoModel {
-        /// The demo's model for this engine.
+        /// Name of the demo's model for this engine.
         demo: &'static str,
     },
-    /// Neither a file nor the demo's model.
+    /// The name of the model is neither a file nor the demo's model.
     #[error(
-        "--model {}: this engine has no model of that name but {demo}; a file is named with a / or an extension, as ./{}",
+        "--model {}: the only model with a name is {demo}; write a file with a / or an extension, such as ./{}",
         said(name),
         said(name)
     )]
     ModelName {
-        /// What was given.
+        /// Name of the model.
         name: String,
-        /// The demo's model for this engine.
+        /// Name of the demo's model for this engine.
         demo: &'static str,
     },
-    /// A key of models that are run in batches.
+    /// The key applies only to models that run in batches.
     #[error(
-        "--{0} is for models of tensors, and the manifest is of a language model: there, `slots` and `chunk` in [tokens] say how \
-         much runs at once; leave the option out"
+        "--{0} is for models of tensors, but the manifest describes a language model: `slots` and `chunk` in [tokens] limit how \
+         much runs at once; remove the option"
     )]
     NoBatches(String),
-    /// A scenario that the manifest does not know.
+    /// The manifest has no settings for the scenario.
     #[error("--scenario {scenario}: {} has no table [batching.{scenario}]", manifest.display())]
     NoBatching {
-        /// The scenario.
+        /// Scenario of `--scenario`.
         scenario: Scenario,
-        /// The manifest.
+        /// Path of the manifest.
         manifest: PathBuf,
     },
-    /// A schedule of tokens that cannot be read.
+    /// The schedule of tokens is invalid.
     #[error("--tokens-schedule {}: {why}", path.display())]
     Schedule {
-        /// The file.
+        /// Path of the schedule.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error in the schedule.
         why: String,
     },
-    /// Both say how long an output is and takes.
+    /// Two settings determine the outputs.
     #[error(
-        "--tokens-schedule takes the place of --tokens-ttft, --tokens-tpot and --tokens-output; leave these out"
+        "--tokens-schedule replaces --tokens-ttft, --tokens-tpot and --tokens-output; remove them"
     )]
     ScheduleAndTimes,
-    /// An engine has nobody to ask.
+    /// The address of the serving engine, or the file of its model, is missing.
     #[error(
-        "openai and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+        "openai and kserve need --url, the address of the serving engine, and --model, a file that describes its model (docs/ENGINES.md)"
     )]
     NoServer,
-    /// Not the address of a serving engine.
+    /// The address of a serving engine is invalid.
     #[error("--url {url}: {why}")]
     Url {
-        /// What was given.
+        /// Invalid address.
         url: String,
-        /// What is wrong with it.
+        /// Error in the address.
         why: &'static str,
     },
-    /// Any certificate could be the server's.
+    /// The authority of the server's certificate is missing.
     #[error("--url {0}: https needs --url-ca, the authority that signs the server's certificate")]
     NoAuthority(String),
-    /// llama.cpp has no such key.
+    /// llama.cpp has no such setting.
     #[error(
-        "min_tokens = {0}: llama.cpp cannot be told the least tokens of an output; leave it out, or use another engine"
+        "min_tokens = {0}: llama.cpp does not support a minimum number of output tokens; remove the key, or use another engine"
     )]
     NoLeastTokens(u32),
     /// The token or the certificates for serving engines cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
-    /// What the operator states about the machine cannot be read.
+    /// The operator's statement about the machine cannot be read.
     #[error(transparent)]
     Evidence(#[from] netdiv_machine::evidence::SupplyError),
-    /// The manifest cannot be used.
+    /// The manifest is invalid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }

@@ -13,62 +13,65 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Measuring the network to other nodes")]
 pub struct FabricArgs {
-    /// none: nodes that this one may dial for `loadgen-node fabric --matrix`, as docs/OPERATING.md#name-the-nodes says
-    /// [default: no node]
+    /// Nodes that this node may dial for `loadgen-node fabric --matrix` [default: none]
+    ///
+    /// For the engine none. Nodes are named as in docs/OPERATING.md#name-the-nodes.
     #[arg(long, value_name = "NODES")]
     pub fabric_peers: Option<Vec<String>>,
-    /// The authority that signs these nodes' certificates, in PEM
+    /// Authority that signs these nodes' certificates, in PEM
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub fabric_ca: Option<PathBuf>,
-    /// This node's certificate as a client of theirs, where they ask for one, in PEM
+    /// This node's certificate for nodes that require one from clients, in PEM
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub fabric_certificate: Option<PathBuf>,
-    /// The key of that certificate, in PEM
+    /// Key of --fabric-certificate, in PEM
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub fabric_key: Option<PathBuf>,
-    /// The token that they ask for
+    /// File with the token that these nodes require
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub fabric_token_file: Option<PathBuf>,
 }
 
-/// The nodes that this one may dial, and how.
+/// Nodes that this node may dial, with the credentials for them.
 #[derive(Debug, Clone)]
 pub struct Peers {
     named: Vec<String>,
     tls: Option<ClientTls>,
     token: Option<Token>,
-    /// Whether other machines may be dialled in plaintext.
+    /// Set if other machines may be dialled in plaintext.
     insecure: bool,
 }
 
-/// Why these settings were refused.
+/// Reason why settings of the network to other nodes are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum PeersError {
-    /// Nobody is to be dialled.
-    #[error("--fabric-ca and its like need --fabric-peers, the nodes that this one may dial")]
+    /// The nodes are missing.
+    #[error(
+        "--fabric-ca and the other --fabric options need --fabric-peers, the nodes that this node may dial"
+    )]
     NoPeers,
-    /// Only a node without a model answers at once.
+    /// The engine has a model: only a node without a model answers at once.
     #[error("--fabric-peers belongs to the engine none")]
     OtherEngine,
-    /// Not nodes.
+    /// The names of the nodes are invalid.
     #[error(transparent)]
     Named(#[from] DiscoveryError),
     /// Certificates or the token cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
-    /// Others could read and change what is sent.
+    /// Other machines could read and change the messages.
     #[error(
         "--fabric-peers {0} is another machine: give --fabric-ca, the authority of its certificate, or serve with --insecure, \
-         which dials in plaintext too"
+         which also dials in plaintext"
     )]
     Open(String),
-    /// Both were said.
+    /// Both options are set.
     #[error("--insecure and --fabric-ca exclude each other")]
     SecureAndInsecure,
 }
 
 impl FabricArgs {
-    /// Checks the settings and reads the files; `None` where no node is to be dialled.
+    /// Checks the settings and reads the files; `None` if no node may be dialled.
     pub(crate) fn resolve(
         &self,
         insecure: bool,
@@ -93,7 +96,7 @@ impl FabricArgs {
         let tls = any_file.then(|| ClientTls::load(&files)).transpose()?;
         let token = self.fabric_token_file.as_deref().map(Token::read).transpose()?;
         let peers = Peers { named, tls, token, insecure };
-        // Names in the DNS may come later.
+        // DNS names may be registered later.
         peers.nodes().addresses()?.iter().try_for_each(|address| peers.check(address))?;
         Ok(Some(peers))
     }
@@ -105,12 +108,13 @@ impl Peers {
         Nodes { option, named: &self.named, port: PORT, expected: None, patience }
     }
 
-    /// Their addresses, as they are now: files are read again, and the DNS is asked.
+    /// Returns the current addresses of the nodes. Reads files again and queries the DNS.
     pub(crate) fn discover(&self) -> Result<Vec<String>, PeersError> {
         Ok(self.nodes().discover()?)
     }
 
-    /// Whether an address of theirs may be dialled: other machines only where they prove who they are, or nobody cares.
+    /// Fails if an address must not be dialled. Another machine must prove its identity, unless
+    /// `--insecure` is set.
     pub(crate) fn check(&self, address: &str) -> Result<(), PeersError> {
         if self.tls.is_some() || self.insecure || is_loopback(address) {
             return Ok(());
@@ -118,7 +122,7 @@ impl Peers {
         Err(PeersError::Open(address.into()))
     }
 
-    /// How to dial them.
+    /// Returns the options for dialling the nodes.
     pub(crate) fn options(&self, transport: Transport) -> Options {
         let (tls, token) = (self.tls.clone(), self.token.clone());
         Options { transport, tls, token, ..Options::default() }

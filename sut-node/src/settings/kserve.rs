@@ -12,25 +12,25 @@ use crate::{
 /// Settings of the engine `kserve`.
 #[derive(Debug, Clone, Serialize)]
 pub struct KserveConfig {
-    /// Where it is served.
+    /// Addresses of the serving engines, with the credentials for them.
     #[serde(flatten)]
     pub servers: ServersConfig,
-    /// What is served.
+    /// Model that the serving engines serve.
     pub model: KserveModel,
 }
 
-/// What is known of the served model.
+/// Description of the served model.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum KserveModel {
-    /// Tensors in, tensors out, once for each sample.
+    /// Tensors in, tensors out, once per sample.
     Tensors(Arc<Manifest>),
-    /// Prompts in, tokens out as they come.
+    /// Prompts in, tokens out as the engine generates them.
     Tokens(Arc<DecoupledModel>),
 }
 
 impl KserveModel {
-    /// Reads a model's file: a manifest, unless it names a vocabulary.
+    /// Reads a model's file: a manifest, unless it has a vocabulary.
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = netdiv_node_common::resources::files::read_text(path).unwrap_or_default();
         let table: toml::Table = toml::from_str(&text).unwrap_or_default();

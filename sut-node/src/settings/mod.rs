@@ -1,4 +1,4 @@
-//! Settings: the keys of the command line and the file, and what they become.
+//! Settings: the keys of the command line and the file, and their resolved form.
 
 mod applies;
 pub(crate) mod args;

@@ -1,4 +1,4 @@
-//! Settings of the node's network side.
+//! Settings of the node's network.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -16,62 +16,69 @@ use crate::ground::{
     serialized::is_some,
 };
 
-/// Heading of the options that are about who may talk to the node.
+/// Heading of the options about encryption and trust.
 const SECURITY: &str = "Security";
 
-/// Keys of the network side.
+/// Keys of the node's network.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// Address to listen on: gRPC on the TCP port, QUIC on the UDP port of that number. A link-local one has its interface
-    /// behind a %, [fe80::1%eth0]:50051 [default: 127.0.0.1:50051]
+    /// Address to listen on [default: 127.0.0.1:50051]
+    ///
+    /// gRPC uses the TCP port, QUIC the UDP port of that number. A link-local address needs its
+    /// interface after a %: [fe80::1%eth0]:50051.
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<String>,
-    /// What to serve [default: both]
+    /// Transports to serve [default: both]
     #[arg(long, value_name = "TRANSPORT")]
     pub transport: Option<Transports>,
     /// The node's certificate and its chain, in PEM
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_certificate: Option<PathBuf>,
-    /// The key of that certificate, in PEM
+    /// Key of --tls-certificate, in PEM
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_key: Option<PathBuf>,
-    /// Take only clients with a certificate of this authority (mutual TLS), in PEM
+    /// Accept only clients with a certificate of this authority, in PEM (mutual TLS)
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_client_ca: Option<PathBuf>,
-    /// Take only clients that know the token in this file
+    /// Accept only clients that know the token in this file
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub token_file: Option<PathBuf>,
-    /// Serve without certificates: gRPC in plaintext, QUIC encrypted but without proof of who the node is. On the
-    /// loopback interface that needs no asking
+    /// Serve without certificates, which is the default on the loopback interface
+    ///
+    /// gRPC is then in plaintext. QUIC is encrypted, but does not prove the identity of the node.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = SECURITY)]
     pub insecure: Option<bool>,
-    /// What a client may send on one stream before it is read [default: 64MiB]
+    /// Bytes that a client may send on a stream before they are read [default: 64MiB]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub receive_window_bytes: Option<ByteCount>,
-    /// Connections of clients at the same time, over both transports; more are refused [default: 64]
+    /// Maximum number of client connections, over both transports [default: 64]
+    ///
+    /// The node refuses further connections.
     #[arg(long, value_name = "CONNECTIONS", hide_short_help = true)]
     pub max_connections: Option<u32>,
-    /// QUIC: longest UDP payload to try; segmentation offload is off above 6550 [default: 1452; on loopback 65000]
+    /// QUIC: maximum UDP payload to try [default: 1452; on loopback 65000]
+    ///
+    /// Above 6550 there is no segmentation offload.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub quic_mtu: Option<u16>,
 }
 
-/// Which transports a node serves.
+/// Transports that a node serves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transports {
-    /// gRPC alone
+    /// Only gRPC
     Grpc,
-    /// QUIC alone
+    /// Only QUIC
     Quic,
-    /// Both, on ports of one number
+    /// Both, on ports with the same number
     #[default]
     Both,
 }
 
 impl Transports {
-    /// Whether one of them is served.
+    /// True if the transport is served.
     pub fn serves(self, transport: Transport) -> bool {
         match self {
             Self::Grpc => transport == Transport::Grpc,
@@ -81,10 +88,11 @@ impl Transports {
     }
 }
 
-/// Connections at the same time: each may hold a receive window of bytes that are not admitted yet.
+/// Default maximum number of connections. Each may hold a receive window of bytes that are not
+/// admitted yet.
 const CONNECTIONS: u32 = 64;
 
-/// The most that can be chosen; a process can rarely have more files open.
+/// Upper limit of the maximum number of connections. A process can rarely have more files open.
 const MOST_CONNECTIONS: u32 = 1 << 16;
 
 /// Network settings that fit together.
@@ -93,49 +101,49 @@ pub struct Network {
     /// Address to listen on.
     #[serde(skip)]
     pub listen: SocketAddr,
-    /// What is served there.
+    /// Transports at this address.
     #[serde(rename = "transport")]
     pub transports: Transports,
-    /// Certificate and demands; `None`: plaintext.
+    /// Certificate, and requirements on clients; `None`: plaintext.
     #[serde(serialize_with = "is_some")]
     pub tls: Option<Arc<ServerTls>>,
-    /// The token that clients must know.
+    /// Token that clients must know.
     #[serde(skip)]
     pub token: Option<Arc<ServerToken>>,
-    /// What a client may send on one stream before it is read, in bytes.
+    /// Maximum number of bytes that a client may send on a stream before they are read.
     pub receive_window_bytes: u32,
-    /// Connections at the same time.
+    /// Maximum number of connections.
     pub max_connections: usize,
-    /// Longest UDP payload to try; `None`: by the peer's address.
+    /// Maximum UDP payload to try, in bytes; `None`: depends on the peer's address.
     pub quic_mtu: Option<u16>,
 }
 
-/// Why network settings were refused.
+/// Reason why network settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// Not an address.
+    /// The address is invalid.
     #[error("--{key} {value}: {why}")]
     Address {
-        /// The key.
+        /// Name of the key.
         key: &'static str,
-        /// The refused value.
+        /// Refused value.
         value: String,
-        /// The reason.
+        /// Error in the address.
         why: String,
     },
     /// Certificates, keys or tokens cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
-    /// Other machines could reach the node, without certificates and without consent.
+    /// Other machines could reach the node, which has neither certificates nor `--insecure`.
     #[error(
         "{0} can be reached from other machines; give --tls-certificate and --tls-key (`loadgen-node certificates` \
-         makes some), or say --insecure to serve without proof of who anybody is"
+         creates them), or add --insecure to serve without authentication"
     )]
     Open(SocketAddr),
-    /// Both were said.
+    /// Both options are set.
     #[error("--insecure and certificates exclude each other")]
     SecureAndInsecure,
-    /// A size that the transport cannot take.
+    /// A size is out of the transport's range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Model in ONNX format (engines: onnx)")]
 pub struct OnnxArgs {
-    /// Value that the model's first output becomes [default: top1]
+    /// Conversion of the model's first output to a response [default: top1]
     #[arg(long)]
     pub postprocess: Option<Postprocess>,
 }
@@ -17,22 +17,22 @@ pub struct OnnxArgs {
 /// Settings of the engine `onnx`.
 #[derive(Debug, Clone, Serialize)]
 pub struct OnnxConfig {
-    /// The model file; `None`: the embedded digits network.
+    /// Path of the model file; `None`: the embedded digits network.
     #[serde(skip)]
     pub model: Option<PathBuf>,
-    /// Value that the output becomes.
+    /// Conversion of the first output to a response.
     pub postprocess: Postprocess,
-    /// Threads of one instance.
+    /// Number of threads of an instance.
     pub threads: usize,
 }
 
-/// Value that a model's first output becomes, for each sample.
+/// Conversion of a model's first output to the response of a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Postprocess {
-    /// The place of the largest element, as int32
+    /// Index of the largest element, as int32
     #[default]
     Top1,
-    /// The elements' bytes, as they are
+    /// Bytes of the elements, unchanged
     None,
 }

@@ -14,10 +14,10 @@ pub struct PluginArgs {
     /// Devices, as `sut-node devices` names them [default: all GPUs, or the CPU]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub devices: Option<Vec<String>>,
-    /// Threads that decode and post-process [default: cores]
+    /// Number of threads that decode and post-process [default: cores]
     #[arg(long, value_name = "N")]
     pub workload_threads: Option<usize>,
-    /// Take the batch settings of this scenario from the manifest
+    /// Scenario whose batch settings are taken from the manifest
     #[arg(long)]
     pub scenario: Option<Scenario>,
 }
@@ -31,16 +31,16 @@ pub struct TorchArgs {
     pub libtorch: Option<PathBuf>,
 }
 
-/// The library that a plug-in is loaded from.
+/// Library of a plug-in.
 #[derive(Debug, Clone, Serialize)]
 #[serde(into = "String")]
 pub enum PluginFile {
-    /// The plug-in for libtorch that comes with the node.
+    /// The plug-in for libtorch, which is part of the node.
     Torch {
-        /// Folder of libtorch; `None` searches for one.
+        /// Folder of libtorch; `None`: search for one.
         libtorch: Option<PathBuf>,
     },
-    /// A plug-in of the user's.
+    /// A user's plug-in.
     File(PathBuf),
 }
 
@@ -56,21 +56,21 @@ impl From<PluginFile> for String {
     }
 }
 
-/// A plug-in and what it runs.
+/// A plug-in, and the model that it runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct PluginConfig {
-    /// The plug-in.
+    /// Library of the plug-in.
     #[serde(rename = "plug_in")]
     pub file: PluginFile,
-    /// Devices; none: all of the plug-in's preferred kind.
+    /// Names of the devices; empty: all of the plug-in's preferred kind.
     pub devices: Vec<String>,
-    /// Threads of one instance on the host's processors; `None`: an equal share of the cores.
+    /// Number of host threads of an instance; `None`: an equal share of the cores.
     pub threads: Option<usize>,
-    /// Threads that decode and post-process, of all instances together.
+    /// Number of threads that decode and post-process, over all instances.
     pub workload_threads: usize,
-    /// Batches are filled up with zeros to one of these; none: they stay as they are.
+    /// Sizes that batches are filled up to with zeros; empty: batches are not filled up.
     pub batch_sizes: Vec<usize>,
-    /// The model.
+    /// Manifest of the model.
     #[serde(rename = "model")]
     pub manifest: Arc<Manifest>,
 }
@@ -78,13 +78,13 @@ pub struct PluginConfig {
 /// A plug-in and the language model that it runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct TokenPluginConfig {
-    /// The plug-in.
+    /// Library of the plug-in.
     #[serde(rename = "plug_in")]
     pub file: PluginFile,
-    /// Devices; an empty list selects all of the plug-in's preferred kind.
+    /// Names of the devices; empty: all of the plug-in's preferred kind.
     pub devices: Vec<String>,
-    /// Threads of one instance on the host's processors; `None` gives it an equal share of the cores.
+    /// Number of host threads of an instance; `None`: an equal share of the cores.
     pub threads: Option<usize>,
-    /// The model.
+    /// Manifest of the model.
     pub model: Arc<LanguageModel>,
 }

@@ -1,8 +1,10 @@
-//! The settings that a node publishes: those that decide how it answers, as TOML, the same for all nodes that answer alike.
+//! Published settings: those that affect the node's responses, as TOML. They are equal for all
+//! nodes that respond alike.
 //!
-//! `Machine.settings` of the evidence is this text, `Machine.settings_sha256` and Describe's `config_sha256` are its
-//! SHA-256. The text is the serialized [`Config`]: a new field is part of it unless it is skipped there. Skipped are the node's
-//! name, addresses, and where certificates, tokens, models and libraries lie; the model itself is described by its own SHA-256.
+//! `Machine.settings` of the evidence is this text, `Machine.settings_sha256` and Describe's
+//! `config_sha256` are its SHA-256. The text is the serialized [`Config`]: a new field is part of
+//! it unless it is skipped there. It skips the node's name, addresses, and the paths of
+//! certificates, tokens, models and libraries; the model's own SHA-256 describes the model.
 
 use netdiv_node_common::words::Found;
 use serde::Serialize;
@@ -10,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::settings::config::Config;
 
-/// A published text and its digest.
+/// Published text and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Published {
     pub(crate) text: String,

@@ -1,4 +1,4 @@
-//! Settings of the engine `openai`: serving engines behind the node.
+//! Settings of the serving engines behind the node.
 
 use std::{
     fmt,
@@ -21,22 +21,25 @@ use crate::{
     settings::error::ConfigError,
 };
 
-/// Keys of these engines.
+/// Keys of serving engines.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Serving engines (engines: openai, kserve)")]
 pub struct ServedArgs {
-    /// Address of the serving engine, as `http://HOST:PORT` or `https://HOST:PORT`; openai
-    /// also takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
+    /// Addresses of the serving engines: `http://HOST:PORT` or `https://HOST:PORT`
+    ///
+    /// openai also accepts `h2c://HOST:PORT`, HTTP/2 without TLS. With several addresses, a sample
+    /// goes to the serving engine with the fewest requests in flight.
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
     /// Send the token in this file with each request
     #[arg(long, value_name = "FILE")]
     pub url_token_file: Option<PathBuf>,
-    /// Take only servers with a certificate of this authority, in PEM; needed for https
+    /// Accept only servers with a certificate of this authority, in PEM
+    ///
+    /// Required for https.
     #[arg(long, value_name = "FILE")]
     pub url_ca: Option<PathBuf>,
-    /// Longest time without a token or an answer before the sample fails
-    /// [default: 45s]
+    /// Maximum time without a token or a response before a sample fails [default: 45s]
     #[arg(long, value_name = "TIME")]
     pub url_timeout: Option<TimeSpan>,
 }
@@ -45,12 +48,12 @@ pub struct ServedArgs {
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Serving engines over HTTP (engines: openai)")]
 pub struct OpenaiArgs {
-    /// Serving engine at that address [default: vllm]
+    /// Serving engine at --url [default: vllm]
     #[arg(long, value_name = "ENGINE")]
     pub openai_dialect: Option<Dialect>,
 }
 
-/// Which serving engine: they differ in their requests and answers.
+/// Serving engine, whose requests and responses have their own form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
@@ -68,37 +71,37 @@ pub enum Dialect {
 /// Settings of the engine `openai`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServedConfig {
-    /// What is spoken there.
+    /// Serving engine at these addresses.
     pub dialect: Dialect,
-    /// The serving engines.
+    /// Addresses of the serving engines, with the credentials for them.
     #[serde(flatten)]
     pub servers: ServersConfig,
-    /// What is served.
+    /// Model that the serving engines serve.
     pub model: ServedModel,
 }
 
-/// Scheme of HTTP/2 without TLS, spoken without asking.
+/// Scheme of HTTP/2 without TLS, with prior knowledge.
 pub(crate) const H2C: &str = "h2c";
 
-/// Where serving engines are, and how they are spoken to.
+/// Addresses of serving engines, with the credentials and the time limit for them.
 #[derive(Clone, Serialize)]
 pub struct ServersConfig {
-    /// Where they listen, at least one; each with nothing but a scheme, a host and a port.
+    /// Addresses, at least one, each with only a scheme, a host and a port.
     #[serde(rename = "servers", serialize_with = "count")]
     pub urls: Vec<Uri>,
-    /// The header `authorization`.
+    /// Value of the header `authorization`.
     #[serde(skip)]
     pub token: Option<HeaderValue>,
-    /// Whom the node trusts.
+    /// Authority that the node trusts.
     #[serde(skip)]
     pub tls: ClientTls,
-    /// Longest time without a token, or an answer.
+    /// Maximum time without a token or a response.
     #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
     pub timeout: Duration,
 }
 
 impl ServersConfig {
-    /// Where they listen, as HOST:PORT.
+    /// Returns the addresses of the serving engines, as HOST:PORT.
     pub(super) fn addresses(&self) -> Vec<String> {
         let address = |url: &Uri| {
             let port = if url.scheme_str() == Some("https") { 443 } else { 80 };
@@ -116,11 +119,13 @@ impl fmt::Debug for ServersConfig {
     }
 }
 
-/// A LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named before that.
+/// Default time limit. A LoadGen node removes a node that has not answered for 60 s, and the reason
+/// must be reported before that.
 const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
 impl OpenaiArgs {
-    /// Checks the settings and fills in the defaults; reads what is known of the model, the token and the certificates.
+    /// Checks the settings and fills in the defaults. Reads the description of the model, the token
+    /// and the certificates.
     pub(super) fn resolve(
         &self,
         served: &ServedArgs,
@@ -138,7 +143,8 @@ impl OpenaiArgs {
 }
 
 impl ServedArgs {
-    /// Checks where the servers are, and reads the token and the certificates. `over_http`: else it is gRPC.
+    /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`:
+    /// HTTP, otherwise gRPC.
     pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
         let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
         let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
@@ -160,26 +166,28 @@ impl ServedArgs {
     }
 }
 
-/// An address with nothing but a scheme, a host and a port.
+/// Reads an address with only a scheme, a host and a port.
 fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
     let refused = |why| ConfigError::Url { url: text.into(), why };
-    // What follows an @ is not all that could be printed.
+    // The address may contain a secret before the @, and must not be printed.
     if text.contains('@') {
         return Err(ConfigError::Url {
             url: "…".into(),
             why: "give a token with --url-token-file, not in the address",
         });
     }
-    let url: Uri = text.parse().map_err(|_| refused("it is no address; write http://HOST:PORT"))?;
+    let url: Uri = text.parse().map_err(|_| refused("not an address; write http://HOST:PORT"))?;
     match (url.scheme_str(), over_http) {
         (Some("http" | "https"), _) | (Some(H2C), true) => {}
         (Some(H2C), false) => return Err(refused("gRPC is always HTTP/2; write http://HOST:PORT")),
-        (_, true) => return Err(refused("it has to begin with http://, https:// or h2c://")),
-        (_, false) => return Err(refused("it has to begin with http:// or https://")),
+        (_, true) => return Err(refused("it must begin with http://, https:// or h2c://")),
+        (_, false) => return Err(refused("it must begin with http:// or https://")),
     }
     match url.path_and_query().map(|path| path.as_str()) {
         None | Some("" | "/") => Ok(url),
-        Some(_) => Err(refused("leave out what follows HOST:PORT; the engine decides the path")),
+        Some(_) => {
+            Err(refused("remove everything after HOST:PORT; the engine determines the path"))
+        }
     }
 }
 
@@ -220,15 +228,15 @@ mod tests {
         assert!(address("h2c://a:8000", openai).is_ok());
         for (url, over_http, words) in [
             ("a:8000", openai, "begin with http://"),
-            ("unix:///run/engine", openai, "no address"),
+            ("unix:///run/engine", openai, "not an address"),
             ("ftp://a:21", openai, "begin with http://"),
             ("grpc://a:21", grpc, "begin with http://"),
             ("h2c://a:21", grpc, "gRPC is always HTTP/2"),
-            ("http://a:8000/v1", openai, "leave out"),
-            ("http://a:8000/?x=1", grpc, "leave out"),
-            ("h2c://a:8000/v1", openai, "leave out"),
-            ("http://", openai, "no address"),
-            ("http://a b", openai, "no address"),
+            ("http://a:8000/v1", openai, "remove everything"),
+            ("http://a:8000/?x=1", grpc, "remove everything"),
+            ("h2c://a:8000/v1", openai, "remove everything"),
+            ("http://", openai, "not an address"),
+            ("http://a b", openai, "not an address"),
             ("http://user:secret@a", grpc, "--url-token-file"),
         ] {
             let error = address(url, over_http).unwrap_err().to_string();

@@ -17,17 +17,20 @@ pub struct TokensArgs {
     /// Time until the first token of an output [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub tokens_ttft: Option<TimeSpan>,
-    /// Time for each further token [default: 0s]
+    /// Time of each further token [default: 0s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub tokens_tpot: Option<TimeSpan>,
-    /// Tokens of an output, one number or `LEAST-MOST`, of which the prompt chooses [default: 256]
+    /// Number of tokens of an output, or a range `MINIMUM-MAXIMUM` [default: 256]
+    ///
+    /// The prompt determines the number within the range.
     #[arg(long, value_name = "TOKENS", hide_short_help = true)]
     pub tokens_output: Option<OutputLength>,
-    /// A file with a line `TTFT_US,TPOT_US,TOKENS` for each kind of output, of which the prompt chooses, in place of
-    /// the three above
+    /// File with a line `TTFT_US,TPOT_US,TOKENS` for each kind of output
+    ///
+    /// The prompt determines the kind. Replaces --tokens-ttft, --tokens-tpot and --tokens-output.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub tokens_schedule: Option<PathBuf>,
-    /// Number of token ids, which are 0 and up [default: 32000]
+    /// Number of token ids, which start at 0 [default: 32000]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub tokens_vocabulary: Option<u32>,
 }
@@ -41,49 +44,51 @@ pub struct TokensConfig {
     pub vocabulary: u32,
 }
 
-/// How long outputs of a kind are, and take.
+/// Length and times of a kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OutputKind {
     /// Time until the first token, in microseconds.
     pub ttft_us: u64,
-    /// Time for each further token, in microseconds.
+    /// Time of each further token, in microseconds.
     pub tpot_us: u64,
-    /// Tokens.
+    /// Number of tokens.
     pub tokens: OutputLength,
 }
 
 impl OutputKind {
-    /// Time until the first token.
+    /// Returns the time until the first token.
     pub fn ttft(&self) -> Duration {
         Duration::from_micros(self.ttft_us)
     }
 
-    /// Time for each further token.
+    /// Returns the time of each further token.
     pub fn tpot(&self) -> Duration {
         Duration::from_micros(self.tpot_us)
     }
 }
 
-/// The least and most tokens of an output.
+/// Range of the number of tokens of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "String")]
 pub struct OutputLength {
-    /// The least.
+    /// Minimum.
     pub least: u32,
-    /// The most.
+    /// Maximum.
     pub most: u32,
 }
 
-/// Tokens of the longest output: more than any benchmark's.
+/// Maximum number of tokens of an output: more than any benchmark has.
 const MOST_TOKENS: u32 = 1 << 20;
 
-/// Longest time until a token, in microseconds: an hour.
+/// Maximum time until a token, in microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// Kinds of a schedule. All of them are part of the settings that the node publishes.
+/// Maximum number of kinds in a schedule. All of them are part of the settings that the node
+/// publishes.
 const MOST_KINDS: usize = 4096;
 
-/// Least vocabulary: the engine leaves the first few ids out, which most models keep for padding and for the end.
+/// Minimum vocabulary. The engine omits the first few ids, which most models reserve for padding
+/// and for the end.
 const LEAST_VOCABULARY: u32 = 16;
 
 impl FromStr for OutputLength {
@@ -96,13 +101,13 @@ impl FromStr for OutputLength {
         match (number(least), number(most)) {
             (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
             _ => Err(format!(
-                "`{text}` is no number of tokens; give one from 1 to {MOST_TOKENS}, or two as LEAST-MOST"
+                "`{text}` is not a number of tokens; write a number from 1 to {MOST_TOKENS}, or a range MINIMUM-MAXIMUM"
             )),
         }
     }
 }
 
-/// As a settings file has it.
+/// Form of the range in a settings file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -128,7 +133,7 @@ impl From<OutputLength> for String {
 }
 
 impl TokensArgs {
-    /// Checks the settings and fills in the defaults; reads the schedule.
+    /// Checks the settings and fills in the defaults. Reads the schedule.
     pub(super) fn resolve(&self) -> Result<TokensConfig, ConfigError> {
         let vocabulary = self.tokens_vocabulary.unwrap_or(32_000);
         within("tokens-vocabulary", vocabulary, LEAST_VOCABULARY..=i32::MAX as u32)?;
@@ -152,14 +157,14 @@ impl TokensArgs {
     }
 }
 
-/// Microseconds until a token.
+/// Returns a time in microseconds.
 fn micros(key: &'static str, given: Option<TimeSpan>) -> Result<u64, OutOfRange> {
     let time = given.unwrap_or(TimeSpan::ZERO);
     within(key, time, TimeSpan::ZERO..=TimeSpan::from_micros(LONGEST_US))?;
     Ok(u64::try_from(time.duration().as_micros()).unwrap_or(LONGEST_US))
 }
 
-/// The kinds of a schedule, line by line; empty lines and those that begin with # are left out.
+/// Returns the kinds of a schedule, line by line. Skips empty lines and lines that begin with #.
 fn schedule(text: &str) -> Result<Vec<OutputKind>, String> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -192,7 +197,7 @@ mod tests {
         for (text, words) in [
             ("", "no line"),
             ("1,2", "line 1: `1,2` is not"),
-            ("1,2,3\n1,2,0", "line 2: `0` is no number of tokens"),
+            ("1,2,3\n1,2,0", "line 2: `0` is not a number of tokens"),
             ("1,2,9-3", "`9-3`"),
             ("-1,2,3", "is not TTFT_US"),
             ("1,3600000001,3", "is not TTFT_US"),

@@ -1,4 +1,4 @@
-//! A server that does as it is told.
+//! A fake server that follows a script.
 
 use std::{
     pin::Pin,
@@ -36,23 +36,23 @@ use crate::{
     settings::served::ServersConfig,
 };
 
-/// What the server does next for a request.
+/// Next action of the server for a request.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     Send(ModelStreamInferResponse),
-    /// Sends it for ever.
+    /// Sends the message for ever.
     Repeat(ModelStreamInferResponse),
     Fail(Status),
-    /// Says nothing until the client cancels the request.
+    /// Sends nothing until the client cancels the request.
     Hang,
-    /// Ends the process, as far as a client can tell.
+    /// Ends the server, as a client sees it.
     Die,
 }
 
-/// What it does for a request: how many came before, and what it is.
+/// Actions for a request, by the number of earlier requests and the request itself.
 type Script = dyn Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync;
 
-/// The server, and what it has seen.
+/// The server, and the requests that it has received.
 pub(super) struct Fake {
     pub(super) settings: ServersConfig,
     seen: Arc<Seen>,
@@ -61,9 +61,9 @@ pub(super) struct Fake {
 #[derive(Default)]
 struct Seen {
     requests: Mutex<Vec<ModelInferRequest>>,
-    /// Of the last request.
+    /// Authorization of the last request.
     authorization: Mutex<Option<String>>,
-    /// Requests that were cancelled.
+    /// Number of cancelled requests.
     left: AtomicUsize,
 }
 
@@ -138,7 +138,7 @@ impl Service {
     }
 }
 
-/// Notes that a request was cancelled when it is dropped.
+/// Counts a cancelled request when it is dropped.
 struct Waits(Arc<Seen>);
 
 impl Drop for Waits {
@@ -149,7 +149,7 @@ impl Drop for Waits {
 
 type Answers = Pin<Box<dyn Stream<Item = Result<ModelStreamInferResponse, Status>> + Send>>;
 
-/// What the acts send, one after the other.
+/// Returns the stream of the actions' messages.
 fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answers {
     let (tell, answers) = tokio::sync::mpsc::channel(1);
     tokio::spawn(async move {
@@ -160,7 +160,8 @@ fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answ
                 Act::Repeat(message) => {
                     let _waits = Waits(seen.clone());
                     while tell.send(Ok(message.clone())).await.is_ok() {
-                        // A peer ends a connection that brings small frames faster than it reads them.
+                        // A peer closes a connection that sends small frames faster than it reads
+                        // them.
                         tokio::time::sleep(Duration::from_millis(1)).await;
                     }
                 }
@@ -242,7 +243,7 @@ impl GrpcInferenceService for Service {
     }
 }
 
-/// An answer with one output of these bytes.
+/// Returns a response with one output of these bytes.
 pub(super) fn answer(
     id: &str,
     output: (&str, &str, &[i64]),
@@ -262,7 +263,7 @@ pub(super) fn answer(
     }
 }
 
-/// A message of a stream with that answer.
+/// Returns a stream message with that response.
 pub(super) fn of(answer: ModelInferResponse, is_final: bool) -> ModelStreamInferResponse {
     let said = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(is_final)) };
     let parameters = [("triton_final_response".to_owned(), said)].into();
@@ -270,18 +271,18 @@ pub(super) fn of(answer: ModelInferResponse, is_final: bool) -> ModelStreamInfer
     ModelStreamInferResponse { infer_response, ..ModelStreamInferResponse::default() }
 }
 
-/// Tokens.
+/// Returns a message with tokens.
 pub(super) fn tokens(id: &str, ids: &[i32]) -> ModelStreamInferResponse {
     let data: Vec<_> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     of(answer(id, ("ids", "INT32", &[1, ids.len() as i64]), data), false)
 }
 
-/// The end.
+/// Returns the final message.
 pub(super) fn end(id: &str) -> ModelStreamInferResponse {
     of(ModelInferResponse { id: id.into(), ..ModelInferResponse::default() }, true)
 }
 
-/// The model of the fake server.
+/// Returns the model of the fake server.
 pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> DecoupledModel {
     DecoupledModel {
         served: testing::tiny(max_tokens, eos),
@@ -297,12 +298,12 @@ pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> DecoupledModel {
     }
 }
 
-/// A tensor as a server describes it.
+/// Returns a tensor as a server describes it.
 pub(super) fn tensor(name: &str, datatype: &str, shape: &[i64]) -> TensorMetadata {
     TensorMetadata { name: name.into(), datatype: datatype.into(), shape: shape.to_vec() }
 }
 
-/// The tensors of that model.
+/// Returns the inputs and outputs of [`tiny`].
 pub(super) fn tensors() -> [Vec<TensorMetadata>; 2] {
     let inputs = vec![
         tensor("prompt", "INT64", &[-1, -1]),

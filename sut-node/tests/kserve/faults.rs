@@ -1,4 +1,4 @@
-//! Everything that can go wrong with an answer, each by its name.
+//! All faults of a response, each by its name.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ use crate::{
     settings::served::ServersConfig,
 };
 
-/// Until a server counts as silent, where it is.
+/// Time limit for servers that stay silent.
 const SHORT: Duration = Duration::from_secs(2);
 
 fn servers(server: &Fake) -> Servers {
@@ -40,7 +40,7 @@ fn servers(server: &Fake) -> Servers {
     remote::servers::Servers::new(&settings.urls).with(|url| Caller::new(url, settings))
 }
 
-/// Asks once: the tokens that came, and how it ended.
+/// Sends a single request. Returns the received tokens and the outcome.
 fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) {
     let [inputs, outputs] = tensors();
     let tokens = Tokens::new(Arc::new(model), &inputs, &outputs).unwrap();
@@ -54,7 +54,7 @@ fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) 
     (taken.0, outcome)
 }
 
-/// The answer to one request of three tokens at most, which is played.
+/// Returns the response to a request for at most three tokens, which the server plays.
 fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
     let is_silent = acts.iter().any(|act| matches!(act, Act::Hang | Act::Repeat(_)));
     let mut server = Fake::start(move |_, _| acts.clone());
@@ -69,7 +69,7 @@ fn sent(messages: &[ModelStreamInferResponse]) -> Vec<Act> {
     messages.iter().cloned().map(Act::Send).collect()
 }
 
-/// The id of the first request.
+/// Id of the first request.
 const ID: &str = "0";
 
 #[test]
@@ -147,39 +147,35 @@ fn every_fault_is_a_failure_with_its_name() {
             sent(&[first(), error(Some(bare.clone()))]),
             "after 1 tokens: the server failed: CUDA",
         ),
-        ("empty", sent(&[ModelStreamInferResponse::default()]), "a message has no answer"),
-        ("no output", sent(&[of(bare, false)]), "the answer has no output \"ids\""),
-        (
-            "another id",
-            sent(&[tokens("1", &[7])]),
-            "the answer is to request \"1\", the request was \"0\"",
-        ),
-        ("another model", sent(&[of(other, false)]), "the answer is from the model \"huge\""),
-        ("contents", sent(&[of(unlike, false)]), "names 1 outputs and has the bytes of 0"),
+        ("empty", sent(&[ModelStreamInferResponse::default()]), "a message has no response"),
+        ("no output", sent(&[of(bare, false)]), "the response has no output \"ids\""),
+        ("another id", sent(&[tokens("1", &[7])]), "the response is to request \"1\", not \"0\""),
+        ("another model", sent(&[of(other, false)]), "the response is from the model \"huge\""),
+        ("contents", sent(&[of(unlike, false)]), "names 1 outputs but holds the bytes of 0"),
         ("type", output(("ids", "FP32", &[1, 1]), 4), "the output \"ids\" is FP32, not INT32"),
         ("name", output(("text", "INT32", &[1, 1]), 4), "has no output \"ids\""),
         ("bytes", output(("ids", "INT32", &[1, 2]), 4), "is INT32[1, 2] and has 4 bytes"),
-        ("shape", output(("ids", "INT32", &[2, 1]), 8), "is [2, 1], not one row of ids"),
-        ("no shape", output(("ids", "INT32", &[]), 4), "not one row of ids"),
+        (
+            "shape",
+            output(("ids", "INT32", &[2, 1]), 8),
+            "has the shape [2, 1]; expected one row of ids",
+        ),
+        ("no shape", output(("ids", "INT32", &[]), 4), "expected one row of ids"),
         ("negative", output(("ids", "INT32", &[-1, 1]), 4), "is INT32[-1, 1] and has 4 bytes"),
         ("huge", output(("ids", "INT32", &[i64::MAX, i64::MAX]), 4), "and has 4 bytes"),
-        ("no end", sent(&whole()[..1]), "after 3 tokens: it ends without a final response"),
-        ("no word of an end", sent(&[no_end]), "it ends without a final response"),
-        (
-            "twice",
-            sent(&[&whole()[..], &[end(ID)]].concat()),
-            "it goes on after its final response",
-        ),
-        ("no token", sent(&[end(ID)]), "it has no token"),
+        ("no end", sent(&whole()[..1]), "after 3 tokens: the final response is missing"),
+        ("no word of an end", sent(&[no_end]), "the final response is missing"),
+        ("twice", sent(&[&whole()[..], &[end(ID)]].concat()), "messages follow the final response"),
+        ("no token", sent(&[end(ID)]), "the output is empty"),
         ("too many", sent(&[first(), tokens(ID, &[8, 9, 10])]), "more than max_tokens = 3"),
         (
             "too few",
             sent(&[first(), end(ID)]),
-            "it was cut off after 1 tokens, before max_tokens = 3",
+            "the output was cut off after 1 tokens, before max_tokens = 3",
         ),
-        ("after eos", sent(&[tokens(ID, &[2, 7])]), "after the end-of-text token, its number 0"),
-        ("vocabulary", sent(&[tokens(ID, &[2048])]), "its token 0 is 2048; ids go from 0 to 2047"),
-        ("negative id", sent(&[tokens(ID, &[-1])]), "its token 0 is -1"),
+        ("after eos", sent(&[tokens(ID, &[2, 7])]), "after the end-of-text token, token 0"),
+        ("vocabulary", sent(&[tokens(ID, &[2048])]), "token 0 is 2048; ids go from 0 to 2047"),
+        ("negative id", sent(&[tokens(ID, &[-1])]), "token 0 is -1"),
         ("busy", vec![Act::Fail(Status::resource_exhausted("queue"))], "ResourceExhausted: queue"),
         ("failed", vec![Act::Fail(Status::internal("no"))], "Internal: no"),
         (
@@ -187,11 +183,11 @@ fn every_fault_is_a_failure_with_its_name() {
             then(&[first()], Act::Fail(Status::unavailable("no"))),
             "after 1 tokens: Unavailable: no",
         ),
-        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout allows"),
-        ("silent later", then(&[first()], Act::Hang), "after 1 tokens: nothing came for as long"),
-        ("silent end", then(&whole(), Act::Hang), "after 3 tokens: nothing came for as long"),
-        ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: nothing came for as long"),
-        // What it sent before may be lost with it.
+        ("silent", vec![Act::Hang], "no progress within --url-timeout"),
+        ("silent later", then(&[first()], Act::Hang), "after 1 tokens: no progress within"),
+        ("silent end", then(&whole(), Act::Hang), "after 3 tokens: no progress within"),
+        ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: no progress within"),
+        // Messages before the end of the server may be lost with it.
         ("dead", then(&[first()], Act::Die), "error"),
     ] {
         let error = of_acts(acts).map(|ids| format!("{name}: {ids:?}")).unwrap_err();
@@ -262,12 +258,12 @@ fn a_model_with_other_tensors_is_refused() {
     new("prompt", "INT32", &[-1]).unwrap();
     new("most", "INT64", &[1]).unwrap();
     for (name, datatype, shape, words) in [
-        ("prompt", "BYTES", &[-1][..], "a prompt is INT32 or INT64 of any length"),
-        ("prompt", "INT32", &[512], "a prompt is INT32 or INT64 of any length"),
+        ("prompt", "BYTES", &[-1][..], "a prompt must be INT32 or INT64 of dynamic length"),
+        ("prompt", "INT32", &[512], "a prompt must be INT32 or INT64 of dynamic length"),
         ("prompt", "INT32", &[4, -1], "is INT32[4, -1], which is more than one row"),
         ("most", "INT32", &[2], "is INT32[2], which is more than one row"),
-        ("most", "BYTES", &[1], "which Integer(3) does not fit"),
-        ("streaming", "INT32", &[1], "which Bool(true) does not fit"),
+        ("most", "BYTES", &[1], "which cannot hold Integer(3)"),
+        ("streaming", "INT32", &[1], "which cannot hold Bool(true)"),
         ("ids", "BYTES", &[-1], "its output \"ids\" is BYTES"),
     ] {
         let error = new(name, datatype, shape).unwrap_err();
@@ -280,7 +276,7 @@ fn a_model_with_other_tensors_is_refused() {
     assert_eq!(error, "it has no input \"seed\"");
 }
 
-/// A model of one input and one output, without or with a batch dimension.
+/// Returns a model of one input and one output, with or without a batch dimension.
 fn pair(batch: bool) -> Tensors {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.toml");
@@ -300,8 +296,8 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
     let send = |answer| Act::Send(of(answer, true));
     for (name, act, words) in [
         ("good", send(answer(ID, good, vec![0; 8])), ""),
-        ("another id", send(answer("7", good, vec![0; 8])), "the answer is to request \"7\""),
-        ("no id", send(answer("", good, vec![0; 8])), "the answer is to request \"\""),
+        ("another id", send(answer("7", good, vec![0; 8])), "the response is to request \"7\""),
+        ("no id", send(answer("", good, vec![0; 8])), "the response is to request \"\""),
         ("name", send(answer(ID, ("z", "FP32", &[1, 2]), vec![0; 8])), "has no output \"y\""),
         ("type", send(answer(ID, ("y", "FP64", &[1, 2]), vec![0; 16])), "is FP64, not FP32"),
         ("shape", send(answer(ID, ("y", "FP32", &[2, 1]), vec![0; 8])), "is [2, 1], not [1, 2]"),
@@ -309,7 +305,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         ("no batch", send(answer(ID, ("y", "FP32", &[2]), vec![0; 8])), "is [2], not [1, 2]"),
         ("bytes", send(answer(ID, good, vec![0; 7])), "is FP32[1, 2] and has 7 bytes"),
         ("decoupled", Act::Fail(Status::unimplemented("decoupled")), "Unimplemented: decoupled"),
-        ("silent", Act::Hang, "nothing came for as long as --url-timeout allows"),
+        ("silent", Act::Hang, "no progress within --url-timeout"),
     ] {
         let timeout = if matches!(act, Act::Hang) { SHORT } else { 30 * SHORT };
         let server = Fake::start(move |_, _| vec![act.clone()]);
@@ -343,13 +339,13 @@ fn a_batch_dimension_is_found() {
             "INT8",
             &[-1, 3][..],
             &[-1, 2][..],
-            "its input \"x\" is INT8[-1, 3], and the manifest's UINT8[3]",
+            "its input \"x\" is INT8[-1, 3], but the manifest states UINT8[3]",
         ),
         ("UINT8", &[-1, 4], &[-1, 2], "is UINT8[-1, 4]"),
         ("UINT8", &[8, 3], &[8, 2], "is UINT8[8, 3]"),
         ("UINT8", &[-1, -1, 3], &[-1, 2], "is UINT8[-1, -1, 3]"),
         ("UINT8", &[], &[2], "is UINT8[]"),
-        ("UINT8", &[-1, 3], &[2], "some have a batch dimension and some have none"),
+        ("UINT8", &[-1, 3], &[2], "only some of its tensors have a batch dimension"),
     ] {
         let error = served((data_type, x), y).unwrap_err();
         assert!(error.contains(words), "{error}");

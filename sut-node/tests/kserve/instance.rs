@@ -1,4 +1,4 @@
-//! An instance with samples, as the engine's task drives it.
+//! An instance with samples, driven like by the engine's task.
 
 use std::{sync::Arc, time::Duration};
 
@@ -78,10 +78,10 @@ async fn a_server_with_too_much_to_do_is_asked_again() {
     }
 }
 
-/// Every way out cancels the requests at the server.
+/// Each kind of end cancels the requests at the server.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cancelled() {
-    // A server that has not begun to answer, one that has, and one that goes on.
+    // A server that has not begun its response, one that has, and one that continues it.
     for begun in 0..3 {
         for way in 0..3 {
             let server = Fake::start(move |_, request| {

@@ -1,4 +1,4 @@
-//! The engine against a server that does as it is told, and against what Triton has sent.
+//! The engine against a server that follows a script, and against recorded messages of Triton.
 
 mod fake;
 mod faults;

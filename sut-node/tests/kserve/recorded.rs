@@ -1,4 +1,4 @@
-//! What Triton has sent (`tests/engines`).
+//! Recorded messages of Triton (`tests/engines`).
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn recorded(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(format!("triton_{name}.bin"))).unwrap()
 }
 
-/// The model that answered.
+/// Returns the model that sent the messages.
 fn tokens() -> DecoupledModel {
     let mut model = tiny(3, &[]);
     model.served.name = "tokens".into();
@@ -32,7 +32,7 @@ fn tokens() -> DecoupledModel {
     model
 }
 
-/// How the messages are read that came one after the other.
+/// Reads the first `messages` messages of a recorded stream.
 fn read(name: &str, messages: usize, id: &str) -> (Vec<i32>, Result<(), String>) {
     let mut stream = Vec::new();
     for number in 0..messages {
@@ -45,14 +45,14 @@ fn read(name: &str, messages: usize, id: &str) -> (Vec<i32>, Result<(), String>)
 
 #[test]
 fn streams_end_as_triton_says() {
-    // The prompt 1, 2, 3: ids begin with its sum, and go on in steps of 7.
+    // The prompt 1, 2, 3: ids begin with its sum, and continue in steps of 7.
     assert_eq!(read("three", 3, "s"), (vec![6, 13, 20], Ok(())));
     assert_eq!(read("last_tokens", 2, "s"), (vec![3, 10, 17], Ok(())));
     for (name, messages, id, ids, words) in [
-        ("three", 2, "s", 3, "it ends without a final response"),
-        ("three", 3, "t", 0, "the answer is to request \"s\", the request was \"t\""),
+        ("three", 2, "s", 3, "the final response is missing"),
+        ("three", 3, "t", 0, "the response is to request \"s\", not \"t\""),
         ("error", 2, "s", 1, "the server failed: injected failure"),
-        ("none", 1, "s", 0, "it has no token"),
+        ("none", 1, "s", 0, "the output is empty"),
     ] {
         let (got, outcome) = read(name, messages, id);
         assert_eq!((got.len(), outcome.unwrap_err()), (ids, words.to_owned()), "{name}");

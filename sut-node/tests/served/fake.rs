@@ -1,4 +1,4 @@
-//! Recorded answers of serving engines, and a client of a fake one.
+//! Recorded responses of serving engines, and a client of a fake server.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     settings::served::{Dialect, ServedConfig, ServersConfig},
 };
 
-/// A recorded answer: its head, and its body.
+/// Returns a recorded response: its head and its body.
 pub(super) fn recorded(name: &str) -> (String, Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engines");
     let answer = std::fs::read(path.join(format!("{name}.response.txt"))).unwrap();
@@ -31,7 +31,7 @@ pub(super) fn recorded(name: &str) -> (String, Vec<u8>) {
     (head.join("\r\n"), body.as_bytes().to_vec())
 }
 
-/// A recorded answer, sent in pieces of so many bytes.
+/// Returns a recorded response, sent in pieces of `piece` bytes.
 pub(super) fn replay(name: &str, piece: usize) -> Vec<Act> {
     let (head, body) = recorded(name);
     let head = format!("{head}\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -53,12 +53,12 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
     }
 }
 
-/// Long enough for what a fault's words expect: an answer, or that none comes.
+/// Returns a time limit that is long enough for the fault: short only for servers that stay silent.
 pub(super) fn patience(words: &str) -> Duration {
-    Duration::from_millis(if words.contains("nothing came for") { 2000 } else { 20_000 })
+    Duration::from_millis(if words.contains("no progress within") { 2000 } else { 20_000 })
 }
 
-/// Asks once: the tokens that came, and how it ended.
+/// Sends a single request. Returns the received tokens and the outcome.
 pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineError>) {
     let exchange = Exchange::new(Arc::new(settings.clone()));
     let servers = Servers::new(&settings.servers.urls);

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with an answer, each by its name.
+//! All faults of a response, each by its name.
 
 use std::{
     sync::atomic::Ordering,
@@ -16,7 +16,7 @@ const LAST: &str = r#"{"choices":[{"index":0,"token_ids":[8,9],"finish_reason":"
 const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":3}}"#;
 const DONE: &str = "[DONE]";
 
-/// Asks vLLM for three tokens.
+/// Requests three tokens from vLLM.
 fn of(acts: Vec<Act>, timeout: Duration) -> Result<Vec<i32>, String> {
     let server = Fake::always(acts);
     let mut settings = settings(&[&server.url], Vllm, tiny(3, &[2]));
@@ -64,32 +64,32 @@ fn every_fault_is_a_failure_with_its_name() {
             vec![head(), chunk(b"event: error\ndata: broken\n\n")],
             "the server failed: broken",
         ),
-        ("abort", events(&[FIRST, &end("abort"), USAGE, DONE]), "ends for `abort`"),
-        ("finish error", events(&[FIRST, &end("error"), USAGE, DONE]), "ends for `error`"),
+        ("abort", events(&[FIRST, &end("abort"), USAGE, DONE]), "finish reason is `abort`"),
+        ("finish error", events(&[FIRST, &end("error"), USAGE, DONE]), "finish reason is `error`"),
         (
             "count",
             events(&[FIRST, LAST, &USAGE.replace("n_tokens\":3", "n_tokens\":4"), DONE]),
-            "made 4 tokens and gave the ids of 3",
+            "generated 4 tokens but returned 3 token ids",
         ),
-        ("no count", events(&[FIRST, LAST, DONE]), "does not say how many tokens"),
+        (
+            "no count",
+            events(&[FIRST, LAST, DONE]),
+            "does not report the number of generated tokens",
+        ),
         (
             "prompt",
             events(&[FIRST, LAST, &USAGE.replace("t_tokens\":4", "t_tokens\":5"), DONE]),
-            "the prompt has 4 tokens, and the server read 5",
+            "the prompt has 4 tokens, but the server read 5",
         ),
         (
             "no prompt",
             events(&[FIRST, LAST, &USAGE.replace("\"prompt_tokens\":4,", ""), DONE]),
-            "does not say how many tokens of the prompt it read",
+            "does not report the number of prompt tokens",
         ),
-        (
-            "no finish",
-            events(&[FIRST, &USAGE.replace(":3", ":1"), DONE]),
-            "without a finish reason",
-        ),
-        ("no done", events(&[FIRST, LAST, USAGE]), "after 3 tokens: the answer breaks off"),
-        ("no token", events(&[&USAGE.replace(":3", ":0"), DONE]), "no token"),
-        ("too many", events(&[FIRST, LAST, LAST, USAGE, DONE]), "tokens after the end"),
+        ("no finish", events(&[FIRST, &USAGE.replace(":3", ":1"), DONE]), "has no finish reason"),
+        ("no done", events(&[FIRST, LAST, USAGE]), "after 3 tokens: the response is truncated"),
+        ("no token", events(&[&USAGE.replace(":3", ":0"), DONE]), "the output is empty"),
+        ("too many", events(&[FIRST, LAST, LAST, USAGE, DONE]), "tokens follow the end"),
         ("too long", events(&[FIRST, FIRST, FIRST, FIRST]), "more than max_tokens = 3"),
         (
             "too short",
@@ -99,42 +99,38 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "repeated",
             events(&[FIRST, FIRST, &LAST.replace("8,9", "8"), &USAGE.replace(":3", ":2"), DONE]),
-            "made 2 tokens and gave the ids of 3",
+            "generated 2 tokens but returned 3 token ids",
         ),
         (
             "after eos",
             events(&[&FIRST.replace('7', "2"), LAST]),
-            "goes on after the end-of-text token, its number 0",
+            "continues after the end-of-text token, token 0",
         ),
         (
             "vocabulary",
             events(&[&FIRST.replace('7', "2048")]),
-            "its token 0 is 2048; ids go from 0 to 2047",
+            "token 0 is 2048; ids go from 0 to 2047",
         ),
-        ("negative", events(&[&FIRST.replace('7', "-1")]), "its token 0 is -1"),
-        ("fraction", events(&[&FIRST.replace('7', "7.5")]), "an event cannot be used"),
-        (
-            "huge id",
-            events(&[&FIRST.replace('7', "99999999999999999999")]),
-            "an event cannot be used",
-        ),
-        ("json", events(&["{\"choices\":"]), "an event cannot be used"),
+        ("negative", events(&[&FIRST.replace('7', "-1")]), "token 0 is -1"),
+        ("fraction", events(&[&FIRST.replace('7', "7.5")]), "invalid event"),
+        ("huge id", events(&[&FIRST.replace('7', "99999999999999999999")]), "invalid event"),
+        ("json", events(&["{\"choices\":"]), "invalid event"),
         ("not UTF-8", vec![head(), chunk(b"data: \xff\xfe\n\n")], "invalid utf-8"),
         ("100 MB", vec![head(), chunk(long.as_bytes())], "bytes without an event"),
         ("closed", vec![Act::Close], "no answer"),
         ("closed later", cut(&begun, Act::Close), "after 1 tokens: "),
         ("closed within", cut(&half, Act::Close), "after 1 tokens: "),
-        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout allows"),
-        ("silent later", cut(&begun, Act::Hang), "after 1 tokens: nothing came for as long"),
+        ("silent", vec![Act::Hang], "no progress within --url-timeout"),
+        ("silent later", cut(&begun, Act::Hang), "after 1 tokens: no progress within"),
         (
             "silent end",
             cut(&events(&[FIRST, LAST, USAGE])[..4], Act::Hang),
-            "after 3 tokens: nothing came for",
+            "after 3 tokens: no progress within",
         ),
         (
             "chatter",
             cut(&begun, chatter(b"data: {\"choices\":[]}\n\n")),
-            "after 1 tokens: nothing came for as long",
+            "after 1 tokens: no progress within",
         ),
         ("pings", cut(&begun, chatter(b": ping\n\n")), "after 1 tokens: "),
         ("no HTTP", vec![Act::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], "no answer"),
@@ -148,17 +144,17 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "page",
             refusal("200 OK", "content-type: text/html\r\n", "<p>hello"),
-            "no stream of events, but text/html: <p>hello",
+            "expected a stream of events, received text/html: <p>hello",
         ),
         (
             "another type that begins alike",
             refusal("200 OK", "content-type: text/event-stream-x\r\n", ""),
-            "no stream of events, but text/event-stream-x: ",
+            "expected a stream of events, received text/event-stream-x: ",
         ),
         (
             "busy",
             refusal("503 Service Unavailable", "retry-after: 0\r\n", "Loading"),
-            "status 503 Service Unavailable: Loading; it wants a pause of 0 s, tried 4 times",
+            "status 503 Service Unavailable: Loading; the server asks for a pause of 0 s, tried 4 times",
         ),
         (
             "busy until a date that is past",
@@ -167,7 +163,7 @@ fn every_fault_is_a_failure_with_its_name() {
                 "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
                 "Loading",
             ),
-            "it wants a pause of 0 s, tried 4 times",
+            "the server asks for a pause of 0 s, tried 4 times",
         ),
         (
             "busy for ever",
@@ -177,7 +173,7 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "busy for long",
             refusal("429 Too Many Requests", "retry-after: 3600\r\n", "slow down"),
-            "slow down; it wants a pause of 3600 s, tried 1 times",
+            "slow down; the server asks for a pause of 3600 s, tried 1 times",
         ),
     ] {
         let error = of(acts, patience(words)).map(|ids| format!("{name}: {ids:?}")).unwrap_err();
@@ -185,7 +181,7 @@ fn every_fault_is_a_failure_with_its_name() {
     }
 }
 
-/// An event of SGLang's, which counts the tokens so far.
+/// Returns an event of SGLang, with the number of tokens so far.
 fn event(ids: &str, so_far: usize) -> String {
     format!(
         r#"{{"output_ids":[{ids}],"meta_info":{{"completion_tokens":{so_far},"finish_reason":null}}}}"#
@@ -198,7 +194,7 @@ fn events_that_hold_now_all_tokens_and_now_the_new_ones_are_a_failure() {
         let third = if second.contains("7,8") { event("9", 3) } else { event("7,8,9", 3) };
         let server = Fake::always(events(&[&event("7", 1), &second, &third]));
         let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
-        assert!(outcome.unwrap_err().to_string().contains("some of its events hold all tokens"));
+        assert!(outcome.unwrap_err().to_string().contains("some events hold all tokens"));
         assert_eq!(taken, [7, 8]);
     }
 }
@@ -207,7 +203,7 @@ fn events_that_hold_now_all_tokens_and_now_the_new_ones_are_a_failure() {
 fn tokens_that_are_taken_back_are_a_failure() {
     let server = Fake::always(events(&[&event("7", 1), &event("7,8", 2), &event("7,9,4", 3)]));
     let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
-    assert!(outcome.unwrap_err().to_string().contains("takes back tokens"));
+    assert!(outcome.unwrap_err().to_string().contains("contradicts tokens"));
     assert_eq!(taken, [7, 8]);
 }
 

@@ -1,4 +1,5 @@
-//! Servers over HTTP/2 that close connections or end requests with a code: which requests are sent again.
+//! Servers over HTTP/2 that close connections or end requests with a code: some requests are sent
+//! again.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ fn answer(stream: u32) -> Vec<u8> {
     [begun(stream), data(stream, REST.as_bytes()), end(stream)].concat()
 }
 
-/// Asks over HTTP/2 for three tokens: the tokens, or the error.
+/// Requests three tokens over HTTP/2. Returns the tokens, or the error.
 fn of(peer: &Http2Peer) -> Result<Vec<i32>, String> {
     let url = format!("h2c://{}", peer.address);
     let (taken, outcome) = ask(&settings(&[&url], Vllm, tiny(3, &[2])));
@@ -55,8 +56,7 @@ fn a_request_that_was_not_processed_is_sent_again() {
 fn a_server_that_never_processes_a_request_is_given_up() {
     let peer = Http2Peer::start(|_, _| go_away(0, "draining"));
     let error = of(&peer).unwrap_err();
-    let words =
-        "no answer: it closed the connection with GOAWAY NO_ERROR (\"draining\"): it is ending";
+    let words = "no answer: it closed the connection with GOAWAY NO_ERROR (\"draining\"): it is shutting down";
     assert!(error.contains(words) && error.contains("tried 4 times"), "{error}");
     assert_eq!(peer.requests(), 4);
 }

@@ -1,4 +1,4 @@
-//! An instance with samples, as the engine's task drives it.
+//! An instance with samples, driven like by the engine's task.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -74,7 +74,7 @@ async fn each_server_has_its_own_connections() {
         none_is_under_way(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // Where the first of two is answered at once, the second may go to the same server.
+    // If the first of two samples is answered at once, the second may go to the same server.
     let requests = servers.each_ref().map(|server| server.requests().len());
     assert_eq!(requests.iter().sum::<usize>(), 6);
     for server in &servers {
@@ -89,7 +89,7 @@ async fn connections_that_nobody_needs_end() {
     let mut engine = engine(&[&server.url], 1);
     one_is_answered(&mut engine).await;
     wait_until(|| server.left.load(Ordering::SeqCst) == 1).await;
-    // Those that come after a pause do so too.
+    // Connections that are opened after a pause end too.
     one_is_answered(&mut engine).await;
     wait_until(|| server.left.load(Ordering::SeqCst) == 2).await;
     assert_eq!(server.connections.load(Ordering::SeqCst), 2);
@@ -124,7 +124,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     drop(engine);
 }
 
-/// Every way out cuts the requests at the server, within a second.
+/// Each kind of end cuts the requests at the server, within a second.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cut() {
     for answer in [vec![Act::Hang], vec![head(), chunk(b"data: {\"choices\":[]}\n\n"), Act::Hang]] {

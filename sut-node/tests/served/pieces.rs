@@ -1,4 +1,4 @@
-//! However the bytes of an answer are cut, its ids are the same.
+//! The ids of a response, for any division of its bytes into pieces.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -51,7 +51,8 @@ proptest! {
         }
         let body = [Bytes::from(body)].into_iter();
         let (taken, outcome) = read_answer(dialect, &tiny(4, &[]), 4, body);
-        // A digit may become part of another id; of these only the dialects that send all ids twice can know.
+        // A digit may become part of another id. Only dialects that send all ids twice can detect
+        // that.
         if outcome.is_ok() && !byte.is_ascii_digit() {
             prop_assert_eq!(taken, vec![291, 1611, 379, 410]);
         }

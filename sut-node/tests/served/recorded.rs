@@ -1,4 +1,4 @@
-//! What real servers sent, and what others would send, as far as their sources tell.
+//! Recorded responses of real servers, and responses of others according to their sources.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn recorded_answers_give_their_ids() {
         ("sglang_cumulative", Sglang, 4, &[], &[291, 1611, 379, 410], Some(0)),
         ("sglang_incremental", Sglang, 4, &[410], &[291, 1611, 379, 410], Some(3)),
         ("trtllm_stream", Trtllm, 4, &[], &[291, 1611, 379, 410], Some(0)),
-        // What follows `[DONE]` or the last event is not looked at.
+        // Bytes after `[DONE]` or after the last event are ignored.
         ("vllm_stream", Vllm, 4, &[2], &[291, 1611, 379, 410], None),
     ] {
         for piece in [1, 7, 100_000] {
@@ -38,25 +38,25 @@ fn recorded_answers_give_their_ids() {
 #[test]
 fn recorded_failures_are_named() {
     for (name, dialect, bad_sample, words) in [
-        ("vllm_stream_noids", Vllm, false, "it gives no token ids"),
+        ("vllm_stream_noids", Vllm, false, "the response has no token ids"),
         ("vllm_badid", Vllm, false, "after 0 tokens: the server failed: EngineCore encountered"),
         ("vllm_toolong", Vllm, false, "status 400 Bad Request: max_tokens=4000 cannot be greater"),
         ("vllm_negid", Vllm, true, "status 400 Bad Request: 6 validation errors"),
         ("vllm_nomodel", Vllm, false, "status 404 Not Found: The model `nope` does not exist"),
-        ("vllm_batch", Vllm, false, "one output was asked for, and this is number 1"),
-        ("llama_utf8_true", Llamacpp, false, "made 5 tokens and gave no ids of them"),
-        ("llama_plain", Llamacpp, false, "no stream of events, but application/json"),
+        ("vllm_batch", Vllm, false, "expected one output, received output 1"),
+        ("llama_utf8_true", Llamacpp, false, "generated 5 tokens but returned no token ids"),
+        ("llama_plain", Llamacpp, false, "expected a stream of events, received application/json"),
         ("llama_badid", Llamacpp, true, "status 400 Bad Request: Prompt contains invalid tokens"),
         ("llama_toolong", Llamacpp, true, "exceeds the available context size"),
-        ("llama_v1", Vllm, false, "made 2 tokens and gave no ids of them"),
+        ("llama_v1", Vllm, false, "generated 2 tokens but returned no token ids"),
         (
             "sglang_abort",
             Sglang,
             false,
-            "the output ends for `abort`, not because it is complete: Out of memory",
+            "the output is incomplete; its finish reason is `abort`: Out of memory",
         ),
-        ("vllm_stream", Llamacpp, false, "it gives no token ids"),
-        ("llama_stream", Vllm, false, "the answer breaks off"),
+        ("vllm_stream", Llamacpp, false, "the response has no token ids"),
+        ("llama_stream", Vllm, false, "the response is truncated"),
     ] {
         let server = Fake::always(replay(name, 100_000));
         let (_, outcome) = ask(&settings(&[&server.url], dialect, tiny(5, &[])));

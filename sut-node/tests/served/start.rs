@@ -1,4 +1,4 @@
-//! What is found out before a node is ready.
+//! Findings before a node is ready.
 
 use std::{fs, sync::mpsc, time::Duration};
 
@@ -22,7 +22,8 @@ use crate::{
     },
 };
 
-/// An answer of two tokens in a dialect, to a prompt of 512, of which some were not computed.
+/// Returns a response of two tokens in a dialect, to a prompt of 512. `cached` tokens of the prompt
+/// were not computed.
 fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Act> {
     let cached = cached.map_or("null".into(), |cached| cached.to_string());
     match dialect {
@@ -47,7 +48,7 @@ fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Act> {
     }
 }
 
-/// One that counts nothing, and answers a prompt that it has seen at once.
+/// The server reports no counts, and answers a repeated prompt at once.
 #[test]
 fn a_server_that_is_much_sooner_the_second_time_reuses_prompts() {
     let seen = parking_lot::Mutex::new(std::collections::BTreeSet::new());
@@ -133,7 +134,7 @@ fn every_server_is_asked_and_the_worst_one_counts() {
     assert_eq!(found.prefix_caching, PrefixCaching::On);
     let without = Fake::always(events(&[r#"{"text":"hello","meta_info":{}}"#, "[DONE]"]));
     let error = probe(&of(&[&good.url, &without.url], Sglang)).unwrap_err().to_string();
-    let words = format!("{}: after 0 tokens: it gives no token ids", without.url);
+    let words = format!("{}: after 0 tokens: the response has no token ids", without.url);
     assert!(error.contains(&words), "{error}");
 }
 
@@ -158,8 +159,8 @@ fn a_node_answers_through_a_serving_engine() {
     assert_eq!(server.requests().len(), 5, "two tries, the metrics, the models and the sample");
 }
 
-/// A node with that engine answers a prompt of four tokens with the ids 7 to 9, and sends none that does not fit; what it found
-/// out before.
+/// Checks that a node with this engine answers a prompt of four tokens with the ids 7 to 9, and
+/// sends no invalid prompt. Returns the findings of the engine.
 pub(super) fn answers_through(engine: &str, url: &str) -> Option<Found> {
     let folder = tempfile::tempdir().unwrap();
     let (model, token) = (folder.path().join("tiny.toml"), folder.path().join("token"));

@@ -38,7 +38,7 @@ const ANSWER: &str = concat!(
     "data: [DONE]\n\n"
 );
 
-/// Takes connections that speak this protocol, at `localhost`.
+/// Returns an acceptor of connections with this protocol, at `localhost`.
 pub(super) fn acceptor(folder: &Path, protocol: &str) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_file(folder.join("localhost.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.join("localhost.key")).unwrap();
@@ -50,7 +50,7 @@ pub(super) fn acceptor(folder: &Path, protocol: &str) -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Serves connections that speak this protocol, to those who know the token; gives the port.
+/// Serves connections with this protocol to clients that know the token. Returns the port.
 async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
     let acceptor = acceptor(folder, protocol);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -65,7 +65,7 @@ async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
     tokio::spawn(async move {
         loop {
             let (connection, _) = listener.accept().await.unwrap();
-            // A client that trusts another authority leaves here.
+            // A client that trusts another authority closes the connection here.
             let Ok(connection) = acceptor.accept(connection).await else { continue };
             let service = TowerToHyperService::new(tower::service_fn(answer));
             let connection = TokioIo::new(connection);
@@ -77,7 +77,7 @@ async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
     port
 }
 
-/// Serves connections without TLS that begin with HTTP/2 at once; gives the port.
+/// Serves connections without TLS that start with HTTP/2. Returns the port.
 async fn serve_h2c() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

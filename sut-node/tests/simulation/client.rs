@@ -1,4 +1,4 @@
-//! A client with one stream, and its way to the node.
+//! A client with one stream, and its connection to the node.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -22,10 +22,10 @@ use tonic::Status;
 
 use crate::sample::replies::Replies;
 
-/// More than any message here has.
+/// Maximum message length, in bytes: more than any message here has.
 pub(super) const LONGEST: usize = 10_000;
 
-/// Whether a task has been woken; who is not woken is not polled, so that a lost wake-up is a hang.
+/// Set once a task is woken. A task that is not woken is not polled, so a lost wake-up is a hang.
 #[derive(Debug)]
 pub(super) struct Flag(pub(super) AtomicBool);
 
@@ -45,7 +45,7 @@ impl Flag {
     }
 }
 
-/// The way from a client to the node.
+/// Chunks from a client to the node.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     pub(super) chunks: VecDeque<Result<Bytes, Status>>,
@@ -82,7 +82,7 @@ impl Stream for Wire {
     }
 }
 
-/// The node's task that reads a stream.
+/// Task of the node that reads a stream.
 pub(super) type Reading = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A client with one stream.
@@ -95,7 +95,7 @@ pub(super) struct Client {
     pub(super) may_read: Arc<Flag>,
     pub(super) replies: Option<Messages<Replies>>,
     pub(super) may_take: Arc<Flag>,
-    /// What was sent and has no whole reply, and the tokens that have come of it.
+    /// Requests without a whole reply, with the tokens received so far.
     pub(super) open: BTreeMap<u64, (InferRequest, Vec<u8>)>,
     pub(super) answered: u64,
     pub(super) ended: bool,
@@ -103,7 +103,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// The node reads on, if it was woken.
+    /// Polls the node's reading task, if it was woken.
     pub(super) fn read(&mut self) -> bool {
         let Some(reading) = &mut self.reading else { return false };
         if !self.may_read.take() {
@@ -116,7 +116,7 @@ impl Client {
         true
     }
 
-    /// The client takes some replies, if it was woken, and checks that they are its own.
+    /// Reads some replies, if the client was woken, and checks that they are its own.
     pub(super) fn take(&mut self) -> bool {
         let Some(replies) = &mut self.replies else { return false };
         if !self.may_take.take() {
@@ -150,7 +150,8 @@ impl Client {
         true
     }
 
-    /// Tokens that come before their output is whole: those that were asked for, in order, the first one alone.
+    /// Checks tokens that arrive before their output: the requested ones, in order, the first one
+    /// alone.
     fn ahead(&mut self, part: Part, reply: &InferResponse) {
         let (asked, got) = self.open.get_mut(&reply.id).unwrap();
         let count = tokens::ids(&reply.payload).len();

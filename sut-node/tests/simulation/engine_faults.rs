@@ -1,4 +1,4 @@
-//! An engine that fails.
+//! An engine with faults.
 
 use std::{
     collections::VecDeque,
@@ -20,11 +20,11 @@ use crate::{
     model::payload::Payload,
 };
 
-/// Fails in any way that an engine can.
+/// Engine that fails in every possible manner.
 pub(super) struct Unreliable {
     pub(super) random: StdRng,
     pub(super) batches: VecDeque<Vec<Payload>>,
-    /// Whether it still has faults.
+    /// Set while the engine still has faults.
     pub(super) faulty: Arc<AtomicBool>,
 }
 

@@ -1,4 +1,4 @@
-//! What drives an engine, one step at a time.
+//! Drivers of an engine, one step at a time.
 
 use std::{
     pin::Pin,
@@ -25,11 +25,11 @@ use crate::{
 
 const ENCODING: Encoding = Encoding::Lz4;
 
-/// An engine at work.
+/// A running engine.
 pub(super) enum Driven {
-    /// As on its thread.
+    /// Driven like on its thread.
     Thread(EngineThread),
-    /// As in its task, which runs when it is woken; and whom the engine wakes.
+    /// Driven like in its task, which runs when it is woken, with the waker that the engine wakes.
     Task(Pin<Box<dyn Future<Output = ()>>>, Arc<Flag>, Arc<Mutex<Option<Waker>>>),
 }
 
@@ -58,7 +58,7 @@ impl Driven {
         Self::Task(Box::pin(serve(engine, queue.clone())), Flag::new(), waits)
     }
 
-    /// Goes on; false when there is nothing to do.
+    /// Runs a step. Returns false if there is nothing to do.
     pub(super) fn step(&mut self) -> bool {
         match self {
             Self::Thread(thread) => {

@@ -1,7 +1,7 @@
-//! The node's inside under a scheduler that is driven by a seed: the real reading of streams, admission, batcher, engines'
-//! steps and replies, with clients that vanish and engines of all kinds that fail, in any order that threads and tasks could
-//! bring about.
-//! There are no threads, no sockets and no sleeps, and a schedule can be run again: `NETDIV_SEED=n cargo test simulation`.
+//! Simulation of the node's inside, under a scheduler that a seed drives. It runs the real reading
+//! of streams, admission, batcher, engines' steps and replies. Clients vanish and engines of all
+//! kinds fail, in any order that threads and tasks could cause. There are no threads, no sockets
+//! and no sleeps, and a schedule can be repeated: `NETDIV_SEED=n cargo test simulation`.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -53,19 +53,19 @@ use crate::{
     },
 };
 
-/// Schedules that one test runs.
+/// Number of schedules of a test.
 const SCHEDULES: u64 = 3000;
 
-/// Steps of each, before everybody comes to an end.
+/// Number of steps of a schedule, before all clients end.
 const STEPS: usize = 120;
 
-/// Steps in which everything must be at an end after that.
+/// Maximum number of steps after that, until everything has ended.
 const MOST_LAST_STEPS: usize = 20_000;
 
 const MAX_BATCH: usize = 4;
 const MAX_BYTES: u32 = 400;
 
-/// Less than the samples that there may be need.
+/// Room in tokens, less than the samples may need.
 const MAX_TOKENS: u32 = 60;
 
 thread_local! {
@@ -102,7 +102,7 @@ impl Simulation {
             age: Duration::from_millis(random.random_range(0..5)),
             buckets: Vec::new(),
         };
-        // Engines that only wait never let samples wait for others.
+        // Engines that only wait never let samples wait for other samples.
         let in_tasks: bool = random.random();
         let rules = if in_tasks { Rules { age: Duration::ZERO, ..rules } } else { rules };
         let queue = Arc::new(BatchQueue::new(rules, Clock(now)));
@@ -208,7 +208,7 @@ impl Simulation {
         for _ in 0..self.random.random_range(1..8) {
             self.next_id += 1;
             let id = self.next_id;
-            // Some are longer than all the room, some longer than allowed.
+            // Some samples are longer than the whole room, some longer than allowed.
             let bytes = match self.random.random_range(0..20) {
                 0 => self.random.random_range(0..3 * MAX_BYTES as usize),
                 _ => self.random.random_range(8..100),
@@ -235,7 +235,7 @@ impl Simulation {
         self.engines[engine].step()
     }
 
-    /// Takes its replies no more; what it had sent may or may not arrive.
+    /// Stops reading its replies. Messages that the client has sent may or may not arrive.
     fn vanish(&mut self, client: usize) {
         let client = self.clients.swap_remove(client);
         drop(client.replies);
@@ -243,7 +243,7 @@ impl Simulation {
             way.chunks.push_back(Err(Status::cancelled("it has gone")));
             way.ended = true;
         });
-        // The node's task goes on for as long as it likes.
+        // The node's task may continue for any time.
         let ghost = Client { replies: None, open: BTreeMap::new(), ended: true, ..client };
         self.clients.push(Client { end: Some(Ok(())), ..ghost });
     }
@@ -281,14 +281,15 @@ impl Simulation {
         self.check();
     }
 
-    /// What holds at every step.
+    /// Checks the invariants of every step.
     fn check(&self) {
         let [samples, ..] = self.service.0.admission().free();
         assert!(samples <= self.max_samples, "more room than there is");
-        assert!(self.queue.len() + samples <= self.max_samples, "more is queued than was let in");
+        assert!(self.queue.len() + samples <= self.max_samples, "more is queued than was admitted");
     }
 
-    /// Everybody comes to an end: no sample of a client that is still there is left, and no place is lost.
+    /// Ends all clients. Checks that no sample of a connected client remains, and that no permit is
+    /// lost.
     fn finish(mut self) {
         self.faulty.store(false, Ordering::SeqCst);
         for client in &mut self.clients {
@@ -320,7 +321,7 @@ impl Simulation {
                 Err(status) if status.code() == tonic::Code::Aborted => {}
                 Err(status) => {
                     assert!(ending && status.message().contains("is answered"), "{name}: {status}");
-                    // What it had sent and nobody read was not begun.
+                    // Requests that the node has not read were not begun.
                     let unread = client.wire.0.lock().chunks.len();
                     assert!(client.open.len() <= unread, "{name}: {:?}", client.open.keys());
                 }
@@ -329,7 +330,7 @@ impl Simulation {
         let streams = self.service.0.streams();
         assert_eq!((streams.owed(), self.queue.len()), (0, 0));
         let room = [self.max_samples, MAX_BYTES as usize, self.max_tokens];
-        assert_eq!(self.service.0.admission().free(), room, "places are lost");
+        assert_eq!(self.service.0.admission().free(), room, "permits are lost");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A streaming engine that fails.
+//! A streaming engine with faults.
 
 use std::{
     panic::resume_unwind,
@@ -25,28 +25,28 @@ use crate::{
     settings::token_room::TokenRoom,
 };
 
-/// Samples that it has under way at most, before it takes the last batch.
+/// Maximum number of samples in flight, before the last batch.
 const ROOM: usize = 6;
 
-/// The whole token ids of a payload, as bytes.
+/// Returns the whole token ids of a payload, as bytes.
 pub(super) fn words(payload: &Bytes) -> Bytes {
     payload.slice(..payload.len() / ID_BYTES * ID_BYTES)
 }
 
-/// Answers out of order, with tokens in groups of any size or with a whole output, and fails in any way that such an engine
-/// can.
+/// Streaming engine that responds out of order, with tokens in groups of any size or with a whole
+/// output, and that fails in every possible manner.
 pub(super) struct Talkative {
     pub(super) random: StdRng,
     pub(super) samples: Vec<Spoken>,
-    /// Whether it still has faults.
+    /// Set while the engine still has faults.
     pub(super) faulty: Arc<AtomicBool>,
-    /// What the node lets it have at most, where that is counted in tokens.
+    /// Room that the node gives to the engine, if it is counted in tokens.
     pub(super) room: Option<TokenRoom>,
-    /// Who waits until it says more, where a task drives it.
+    /// Task that waits until the engine has more tokens, if a task drives it.
     pub(super) waits: Arc<Mutex<Option<Waker>>>,
 }
 
-/// A sample and the tokens that it has not been given yet.
+/// A sample, with the tokens that are not sent yet.
 pub(super) struct Spoken {
     payload: Payload,
     sink: Sink,
@@ -71,7 +71,7 @@ impl StreamingEngine for Talkative {
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
         assert!(!samples.is_empty() && samples.len() <= MAX_BATCH, "{} samples", samples.len());
         if self.fault(30) {
-            // Unlike `panic!`, this prints nothing. The sinks are dropped on the way.
+            // Unlike `panic!`, this prints nothing. The unwinding drops the sinks.
             resume_unwind(Box::new("no room"));
         }
         let spoken = |(payload, sink): (Payload, Sink)| {
@@ -97,7 +97,7 @@ impl StreamingEngine for Talkative {
         let chosen = self.random.random_range(0..self.samples.len());
         let mut sample = self.samples.swap_remove(chosen);
         if sample.sink.is_closed() || self.fault(20) {
-            // It is dropped without an answer.
+            // The sample is dropped without a response.
             return Ok(());
         }
         match self.random.random_range(0..4) {
@@ -108,7 +108,7 @@ impl StreamingEngine for Talkative {
                 sample.sink.tokens(&[-1]);
                 sample.sink.end();
             }
-            // A whole output, which is an error once there are tokens.
+            // A whole output, which is invalid after tokens.
             2 if sample.sink.token_count() == 0 || self.fault(10) => {
                 sample.sink.last(Ok(sample.payload.bytes().clone()));
             }

@@ -1,4 +1,4 @@
-//! Each workload around a model that a test makes up: what a pass receives, and what becomes of its outputs.
+//! Each workload around a test's own model: inputs of its passes, and use of its outputs.
 
 use std::{fs, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::model::{
     workloads::by_name::of_manifest,
 };
 
-/// A model: it reads the inputs of a pass and writes its outputs.
+/// A model, which reads the inputs of a pass and writes its outputs.
 type Model<'a> = &'a mut dyn FnMut(&Pass, &[&[u8]], &mut [&mut [u8]]);
 
 fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String> {
@@ -28,7 +28,7 @@ fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String
     Ok((manifest, workload))
 }
 
-/// The answers to a batch, or the reasons for none.
+/// Returns the responses to a batch, or the reasons for missing ones.
 fn answers(manifest: &str, samples: &[Bytes], model: Model<'_>) -> Vec<Result<Vec<u8>, String>> {
     let (manifest, workload) = workload(manifest).unwrap();
     let takes = workload.layout();
@@ -60,7 +60,7 @@ fn ints(numbers: &[i64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A sample of several tensors, each a type, a shape and its bytes.
+/// Returns a sample of several tensors, each with its type, shape and bytes.
 fn packed(tensors: &[(DataType, &[usize], &[u8])]) -> Bytes {
     let views = tensors.iter().map(|(data_type, shape, data)| TensorView {
         data_type: *data_type,
@@ -122,7 +122,7 @@ fn a_number_beyond_the_graph_reaches_no_model() {
     }
 }
 
-/// Question answering, where ids alone travel or all three tensors.
+/// Returns a manifest of question answering, with ids alone or all three tensors on the wire.
 fn squad(samples: &str) -> String {
     let tensor = |name| format!("{{ name = '{name}', data_type = 'int64', shape = ['length'] }}");
     let logits = |name| format!("{{ name = '{name}', data_type = 'float32', shape = ['length'] }}");
@@ -154,7 +154,7 @@ fn ids_get_a_mask_and_segments_and_are_padded_to_the_longest() {
     });
     assert_eq!(got[0], Ok(floats(&[0.0, -0.0, 1.0, -1.0, 2.0, -2.0])));
     assert_eq!(got[1], Ok(floats(&[3.0, -3.0])));
-    for (answer, words) in got[2..].iter().zip(["5 tokens that are no padding", "from 0 to 8"]) {
+    for (answer, words) in got[2..].iter().zip(["5 tokens without padding", "from 0 to 8"]) {
         assert!(answer.as_ref().is_err_and(|why| why.contains(words)), "{answer:?}");
     }
 }
@@ -209,7 +209,8 @@ fn pairs_of_all_samples_are_joined_and_answers_are_divided_again() {
         outputs[0].copy_from_slice(inputs[0]);
     });
     assert_eq!((&got[0], &got[4]), (&Ok(floats(&[1.0, 2.0])), &Ok(floats(&[3.0]))));
-    let words = ["index 5 of a table of 5 rows", "without pairs", "1 pairs in the first tensor, 2"];
+    let words =
+        ["index 5 in a table of 5 rows", "has no pairs", "1 pairs in the first tensor, but 2"];
     for (answer, words) in got[1..4].iter().zip(words) {
         assert!(answer.as_ref().is_err_and(|why| why.contains(words)), "{answer:?}");
     }

@@ -1,4 +1,4 @@
-//! How an instance calls a server: over a connection that is made again when it is lost.
+//! An instance's calls of a server, over a connection that is restored after a loss.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,6 @@ pub(super) type Servers = servers::Servers<Caller>;
 
 pub(super) type Server = servers::Server<Caller>;
 
-/// Calls one server.
 pub(super) struct Caller {
     client: GrpcInferenceServiceClient<Channel>,
     token: Option<MetadataValue<Ascii>>,
@@ -36,7 +35,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// The connection is made when it is needed, on the runtime that this is called on.
+    /// Creates a caller. The connection opens on the first call, on the current runtime.
     pub(super) fn new(url: &Uri, settings: &ServersConfig) -> Self {
         let connector = connector(&settings.tls, Version::Two);
         let channel = Endpoint::from(url.clone()).connect_with_connector_lazy(connector);
@@ -48,12 +47,12 @@ impl Caller {
         }
     }
 
-    /// To be called; clones share the connection.
+    /// Returns a client; clones share the connection.
     pub(super) fn client(&self) -> GrpcInferenceServiceClient<Channel> {
         self.client.clone()
     }
 
-    /// A call with that message or stream of messages.
+    /// Wraps a message or a stream of messages in a request.
     pub(super) fn call<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         if let Some(token) = &self.token {
@@ -62,7 +61,7 @@ impl Caller {
         request
     }
 
-    /// A name for the next request.
+    /// Returns an id for the next request.
     pub(super) fn next_id(&self) -> String {
         self.asked.fetch_add(1, Ordering::Relaxed).to_string()
     }

@@ -1,4 +1,4 @@
-//! One sample at a server.
+//! Exchange of one sample with a server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,13 +15,13 @@ use crate::{
     },
 };
 
-/// How samples become requests.
+/// Conversion of samples into requests.
 pub(super) enum Plan {
     Tensors(Tensors),
     Tokens(Tokens),
 }
 
-/// What every sample of an instance shares.
+/// State that all samples of an instance share.
 pub(super) struct Exchange {
     pub(super) plan: Arc<Plan>,
     pub(super) servers: Servers,
@@ -39,7 +39,8 @@ impl tasks::Answer for Exchange {
 }
 
 impl Exchange {
-    /// Asks a server. Tokens go to the sink as they come; `None`: they were all.
+    /// Asks a server. Tokens go to the sink as they arrive. Returns `None` if the tokens were the
+    /// whole output.
     async fn ask(&self, payload: &Payload, sink: &mut Sink) -> Result<Option<Answer>, EngineError> {
         let prompt: Vec<_> = match (&*self.plan, payload.tensors()) {
             (Plan::Tokens(_), [prompt, ..]) => integers(prompt).collect(),

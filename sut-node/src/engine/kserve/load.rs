@@ -1,4 +1,4 @@
-//! Makes the instances.
+//! Creates the instances.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Asks the servers whether they can be used, and makes the instances.
+/// Checks that the servers are usable, and creates the instances.
 pub(crate) fn load(
     settings: &KserveConfig,
     config: &Config,
@@ -45,7 +45,7 @@ pub(crate) fn load(
     check_rows(&plan)?;
     let found = match (&wanted, response_cache) {
         (Wanted::Tensors(..), PrefixCaching::Off) => None,
-        // Nothing in the protocol tells of prefixes.
+        // The protocol reports nothing about prefixes.
         (Wanted::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
         (_, found) => Some(found),
     };
@@ -80,7 +80,7 @@ fn of_tensors(
     Ok((model, workload))
 }
 
-/// A sample of some workloads is several rows, which a model without a batch dimension does not take.
+/// Refuses a model without a batch dimension for workloads whose samples are several rows.
 fn check_rows(plan: &Plan) -> Result<(), EngineError> {
     match plan {
         Plan::Tensors(tensors) if !tensors.batch && tensors.workload.row_steps(&[1]) != [1] => {

@@ -1,4 +1,4 @@
-//! The output of a prompt as it grows. Whatever casts doubt on its ids is a failure.
+//! The output of a prompt as it grows. Doubtful ids are a failure.
 
 use netdiv_contract::layout::DataType;
 
@@ -13,8 +13,8 @@ use crate::{
     model::decoupled::DecoupledModel,
 };
 
-/// Reads an answer of messages, each after its length, to a request of that id, for tests and fuzz targets: the ids as they are
-/// given on, and how it ends.
+/// Reads length-delimited messages of the response to request `id`, for tests and fuzz targets.
+/// Returns the ids that pass on, and the outcome.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read_stream(
     model: &DecoupledModel,
@@ -36,14 +36,13 @@ pub(crate) fn read_stream(
     (ids, outcome)
 }
 
-/// Of a message: whether nothing follows.
+/// Parameter of a message: set if no message follows.
 const FINAL: &str = "triton_final_response";
 
-/// An output.
 pub(super) struct Output<'a> {
     model: &'a DecoupledModel,
     data_type: DataType,
-    /// Of the request.
+    /// Id of the request.
     id: &'a str,
     ids: Ids<'a>,
     is_whole: bool,
@@ -67,21 +66,23 @@ impl reading::Output for Output<'_> {
         if !message.error_message.is_empty() {
             return Err(format!("the server failed: {}", message.error_message));
         }
-        let answer = message.infer_response.ok_or("a message has no answer")?;
+        let answer = message.infer_response.ok_or("a message has no response")?;
         belongs(&answer, &self.model.served.name, self.id)?;
         if self.is_whole {
-            return Err("it goes on after its final response".into());
+            return Err("messages follow the final response".into());
         }
         let said = answer.parameters.get(FINAL).and_then(|said| said.parameter_choice.as_ref());
         self.is_whole = said == Some(&ParameterChoice::BoolParam(true));
         let before = self.ids.len();
-        // The last message may be no more than the end.
+        // The last message may have no tensors.
         if !(self.is_whole && answer.outputs.is_empty()) {
             let output = output(&answer, &self.model.output, self.data_type)?;
             let rows = output.shape.iter().rev().skip(1);
             if output.shape.is_empty() || rows.into_iter().any(|rows| *rows != 1) {
                 let (name, shape) = (&self.model.output, &output.shape);
-                return Err(format!("the output {name:?} is {shape:?}, not one row of ids"));
+                return Err(format!(
+                    "the output {name:?} has the shape {shape:?}; expected one row of ids"
+                ));
             }
             match self.data_type {
                 DataType::Int64 => {
@@ -97,20 +98,21 @@ impl reading::Output for Output<'_> {
         Ok(&self.ids.as_slice()[before..])
     }
 
-    /// Messages behind the final response are wrong, so the stream is read to its end.
+    /// Returns false: messages after the final response are invalid, so the stream is read to its
+    /// end.
     fn is_complete(&self) -> bool {
         false
     }
 
     fn end(&mut self) -> Result<(), String> {
         if !self.is_whole {
-            return Err("it ends without a final response".into());
+            return Err("the final response is missing".into());
         }
         if self.ids.len() == 0 {
-            return Err("it has no token".into());
+            return Err("the output is empty".into());
         }
         self.ids.check_least()?;
-        // Without end-of-text ids the model alone knows where an output ends.
+        // Without end-of-text ids, only the model knows where an output ends.
         match self.ids.cut_off() {
             Some(why) if !self.model.served.eos.is_empty() && !self.ids.end_is_eos() => {
                 Err(format!("{why} and without an id of eos"))

@@ -1,4 +1,4 @@
-//! What is asked of the servers before the node is ready: whether they are, what they serve, and whether it answers.
+//! Probe of the servers before the node is ready: each must be ready, serve the model, and answer.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -31,26 +31,26 @@ use crate::{
     settings::served::ServersConfig,
 };
 
-/// Tokens of a prompt that is tried, and of its output.
+/// Tokens of the probe's prompt and of its output.
 const PROMPT_TOKENS: u32 = 8;
 const OUTPUT_TOKENS: u32 = 2;
 
-/// What is to be served.
+/// The expected model.
 pub(super) enum Wanted {
     Tensors(Arc<Manifest>, Arc<dyn Workload>),
     Tokens(Arc<DecoupledModel>),
 }
 
-/// What the servers are.
+/// Result of the probe.
 pub(super) struct Probed {
-    /// Their names, with their versions.
+    /// Names of the servers, with their versions.
     pub(super) framework: String,
-    /// Whether they give answers again that they have given before; of the server where it is worst.
+    /// Cache of responses; the worst value among the servers.
     pub(super) response_cache: PrefixCaching,
     pub(super) plan: Plan,
 }
 
-/// Asks all servers.
+/// Probes all servers.
 pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed, EngineError> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
@@ -68,7 +68,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
             if found.response_cache == PrefixCaching::On {
                 warn!(
                     %server,
-                    "it gives answers again from a cache, which the division does not allow: leave out `response_cache` in \
+                    "the server caches responses, which the division does not allow; remove `response_cache` from \
                      config.pbtxt"
                 );
             }
@@ -77,7 +77,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
             match &plan {
                 Some(known) if !is_same(known, &found.plan) => {
                     let path = format!("{name} at {server}");
-                    let why = "its tensors are not those of the first server".into();
+                    let why = "its tensors differ from those of the first server".into();
                     return Err(EngineError::Unsupported { path, why });
                 }
                 Some(_) => {}
@@ -100,7 +100,7 @@ fn is_same(a: &Plan, b: &Plan) -> bool {
     }
 }
 
-/// Asks a server what it serves, and tries it.
+/// Asks a server for the model that it serves, and tries that model.
 async fn ask(
     server: &Server,
     name: &str,
@@ -119,14 +119,14 @@ async fn ask(
     let ready = client.model_ready(caller.call(ModelReadyRequest { name: name.clone() }));
     if !within(time, "ModelReady", ready).await?.ready {
         return Err(format!(
-            "the model is not ready; look into the server's log, or correct name = {name:?} in the model's file"
+            "the model is not ready; check the server's log, or correct name = {name:?} in the model's file"
         ));
     }
     let model = client.model_metadata(caller.call(ModelMetadataRequest { name: name.clone() }));
     let model = within(time, "ModelMetadata", model).await?;
     let config = within(time, "ModelConfig", async {
         match client.model_config(caller.call(ModelConfigRequest { name })).await {
-            // Triton alone has it, and may be told not to show it.
+            // Only Triton supports this call, and an operator may disable it.
             Err(_) => Ok(Response::new(ModelConfigResponse::default())),
             answer => answer,
         }
@@ -160,7 +160,7 @@ async fn ask(
     Ok(Probed { framework, response_cache, plan })
 }
 
-/// A call that must not take for ever.
+/// Limits the duration of a call.
 async fn within<T>(
     time: Duration,
     what: &str,
@@ -173,7 +173,7 @@ async fn within<T>(
     }
 }
 
-/// The same, with a short output where the model is told how long it may be.
+/// Returns the model with a short output, if the model has an input for the maximum length.
 fn with_few_tokens(model: &DecoupledModel) -> DecoupledModel {
     let is_told = model.inputs.values().any(|given| *given == Given::Word(Word::MaxTokens));
     let mut model = model.clone();
@@ -184,7 +184,8 @@ fn with_few_tokens(model: &DecoupledModel) -> DecoupledModel {
     model
 }
 
-/// A prompt from the middle of the vocabulary: the ids at its ends often have a meaning of their own.
+/// Returns a prompt from the middle of the vocabulary. Ids at its ends often have a special
+/// meaning.
 fn prompt(model: &ServedModel) -> impl Iterator<Item = i64> {
     let (middle, tokens) = (model.vocabulary / 2, model.max_input_tokens.min(PROMPT_TOKENS));
     std::iter::repeat_n(i64::from(middle), tokens as usize)

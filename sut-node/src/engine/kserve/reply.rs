@@ -1,11 +1,11 @@
-//! What an answer holds: whose it is, and its tensors.
+//! Contents of a response: its request, and its tensors.
 
 use bytes::Bytes;
 use netdiv_contract::layout::{DataType, element_bytes};
 
 use crate::engine::kserve::rpc::ModelInferResponse;
 
-/// The protocol's name of a data type.
+/// Returns the protocol's name of a data type.
 pub(super) fn name_of(data_type: DataType) -> &'static str {
     match data_type {
         DataType::Unspecified => "",
@@ -18,31 +18,31 @@ pub(super) fn name_of(data_type: DataType) -> &'static str {
     }
 }
 
-/// An output: its shape, and its bytes, which are as many as the shape says.
+/// Shape and bytes of an output; their sizes agree.
 pub(super) struct Output {
     pub(super) shape: Vec<usize>,
     pub(super) data: Bytes,
 }
 
-/// Compares an answer with the request.
+/// Checks that a response belongs to the request.
 pub(super) fn belongs(answer: &ModelInferResponse, model: &str, id: &str) -> Result<(), String> {
     if answer.id != id {
-        return Err(format!("the answer is to request {:?}, the request was {id:?}", answer.id));
+        return Err(format!("the response is to request {:?}, not {id:?}", answer.id));
     }
-    // Where there are no tensors, some versions leave it out.
+    // Without tensors, some versions omit the name.
     if answer.model_name != model && !(answer.model_name.is_empty() && answer.outputs.is_empty()) {
-        return Err(format!("the answer is from the model {:?}", answer.model_name));
+        return Err(format!("the response is from the model {:?}", answer.model_name));
     }
     let (outputs, contents) = (answer.outputs.len(), answer.raw_output_contents.len());
     if outputs != contents {
         return Err(format!(
-            "the answer names {outputs} outputs and has the bytes of {contents} (raw_output_contents)"
+            "the response names {outputs} outputs but holds the bytes of {contents} (raw_output_contents)"
         ));
     }
     Ok(())
 }
 
-/// An output of that name and type.
+/// Returns the output with this name and type.
 pub(super) fn output(
     answer: &ModelInferResponse,
     name: &str,
@@ -50,7 +50,7 @@ pub(super) fn output(
 ) -> Result<Output, String> {
     let mut places = answer.outputs.iter().zip(&answer.raw_output_contents);
     let found = places.find(|(output, _)| output.name == name);
-    let (output, data) = found.ok_or_else(|| format!("the answer has no output {name:?}"))?;
+    let (output, data) = found.ok_or_else(|| format!("the response has no output {name:?}"))?;
     let (want, got) = (name_of(data_type), &output.datatype);
     if want != got {
         return Err(format!("the output {name:?} is {got}, not {want}"));
@@ -69,7 +69,7 @@ pub(super) fn output(
     }
 }
 
-/// Bytes of a tensor; `None`: more than there can be.
+/// Returns the number of bytes of a tensor, or `None` on overflow.
 pub(super) fn bytes_of(data_type: DataType, shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(element_bytes(data_type), |bytes, length| bytes.checked_mul(*length))
 }

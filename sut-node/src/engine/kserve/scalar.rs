@@ -2,7 +2,8 @@
 
 use crate::model::decoupled::Given;
 
-/// Its bytes, little-endian; `None`: it does not fit the type, or there is no such type.
+/// Returns the number's bytes, little-endian, or `None` if the type is unsupported or cannot hold
+/// the number.
 pub(super) fn bytes(number: Given, data_type: &str) -> Option<Vec<u8>> {
     macro_rules! whole {
         ($number:expr, $type:ty) => {

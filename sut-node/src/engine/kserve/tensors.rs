@@ -1,7 +1,8 @@
-//! A sample as tensors: a request for each pass of its workload, which for most is one.
+//! A sample as tensors: one request for each pass of its workload. Most workloads have one pass.
 //!
-//! Each sample has requests of its own. The server makes batches of them (Triton: `dynamic_batching`): it is where the devices
-//! are, and knows which is free. A batch of the node's would make samples wait twice, and fail together.
+//! Each sample has its own requests. The server batches them (Triton: `dynamic_batching`), because
+//! it knows which device is free. With a batch of the node's, samples would wait twice and fail
+//! together.
 
 use std::{iter, sync::Arc, time::Duration};
 
@@ -32,11 +33,11 @@ use crate::{
     },
 };
 
-/// How samples become requests.
+/// Conversion of samples into requests.
 pub(super) struct Tensors {
     pub(super) manifest: Arc<Manifest>,
     pub(super) workload: Arc<dyn Workload>,
-    /// Whether the served model's tensors have a batch dimension.
+    /// Set if the served model's tensors have a batch dimension.
     pub(super) batch: bool,
 }
 
@@ -120,7 +121,7 @@ impl Tensors {
         Ok(self.outputs(&answer.into_inner(), pass, &id)?)
     }
 
-    /// The outputs of a pass, each of the length that it has to have.
+    /// Returns the outputs of a pass, each of the required shape.
     fn outputs(
         &self,
         answer: &ModelInferResponse,
@@ -142,20 +143,24 @@ impl Tensors {
         outputs.collect()
     }
 
-    /// A tensor's lengths in a pass.
+    /// Returns a tensor's lengths in a pass.
     fn shape(&self, shape: &Shape, pass: &Pass) -> Result<Vec<usize>, String> {
         let mut lengths = shape.of_batch(pass.rows, &pass.lengths);
         if !self.batch {
             lengths.remove(0);
             if pass.rows != 1 {
-                return Err(format!("the model takes no batches, and this is {} rows", pass.rows));
+                return Err(format!(
+                    "the model has no batch dimension, but the pass has {} rows",
+                    pass.rows
+                ));
             }
         }
         Ok(lengths)
     }
 }
 
-/// Whether the served model's tensors have a batch dimension; an error text when they are not those of the manifest.
+/// Returns true if the served model's tensors have a batch dimension. Fails if they differ from the
+/// manifest's.
 pub(super) fn has_batch(
     manifest: &Manifest,
     inputs: &[TensorMetadata],
@@ -163,7 +168,10 @@ pub(super) fn has_batch(
 ) -> Result<bool, String> {
     let known = |name: &str| manifest.inputs.iter().any(|shape| shape.name == name);
     if let Some(input) = inputs.iter().find(|input| !known(&input.name)) {
-        return Err(format!("it also takes {:?}, which the manifest does not name", input.name));
+        return Err(format!(
+            "it has the input {:?}, which is missing from the manifest",
+            input.name
+        ));
     }
     let kinds = [("input", &manifest.inputs, inputs), ("output", &manifest.outputs, outputs)];
     let mut batch = None;
@@ -174,7 +182,7 @@ pub(super) fn has_batch(
             let is_batch = fits(shape, tensor).ok_or_else(|| {
                 let own: Vec<_> = shape.spec().shape;
                 format!(
-                    "its {kind} {:?} is {}{:?}, and the manifest's {}{own:?}",
+                    "its {kind} {:?} is {}{:?}, but the manifest states {}{own:?}",
                     shape.name,
                     tensor.datatype,
                     tensor.shape,
@@ -182,14 +190,14 @@ pub(super) fn has_batch(
                 )
             })?;
             if *batch.get_or_insert(is_batch) != is_batch {
-                return Err("of its tensors, some have a batch dimension and some have none".into());
+                return Err("only some of its tensors have a batch dimension".into());
             }
         }
     }
     Ok(batch.unwrap_or(false))
 }
 
-/// Whether there is a batch dimension before the lengths; `None`: it is another tensor.
+/// Returns true if a batch dimension precedes the lengths, or `None` if the tensors differ.
 fn fits(shape: &Shape, tensor: &TensorMetadata) -> Option<bool> {
     let (own, served) = (&shape.dimensions, &tensor.shape);
     let batch = match served.len().checked_sub(own.len())? {

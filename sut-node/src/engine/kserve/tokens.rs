@@ -1,4 +1,4 @@
-//! A prompt as tensors, and its answer as a stream of tensors.
+//! A prompt as tensors, and its response as a stream of tensors.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,15 +30,15 @@ use crate::{
     model::decoupled::{DecoupledModel, Given, Word},
 };
 
-/// Asks for the end to be told, where it comes without tokens.
+/// Parameter of a request: asks for a final response even if it holds no tokens.
 const WANTS_END: &str = "triton_enable_empty_final_response";
 
-/// How prompts become requests.
+/// Conversion of prompts into requests.
 #[derive(PartialEq)]
 pub(super) struct Tokens {
     model: Arc<DecoupledModel>,
     inputs: Vec<Input>,
-    /// Of the output's ids.
+    /// Type of the output's ids.
     data_type: DataType,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Tokens {
 struct Input {
     name: String,
     data_type: String,
-    /// But for the prompt's length.
+    /// Shape without the prompt's length.
     shape: Vec<i64>,
     holds: Holds,
 }
@@ -59,7 +59,8 @@ enum Holds {
 }
 
 impl Tokens {
-    /// For a model that is served with these tensors; an error text when they do not fit.
+    /// Plans requests to a model that is served with these tensors. Fails if the tensors do not
+    /// fit.
     pub(super) fn new(
         model: Arc<DecoupledModel>,
         inputs: &[TensorMetadata],
@@ -75,12 +76,13 @@ impl Tokens {
         });
         let own = own.collect::<Result<_, String>>()?;
         let output = named("output", outputs, &model.output)?;
-        let data_type = of_ids(&output.datatype)
-            .ok_or_else(|| format!("its output {:?} is {}", output.name, output.datatype))?;
+        let data_type = of_ids(&output.datatype).ok_or_else(|| {
+            format!("its output {:?} is {}; expected INT32 or INT64", output.name, output.datatype)
+        })?;
         Ok(Self { model, inputs: own, data_type })
     }
 
-    /// Gives the answer to a prompt as it comes.
+    /// Passes the tokens of a response on as they arrive.
     pub(super) async fn attempt(
         &self,
         server: &Server,
@@ -130,7 +132,7 @@ impl Tokens {
     }
 }
 
-/// The messages of an answer.
+/// Messages of a response.
 struct Messages(Streaming<ModelStreamInferResponse>);
 
 impl Parts for Messages {
@@ -150,7 +152,7 @@ impl Input {
             Given::Word(Word::Prompt) => {
                 let length = shape.pop();
                 if length != Some(-1) || of_ids(&data_type).is_none() {
-                    return Err(format!("{is}; a prompt is INT32 or INT64 of any length"));
+                    return Err(format!("{is}; a prompt must be INT32 or INT64 of dynamic length"));
                 }
                 None
             }
@@ -170,7 +172,7 @@ impl Input {
             None => Holds::Prompt,
             Some(number) => {
                 let bytes = scalar::bytes(number, &data_type);
-                let bytes = bytes.ok_or_else(|| format!("{is}, which {number:?} does not fit"))?;
+                let bytes = bytes.ok_or_else(|| format!("{is}, which cannot hold {number:?}"))?;
                 match given {
                     Given::Word(Word::PromptTokens) => Holds::PromptTokens,
                     _ => Holds::Constant(bytes.into()),
@@ -181,13 +183,13 @@ impl Input {
     }
 }
 
-/// The type of ids of that name.
+/// Returns the type of ids with this name in the protocol.
 fn of_ids(data_type: &str) -> Option<DataType> {
     let types = [DataType::Int32, DataType::Int64];
     types.into_iter().find(|known| name_of(*known) == data_type)
 }
 
-/// Ids, all of them known to fit.
+/// Encodes ids, all of which fit the type.
 fn ids(prompt: &[i64], data_type: &str) -> Bytes {
     match of_ids(data_type) {
         Some(DataType::Int64) => prompt.iter().flat_map(|id| id.to_le_bytes()).collect(),

@@ -1,4 +1,4 @@
-//! Engines in shared libraries: loading, and which instance runs where.
+//! Engines in shared libraries: loading, and placement of the instances.
 
 use std::{io, iter, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::{
     settings::{config::Config, plugin::PluginConfig},
 };
 
-/// Loads the plug-in, brings the model onto each device, and opens the instances.
+/// Loads the plug-in, loads the model onto each device, and opens the instances.
 pub(in crate::engine) fn load(
     settings: &PluginConfig,
     config: &Config,
@@ -37,14 +37,14 @@ pub(in crate::engine) fn load(
     let (plugin, _) = open(&settings.file)?;
     let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let is_sample = workload.row_steps(&[1]) == [1];
-    // Filling up would exceed a limit on tokens.
+    // Padding would exceed a limit on tokens.
     let is_free = settings.batch_sizes.is_empty() && config.batching.max_tokens.is_none();
     let batch_sizes = (places.new_sizes_stall && known_lengths && is_sample && is_free)
         .then(|| powers_of_two(config.batching.max_batch));
     if let Some(sizes) = &batch_sizes {
         info!(
             ?sizes,
-            "batches are filled up to these, as new ones would stall; --batch-sizes chooses others"
+            "padding batches to these sizes, because new sizes would stall; choose others with --batch-sizes"
         );
     }
     let settings = &PluginConfig {
@@ -95,7 +95,7 @@ pub(in crate::engine) fn load(
     Ok((model, engines))
 }
 
-/// Makes the workload, which has to have a use for the settings of batches.
+/// Creates the workload, and refuses settings of batches that it does not support.
 pub(in crate::engine) fn workload_of(
     settings: &PluginConfig,
     config: &Config,
@@ -107,13 +107,13 @@ pub(in crate::engine) fn workload_of(
     Ok(workload)
 }
 
-/// Powers of two up to the largest batch, which is the last of them, whatever it is.
+/// Returns the powers of two below the largest batch, and the largest batch itself.
 fn powers_of_two(largest: usize) -> Vec<usize> {
     let powers = iter::successors(Some(1_usize), |size| size.checked_mul(2));
     powers.take_while(|size| *size < largest).chain([largest]).collect()
 }
 
-/// Settings of batches that the workload has no use for.
+/// Refuses settings of batches that the workload does not support.
 fn check_batching(
     workload: &dyn Workload,
     settings: &PluginConfig,
@@ -125,17 +125,19 @@ fn check_batching(
         && (batching.max_tokens.is_some() || !batching.buckets.is_empty())
     {
         return Err(format!(
-            "all samples of {name} count alike: no --buckets and no --max-batch-tokens"
+            "samples of {name} have no length; remove --buckets and --max-batch-tokens"
         ));
     }
     if workload.row_steps(&[1]) != [1] && !settings.batch_sizes.is_empty() {
-        return Err(format!("a row of the model is no sample of {name}: no --batch-sizes"));
+        return Err(format!(
+            "a row of the model is not one sample of {name}; remove --batch-sizes"
+        ));
     }
     Ok(())
 }
 
-/// What to do about a node that takes in too few bytes for the batches that its engines have under way, and one more that comes
-/// in meanwhile; nothing where samples have no fixed length.
+/// Returns a warning if the node accepts fewer bytes than the batches in flight and one more
+/// incoming batch need. Returns `None` if samples have no fixed length.
 fn starves(
     layout: &InputLayout,
     working_bytes: impl Fn(u64) -> u64,
@@ -148,15 +150,15 @@ fn starves(
     let room = u64::from(config.max_in_flight_bytes);
     (sample > 0 && needed > room).then(|| {
         format!(
-            "--max-in-flight-bytes {room} has room for {} samples of {sample} bytes, and {batches} batches of {} under way with \
-             another one coming in are {needed} bytes: engines will wait for samples. Give {needed}, or a lower --max-batch",
+            "--max-in-flight-bytes {room} has room for {} samples of {sample} bytes, but {batches} batches of {} in flight and \
+             another incoming one need {needed} bytes: engines will wait for samples. Set it to {needed}, or lower --max-batch",
             room / sample,
             config.batching.max_batch,
         )
     })
 }
 
-/// Bytes of a tensor without free lengths.
+/// Returns the number of bytes of a tensor without dynamic lengths.
 fn fixed_bytes(spec: &TensorSpec) -> Option<u64> {
     let lengths = spec.shape.iter().map(|length| u64::try_from(*length).ok());
     let elements = lengths.product::<Option<u64>>()?;
@@ -185,10 +187,11 @@ mod tests {
         let layout = |tensors| InputLayout { tensors };
         let engine = serde_json::from_str("{\"engine\": \"echo\", \"max_batch\": 64}");
         let mut config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
-        // 256 MiB hold two batches of RetinaNet's 64 images, and the third has to come while two are under way.
+        // 256 MiB hold two batches of RetinaNet's 64 images. The third has to arrive while two are
+        // in flight.
         let why = starves(&layout(vec![image.clone()]), |_| 0, 2, &config).unwrap();
         assert!(
-            why.contains("has room for 139 samples") && why.contains("Give 368640000"),
+            why.contains("has room for 139 samples") && why.contains("Set it to 368640000"),
             "{why}"
         );
         config.max_in_flight_bytes = 368_640_000;

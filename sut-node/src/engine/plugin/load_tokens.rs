@@ -1,4 +1,4 @@
-//! Language models in shared libraries: loading, and which instance runs where.
+//! Language models in shared libraries: loading, and placement of the instances.
 
 use netdiv_node_common::resources::files;
 use netdiv_plugin::{TokenRoom, TokenSettings};
@@ -17,7 +17,7 @@ use crate::{
     settings::{config::Config, plugin::TokenPluginConfig},
 };
 
-/// Loads the plug-in, brings the model onto each device, and opens the instances.
+/// Loads the plug-in, loads the model onto each device, and opens the instances.
 pub(in crate::engine) fn load_tokens(
     settings: &TokenPluginConfig,
     config: &Config,

@@ -1,4 +1,4 @@
-//! Opening a plug-in, and what it finds to compute on.
+//! Opens a plug-in, and lists its devices.
 
 use std::{path::PathBuf, thread};
 
@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::{engine::libtorch, ground::error::EngineError, settings::plugin::PluginFile};
 
-/// The plug-in, and where libtorch was found.
+/// Opens the plug-in. Returns the folder of libtorch, too.
 pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), EngineError> {
     match file {
         PluginFile::Torch { libtorch } => {
@@ -19,11 +19,11 @@ pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), Engin
     }
 }
 
-/// Refuses a plug-in, or a folder of libtorch, that was named and is not there. Nothing is loaded.
+/// Fails if the chosen plug-in or folder of libtorch is missing. Loads nothing.
 pub(in crate::engine) fn check(file: &PluginFile) -> Result<(), EngineError> {
     match file {
         PluginFile::Torch { libtorch: Some(folder) } => libtorch::usable(folder).map(drop),
-        // The system looks for a name without a folder.
+        // For a name without a folder, the system searches its library paths.
         PluginFile::File(path) if path.components().count() > 1 => files::check(path, u64::MAX)
             .map_err(|error| {
                 PluginError::Unloadable { path: path.clone(), why: error.to_string() }.into()
@@ -32,7 +32,7 @@ pub(in crate::engine) fn check(file: &PluginFile) -> Result<(), EngineError> {
     }
 }
 
-/// What an engine plug-in finds to compute on, for people.
+/// Describes the devices that a plug-in finds, as text for operators.
 pub(crate) fn devices(file: &PluginFile) -> Result<String, EngineError> {
     let (plugin, libtorch) = open(file)?;
     let mut text = format!("{} ({})\n", plugin.name(), plugin.version());
@@ -46,17 +46,19 @@ pub(crate) fn devices(file: &PluginFile) -> Result<String, EngineError> {
     Ok(text)
 }
 
-/// Where instances run: on which devices, how many on each, and with how many host threads each.
+/// Placement of the instances: their devices, the number on each device, and the host threads of
+/// each.
 pub(super) struct Places {
     devices: Vec<String>,
     instances: usize,
     threads: usize,
-    /// A batch size that one of the devices has not run yet takes far longer.
+    /// Set if a batch size that is new to one of the devices takes far longer.
     pub(super) new_sizes_stall: bool,
 }
 
 impl Places {
-    /// Those that the operator chose; what is left open is all devices of the preferred kind, and an equal share of the cores.
+    /// Places instances as the operator chose. The defaults are all devices of the preferred kind,
+    /// and an equal share of the cores.
     pub(super) fn choose(
         plugin: &Plugin,
         devices: &[String],
@@ -64,7 +66,7 @@ impl Places {
         instances: usize,
     ) -> Result<Self, EngineError> {
         let found = match plugin.devices() {
-            // The operator's word counts.
+            // The operator's choice has priority.
             Err(error) if !devices.is_empty() => {
                 warn!(%error, "the plug-in does not list its devices");
                 Vec::new()
@@ -75,8 +77,11 @@ impl Places {
             found.iter().filter(|it| it.new_sizes_stall).map(|it| it.name.clone()).collect();
         let devices = if devices.is_empty() {
             for missing in found.iter().filter(|device| !device.usable) {
-                // A node with a GPU must not be on its processor without a word.
-                warn!("{} is not used: {}; --devices chooses", missing.name, missing.description);
+                // A node with a GPU must not fall back to its processor silently.
+                warn!(
+                    "{} is not used: {}; choose devices with --devices",
+                    missing.name, missing.description
+                );
             }
             preferred(plugin.name(), found)?
         } else {
@@ -88,7 +93,8 @@ impl Places {
         Ok(Self { devices, instances, threads: threads.unwrap_or(share), new_sizes_stall })
     }
 
-    /// Brings a model onto each device, with that many threads for an instance, and opens the instances.
+    /// Loads the model onto each device, and opens the instances. `load` receives the number of
+    /// threads of an instance.
     pub(super) fn fill<M, I>(
         &self,
         load: impl Fn(&str, usize) -> Result<M, EngineError>,
@@ -105,7 +111,8 @@ impl Places {
     }
 }
 
-/// All usable devices of the first one's kind: `cuda` of `cuda:0`. There is at least one.
+/// Returns all usable devices of the first one's kind, such as `cuda` for `cuda:0`. Fails if no
+/// device is usable.
 fn preferred(plugin: &str, devices: Vec<DeviceInfo>) -> Result<Vec<String>, EngineError> {
     let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
     let Some(first) = devices.iter().find(|device| device.usable).map(|device| kind(&device.name))

@@ -1,6 +1,7 @@
-//! One instance: batches become passes, passes go through the plug-in's slots.
+//! An instance: batches become passes, and passes run in the plug-in's slots.
 //!
-//! While a pass is computed, the next one is put together and copied to the device, where the plug-in has more than one slot.
+//! While a pass computes, the next one is prepared and copied to the device, if the plug-in has
+//! more than one slot.
 
 use std::{
     collections::VecDeque,
@@ -29,24 +30,24 @@ use crate::{
 
 pub(super) struct PluginEngine {
     instance: Instance,
-    /// Where the plug-in lets others wait for its batches.
+    /// Thread that waits for the plug-in's batches, if the plug-in supports this.
     waiting: Option<Waiting>,
     settings: PluginConfig,
     workload: Arc<dyn Workload>,
-    /// Longest batch, in samples and in tokens.
+    /// Maximum batch, in samples and in tokens.
     max_batch: usize,
     max_tokens: Option<usize>,
-    /// Rows and lengths that passes are filled up to.
+    /// Numbers of rows and lengths that passes are padded to.
     row_steps: Vec<usize>,
     length_steps: Vec<usize>,
-    /// Memory of slots that hold no batch.
+    /// Memory of free slots.
     spare: Vec<Batch>,
-    /// Batches, the oldest first.
+    /// Batches, oldest first.
     running: VecDeque<Running>,
-    /// Numbers of the batch that is begun next and of the one that is finished next.
+    /// Numbers of the next batch to begin and of the next batch to finish.
     next: usize,
     oldest: usize,
-    /// The oldest first.
+    /// Passes in slots, oldest first.
     begun: VecDeque<Begun>,
 }
 
@@ -58,14 +59,14 @@ struct Begun {
     batch: usize,
 }
 
-/// A batch on its way.
+/// A batch in flight.
 struct Running {
     number: usize,
     batch: Arc<[Payload]>,
     job: Box<dyn Job>,
-    /// Passes that are begun and not finished.
+    /// Number of passes that are begun and not finished.
     passes: usize,
-    /// All passes are begun.
+    /// Set once all passes are begun.
     exhausted: bool,
     failure: Option<PluginError>,
     prepare: Duration,
@@ -122,7 +123,7 @@ impl PluginEngine {
         }
     }
 
-    /// Begins a batch's next pass; gives its rows when it is under way.
+    /// Begins a batch's next pass. Returns its number of rows if it is in flight.
     fn begin_pass(&mut self, running: &mut Running, slot: usize, fill: Fill) -> Option<usize> {
         let Some(pass) = running.job.next_pass() else {
             running.exhausted = true;
@@ -153,12 +154,12 @@ impl PluginEngine {
         }
     }
 
-    /// Waits for a pass of that batch.
+    /// Waits for a pass of the batch.
     fn finish_pass(&mut self, running: &mut Running, slot: usize, rows: usize) {
         running.passes -= 1;
         let Some((mut batch, finished)) = self.instance.finish(slot) else { return };
         match finished {
-            // A job counts its passes: after one that failed it would take this one for that.
+            // A job counts its passes. After a failed pass, it would mistake this one for that.
             Ok(()) if running.failure.is_none() => {
                 let outputs: Vec<_> =
                     batch.outputs.iter_mut().map(|output| &*split(output, rows).0).collect();
@@ -172,7 +173,7 @@ impl PluginEngine {
         self.spare.push(batch);
     }
 
-    /// Waits for the pass that was begun first; false when there is none.
+    /// Waits for the pass that was begun first. Returns false if there is none.
     fn finish_oldest(&mut self) -> bool {
         let Some(Begun { slot, rows, batch }) = self.begun.pop_front() else { return false };
         match self.running.iter().position(|running| running.number == batch) {
@@ -188,7 +189,7 @@ impl PluginEngine {
         true
     }
 
-    /// Memory of the pass's shapes.
+    /// Returns memory for the pass's shapes.
     fn stage(&mut self, pass: &Pass, fill: Fill) -> Result<Batch, PluginError> {
         let (mut rows, mut lengths) = (pass.rows, pass.lengths.clone());
         if fill == Fill::Up {
@@ -218,8 +219,9 @@ impl PluginEngine {
         Ok(Batch { inputs: fit(batch.inputs, &inputs)?, outputs: fit(batch.outputs, &outputs)? })
     }
 
-    /// The answers of a batch whose passes are done, or were given up. What failed is run again in halves: fewer samples may
-    /// fit into the device's memory, and one that the model cannot take must not fail the others.
+    /// Returns the answers of a batch whose passes are done or abandoned. A failed batch runs again
+    /// in halves: fewer samples may fit into the device's memory, and one sample that the model
+    /// refuses must not fail the others.
     fn answers(&mut self, running: Running, tries: &mut u32) -> Vec<Answer> {
         let Some(failure) = running.failure else { return running.job.answers() };
         let is_full = matches!(failure, PluginError::OutOfMemory(_));
@@ -243,14 +245,14 @@ impl PluginEngine {
         answers
     }
 
-    /// Runs samples by themselves, between the batches.
+    /// Runs samples separately, between the batches.
     fn run_alone(&mut self, batch: &[Payload], fill: Fill, tries: &mut u32) -> Vec<Answer> {
-        // It is in no queue and needs no number of its own.
+        // This batch is not queued, and needs no own number.
         let mut running = self.start(self.oldest, batch.into());
         while !running.exhausted && running.failure.is_none() {
             let Some(slot) = self.instance.free_slot() else {
                 if !self.finish_oldest() {
-                    // Passes that were lost in a panic.
+                    // These passes were lost in a panic.
                     (0..self.in_flight()).for_each(|slot| drop(self.instance.finish(slot)));
                 }
                 continue;
@@ -262,7 +264,7 @@ impl PluginEngine {
         self.answers(running, tries)
     }
 
-    /// Rows that the limit on tokens leaves a pass.
+    /// Returns the maximum number of rows of a pass under the limit on tokens.
     fn most_rows(&self, pass: &Pass) -> usize {
         let length = match self.workload.lengths() {
             Some(Lengths::Padded) => pass.lengths.first().copied().unwrap_or(1),
@@ -280,7 +282,8 @@ impl PluginEngine {
         warm
     }
 
-    /// What to do about a pass that does not fit into the device's memory: the most samples that do, found by halving.
+    /// Advises on a pass that exceeds the device's memory. Finds the maximum number of samples that
+    /// fit by halving.
     fn what_fits(&mut self, largest: usize) -> String {
         if !matches!(self.workload.row_steps(&[1])[..], [] | [1]) {
             return "lower `windows` in the manifest's [parameters]: they do not fit into the device's memory".into();
@@ -291,7 +294,7 @@ impl PluginEngine {
             let passes = self.workload.warm_up(&[samples], &self.length_steps);
             if passes.iter().all(|pass| self.warm_up_pass(pass, Fill::Exactly).is_ok()) {
                 return format!(
-                    "a batch of {largest} does not fit into the device's memory, one of {samples} does; give --max-batch \
+                    "a batch of {largest} does not fit into the device's memory, but one of {samples} does; set --max-batch \
                      {samples} and no larger --batch-sizes"
                 );
             }
@@ -301,12 +304,12 @@ impl PluginEngine {
     }
 }
 
-/// How a pass's shapes are chosen.
+/// Choice of a pass's shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fill {
     /// Rounded up to the next step.
     Up,
-    /// As they are.
+    /// Unchanged.
     Exactly,
 }
 
@@ -324,10 +327,10 @@ impl Engine for PluginEngine {
     }
 
     fn when_done(&mut self, done: Done) -> bool {
-        // Whether all of its passes are begun.
+        // Begins the remaining passes, so that `exhausted` is up to date.
         self.pump();
         let Some(oldest) = self.running.front() else { return false };
-        // Passes are done in order.
+        // Passes finish in order.
         let last = self.begun.iter().rev().find(|begun| begun.batch == oldest.number);
         let last = last.filter(|_| oldest.exhausted && oldest.failure.is_none());
         let last = last.and_then(|begun| self.instance.begun(begun.slot));
@@ -337,7 +340,7 @@ impl Engine for PluginEngine {
     fn finish(&mut self) -> Result<Inference, EngineError> {
         let number = self.oldest;
         self.oldest += 1;
-        // A panic may have left one that was answered for.
+        // A panic may have left a batch that was already answered.
         while self.running.front().is_some_and(|running| running.number < number) {
             self.running.pop_front();
         }
@@ -355,7 +358,7 @@ impl Engine for PluginEngine {
         let lost = || EngineError::Failed("the batch was lost in a panic".into());
         let running = is_it.then(|| self.running.pop_front()).flatten().ok_or_else(lost)?;
         if running.passes > 0 {
-            // What it has is not the whole of it.
+            // The batch's answers are incomplete.
             return Err(lost());
         }
         let (prepare, samples) = (running.prepare, running.batch.len());
@@ -363,7 +366,8 @@ impl Engine for PluginEngine {
         if let Some(failure) = running.failure.as_ref().filter(|_| samples > 1 && !is_lost) {
             warn!(samples, %failure, "a batch is run again in halves");
         }
-        // Enough to find one sample, or two; a device that is broken must not be tried for each.
+        // Enough tries to find one or two bad samples. A broken device must not be tried once per
+        // sample.
         let mut tries = samples.max(1).ilog2() * 2 + 2;
         let answers = self.answers(running, &mut tries);
         match self.instance.lost() {
@@ -372,7 +376,7 @@ impl Engine for PluginEngine {
         }
     }
 
-    /// Runs zeros of every shape that is known to come, the largest first. Every slot has its memory afterwards.
+    /// Runs zeros of every expected shape, the largest first. Afterwards every slot has its memory.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let mut rows = self.settings.batch_sizes.clone();
         if rows.is_empty() {
@@ -392,7 +396,7 @@ impl Engine for PluginEngine {
                 return Err(EngineError::Unsupported { path, why });
             }
         }
-        // The batch that is spare now has room for all of them.
+        // The spare batch now has room for all shapes.
         let mut all = std::mem::take(&mut self.spare);
         while all.len() < self.in_flight() && !passes.is_empty() {
             for pass in &passes {
@@ -406,14 +410,14 @@ impl Engine for PluginEngine {
     }
 }
 
-/// The bytes of the first rows of a tensor, and of the others.
+/// Returns the bytes of the first rows of a tensor, and of the others.
 fn split(tensor: &mut Tensor, rows: usize) -> (&mut [u8], &mut [u8]) {
     let all = tensor.shape()[0].max(1);
     let row_bytes = tensor.data().len() / all;
     tensor.data_mut().split_at_mut(row_bytes * rows)
 }
 
-/// The smallest of the steps that is not less; the value itself when all are less.
+/// Returns the smallest step that is at least `value`, or `value` if all steps are smaller.
 fn round_up(value: usize, steps: &[usize]) -> usize {
     steps.iter().copied().filter(|step| *step >= value).min().unwrap_or(value)
 }

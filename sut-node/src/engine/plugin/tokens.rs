@@ -1,4 +1,5 @@
-//! One instance of a language model: samples get slots of the plug-in, and the ids of each step go to their sinks.
+//! An instance of a language model. Samples receive slots of the plug-in, and the ids of each step
+//! go to their sinks.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,13 +19,13 @@ use crate::{
 pub(super) struct TokenEngine {
     instance: TokenInstance,
     model: Arc<LanguageModel>,
-    /// Samples that the plug-in has, by the number that it knows them by.
+    /// Sinks of the samples in the plug-in, by the plug-in's number.
     sinks: HashMap<u64, Sink>,
-    /// Prompts that it has no room for yet, the oldest first.
+    /// Prompts that wait for room in the plug-in, oldest first.
     waiting: VecDeque<(Vec<i32>, Sink)>,
-    /// How long no sample may go on.
+    /// Maximum time without progress of any sample.
     patience: Duration,
-    /// When one went on last, or the first was begun.
+    /// Time of the last progress, or of the first sample's begin.
     heard: Instant,
 }
 
@@ -38,7 +39,7 @@ impl TokenEngine {
         Self { instance, model, sinks, waiting, patience, heard: Instant::now() }
     }
 
-    /// Gives waiting samples to the plug-in, until it has no room in its cache for the next.
+    /// Submits waiting samples to the plug-in, until its cache has no room for the next one.
     fn submit(&mut self) -> Result<(), PluginError> {
         let (least, most) = (self.model.served.min_tokens, self.model.served.max_tokens);
         while let Some((ids, sink)) = self.waiting.pop_front() {
@@ -63,7 +64,7 @@ impl TokenEngine {
         Ok(())
     }
 
-    /// Ends the samples whose clients have gone; their room is for those that wait.
+    /// Cancels the samples whose clients have gone. Waiting samples use their room.
     fn cancel_abandoned(&mut self) -> Result<(), PluginError> {
         let before = self.under_way();
         let instance = &mut self.instance;
@@ -82,14 +83,14 @@ impl TokenEngine {
         self.submit()
     }
 
-    /// Makes a step, and hands over what it gave.
+    /// Runs a step, and passes its ids on.
     fn advance(&mut self) -> Result<(), PluginError> {
         if self.sinks.is_empty() {
             return Ok(());
         }
         let (mut has_event, mut has_ended) = (false, false);
         for TokenEvent { sample, ids, is_last } in self.instance.step()? {
-            // One without ids shows that its sample went on.
+            // An event without ids shows that its sample made progress.
             has_event = true;
             has_ended |= is_last;
             if let Some(sink) = self.sinks.get_mut(&sample) {
@@ -104,14 +105,14 @@ impl TokenEngine {
         } else if self.heard.elapsed() > self.patience {
             let seconds = self.heard.elapsed().as_secs_f64();
             return Err(PluginError::Failed(format!(
-                "no sample went on for {seconds:.1} s, longer than --engine-timeout allows; raise it, or lower `slots` or \
+                "no sample made progress for {seconds:.1} s, longer than --engine-timeout; raise it, or lower `slots` or \
                  `chunk` in [tokens] of the manifest"
             )));
         }
         if has_ended { self.submit() } else { Ok(()) }
     }
 
-    /// Answers all samples with that failure.
+    /// Answers all samples with the failure.
     fn fail(&mut self, error: PluginError) -> EngineError {
         self.instance.cancel_all();
         let waiting = take(&mut self.waiting).into_iter().map(|(_, sink)| sink);
@@ -128,7 +129,7 @@ impl StreamingEngine for TokenEngine {
     }
 
     fn room(&self) -> usize {
-        // Who came first is let in first.
+        // Samples are admitted in order of arrival.
         if self.waiting.is_empty() { self.instance.room().slots - self.sinks.len() } else { 0 }
     }
 
@@ -153,12 +154,12 @@ impl StreamingEngine for TokenEngine {
     }
 }
 
-/// Why a model is not ready, with what to do where the device's memory is full.
+/// Returns the error of a model that is not ready. Adds advice if the device's memory is full.
 pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineError {
     let advice = match error {
         PluginError::DeviceLost(_) => return error.into(),
         PluginError::OutOfMemory(_) => {
-            "; lower `slots` or `cache_mib` in [tokens] of the manifest, or take a device with more memory"
+            "; lower `slots` or `cache_mib` in [tokens] of the manifest, or use a device with more memory"
         }
         _ => "",
     };
@@ -168,7 +169,7 @@ pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineE
     }
 }
 
-/// The ids of a prompt, which fit the model.
+/// Returns the ids of a prompt, which fit the model.
 fn ids(prompt: &Payload) -> Vec<i32> {
     let tensor = prompt.tensors().first();
     tensor.into_iter().flat_map(|tensor| integers(tensor).map(|id| id as i32)).collect()

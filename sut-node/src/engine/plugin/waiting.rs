@@ -1,4 +1,5 @@
-//! A thread that waits for an instance's batches, so that the engine's own thread can begin others meanwhile.
+//! A thread that waits for an instance's batches, so that the engine's thread can begin others
+//! meanwhile.
 
 use std::{
     io,
@@ -10,11 +11,11 @@ use netdiv_plugin::{Begun, Waiter};
 
 use crate::engine::interface::Done;
 
-/// Batches that can be asked for ahead. Of more the engine's thread waits for itself.
+/// Maximum number of batches to wait for. For further ones, the engine's thread waits itself.
 const AHEAD: usize = 2;
 
 pub(super) struct Waiting {
-    /// `None` when it is to end.
+    /// Queue of batches to wait for; `None` once the thread is to end.
     asked: Option<SyncSender<(Begun, Done)>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -31,18 +32,18 @@ impl Waiting {
         Ok(Self { asked: Some(asked), thread: Some(thread) })
     }
 
-    /// Has that called once the batch is done; false when it does not.
+    /// Calls `done` once the batch is done. Returns false if it cannot.
     pub(super) fn ask(&self, batch: Begun, done: Done) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.try_send((batch, done)).is_ok())
     }
 }
 
 impl Drop for Waiting {
-    /// The process must not end while a thread is inside a library.
+    /// Joins the thread: the process must not end while a thread is inside a library.
     fn drop(&mut self) {
         self.asked = None;
         if let Some(thread) = self.thread.take() {
-            // It does not panic.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }

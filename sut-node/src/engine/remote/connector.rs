@@ -1,4 +1,4 @@
-//! How connections to servers are made.
+//! Connectors for servers.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use netdiv_transport::security::ClientTls;
 
-/// Longest time until a connection stands.
+/// Maximum time to establish a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// A peer that is silent for so long is asked for a sign of life, by TCP; without one the connection ends.
+/// TCP probes a peer that is silent for this time. Without a response the connection ends.
 const SILENT_TIME: Duration = Duration::from_secs(5);
 
-/// Which version of HTTP is spoken.
+/// Version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     /// HTTP/2 where TLS agrees on it, else HTTP/1.1.
     Agreed,
-    /// HTTP/2 alone.
+    /// HTTP/2 only.
     Two,
 }
 
-/// Makes connections without TLS.
+/// Creates a connector without TLS.
 pub(crate) fn plain() -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
@@ -32,7 +32,7 @@ pub(crate) fn plain() -> HttpConnector {
     tcp
 }
 
-/// Makes connections that trust so.
+/// Creates a connector with the TLS settings.
 pub(crate) fn connector(tls: &ClientTls, version: Version) -> HttpsConnector<HttpConnector> {
     let tcp = plain();
     let tls = tls.clone().into_config();

@@ -1,4 +1,4 @@
-//! A server over HTTP/2 that sends what a test gives it, frame by frame.
+//! An HTTP/2 server for tests, which sends scripted frames.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -16,22 +16,22 @@ const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GO_AWAY: u8 = 7;
 
-/// The flags of the end of a stream and of its headers, and that of an acknowledgement.
+/// Flags: end of a stream, end of its headers, and acknowledgement.
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 
-/// Length of what the client sends before its first frame, in bytes.
+/// Length of the client's preface before its first frame, in bytes.
 const PREFACE_BYTES: usize = 24;
 
-/// The server, and how many requests it has seen.
+/// A server that counts the requests it receives.
 pub(crate) struct Http2Peer {
-    /// `HOST:PORT`.
+    /// Address as `HOST:PORT`.
     pub(crate) address: String,
     requests: Arc<AtomicUsize>,
 }
 
-/// The frames for a request: how many came before, and its stream.
+/// Frames that answer a request, by the number of earlier requests and the stream.
 type Script = dyn Fn(usize, u32) -> Vec<u8> + Send + Sync;
 
 impl Http2Peer {
@@ -43,7 +43,7 @@ impl Http2Peer {
         thread::spawn(move || {
             for connection in listener.incoming() {
                 let (seen, script) = (seen.clone(), script.clone());
-                // A client that leaves ends its connection, not the server.
+                // A client that leaves ends its connection, but not the server.
                 thread::spawn(move || drop(serve(connection.unwrap(), &seen, &*script)));
             }
         });
@@ -80,29 +80,30 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Ends the connection; it has processed no request.
+/// Returns a frame that ends the connection before any request is processed.
 pub(crate) fn go_away(code: u32, text: &str) -> Vec<u8> {
     frame(GO_AWAY, 0, 0, &[&[0; 4], &code.to_be_bytes()[..], text.as_bytes()].concat())
 }
 
-/// Ends a request.
+/// Returns a frame that ends a request.
 pub(crate) fn rst_stream(stream: u32, code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
-/// The beginning of an answer of that type: status 200, and the header by its number in the static table of HPACK.
+/// Returns the begin of a response with this content type: status 200, and the header by its number
+/// in HPACK's static table.
 pub(crate) fn head(stream: u32, content_type: &str) -> Vec<u8> {
     let length = u8::try_from(content_type.len()).unwrap();
     let fields = [&[0x88, 0x0f, 0x10, length], content_type.as_bytes()].concat();
     frame(HEADERS, END_HEADERS, stream, &fields)
 }
 
-/// A part of an answer.
+/// Returns a part of a response.
 pub(crate) fn data(stream: u32, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, 0, stream, bytes)
 }
 
-/// The end of an answer.
+/// Returns the end of a response.
 pub(crate) fn end(stream: u32) -> Vec<u8> {
     frame(DATA, END_STREAM, stream, &[])
 }

@@ -1,4 +1,4 @@
-//! The ids of an output as it grows. What the model cannot have given is a failure.
+//! The ids of an output as it grows. Ids that the model cannot generate are a failure.
 
 use crate::model::served::ServedModel;
 
@@ -16,20 +16,22 @@ impl<'a> Ids<'a> {
         &self.ids
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Takes the one that follows.
+    /// Appends the next id.
     pub(crate) fn push(&mut self, id: i64) -> Result<(), String> {
         let (place, model) = (self.ids.len(), self.model);
         if place >= model.max_tokens as usize {
-            return Err(format!("it gives more than max_tokens = {} tokens", model.max_tokens));
+            return Err(format!(
+                "the output has more than max_tokens = {} tokens",
+                model.max_tokens
+            ));
         }
         if self.end_is_eos() {
             return Err(format!(
-                "it goes on after the end-of-text token, its number {}",
+                "the output continues after the end-of-text token, token {}",
                 place - 1
             ));
         }
@@ -37,31 +39,33 @@ impl<'a> Ids<'a> {
             Ok(known) if (0..i64::from(model.vocabulary)).contains(&id) => self.ids.push(known),
             _ => {
                 let most = model.vocabulary - 1;
-                return Err(format!("its token {place} is {id}; ids go from 0 to {most}"));
+                return Err(format!("token {place} is {id}; ids go from 0 to {most}"));
             }
         }
         Ok(())
     }
 
-    /// Whether the last one is one of `eos`.
+    /// Returns true if the last id is in `eos`.
     pub(crate) fn end_is_eos(&self) -> bool {
         let last = self.ids.last().and_then(|id| u32::try_from(*id).ok());
         last.is_some_and(|id| self.model.eos.contains(&id))
     }
 
-    /// Checks that there are enough, once nothing follows.
+    /// Checks the minimum length of a complete output.
     pub(crate) fn check_least(&self) -> Result<(), String> {
         let (got, least) = (self.ids.len(), self.model.min_tokens);
         if got < least as usize {
-            return Err(format!("it has {got} tokens, less than min_tokens = {least}"));
+            return Err(format!("the output has {got} tokens, fewer than min_tokens = {least}"));
         }
         Ok(())
     }
 
-    /// Why it cannot have ended at its length; `None`: it may have.
+    /// Returns the reason why an output that ended at its length is incomplete, or `None` if it may
+    /// be complete.
     pub(crate) fn cut_off(&self) -> Option<String> {
         let (got, most) = (self.ids.len(), self.model.max_tokens);
-        (got < most as usize)
-            .then(|| format!("it was cut off after {got} tokens, before max_tokens = {most}"))
+        (got < most as usize).then(|| {
+            format!("the output was cut off after {got} tokens, before max_tokens = {most}")
+        })
     }
 }

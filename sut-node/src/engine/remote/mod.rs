@@ -1,8 +1,9 @@
-//! What engines share that send samples to servers: `served/` and `kserve/`.
+//! Shared parts of the engines that send samples to servers: `served/` and `kserve/`.
 //!
-//! Each sample has a task (`tasks.rs`), which asks one of the `servers.rs`, over connections that a `connector.rs` makes, and
-//! waits for it on behalf of a `taker.rs`. What was refused (`refused.rs`) is tried again (`tries.rs`). An output of tokens grows
-//! by its `ids.rs`, as `reading.rs` reads it.
+//! Each sample has a task (`tasks.rs`). The task asks one of the `servers.rs`, over connections
+//! that a `connector.rs` makes, and waits on behalf of a `taker.rs`. Refused requests
+//! (`refused.rs`) are retried (`tries.rs`). `reading.rs` reads an output of tokens, whose ids
+//! `ids.rs` checks.
 
 pub(super) mod connector;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Reads an answer of tokens to its end, whatever the protocol, and gives the tokens as they come.
+//! Reads a response of tokens to its end, for any protocol, and passes the tokens on as they
+//! arrive.
 
 use std::time::Duration;
 
@@ -9,33 +10,33 @@ use crate::engine::remote::{
     taker::{GONE, Patience, SILENT, Taker},
 };
 
-/// Parts of an answer as they come.
+/// Parts of a response as they arrive.
 pub(crate) trait Parts {
     type Part;
 
-    /// Waits for the next part; `None` at the end of the answer.
+    /// Waits for the next part. Returns `None` at the end of the response.
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Part>, Refused>> + Send;
 }
 
-/// An output that grows by the parts of an answer. Whatever casts doubt on its ids is an error.
+/// An output that grows by the parts of a response. Doubtful ids are an error.
 pub(crate) trait Output {
     type Part;
     type Remarks;
 
-    /// Returns the number of its tokens.
+    /// Returns the number of tokens so far.
     fn len(&self) -> usize;
 
-    /// Takes a part, and returns the ids that are new in it.
+    /// Adds a part, and returns its new ids.
     fn take(&mut self, part: Self::Part) -> Result<&[i32], String>;
 
-    /// Returns true once a part has said that nothing follows.
+    /// Returns true once a part has marked the end.
     fn is_complete(&self) -> bool;
 
-    /// Ends the output: nothing follows, or the answer has ended.
+    /// Ends the output, after the last part or at the end of the response.
     fn end(&mut self) -> Result<Self::Remarks, String>;
 }
 
-/// Reads an answer to its end. `timeout` is the longest time without a token.
+/// Reads a response to its end. `timeout` is the maximum time without a token.
 pub(crate) async fn read<O: Output>(
     parts: &mut impl Parts<Part = O::Part>,
     mut output: O,
@@ -50,7 +51,7 @@ pub(crate) async fn read<O: Output>(
         let part = match patience.wait(parts.next(), taker, until).await {
             Ok(Ok(part)) => part,
             Ok(Err(Refused::Failed(why))) | Err(why) => return Err(after(why)),
-            // Nothing was given that it could contradict when it is asked again.
+            // Without tokens so far, a retry cannot contradict any.
             Ok(Err(refused)) if before == 0 => return Err(refused),
             Ok(Err(refused)) => return Err(after(refused.why())),
         };
@@ -60,7 +61,7 @@ pub(crate) async fn read<O: Output>(
             taker.tokens(new);
             until = Instant::now() + timeout;
         } else if Instant::now() >= until {
-            // Parts without tokens that follow each other at once are no progress either.
+            // Parts without tokens are not progress, even if they arrive without a pause.
             return Err(after(SILENT.into()));
         }
         if output.is_complete() {

@@ -1,21 +1,21 @@
-//! Why a request has no answer.
+//! Reasons for a request without a response.
 
 use std::{error::Error, iter, time::Duration};
 
 use netdiv_transport::Http2Close;
 use tonic::{Code, Status};
 
-/// Why a request has no answer.
+/// Reason for a request without a response.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// The server has too much to do, or is not there.
+    /// The server is overloaded or unreachable.
     Busy {
-        /// How long it wants to be left alone, where it says so.
+        /// Pause that the server asks for, if it states one.
         pause: Option<Duration>,
-        /// What it says.
+        /// Error text of the server.
         why: String,
     },
-    /// The server did not process the request, and invites another try.
+    /// The server did not process the request, and invites a retry.
     NotProcessed(String),
     /// The prompt is to blame.
     BadSample(String),
@@ -23,14 +23,15 @@ pub(crate) enum Refused {
     Failed(String),
 }
 
-/// Header in which a server of gRPC names the time until the next try, in milliseconds; anything but a number: no next try.
+/// Header of a gRPC server with the time until the next try, in milliseconds. Any value but a
+/// number forbids a retry.
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
-/// Longest text of a server's that is passed on.
+/// Maximum number of characters of a server's text that is passed on.
 const MOST_CHARS: usize = 300;
 
 impl Refused {
-    /// The refusal of a request for which no answer came.
+    /// Classifies the error of a request without a response.
     pub(crate) fn without_answer(error: &(dyn Error + 'static)) -> Self {
         let why = format!("no answer: {}", causes(error));
         match Http2Close::of(error) {
@@ -40,7 +41,7 @@ impl Refused {
         }
     }
 
-    /// The refusal by a status of gRPC, which a server sent.
+    /// Classifies a gRPC status that a server sent.
     pub(crate) fn by_status(status: &Status, why: String) -> Self {
         let pushback = status.metadata().get(PUSHBACK);
         let pause =
@@ -53,7 +54,7 @@ impl Refused {
         }
     }
 
-    /// What there is to say of it.
+    /// Returns the error text.
     pub(crate) fn why(self) -> String {
         let (Self::Busy { why, .. }
         | Self::NotProcessed(why)
@@ -69,13 +70,14 @@ impl From<String> for Refused {
     }
 }
 
-/// Whether a refusal of a request as malformed blames the prompt, and not what else was asked for.
+/// Returns true if the refusal of a malformed request blames the prompt, and not another part of
+/// the request.
 pub(crate) fn blames_prompt(text: &str) -> bool {
     let text = text.to_lowercase();
     ["prompt", "input", "exceed_context"].iter().any(|word| text.contains(word))
 }
 
-/// An error with its causes, or the code of HTTP/2 that is behind it.
+/// Returns an error with its causes, or its underlying HTTP/2 code.
 pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     match Http2Close::of(error) {
         Some(close) => close.to_string(),
@@ -83,7 +85,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What is said of an error, with its causes.
+/// Appends an error's causes to its text.
 pub(crate) fn with_causes(said: String, error: &dyn Error) -> String {
     iter::successors(error.source(), |cause| (*cause).source()).fold(said, |text, cause| {
         let cause = cause.to_string();
@@ -91,7 +93,7 @@ pub(crate) fn with_causes(said: String, error: &dyn Error) -> String {
     })
 }
 
-/// The beginning of a server's text, in one line.
+/// Returns the beginning of a server's text, in one line.
 pub(crate) fn short(text: &str) -> String {
     let line: Vec<_> = text.split_whitespace().collect();
     let line = line.join(" ");

@@ -1,4 +1,4 @@
-//! The servers behind a node, and how many requests each has under way.
+//! The servers behind a node, and the number of requests in flight to each.
 
 use std::{
     fmt,
@@ -12,15 +12,15 @@ use std::{
 
 use http::{Uri, uri::PathAndQuery};
 
-/// All of them.
+/// All servers of a node. `C` is an instance's caller of one server.
 pub(crate) struct Servers<C = ()>(Vec<Server<C>>);
 
-/// One of them.
+/// A server, and an instance's caller of it.
 pub(crate) struct Server<C = ()> {
     url: Uri,
-    /// Of all instances.
+    /// Number of requests in flight, of all instances.
     under_way: Arc<AtomicUsize>,
-    /// What an instance calls it with, where that is bound to one server.
+    /// Caller of this instance; `()` if one client calls all servers.
     pub(crate) caller: C,
 }
 
@@ -30,7 +30,7 @@ impl Servers {
         Self(urls.iter().map(server).collect())
     }
 
-    /// The same servers, each with what an instance calls it with.
+    /// Returns the same servers, each with a caller.
     pub(crate) fn with<C>(&self, caller: impl Fn(&Uri) -> C) -> Servers<C> {
         let server = |Server { url, under_way, .. }: &Server| Server {
             url: url.clone(),
@@ -46,8 +46,8 @@ impl<C> Servers<C> {
         &self.0
     }
 
-    /// The one with the fewest requests under way, with one more; not the busy one, if there is another. `None`: there is no
-    /// server.
+    /// Picks the server with the minimum number of requests in flight, and counts one more. Avoids
+    /// the busy server if there is another. Returns `None` without servers.
     pub(crate) fn pick(&self, busy: Option<&Server<C>>) -> Option<Request<'_, C>> {
         let is_busy = |server: &Server<C>| busy.is_some_and(|busy| ptr::eq(busy, server));
         let fewest =
@@ -57,13 +57,13 @@ impl<C> Servers<C> {
 }
 
 impl<C> Server<C> {
-    /// A request to this one.
+    /// Counts one more request to this server.
     pub(crate) fn one_more(&self) -> Request<'_, C> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         Request(self)
     }
 
-    /// The address of a path.
+    /// Returns the URL of a path at this server.
     pub(crate) fn at(&self, path: &'static str) -> Uri {
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = Some(PathAndQuery::from_static(path));
@@ -77,7 +77,7 @@ impl<C> fmt::Display for Server<C> {
     }
 }
 
-/// A request that is under way until this is dropped.
+/// A request that is in flight until it is dropped.
 pub(crate) struct Request<'a, C = ()>(&'a Server<C>);
 
 impl<C> Deref for Request<'_, C> {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(servers.pick(None).unwrap().at("/x").to_string(), "http://b:2/x");
         let busy = &servers.all()[1];
         assert_eq!(servers.pick(Some(busy)).unwrap().to_string(), "http://a:1");
-        // Those of another instance count.
+        // Requests of other instances count.
         let others = servers.with(|url| url.port_u16());
         let third = others.pick(None).unwrap();
         assert_eq!((third.to_string(), third.caller), ("http://b:2".into(), Some(2)));

@@ -1,4 +1,4 @@
-//! Waiting for a server on behalf of who waits for an answer.
+//! Waits for a server on behalf of a receiver of tokens.
 
 use std::{
     pin::{Pin, pin},
@@ -12,18 +12,18 @@ use tokio::{
 
 use crate::engine::sink::Sink;
 
-/// How often a request that waits looks whether somebody still wants its answer.
+/// Interval at which a waiting request checks that its receiver has not gone.
 const LOOK: Duration = Duration::from_millis(200);
 
-pub(crate) const GONE: &str = "nobody waits for the answer any more";
-pub(crate) const SILENT: &str = "nothing came for as long as --url-timeout allows";
+pub(crate) const GONE: &str = "the client has gone";
+pub(crate) const SILENT: &str = "no progress within --url-timeout";
 
-/// Who waits for the tokens of an output.
+/// Receiver of an output's tokens.
 pub(crate) trait Taker {
-    /// Takes those that follow.
+    /// Receives the next tokens.
     fn tokens(&mut self, ids: &[i32]);
 
-    /// Whether nobody waits any more.
+    /// Returns true if the receiver has gone.
     fn has_gone(&self) -> bool;
 }
 
@@ -37,7 +37,7 @@ impl Taker for Sink {
     }
 }
 
-/// Someone who wants to know whether there is an answer, and not what it is.
+/// Discards the tokens, for a caller who only checks that a response arrives.
 pub(crate) struct Nobody;
 
 impl Taker for Nobody {
@@ -48,7 +48,7 @@ impl Taker for Nobody {
     }
 }
 
-/// Keeps the tokens of an answer, for tests and fuzz targets.
+/// Stores the tokens of a response, for tests and fuzz targets.
 #[cfg(any(test, feature = "fuzzing"))]
 #[derive(Default)]
 pub(crate) struct Taken(pub(crate) Vec<i32>);
@@ -64,20 +64,20 @@ impl Taker for Taken {
     }
 }
 
-/// Waits for one answer of a server, but not for ever, and only while somebody wants it. The timer goes on from wait to wait, so
-/// that parts which follow each other at once cost none.
+/// Waits for one response of a server, for a limited time and only while its receiver waits. The
+/// timer persists across waits, so that parts that arrive without a pause cost no timer.
 pub(crate) struct Patience {
-    /// When to look next; never later than the end of a wait that has asked it.
+    /// Time of the next check, at most the end of the wait that armed it.
     look: Pin<Box<Sleep>>,
 }
 
 impl Patience {
-    /// For waits of which the first ends then; later ones end no earlier.
+    /// Creates a timer. The first wait ends at `until`, and later ones end no earlier.
     pub(crate) fn new(until: Instant) -> Self {
         Self { look: Box::pin(sleep_until(next_look(until))) }
     }
 
-    /// Waits for what the server does next, at most until then.
+    /// Waits for the server's next action, at most until `until`.
     pub(crate) async fn wait<T>(
         &mut self,
         future: impl Future<Output = T>,
@@ -86,7 +86,7 @@ impl Patience {
     ) -> Result<T, String> {
         let mut future = pin!(future);
         loop {
-            // Of a fast server most of an answer is here already, and then the timer is not asked.
+            // Fast path: data of a fast server is ready, so skip arming the timer.
             select! {
                 biased;
                 output = &mut future => return Ok(output),
@@ -107,7 +107,7 @@ fn next_look(until: Instant) -> Instant {
     until.min(Instant::now() + LOOK)
 }
 
-/// Waits for that long, while somebody waits for an answer.
+/// Waits for `time`, while the receiver waits for a response.
 pub(crate) async fn pause(time: Duration, taker: &impl Taker) -> Result<(), String> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// Someone who goes after being looked at so often.
+    /// A receiver that leaves after a number of checks.
     struct Leaving(Cell<u8>);
 
     impl Taker for Leaving {
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(silent, Err(SILENT.into()));
         let answer = sleep_until(Instant::now() + Duration::from_millis(10));
         assert_eq!(patience.wait(answer, &Nobody, long).await, Ok(()));
-        // What is here is taken, however late it is asked for.
+        // Data that is ready counts, even after the deadline.
         assert_eq!(patience.wait(ready(1), &Nobody, Instant::now()).await, Ok(1));
     }
 

@@ -1,4 +1,4 @@
-//! Engines that answer each sample in a task, on a thread of their own.
+//! Engines that answer each sample in a task, on their own thread.
 
 use std::{
     io,
@@ -18,40 +18,41 @@ use crate::{
     model::payload::Payload,
 };
 
-/// How a sample is answered.
+/// Answers single samples.
 pub(crate) trait Answer: Send + Sync + 'static {
-    /// Answers it. It is no longer under way once its place is dropped.
+    /// Answers a sample. The sample is in flight until its slot is dropped.
     fn answer(&self, payload: Payload, sink: Sink, place: Place)
     -> impl Future<Output = ()> + Send;
 }
 
-/// Such an engine.
+/// An engine that answers each sample in a task.
 pub(crate) struct Tasks<A> {
-    /// Drives them.
+    /// Thread that drives the tasks.
     background: Background,
     tasks: JoinSet<()>,
     under_way: usize,
-    /// Of those that have ended and are not forgotten.
+    /// Number of ended samples that `under_way` still counts.
     ended: usize,
     most: usize,
-    /// For places; each tells when it is free again.
+    /// Channel of free slots: each slot sends a message when it is dropped.
     free: mpsc::Sender<()>,
     freed: mpsc::Receiver<()>,
     how: Arc<A>,
 }
 
-/// The place of a sample.
+/// Slot of a sample.
 pub(crate) struct Place(mpsc::Sender<()>);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // There is room for all of them.
+        // The channel has room for all slots.
         let _ = self.0.try_send(());
     }
 }
 
 impl<A: Answer> Tasks<A> {
-    /// With room for so many samples; what they share is made on its thread's runtime.
+    /// Creates an engine for at most `most` samples. `how` creates their shared state on the
+    /// engine's runtime.
     pub(crate) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
         let background = Background::start(name)?;
         let how = {
@@ -83,7 +84,7 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
         Ok(())
     }
 
-    /// Forgets what has ended.
+    /// Removes the ended samples.
     fn step(&mut self) -> Result<(), EngineError> {
         while self.freed.try_recv().is_ok() {
             self.ended += 1;

@@ -1,4 +1,4 @@
-//! What tests of engines behind servers share: samples, their replies, and the model that answers them.
+//! Shared parts of tests of engines behind servers: samples, their replies, and the model.
 
 use std::{
     future::poll_fn,
@@ -25,10 +25,10 @@ use crate::{
     },
 };
 
-/// The recorded prompt.
+/// Prompt of the recorded responses.
 pub(crate) const PROMPT: [i64; 4] = [1, 5, 9, 13];
 
-/// The model of the recorded answers and of the fake servers.
+/// Returns the model of the recorded responses and of the fake servers.
 pub(crate) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
     ServedModel {
         name: "tiny".into(),
@@ -42,7 +42,8 @@ pub(crate) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
     }
 }
 
-/// Samples with the recorded prompt, and the stream of their replies, which wants first tokens.
+/// Returns samples with the recorded prompt, and the stream of their replies, which asks for first
+/// tokens.
 pub(crate) fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
     let session = Sessions::default().join(&Default::default()).unwrap();
     let (sender, replies) =
@@ -67,7 +68,8 @@ fn ids(reply: &InferResponse) -> Vec<i32> {
     tokens::ids(&reply.payload).collect()
 }
 
-/// Takes the replies to so many samples, in any order: of each the first token, 7, and then all, 7 to 9.
+/// Takes the replies to `count` samples, in any order: for each the first token, 7, and then all
+/// tokens, 7 to 9.
 pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>) {
     let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
     for _ in 0..2 * count {
@@ -90,7 +92,7 @@ pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>
     assert!(firsts.iter().copied().eq(0..count) && wholes == firsts);
 }
 
-/// Has one sample answered, and waits until nothing is under way.
+/// Runs one sample, and waits until no sample is in flight.
 pub(crate) async fn one_is_answered(engine: &mut impl WaitingEngine) {
     let (samples, mut replies) = samples(1);
     engine.begin(samples).unwrap();
@@ -98,7 +100,7 @@ pub(crate) async fn one_is_answered(engine: &mut impl WaitingEngine) {
     none_is_under_way(engine).await;
 }
 
-/// Goes on, as the engine's task does, until nothing is under way.
+/// Runs the engine's steps, as its task does, until no sample is in flight.
 pub(crate) async fn none_is_under_way(engine: &mut impl WaitingEngine) {
     let going_on = async {
         while engine.under_way() > 0 {
@@ -109,7 +111,7 @@ pub(crate) async fn none_is_under_way(engine: &mut impl WaitingEngine) {
     timeout(PATIENCE, going_on).await.expect("it never came to that");
 }
 
-/// How long anything may take.
+/// Maximum time of any wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const LOOK: Duration = Duration::from_millis(5);
@@ -122,14 +124,14 @@ pub(crate) async fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The same, for what takes no longer than a second.
+/// Like [`wait_until`], but fails if it takes longer than a second.
 pub(crate) async fn within_a_second(is_so: impl Fn() -> bool) {
     let before = Instant::now();
     wait_until(is_so).await;
     assert!(before.elapsed() < Duration::from_secs(1), "it took {:?}", before.elapsed());
 }
 
-/// The same, where there is no runtime.
+/// Like [`wait_until`], but blocks the thread, without a runtime.
 pub(crate) fn wait_for(is_so: impl Fn() -> bool) {
     let before = Instant::now();
     while !is_so() {

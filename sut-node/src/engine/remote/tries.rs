@@ -1,4 +1,5 @@
-//! Further tries where a server has too much to do, or did not process a request: at another one if there is one.
+//! Retries after a server is overloaded or did not process a request, at another server if there is
+//! one.
 
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use crate::{
     ground::error::EngineError,
 };
 
-/// How often a request is tried again.
+/// Maximum number of retries of a request.
 const RETRIES: usize = 3;
 
-/// Time until then, where the server names none.
+/// Pause before a retry, if the server states none.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Longest time that it may name.
+/// Maximum pause that a server may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The tries of one sample.
@@ -31,7 +32,7 @@ impl<'a, C> Tries<'a, C> {
         Self { refused: 0, busy: None }
     }
 
-    /// The server of the next one. `pick` is told which was busy.
+    /// Picks the server of the next try. `pick` receives the one that was busy.
     pub(crate) fn next(
         &mut self,
         pick: impl FnOnce(Option<&Server<C>>) -> Option<Request<'a, C>>,
@@ -41,7 +42,7 @@ impl<'a, C> Tries<'a, C> {
         server.ok_or_else(|| EngineError::Failed("there is no server".into()))
     }
 
-    /// Waits until there may be another one; an error when there is none.
+    /// Waits until the next try. Fails if no further try is allowed.
     pub(crate) async fn again(
         &mut self,
         server: Request<'a, C>,
@@ -51,10 +52,13 @@ impl<'a, C> Tries<'a, C> {
         let failed = |why| Err(EngineError::Failed(format!("{}: {why}", *server)));
         let (wanted, time, why) = match refused {
             Refused::BadSample(why) => {
-                return Err(EngineError::BadSample(format!("{} says {why}", *server)));
+                return Err(EngineError::BadSample(format!(
+                    "{} refused the prompt: {why}",
+                    *server
+                )));
             }
             Refused::Failed(why) => return failed(why),
-            // A fresh connection usually helps, and it is there at once.
+            // A new connection usually helps, so retry without a pause.
             Refused::NotProcessed(why) if self.refused == 0 => (None, Duration::ZERO, why),
             Refused::NotProcessed(why) => (None, PAUSE, why),
             Refused::Busy { pause, why } => (pause, pause.unwrap_or(PAUSE), why),
@@ -62,11 +66,13 @@ impl<'a, C> Tries<'a, C> {
         self.refused += 1;
         if self.refused <= RETRIES && time <= LONGEST_PAUSE {
             pause(time, taker).await.map_err(EngineError::Failed)?;
-            // It counts as under way meanwhile, so that it does not draw the next samples.
+            // The request stays in flight meanwhile, so that the busy server does not attract the
+            // next samples.
             self.busy = Some(server);
             return Ok(());
         }
-        let wants = |time: Duration| format!("it wants a pause of {} s, ", time.as_secs_f64());
+        let wants =
+            |time: Duration| format!("the server asks for a pause of {} s, ", time.as_secs_f64());
         let (wants, tries) = (wanted.map_or_else(String::new, wants), self.refused);
         failed(format!("{why}; {wants}tried {tries} times"))
     }

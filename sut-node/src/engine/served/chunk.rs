@@ -1,44 +1,44 @@
-//! A part of an answer, whatever the dialect.
+//! A part of a response, in any dialect.
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// Token ids, as far as they are given.
+    /// Token ids, as far as the part holds any.
     pub(crate) ids: Vec<i64>,
-    /// How many tokens there are so far, where `ids` may be all of them and not only the new ones.
+    /// Number of tokens so far, if `ids` may hold all tokens and not only the new ones.
     pub(crate) so_far: Option<usize>,
-    /// Why the output ends here.
+    /// Reason for the end of the output.
     pub(crate) finish: Option<Finish>,
-    /// What the server counts; later chunks bring later counts.
+    /// Counts of the server. Later chunks replace them.
     pub(crate) counts: Counts,
-    /// The server's name and version.
+    /// Name and version of the server.
     pub(crate) server: Option<String>,
-    /// Whether nothing follows.
+    /// Set if no part follows.
     pub(crate) last: bool,
 }
 
-/// Why an output ends.
+/// Reason for the end of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// The model has ended it.
+    /// The model has ended the output.
     Stop,
-    /// It is as long as it may be.
+    /// The output has its maximum length.
     Length,
 }
 
-/// A server's own counts of tokens.
+/// Counts of tokens that a server reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Of the prompt.
+    /// Tokens of the prompt.
     pub(crate) prompt: Option<usize>,
-    /// Of the output.
+    /// Tokens of the output.
     pub(crate) output: Option<usize>,
-    /// Of the prompt's tokens, those that were not computed for this request.
+    /// Tokens of the prompt that the server did not compute for this request.
     pub(crate) cached: Option<usize>,
 }
 
 impl Counts {
-    /// These, where they are known, else those before.
+    /// Returns these counts, and earlier ones where they are missing.
     pub(crate) fn or(self, before: Self) -> Self {
         Self {
             prompt: self.prompt.or(before.prompt),
@@ -48,11 +48,11 @@ impl Counts {
     }
 }
 
-/// Reads the word for why an output ends; any other word than these two is a failure.
+/// Reads a finish reason; any value but `stop` and `length` is a failure.
 pub(crate) fn finish(word: &str, stop: &str, length: &str) -> Result<Finish, String> {
     match word {
         _ if word == stop => Ok(Finish::Stop),
         _ if word == length => Ok(Finish::Length),
-        _ => Err(format!("the output ends for `{word}`, not because it is complete")),
+        _ => Err(format!("the output is incomplete; its finish reason is `{word}`")),
     }
 }

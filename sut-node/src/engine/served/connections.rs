@@ -1,4 +1,4 @@
-//! Connections to serving engines that are kept, over HTTP/1.1 and HTTP/2.
+//! Pools of connections to serving engines, over HTTP/1.1 and HTTP/2.
 
 use std::{
     error::Error,
@@ -22,15 +22,16 @@ pub(super) type Failure = Box<dyn Error + Send + Sync>;
 
 pub(super) type Pool = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Servers close connections that are idle for 5 s (uvicorn, llama.cpp). One that is closed just then would lose a request.
+/// Maximum idle time of a connection. Servers close connections that are idle for 5 s (uvicorn,
+/// llama.cpp), and a request over one that is just being closed would be lost.
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(2);
 
-/// Connections that trust so, each kept for other requests.
+/// Creates a pool that keeps connections for other requests.
 pub(super) fn kept(tls: &ClientTls, version: Version) -> Pool {
     builder(version).build(connector(tls, version))
 }
 
-/// A connection for each request.
+/// Creates a pool with a new connection for each request.
 pub(super) fn fresh(tls: &ClientTls, version: Version) -> Pool {
     builder(version).pool_max_idle_per_host(0).build(connector(tls, version))
 }
@@ -42,7 +43,7 @@ fn builder(version: Version) -> legacy::Builder {
     builder
 }
 
-/// Whether the server closed the connection before it began to answer.
+/// Returns true if the server closed the connection before it began to answer.
 pub(super) fn was_closed(error: &(dyn Error + 'static)) -> bool {
     let mut causes = iter::successors(Some(error), |cause| (*cause).source());
     causes.any(|cause| {

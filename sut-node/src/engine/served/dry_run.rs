@@ -1,4 +1,4 @@
-//! Answers without a server: what a test or a fuzzer makes up.
+//! Responses without a server, for tests and fuzz targets.
 
 use std::{
     convert::Infallible,
@@ -24,7 +24,8 @@ use crate::{
     settings::served::Dialect,
 };
 
-/// Reads an answer's body that comes in pieces, to a prompt of so many tokens: the ids as they are given on, and how it ends.
+/// Reads the pieces of a response's body to a prompt of `prompt_tokens` tokens. Returns the ids
+/// that pass on, and the outcome.
 pub(crate) fn read_answer(
     dialect: Dialect,
     model: &ServedModel,
@@ -34,7 +35,7 @@ pub(crate) fn read_answer(
     let pieces: Vec<_> = pieces.collect();
     let mut answer = Answer::new(api(dialect), Pieces(pieces.into_iter()));
     let (output, mut taken) = (Output::new(model, prompt_tokens), Taken::default());
-    // Nothing is waited for.
+    // Nothing waits.
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime.block_on(read(&mut answer, output, &mut taken, timeout)).map(drop),

@@ -1,4 +1,4 @@
-//! An instance: each sample in a task.
+//! An instance, with a task for each sample.
 
 use std::{
     io,
@@ -25,16 +25,16 @@ use crate::{
     model::{payload::Payload, workload::integers},
 };
 
-/// Longest time for the end of an answer that has nothing more to say.
+/// Maximum time to read the rest of a response that holds no more tokens.
 const TAIL_TIME: Duration = Duration::from_secs(1);
 
 pub(super) type Served = Tasks<Prompts>;
 
-/// What every sample of an instance shares.
+/// State that all samples of an instance share.
 pub(super) struct Prompts {
     exchange: Exchange,
     servers: Arc<Servers>,
-    /// Whether it was said that a prompt was not computed in its entirety.
+    /// Set once a warning about a partly computed prompt was logged.
     said: Arc<AtomicBool>,
 }
 
@@ -72,13 +72,13 @@ impl Prompts {
             let off = self.exchange.client.api.no_caching;
             warn!(
                 cached,
-                "tokens of a prompt were not computed for it, which the division does not allow: {off}"
+                "the server reused cached tokens of a prompt, which the division does not allow; required: {off}"
             );
         }
     }
 }
 
-/// Reads what is left of an answer, so that its connection can be used again.
+/// Reads the rest of a response, so that its connection can be used again.
 async fn read_up(mut rest: Rest) {
     let _ = timeout(TAIL_TIME, async { while let Ok(Some(_)) = rest.next().await {} }).await;
 }

@@ -1,4 +1,4 @@
-//! One sample at a serving engine: its request, and its answer as it comes.
+//! Exchange of one sample with a serving engine: its request, and its response as it arrives.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use crate::{
     settings::served::ServedConfig,
 };
 
-/// An answer of a server as it comes.
+/// Response of a server as it arrives.
 pub(super) type Answer = answer::Answer<Content>;
 
-/// What every request of an instance shares.
+/// State that all requests of an instance share.
 pub(super) struct Exchange {
     pub(super) settings: Arc<ServedConfig>,
     pub(super) client: Client,
@@ -40,8 +40,9 @@ impl Exchange {
         Self { settings, client }
     }
 
-    /// Asks a server, and gives the tokens as they come. What is left of the answer, which has nothing more to say, has to be
-    /// read to its end if the connection is to be used again.
+    /// Asks a server, and passes the tokens on as they arrive. Returns the rest of the response,
+    /// which holds no more tokens. The caller reads it to its end if the connection is to be used
+    /// again.
     pub(super) async fn ask<'a>(
         &self,
         pick: impl Fn(Option<&Server>) -> Option<Request<'a>>,

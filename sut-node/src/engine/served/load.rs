@@ -1,4 +1,4 @@
-//! Makes the instances.
+//! Creates the instances.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -19,7 +19,7 @@ use crate::{
     settings::{config::Config, served::ServedConfig},
 };
 
-/// Asks the servers whether they can be used, and makes the instances.
+/// Checks that the servers are usable, and creates the instances.
 pub(crate) fn load(
     settings: &Arc<ServedConfig>,
     config: &Config,

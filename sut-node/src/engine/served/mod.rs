@@ -1,7 +1,10 @@
-//! Serving engines behind the node: a streaming request for each sample, token ids in and token ids back.
+//! Serving engines behind the node: a streaming request for each sample, with token ids in both
+//! directions.
 //!
-//! `load.rs` asks the servers once (`probe.rs`), then makes the instances (`engine.rs`). A sample is an `exchange.rs` with one
-//! of the servers (`remote/`), over HTTP with events (`openai/`). Each part of an answer is read into a `chunk.rs` and joined to an `output.rs`, which fails rather than give ids that may be wrong.
+//! `load.rs` probes the servers once (`probe.rs`), then creates the instances (`engine.rs`). An
+//! `exchange.rs` sends a sample to one of the servers (`remote/`), over HTTP with events
+//! (`openai/`). Each part of a response is read into a `chunk.rs` and joined to an `output.rs`,
+//! which fails rather than return ids that may be wrong.
 
 mod chunk;
 mod connections;

@@ -1,4 +1,4 @@
-//! The output of one sample as it grows. Whatever casts doubt on its ids is a failure.
+//! The output of one sample as it grows. Doubtful ids are a failure.
 
 use crate::{
     engine::{
@@ -8,26 +8,26 @@ use crate::{
     model::served::ServedModel,
 };
 
-/// An output, and what the server said about it.
+/// An output, and the server's statements about it.
 pub(super) struct Output<'a> {
     model: &'a ServedModel,
     prompt_tokens: usize,
     ids: Ids<'a>,
     finish: Option<Finish>,
     counts: Counts,
-    /// Whether events with tokens hold all of them, where that could be told.
+    /// Set if events with tokens hold all tokens so far; `None` until this is known.
     cumulative: Option<bool>,
     server: Option<String>,
-    /// The server has said that nothing follows.
+    /// Set once the server has marked the end.
     is_complete: bool,
 }
 
-/// What is known of the server after a whole output.
+/// Facts about the server that a whole output reveals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Remarks {
-    /// Tokens of the prompt that it did not compute; `None`: it does not say.
+    /// Tokens of the prompt that the server did not compute; `None` if it does not report them.
     pub(super) cached: Option<usize>,
-    /// Its name and version.
+    /// Name and version of the server.
     pub(super) server: Option<String>,
 }
 
@@ -57,23 +57,23 @@ impl reading::Output for Output<'_> {
     fn take(&mut self, chunk: Chunk) -> Result<&[i32], String> {
         let before = self.ids.len();
         let mut ids = &chunk.ids[..];
-        // An event that holds fewer ids than there are tokens holds the new ones alone.
+        // An event with fewer ids than tokens so far holds only the new ones.
         let holds_all = chunk.so_far.is_some_and(|so_far| ids.len() >= so_far);
-        // The first event with tokens holds all of them in either case.
+        // The first event with tokens holds all of them in both cases.
         let tells = chunk.so_far.is_some() && before > 0 && !ids.is_empty();
         if tells && *self.cumulative.get_or_insert(holds_all) != holds_all {
-            return Err("some of its events hold all tokens, and some the new ones alone".into());
+            return Err("some events hold all tokens, and others only the new ones".into());
         }
         if holds_all {
             let known = before.min(ids.len());
             let before = &self.ids.as_slice()[..known];
             if !ids[..known].iter().copied().eq(before.iter().copied().map(i64::from)) {
-                return Err("an event takes back tokens that it gave before".into());
+                return Err("an event contradicts tokens of earlier events".into());
             }
             ids = &ids[known..];
         }
         if !ids.is_empty() && self.finish.is_some() {
-            return Err("it gives tokens after the end".into());
+            return Err("tokens follow the end of the output".into());
         }
         for id in ids {
             self.ids.push(*id)?;
@@ -91,38 +91,40 @@ impl reading::Output for Output<'_> {
 
     fn end(&mut self) -> Result<Remarks, String> {
         if !self.is_complete {
-            return Err("the answer breaks off".into());
+            return Err("the response is truncated".into());
         }
         let got = self.ids.len();
         match self.counts.output {
-            Some(0) => return Err("it has no token".into()),
+            Some(0) => return Err("the output is empty".into()),
             Some(made) if got == 0 => {
                 return Err(format!(
-                    "the server made {made} tokens and gave no ids of them; docs/ENGINES.md says how it has to be started"
+                    "the server generated {made} tokens but returned no token ids; start it as docs/ENGINES.md describes"
                 ));
             }
             Some(made) if made != got => {
-                return Err(format!("the server made {made} tokens and gave the ids of {got}"));
+                return Err(format!(
+                    "the server generated {made} tokens but returned {got} token ids"
+                ));
             }
             Some(_) => {}
             None if got == 0 => {
                 return Err(
-                    "it gives no token ids; docs/ENGINES.md says how the server has to be started"
+                    "the response has no token ids; start the server as docs/ENGINES.md describes"
                         .into(),
                 );
             }
-            None => return Err("the server does not say how many tokens it made".into()),
+            None => return Err("the server does not report the number of generated tokens".into()),
         }
         let Some(finish) = self.finish else {
-            return Err("it ends without a finish reason".into());
+            return Err("the response has no finish reason".into());
         };
         match (self.prompt_tokens, self.counts.prompt) {
             (sent, Some(read)) if sent == read => {}
             (sent, Some(read)) => {
-                return Err(format!("the prompt has {sent} tokens, and the server read {read}"));
+                return Err(format!("the prompt has {sent} tokens, but the server read {read}"));
             }
             (_, None) => {
-                return Err("the server does not say how many tokens of the prompt it read".into());
+                return Err("the server does not report the number of prompt tokens".into());
             }
         }
         self.ids.check_least()?;
@@ -134,7 +136,7 @@ impl reading::Output for Output<'_> {
             }
             Finish::Stop if !self.model.eos.is_empty() && !self.ids.end_is_eos() => {
                 return Err(
-                    "it stops, and its last token is none of eos in the model's file".into()
+                    "the output stops, but its last token is not in eos of the model's file".into(),
                 );
             }
             Finish::Stop => {}

@@ -1,5 +1,5 @@
-//! What is asked of the serving engines before the node is ready: whether they give token ids, and whether they compute every
-//! prompt in its entirety.
+//! Probe of the serving engines before the node is ready: they must return token ids, and compute
+//! every prompt in full.
 
 use std::{
     collections::BTreeSet,
@@ -24,33 +24,33 @@ use crate::{
     settings::served::ServedConfig,
 };
 
-/// Longest prompt that is tried.
+/// Maximum length of the probe's prompt, in tokens.
 const PROMPT_TOKENS: u32 = 1024;
 
-/// Engines reuse prompts in blocks, the longest of which have so many tokens. Of a prompt that is no longer nothing would be
-/// seen: its last token is computed in any case.
+/// Largest block in which engines reuse prompts, in tokens. A shorter prompt would reveal nothing,
+/// because its last token is computed in any case.
 const BLOCK_TOKENS: u32 = 256;
 
-/// Tokens of an output that is tried.
+/// Tokens of the probe's output.
 const OUTPUT_TOKENS: u32 = 2;
 
-/// How much sooner the first token comes where a prompt was not computed again, and how long one takes at least of which time
-/// tells anything.
+/// Minimum ratio of the times to the first token that indicates a reused prompt, and minimum time
+/// that is measurable.
 const SOONER: u32 = 3;
 const LEAST_TIME: Duration = Duration::from_millis(10);
 
-/// What the servers are.
+/// Result of the probe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Probed {
-    /// Their names, with their versions as far as they say so.
+    /// Names of the servers, with their versions if they report them.
     pub(super) framework: String,
-    /// Of the server where it is worst.
+    /// Prefix caching; the worst value among the servers.
     pub(super) prefix_caching: PrefixCaching,
-    /// Tokens that a prompt and its output may have together, at the server with the least room.
+    /// Maximum number of tokens of a prompt and its output together; the minimum among the servers.
     pub(super) context_tokens: Option<u64>,
 }
 
-/// Asks all servers.
+/// Probes all servers.
 pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
     let model = &settings.model;
     let few = model.max_tokens.min(OUTPUT_TOKENS);
@@ -69,11 +69,11 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
             PrefixCaching::Off => {}
             PrefixCaching::On => warn!(
                 %server,
-                "it reuses what it computed for other prompts, which the division does not allow: {off}"
+                "the server reuses cached tokens of other prompts, which the division does not allow; required: {off}"
             ),
             PrefixCaching::CannotTell => warn!(
                 %server,
-                "cannot tell whether it reuses what it computed for other prompts; make sure of {off}"
+                "cannot detect whether the server reuses cached tokens of other prompts; required: {off}"
             ),
         }
         let patience = exchange.settings.servers.timeout;
@@ -85,8 +85,8 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
             if room < needed {
                 warn!(
                     %server,
-                    "it has room for {room} tokens of a prompt and its output, and the file of the model allows {needed}: outputs \
-                     may be cut off"
+                    "the server has room for {room} tokens of a prompt and its output, but the model's file allows {needed}: outputs \
+                     may be cut off; start the server with a longer context"
                 );
             }
             context_tokens = Some(context_tokens.map_or(room, |least: u64| least.min(room)));
@@ -127,7 +127,7 @@ async fn probe_one(
     Ok((remarks, caching))
 }
 
-/// When the first token came.
+/// Time of the first token.
 #[derive(Default)]
 struct First(Option<Instant>);
 
@@ -141,8 +141,8 @@ impl Taker for First {
     }
 }
 
-/// Whether other prompts, asked twice, were answered so much sooner the second time that the server cannot have computed them
-/// again. That it was not sooner tells nothing.
+/// Sends other prompts twice each. Prefix caching is on if the second response is so much faster
+/// that the server cannot have computed the prompt again. A slow second response proves nothing.
 async fn by_time(
     exchange: &Exchange,
     server: &Server,
@@ -164,7 +164,8 @@ async fn by_time(
     Ok(PrefixCaching::On)
 }
 
-/// A prompt from the middle of the vocabulary: the ids at its ends often have a meaning of their own. Variants begin differently.
+/// Returns a prompt from the middle of the vocabulary. Ids at its ends often have a special
+/// meaning. Variants begin differently.
 fn prompt(tokens: u32, vocabulary: u32, variant: u32) -> Vec<i64> {
     let (first, span) = (vocabulary / 4, (vocabulary / 2).max(1));
     let id = |place: u32| first + (place + variant).wrapping_mul(7919) % span;

@@ -1,4 +1,4 @@
-//! Which workload a manifest names.
+//! Workloads by the name in a manifest.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::model::{
     },
 };
 
-/// The workload that a manifest names. An error text says what does not fit.
+/// Creates the workload of a manifest. An error states the mismatch.
 pub(crate) fn of_manifest(
     manifest: &Arc<Manifest>,
     threads: &Arc<ThreadPool>,

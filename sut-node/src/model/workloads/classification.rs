@@ -1,4 +1,4 @@
-//! `image-classification`: an image, or a JPEG file; the answer is an int32 label.
+//! `image-classification`: an image, or a JPEG file; the response is an int32 label.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::model::{
 pub(super) struct Classification {
     manifest: Arc<Manifest>,
     layout: InputLayout,
-    /// Where samples are JPEG files.
+    /// Pre-processing, if samples are JPEG files.
     jpeg: Option<Arc<Jpeg>>,
     threads: Arc<ThreadPool>,
 }
@@ -39,15 +39,15 @@ struct Jpeg {
 struct Parameters {
     #[serde(default)]
     samples: Samples,
-    /// The short side of a decoded image before it is cropped, in pixels.
+    /// Length of the short side of a decoded image before it is cropped, in pixels.
     resize: Option<usize>,
 }
 
-/// What travels.
+/// Form of the samples on the wire.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Samples {
-    /// The model's input.
+    /// The model's input tensor.
     #[default]
     Tensor,
     /// A JPEG file.
@@ -79,7 +79,7 @@ impl Classification {
     }
 }
 
-/// Height and width of an input that decoded images fit.
+/// Returns height and width of an input for decoded images.
 pub(super) fn pixels(input: &Shape, lengths: &[usize]) -> Result<(usize, usize), String> {
     match (input.data_type, lengths) {
         (DataType::Uint8, [height, width, 3]) => {
@@ -106,13 +106,14 @@ impl Workload for Classification {
     }
 }
 
-/// The label of one sample's logits.
+/// Returns the label of a sample's logits.
 pub(super) fn label(logits: &[u8]) -> Bytes {
     let logits: &[f32] = bytemuck::cast_slice(logits);
     Bytes::copy_from_slice(&(first_largest(logits) as i32).to_le_bytes())
 }
 
-/// The place of the first largest element; of the first that is not a number, if there is one (as NumPy has it).
+/// Returns the index of the first largest element. Like NumPy, returns the first element that is
+/// not a number, if there is one.
 pub(crate) fn first_largest<T: PartialOrd>(elements: &[T]) -> usize {
     let mut best = 0;
     for (place, element) in elements.iter().enumerate() {

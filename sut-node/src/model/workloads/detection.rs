@@ -1,5 +1,6 @@
-//! `object-detection`: an image, or a JPEG file; the model gives candidates, the answer is what is left after
-//! non-maximum suppression, in the layout of the official accuracy log (RetinaNet on Open Images).
+//! `object-detection`: an image, or a JPEG file. The model's outputs are candidates. The response
+//! is the candidates after non-maximum suppression, in the layout of the official accuracy log
+//! (RetinaNet on Open Images).
 
 use std::sync::Arc;
 
@@ -31,16 +32,18 @@ pub(super) struct Detection {
     threads: Arc<ThreadPool>,
 }
 
-/// Which candidates become detections. The defaults are the reference's (MLCommons training, RetinaNet).
+/// Rules that select detections from candidates. The defaults are the reference's (MLCommons
+/// training, RetinaNet).
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Rules {
     samples: Samples,
-    /// A candidate needs a higher score.
+    /// Minimum score of a candidate, exclusive.
     score_threshold: f32,
-    /// Of two candidates of one class that overlap more (intersection over union), the better one stays.
+    /// Maximum overlap (intersection over union) of two candidates of a class. Beyond it, only the
+    /// better one is kept.
     nms_threshold: f32,
-    /// The best so many stay.
+    /// Maximum number of detections; the best are kept.
     max_detections: usize,
 }
 
@@ -96,8 +99,8 @@ impl Detection {
         let mut answer = Vec::new();
         for found in suppress(candidates.collect(), &self.rules) {
             let [left, top, right, bottom] = found.corners;
-            // The first number is the image's index in the QSL, which a node is not told; the official script goes
-            // by LoadGen's own index.
+            // The first number is the image's index in the QSL, which the node does not know. The
+            // official script uses LoadGen's own index.
             let row = [
                 0.0,
                 top / height,
@@ -121,7 +124,7 @@ struct Candidate {
     label: i64,
 }
 
-/// Non-maximum suppression within each class; the best come first.
+/// Applies non-maximum suppression within each class. The best candidates come first.
 fn suppress(mut candidates: Vec<Candidate>, rules: &Rules) -> Vec<Candidate> {
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut kept: Vec<Candidate> = Vec::new();
@@ -140,7 +143,7 @@ fn suppress(mut candidates: Vec<Candidate>, rules: &Rules) -> Vec<Candidate> {
     kept
 }
 
-/// Intersection over union.
+/// Returns the intersection over union.
 fn overlap(a: &[f32; 4], b: &[f32; 4]) -> f32 {
     let area = |c: &[f32; 4]| (c[2] - c[0]) * (c[3] - c[1]);
     let width = (a[2].min(b[2]) - a[0].max(b[0])).max(0.0);

@@ -1,4 +1,5 @@
-//! A workload without its model: what a node does with untrusted samples before and after the model runs.
+//! A workload without its model: a node's processing of untrusted samples before and after the
+//! model runs.
 
 use std::sync::Arc;
 
@@ -14,10 +15,11 @@ use crate::model::{
     workloads::by_name::of_manifest,
 };
 
-/// Longest tensor of a pass, in bytes: a pass that asks for more is not run.
+/// Maximum size of a tensor of a pass, in bytes; larger passes are not run.
 const MOST_BYTES: usize = 1 << 26;
 
-/// A manifest's workload, with a model whose outputs are zeros. For fuzzing, and for looking at a data set without a device.
+/// A manifest's workload, with a model whose outputs are zeros. For fuzzing, and for checks of a
+/// data set without a device.
 #[derive(Debug)]
 pub(crate) struct DryRun {
     manifest: Arc<Manifest>,
@@ -25,7 +27,7 @@ pub(crate) struct DryRun {
 }
 
 impl DryRun {
-    /// The workload that the manifest names. An error text says what does not fit.
+    /// Creates the workload of the manifest. An error states the mismatch.
     pub(crate) fn new(manifest: Manifest) -> Result<Self, String> {
         let manifest = Arc::new(manifest);
         let threads = ThreadPoolBuilder::new().num_threads(1).build();
@@ -34,7 +36,8 @@ impl DryRun {
         Ok(Self { manifest, workload })
     }
 
-    /// Runs a batch: one answer, or the reason why there is none, for each sample that fits the layout.
+    /// Runs a batch. Returns a response, or the reason why there is none, for each sample that fits
+    /// the layout.
     pub(crate) fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
         let takes = self.workload.layout();
         let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).ok();
@@ -56,7 +59,7 @@ impl DryRun {
     }
 }
 
-/// The tensor of a pass; none where it is too long.
+/// Returns a tensor of a pass; `None` if it is too long.
 fn zeros(shape: &Shape, pass: &Pass) -> Option<Aligned> {
     let lengths = shape.of_batch(pass.rows, &pass.lengths);
     let bytes = lengths

@@ -1,4 +1,4 @@
-//! JPEG files to pixels, as the reference implementation does it.
+//! JPEG files to pixels, equal to the reference implementation.
 
 use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer, images::Image as Pixels,
@@ -8,13 +8,14 @@ use zune_jpeg::{
     zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions},
 };
 
-/// Most pixels of an image, as it is or resized: a few bytes must not ask for gigabytes.
+/// Maximum number of pixels of an image, decoded or resized: a few bytes must not request
+/// gigabytes.
 const MAX_PIXELS: usize = 1 << 26;
 
-/// Longest side of a JPEG, in pixels: the format's limit.
+/// Maximum side of a JPEG, in pixels: the format's limit.
 pub(super) const MAX_SIDE: usize = 65_535;
 
-/// Pixels in rows, each red, green, blue.
+/// Pixels in rows, each with red, green and blue.
 #[derive(Debug)]
 pub(super) struct Rgb {
     pub(super) width: usize,
@@ -22,8 +23,8 @@ pub(super) struct Rgb {
     pub(super) data: Vec<u8>,
 }
 
-/// Decodes a JPEG file; grey images become coloured ones. Of a file that ends early, what is there, as the reference does. An
-/// orientation in EXIF data is not applied.
+/// Decodes a JPEG file. Grey images become coloured ones. A truncated file is decoded up to its
+/// end, as in the reference. An orientation in EXIF data is ignored.
 pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     let options = DecoderOptions::default()
         .set_max_width(MAX_SIDE)
@@ -42,7 +43,7 @@ pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     Ok(Rgb { width, height, data })
 }
 
-/// Whether there are few enough pixels.
+/// Fails if there are too many pixels.
 pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
     match width.saturating_mul(height) {
         0..=MAX_PIXELS => Ok(()),
@@ -50,9 +51,9 @@ pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
     }
 }
 
-/// Makes the short side that long, keeping the aspect ratio, with the antialiased bilinear filter of the Python Imaging
-/// Library (as `pre_process_imagenet_pytorch` of the reference does; values may differ by one, since the axes are
-/// filtered in the other order).
+/// Resizes the short side to `short` pixels, keeping the aspect ratio, with the antialiased
+/// bilinear filter of the Python Imaging Library (like `pre_process_imagenet_pytorch` of the
+/// reference). Values may differ by one, since the axes are filtered in the other order.
 pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
     let (width, height) = if image.width <= image.height {
         (short, short * image.height / image.width)
@@ -74,7 +75,7 @@ pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String>
     Ok(Rgb { width, height, data: to.into_vec() })
 }
 
-/// Copies the middle of an image, as torchvision finds it (half a pixel goes to the even side).
+/// Copies the middle of an image, as torchvision defines it (half a pixel is rounded to even).
 pub(super) fn centre_crop(
     image: &Rgb,
     height: usize,
@@ -83,7 +84,7 @@ pub(super) fn centre_crop(
 ) -> Result<(), String> {
     if image.width < width || image.height < height {
         return Err(format!(
-            "{} x {} pixels are left, the model takes {width} x {height}",
+            "the image has {} x {} pixels, but the model requires {width} x {height}",
             image.width, image.height
         ));
     }
@@ -96,8 +97,9 @@ pub(super) fn centre_crop(
     Ok(())
 }
 
-/// Resizes to exactly that size with two samples for each axis and no antialiasing (OpenCV's `INTER_LINEAR`, as
-/// `pre_process_openimages_retinanet` of the reference does), and rounds to whole numbers.
+/// Resizes to exactly that size with two samples for each axis and no antialiasing, and rounds to
+/// whole numbers. Equals OpenCV's `INTER_LINEAR`, which `pre_process_openimages_retinanet` of the
+/// reference uses.
 pub(super) fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
     let columns: Vec<_> = (0..width).map(|x| Tap::new(x, image.width, width)).collect();
     for (y, row) in to.chunks_exact_mut(width * 3).take(height).enumerate() {
@@ -117,7 +119,7 @@ pub(super) fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
     }
 }
 
-/// Two neighbours and the share of the second.
+/// Two neighbours, and the weight of the second.
 struct Tap {
     first: usize,
     second: usize,
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_middle_is_found_as_torchvision_finds_it() {
-        // 5 columns to 2: 1.5 goes to the even 2; 7 rows to 2: 2.5 goes to 2.
+        // 5 columns to 2: 1.5 is rounded to the even 2; 7 rows to 2: 2.5 is rounded to 2.
         let data = (0..5 * 7 * 3).map(|n| n as u8).collect();
         let image = Rgb { width: 5, height: 7, data };
         let mut crop = [0; 12];

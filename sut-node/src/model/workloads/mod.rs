@@ -1,4 +1,4 @@
-//! What a benchmark's samples and answers look like, and what is done with them around the model.
+//! Workloads: layouts of a benchmark's samples and responses, and their processing.
 
 pub(crate) mod by_name;
 pub(crate) mod classification;

@@ -1,5 +1,5 @@
-//! `node-classification`: the number of a node of the graph that the model holds; the answer is its class, an int32 (R-GAT). To find
-//! and load the neighbours is the model's part.
+//! `node-classification`: the number of a node of the graph that the model holds; the response is
+//! its class, an int32 (R-GAT). The model itself finds and loads the neighbours.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct NodeClassification {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
-    /// Numbers are less than this; one that is not would be read from beyond the graph.
+    /// Number of nodes. A higher node number would be read from memory beyond the graph.
     nodes: i64,
 }
 
@@ -51,10 +51,10 @@ impl NodeClassification {
         Ok(Self { manifest: manifest.clone(), layout, threads, nodes })
     }
 
-    /// Why a sample is none of the graph's nodes, if it is none.
+    /// Returns the reason why a sample is outside of the graph; `None` if it is inside.
     fn beyond(&self, payload: &Payload) -> Option<String> {
         let number = integers(&payload.tensors()[0]).find(|n| !(0..self.nodes).contains(n))?;
-        Some(format!("node {number}; the graph has 0 to {}", self.nodes - 1))
+        Some(format!("node {number}; the graph has nodes 0 to {}", self.nodes - 1))
     }
 }
 

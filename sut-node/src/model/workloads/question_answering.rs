@@ -1,5 +1,5 @@
-//! `question-answering`: token ids, alone or with mask and segments; the answer is the start and end logit of each token, in
-//! the layout of the official accuracy log (BERT on SQuAD).
+//! `question-answering`: token ids, alone or with mask and segments; the response is the start and
+//! end logit of each token, in the layout of the official accuracy log (BERT on SQuAD).
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ pub(super) struct QuestionAnswering {
 #[serde(deny_unknown_fields, default)]
 struct Parameters {
     samples: Samples,
-    /// The token between question and text; SQuAD's [SEP].
+    /// Token between question and text; SQuAD's [SEP].
     separator: i64,
-    /// Longest sample, in tokens.
+    /// Maximum length of a sample, in tokens.
     max_tokens: usize,
-    /// Ids are less than this; one that is not would be read from beyond the model's table.
+    /// Number of ids. A higher id would be read from memory beyond the model's table.
     vocabulary: i64,
 }
 
@@ -39,17 +39,17 @@ impl Default for Parameters {
     }
 }
 
-/// What travels.
+/// Tensors of a sample on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Samples {
     /// Ids, mask and segments.
     Tensors,
-    /// Ids; the node makes the others.
+    /// Ids; the node derives mask and segments.
     Ids,
 }
 
-/// Numbers of the inputs: ids, mask, segments.
+/// Number of inputs: ids, mask, segments.
 const INPUTS: usize = 3;
 
 impl QuestionAnswering {
@@ -85,12 +85,12 @@ impl QuestionAnswering {
         Ok(Self { layout: InputLayout { tensors }, data_type, settings })
     }
 
-    /// Bytes of one number of a sample.
+    /// Returns the bytes of one number of a sample.
     fn width(&self) -> usize {
         element_bytes(self.data_type)
     }
 
-    /// The sample's ids, mask and segments, up to the last token that is no padding.
+    /// Returns the sample's ids, mask and segments, up to the last token that is not padding.
     fn tokens(&self, payload: &Payload) -> Result<[Vec<i64>; INPUTS], String> {
         let tensors = payload.tensors();
         let length = tensors[0].shape[0];
@@ -100,7 +100,7 @@ impl QuestionAnswering {
         let real = real_tokens(tensors);
         let most = self.settings.max_tokens;
         if real == 0 || real > most {
-            return Err(format!("{real} tokens that are no padding; 1 to {most} are possible"));
+            return Err(format!("{real} tokens without padding; 1 to {most} are allowed"));
         }
         let numbers = |place: usize| integers(&tensors[place]).take(real).collect::<Vec<_>>();
         let ids = numbers(0);
@@ -121,18 +121,15 @@ impl QuestionAnswering {
         let within = |numbers: &[i64], most: i64| numbers.iter().all(|n| (0..most).contains(n));
         if !within(&ids, self.settings.vocabulary) || !within(&segments, 2) {
             let most = self.settings.vocabulary;
-            return Err(format!(
-                "an id that is not from 0 to {}, or a segment that is not 0 or 1",
-                most - 1
-            ));
+            return Err(format!("an id is not from 0 to {}, or a segment is not 0 or 1", most - 1));
         }
         Ok([ids, mask, segments])
     }
 }
 
-/// Tokens up to the last one that is no padding.
+/// Returns the number of tokens up to the last one that is not padding.
 fn real_tokens(tensors: &[Tensor<Bytes>]) -> usize {
-    // The mask, or where there is none the ids.
+    // The mask, or the ids if the mask is missing.
     let mut marks = integers(tensors.get(1).unwrap_or(&tensors[0]));
     marks.rposition(|mark| mark != 0).map_or(0, |last| last + 1)
 }
@@ -150,7 +147,7 @@ impl Workload for QuestionAnswering {
         Some(Lengths::Padded)
     }
 
-    /// The longest sample is the last bucket.
+    /// The maximum length of a sample is the last bucket.
     fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
         let mut steps = buckets.to_vec();
         if steps.last().is_some_and(|longest| *longest < self.settings.max_tokens) {
@@ -227,7 +224,7 @@ impl Job for Padded {
     }
 }
 
-/// Start and end of each token in turn.
+/// Returns start and end of each token in turn.
 fn interleave(start: &[u8], end: &[u8], tokens: usize) -> Bytes {
     let pairs = start.as_chunks::<4>().0.iter().zip(end.as_chunks::<4>().0).take(tokens);
     pairs.flat_map(|(start, end)| start.iter().chain(end)).copied().collect()

@@ -1,4 +1,5 @@
-//! `recommendation`: user-item pairs, any number in a sample; the answer is one probability for each pair (DLRMv2).
+//! `recommendation`: user-item pairs, any number in a sample; the response is one probability for
+//! each pair (DLRMv2).
 
 use std::sync::Arc;
 
@@ -23,9 +24,9 @@ pub(super) struct Recommendation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Parameters {
-    /// Pairs of a sample that batches are warmed up with; the mean of the official data set.
+    /// Number of pairs per sample to warm up with: the mean of the official data set.
     warm_up_pairs: usize,
-    /// For each column of indices the number that all must be less than; none: the model takes any.
+    /// Number of table rows for each column of indices; empty: no limit.
     index_limits: Vec<i64>,
 }
 
@@ -65,9 +66,9 @@ impl Recommendation {
     fn pairs(&self, payload: &Payload) -> Result<usize, String> {
         let tensors = payload.tensors();
         match (tensors[0].shape[0], tensors[1].shape[0]) {
-            (0, _) => Err("a sample without pairs".into()),
+            (0, _) => Err("the sample has no pairs".into()),
             (dense, sparse) if dense != sparse => {
-                Err(format!("{dense} pairs in the first tensor, {sparse} in the second"))
+                Err(format!("{dense} pairs in the first tensor, but {sparse} in the second"))
             }
             (pairs, _) => {
                 self.check_indices(&tensors[1])?;
@@ -76,7 +77,7 @@ impl Recommendation {
         }
     }
 
-    /// An index beyond its table would be read from elsewhere.
+    /// Fails for an index beyond its table, which would be read from elsewhere in memory.
     fn check_indices(&self, indices: &Tensor<Bytes>) -> Result<(), String> {
         if self.index_limits.is_empty() {
             return Ok(());
@@ -85,7 +86,7 @@ impl Recommendation {
             .zip(self.index_limits.iter().cycle())
             .find(|(n, limit)| !(0..**limit).contains(n));
         match beyond {
-            Some((index, limit)) => Err(format!("index {index} of a table of {limit} rows")),
+            Some((index, limit)) => Err(format!("index {index} in a table of {limit} rows")),
             None => Ok(()),
         }
     }
@@ -127,10 +128,10 @@ impl Workload for Recommendation {
     }
 }
 
-/// All pairs of a batch, one row each.
+/// All pairs of a batch, each in its own row.
 struct Joined {
     batch: Arc<[Payload]>,
-    /// Of each sample; 0 of one that cannot be read.
+    /// Number of pairs of each sample; 0 for an invalid sample.
     pairs: Vec<usize>,
     asked: bool,
     answers: Vec<Answer>,

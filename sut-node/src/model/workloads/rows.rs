@@ -1,5 +1,5 @@
-//! Batches in which each sample becomes a row by itself, on several threads, and each answer comes out of the sample's rows
-//! of the outputs.
+//! Batches in which each sample becomes its own row, on several threads. Each response is computed
+//! from the sample's rows of the outputs.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::model::{
     workload::{Answer, Job, Pass, bad_sample, no_answer, rows_of},
 };
 
-/// What a workload does with one sample.
+/// Processing of a single sample.
 pub(super) trait PerSample: Send + Sync + 'static {
-    /// Writes the sample's row of the model's input; an error text when the sample cannot be read.
+    /// Writes the sample's row of the model's input. Fails with a text if the sample is invalid.
     fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String>;
 
-    /// The answer, from the sample's row of each output.
+    /// Returns the response, from the sample's row of each output.
     fn answer(&self, rows: &[&[u8]]) -> Bytes;
 }
 
-/// Such a batch. A sample that cannot be read leaves its row empty and gets an error.
+/// Batch of independent rows. The row of an invalid sample is empty, and its response is an error.
 pub(super) struct Rows<W> {
     workload: Arc<W>,
     threads: Arc<ThreadPool>,
     batch: Arc<[Payload]>,
     asked: bool,
-    /// Whether each sample could be read, once it was tried.
+    /// Outcome of reading each sample.
     read: Vec<Result<(), String>>,
-    /// One for each sample, once the model has run.
+    /// Response to each sample, after the model has run.
     answers: Vec<Bytes>,
 }
 

@@ -1,9 +1,10 @@
-//! `segmentation`: a volume of any size; the model sees a window of it at a time, the answer is a uint8 label for each
-//! voxel (3D-UNet on KiTS19).
+//! `segmentation`: a volume of any size. The model processes one window of it at a time; the
+//! response is a uint8 label for each voxel (3D-UNet on KiTS19).
 //!
-//! Windows half overlap. What the model gives for each is weighted with a Gaussian, so that its middle counts more than its
-//! rim, and added up; the class with the largest sum wins. The reference divides by the sum of the weights first, which
-//! is the same for all classes and changes no label.
+//! Windows half overlap. The model's output for each is weighted with a Gaussian, so that its
+//! middle counts more than its rim, and added up; the class with the largest sum wins. The
+//! reference divides by the sum of the weights first. That sum is equal for all classes and changes
+//! no label.
 
 use std::sync::Arc;
 
@@ -24,10 +25,10 @@ const F32: usize = size_of::<f32>();
 #[derive(Debug)]
 pub(super) struct Segmentation {
     layout: InputLayout,
-    /// Length of the cubic window, in voxels.
+    /// Length of a side of the cubic window, in voxels.
     window: usize,
     classes: usize,
-    /// Windows that run together.
+    /// Number of windows in a pass.
     rows: usize,
     weights: Vec<f32>,
     threads: Arc<ThreadPool>,
@@ -36,7 +37,7 @@ pub(super) struct Segmentation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Parameters {
-    /// Windows that run together.
+    /// Number of windows in a pass.
     windows: usize,
 }
 
@@ -46,10 +47,11 @@ impl Default for Parameters {
     }
 }
 
-/// Longest window, in voxels: its weights have half a gigabyte. The benchmark's is 128.
+/// Maximum length of a window's side, in voxels: its weights take half a gigabyte. The benchmark's
+/// is 128.
 const LONGEST_WINDOW: usize = 512;
 
-/// Longest sums of a volume's classes, in bytes.
+/// Maximum size of the sums of a volume's classes, in bytes.
 const MAX_SUM_BYTES: usize = 8 << 30;
 
 impl Segmentation {
@@ -85,7 +87,7 @@ impl Segmentation {
         })
     }
 
-    /// Depth, height and width of a volume.
+    /// Returns depth, height and width of a volume.
     fn shape(&self, payload: &Payload) -> Result<[usize; 3], String> {
         let volume = &payload.tensors()[0].shape;
         let shape = [volume[1], volume[2], volume[3]];
@@ -104,7 +106,7 @@ impl Segmentation {
         }
     }
 
-    /// Where windows begin, in the reference's order.
+    /// Returns the start of each window, in the reference's order.
     fn starts(&self, shape: [usize; 3]) -> Vec<[usize; 3]> {
         let stride = self.window / 2;
         let along = |length: usize| (0..=length - self.window).step_by(stride);
@@ -118,13 +120,14 @@ impl Segmentation {
     }
 }
 
-/// The weight of each voxel of a window: the cube root of the product of three Gaussians whose standard deviation is an
-/// eighth of the window, with a maximum of 1 (reference: `inference_utils.py`, `gaussian_kernel`).
+/// Returns the weight of each voxel of a window: the cube root of the product of three Gaussians.
+/// Their standard deviation is an eighth of the window, their maximum is 1 (reference:
+/// `inference_utils.py`, `gaussian_kernel`).
 fn weights(window: usize) -> Vec<f32> {
     let sigma = window as f64 / 8.0;
     let middle = (window as f64 - 1.0) / 2.0;
     let square = |n: usize| (n as f64 - middle).powi(2);
-    // At the voxels next to the middle.
+    // The voxels next to the middle.
     let least = 3.0 * 0.25;
     let mut weights = Vec::with_capacity(window.pow(3));
     for z in 0..window {
@@ -143,7 +146,8 @@ impl Workload for Segmentation {
         self.layout.clone()
     }
 
-    /// The label of each voxel. The sums of its classes are not counted here: volumes have them one after the other.
+    /// Counts the label of each voxel. The sums of the classes are not counted: only one volume at
+    /// a time has them.
     fn working_bytes(&self, decoded: u64) -> u64 {
         decoded / F32 as u64
     }
@@ -160,7 +164,7 @@ impl Workload for Segmentation {
         Box::new(Windows { workload: self, batch, volumes, groups, asked: 0, taken: 0 })
     }
 
-    /// A row is a window; the last group of a volume is filled up.
+    /// A row is a window. The last group of a volume is filled up.
     fn row_steps(&self, _: &[usize]) -> Vec<usize> {
         vec![self.rows]
     }
@@ -170,7 +174,7 @@ impl Workload for Segmentation {
     }
 }
 
-/// The voxel at which each row of a window begins, in the window's order.
+/// Yields the voxel at which each row of a window begins, in the window's order.
 fn rows(
     shape: &[usize; 3],
     start: [usize; 3],
@@ -181,12 +185,12 @@ fn rows(
     (0..window).flat_map(move |z| (0..window).map(move |y| row(z, y)))
 }
 
-/// A batch, one group of windows after the other.
+/// A batch, in groups of windows that run one after the other.
 struct Windows {
     workload: Arc<Segmentation>,
     batch: Arc<[Payload]>,
     volumes: Vec<Result<Volume, String>>,
-    /// The sample's place and where its windows begin, for each pass.
+    /// Index of the sample and the starts of its windows, for each pass.
     groups: Vec<(usize, Vec<[usize; 3]>)>,
     asked: usize,
     taken: usize,
@@ -195,7 +199,7 @@ struct Windows {
 struct Volume {
     shape: [usize; 3],
     windows_left: usize,
-    /// Weighted outputs of each class and voxel, from the first window to the last.
+    /// Weighted outputs of each class and voxel; empty before the first and after the last window.
     sums: Vec<f32>,
     labels: Bytes,
 }
@@ -205,7 +209,7 @@ impl Volume {
         self.shape.iter().product()
     }
 
-    /// Adds what the model gave for one window.
+    /// Adds the model's output for a window.
     fn add(&mut self, start: [usize; 3], output: &[f32], workload: &Segmentation) {
         let (window, voxels) = (workload.window, self.voxels());
         self.sums.resize(workload.classes * voxels, 0.0);
@@ -231,7 +235,7 @@ impl Volume {
         }
     }
 
-    /// The first class with the largest sum, for each voxel.
+    /// Returns the first class with the largest sum, for each voxel.
     fn classify(&self) -> Bytes {
         let voxels = self.voxels();
         let mut labels = vec![0; voxels];
@@ -295,7 +299,7 @@ mod tests {
         let weights = weights(128);
         let at = |z: usize, y: usize, x: usize| weights[(z * 128 + y) * 128 + x];
         assert_eq!((at(63, 63, 63), at(64, 63, 64)), (1.0, 1.0));
-        // By the reference's construction, computed apart.
+        // Computed separately, by the reference's construction.
         assert!((at(0, 0, 0) - 3.8e-4).abs() < 1e-5, "{}", at(0, 0, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! `tensors`: samples are the model's inputs, answers are the bytes of its first output.
+//! `tensors`: samples are the model's inputs, responses are the bytes of its first output.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,12 +17,13 @@ use crate::model::{
 pub(super) struct Tensors {
     manifest: Arc<Manifest>,
     layout: InputLayout,
-    /// Bytes of an answer; 0 where its length is free.
+    /// Bytes of a response; 0 if its length is free.
     answer_bytes: u64,
     threads: Arc<ThreadPool>,
 }
 
-/// Bytes of an input from which several threads copy its rows: less takes no longer than to wake them.
+/// Minimum size of an input that several threads copy, in bytes: a smaller one is copied before
+/// they wake.
 const PARALLEL_BYTES: usize = 1 << 20;
 
 #[derive(serde::Deserialize)]
@@ -38,7 +39,7 @@ impl Tensors {
     }
 }
 
-/// Samples that are the model's inputs without the batch.
+/// Returns the layout of samples that are the model's inputs without the batch.
 pub(super) fn wire_layout(manifest: &Manifest) -> InputLayout {
     InputLayout { tensors: manifest.inputs.iter().map(|shape| shape.spec()).collect() }
 }
@@ -63,15 +64,15 @@ impl Workload for Tensors {
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
         match self.manifest.free() {
             0 => rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect(),
-            // Which lengths will come is not known.
+            // The lengths to come are unknown.
             _ => Vec::new(),
         }
     }
 }
 
-/// Samples of one shape run together, one row each.
+/// Samples of one shape in a pass, each in its own row.
 pub(super) struct Stack {
-    /// Makes an answer of a row of the first output.
+    /// Converts a row of the first output to a response.
     answer: fn(&[u8]) -> Bytes,
     threads: Arc<ThreadPool>,
     batch: Arc<[Payload]>,
@@ -96,7 +97,7 @@ impl Stack {
         Self::but_for(|_| None, manifest, threads, batch, answer)
     }
 
-    /// Without the samples that are refused, each with its reason.
+    /// Like [`Self::new`], but without the samples for which `refusal` returns a reason.
     pub(super) fn but_for(
         refusal: impl Fn(&Payload) -> Option<String>,
         manifest: &Manifest,

@@ -1,5 +1,5 @@
-//! `text-to-image`: a prompt's token ids by both tokenizers, or by the first alone; the answer is the pixels of the image, as in the
-//! official accuracy log (Stable Diffusion XL).
+//! `text-to-image`: a prompt's token ids by both tokenizers, or by the first alone; the response is
+//! the pixels of the image, as in the official accuracy log (Stable Diffusion XL).
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub(super) struct TextToImage {
 #[serde(deny_unknown_fields, default)]
 struct Parameters {
     samples: Samples,
-    /// Ids are less than this; one that is not would be read from beyond the model's table.
+    /// Number of ids. A higher id would be read from memory beyond the model's table.
     vocabulary: i64,
-    /// The id that ends a prompt; CLIP's.
+    /// Id that ends a prompt; CLIP's.
     end: i64,
 }
 
@@ -38,17 +38,17 @@ impl Default for Parameters {
     }
 }
 
-/// What travels.
+/// Tensors of a sample on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Samples {
-    /// The ids of both tokenizers.
+    /// Ids of both tokenizers.
     Tensors,
-    /// Those of the first; the node makes the second's.
+    /// Ids of the first tokenizer; the node derives the second's.
     Ids,
 }
 
-/// The tokenizers, one for each text encoder.
+/// Number of tokenizers, one for each text encoder.
 const TOKENIZERS: usize = 2;
 
 impl TextToImage {
@@ -76,7 +76,7 @@ impl TextToImage {
         Ok(Self { layout, image_bytes, data_type, settings })
     }
 
-    /// The ids of both tokenizers.
+    /// Returns the ids of both tokenizers.
     fn ids(&self, payload: &Payload) -> Result<[Vec<i64>; TOKENIZERS], String> {
         let tensors = payload.tensors();
         let known = 0..self.settings.vocabulary;
@@ -91,13 +91,14 @@ impl TextToImage {
         Ok([first, second])
     }
 
-    /// The second tokenizer has the first's words and pads with zeros behind the end, where the first pads with ends.
+    /// Returns the second tokenizer's ids. It has the first's words, but pads with zeros after the
+    /// end, where the first repeats the end.
     fn padded_with_zeros(&self, ids: &[i64]) -> Result<Vec<i64>, String> {
         let end = self.settings.end;
         let at = ids.iter().position(|id| *id == end);
         let at = at.ok_or_else(|| format!("a prompt without its end, id {end}"))?;
         match ids[at..].iter().find(|id| **id != end) {
-            Some(id) => Err(format!("id {id} behind the end of the prompt, id {end}")),
+            Some(id) => Err(format!("id {id} after the end of the prompt, id {end}")),
             None => Ok([&ids[..=at], &vec![0; ids.len() - at - 1]].concat()),
         }
     }
@@ -127,7 +128,7 @@ impl Workload for TextToImage {
     }
 }
 
-/// A batch; the row of a prompt that cannot be read is zeros.
+/// A batch of prompts. The row of an invalid prompt is zeros.
 struct Prompts {
     width: usize,
     prompts: Vec<Result<[Vec<i64>; TOKENIZERS], String>>,
@@ -182,6 +183,6 @@ mod tests {
         assert_eq!(padded(&[8, 3, 9, 9, 9]).unwrap(), [8, 3, 9, 0, 0]);
         assert_eq!(padded(&[8, 3, 9]).unwrap(), [8, 3, 9]);
         assert!(padded(&[8, 3, 0]).unwrap_err().contains("without its end"));
-        assert!(padded(&[8, 9, 3, 9]).unwrap_err().contains("id 3 behind the end"));
+        assert!(padded(&[8, 9, 3, 9]).unwrap_err().contains("id 3 after the end"));
     }
 }

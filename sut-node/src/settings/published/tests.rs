@@ -21,7 +21,8 @@ const OPENAI: &str =
 const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
-/// For each key that decides how a node answers: settings, and one that differs in this key alone.
+/// For each key that affects the responses: settings, and a value that differs from theirs in this
+/// key alone.
 const DECIDE: [(&str, &str, &str); 36] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
@@ -61,7 +62,7 @@ const DECIDE: [(&str, &str, &str); 36] = [
     ("batch_sizes", TORCH, "[7]"),
 ];
 
-/// The same for those that do not.
+/// Like [`DECIDE`], but for keys that do not affect the responses.
 const DO_NOT: [(&str, &str, &str); 13] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
@@ -78,8 +79,9 @@ const DO_NOT: [(&str, &str, &str); 13] = [
     ("fabric_token_file", PEERS, "'FOLDER/token'"),
 ];
 
-/// Of certificates the text says whether there are any (not of those for other nodes), of serving engines how many; a model is told by its manifest and its
-/// SHA-256, and a scenario by the batch settings that it chooses. Engines differ in what else can be set.
+/// Keys with special rules. The text states whether there are certificates (except for other
+/// nodes), and how many serving engines. It describes a model by its manifest and SHA-256, and a
+/// scenario by its batch settings. Engines differ in their other keys.
 const APART: [&str; 9] = [
     "tls_certificate",
     "tls_key",
@@ -169,7 +171,7 @@ fn the_defaults_that_the_help_names_are_in_force() {
     assert!(tried > 12, "{tried} defaults are numbers, times or bytes");
 }
 
-/// A time or a number of bytes.
+/// True for a time or a number of bytes.
 fn is_unit(text: &str) -> bool {
     text.parse::<TimeSpan>().is_ok() || text.parse::<ByteCount>().is_ok()
 }
@@ -297,7 +299,8 @@ fn the_text_is_toml_and_the_digest_is_its_own() {
     assert_eq!(published.sha256, hex::encode(Sha256::digest(published.text.as_bytes())));
 }
 
-/// Settings of each engine, of which `golden/NAME.toml` has the published text. What depends on the machine is set.
+/// Settings of each engine, with the published text in `golden/NAME.toml`. Values that depend on
+/// the machine are set.
 const GOLDEN: [(&str, &str); 12] = [
     ("none", "engine = 'none'"),
     (
@@ -335,8 +338,8 @@ const GOLDEN: [(&str, &str); 12] = [
     ("token-plug-in", "engine = 'torch'\nmodel = 'FOLDER/language.toml'\nthreads = 3"),
 ];
 
-/// Compares each engine's published text, byte for byte: its digest is what submitters state. `NETDIV_WRITE_GOLDEN=1` writes the
-/// files.
+/// Compares each engine's published text, byte for byte: submitters state its digest.
+/// `NETDIV_WRITE_GOLDEN=1` writes the files.
 #[test]
 fn the_published_texts_are_those_of_the_golden_files() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! An answer as it comes: events that a dialect reads.
+//! A response as it arrives: events that a dialect reads.
 
 use bytes::Bytes;
 use http_body::Body;

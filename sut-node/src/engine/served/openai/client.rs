@@ -1,4 +1,4 @@
-//! Requests over HTTP, and what a server says before its first event.
+//! Requests over HTTP, and the server's response before its first event.
 
 use std::mem;
 
@@ -29,26 +29,26 @@ use crate::{
     settings::served::{H2C, ServedConfig},
 };
 
-/// Longest text of a refusal.
+/// Maximum length of a refusal's text, in bytes.
 const MOST_REFUSAL_BYTES: usize = 64 << 10;
 
-/// Longest page of metrics.
+/// Maximum length of a page of metrics, in bytes.
 const MOST_METRICS_BYTES: usize = 16 << 20;
 
 pub(crate) struct Client {
     pub(crate) api: &'static Api,
-    /// All of a request but its prompt.
+    /// A request without its prompt, as JSON.
     rest: String,
-    /// Without TLS.
+    /// Connections without TLS.
     links: Links,
-    /// With it.
+    /// Connections with TLS.
     agreed: Pools,
-    /// HTTP/2 without TLS.
+    /// Connections over HTTP/2 without TLS.
     prior: Pools,
     token: Option<HeaderValue>,
 }
 
-/// What an answer brings.
+/// Body of a response.
 pub(crate) type Content = Either<AnswerBody, Incoming>;
 
 struct Pools {
@@ -71,7 +71,7 @@ impl Client {
         }
     }
 
-    /// Sends a prompt, and waits until the answer begins: events will follow.
+    /// Sends a prompt, and waits until the response begins. Events follow.
     pub(crate) async fn ask(
         &self,
         server: &Server,
@@ -94,7 +94,9 @@ impl Client {
         let body = text(response, MOST_REFUSAL_BYTES).await.unwrap_or_default();
         if status == StatusCode::OK {
             let begin = short(&body);
-            return Err(Refused::Failed(format!("no stream of events, but {kind}: {begin}")));
+            return Err(Refused::Failed(format!(
+                "expected a stream of events, received {kind}: {begin}"
+            )));
         }
         let why = format!("status {status}: {}", refusal(&body));
         Err(match status.as_u16() {
@@ -104,7 +106,7 @@ impl Client {
         })
     }
 
-    /// What a server's metrics say about how it was started.
+    /// Returns the state of prefix caching that a server's metrics report.
     pub(crate) async fn stated_caching(&self, server: &Server) -> PrefixCaching {
         let Some(path) = self.api.metrics else { return PrefixCaching::CannotTell };
         let Ok(page) = self.page(server.at(path)).await else { return PrefixCaching::CannotTell };
@@ -116,7 +118,8 @@ impl Client {
         }
     }
 
-    /// Returns the tokens that a server has room for, prompt and output together, where it says so.
+    /// Returns the number of tokens in a server's context, prompt and output together, if the
+    /// server reports it.
     pub(crate) async fn context_tokens(&self, server: &Server) -> Option<u64> {
         let Context { path, pointer } = self.api.context.as_ref()?;
         let page = self.page(server.at(path)).await.ok()?;
@@ -124,7 +127,7 @@ impl Client {
         page.pointer(pointer)?.as_u64()
     }
 
-    /// The text of a page.
+    /// Fetches the text of a page.
     async fn page(&self, url: Uri) -> Result<String, String> {
         let mut request = Request::new(Full::default());
         *request.uri_mut() = url;
@@ -169,7 +172,8 @@ async fn text(response: Response<Content>, most_bytes: usize) -> Result<String, 
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns whether a content-type is that of events. Media types have no case, and may have parameters.
+/// Returns true if a content type is that of a stream of events. Media types ignore case, and may
+/// have parameters.
 fn is_stream_of_events(content_type: &str) -> bool {
     let media_type = content_type.split(';').next().unwrap_or_default();
     media_type.trim().eq_ignore_ascii_case("text/event-stream")

@@ -1,4 +1,4 @@
-//! `/v1/completions` with token ids in it, as vLLM and trtllm-serve have it.
+//! `/v1/completions` with token ids, as vLLM and trtllm-serve implement it.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,15 +8,16 @@ use crate::{
     model::served::ServedModel,
 };
 
-/// vLLM takes what a request leaves out from the model's `generation_config.json`.
+/// Builds a request to vLLM, without its prompt. vLLM takes missing keys from the model's
+/// `generation_config.json`.
 pub(super) fn vllm(model: &ServedModel) -> Value {
     let mut request = common(model);
     request["return_token_ids"] = true.into();
     request
 }
 
-/// trtllm-serve refuses keys that it does not know. Without `detokenize` it gives ids in place of text; a stop id is part of
-/// them if it is asked for.
+/// Builds a request to trtllm-serve, without its prompt. trtllm-serve refuses unknown keys. Without
+/// `detokenize` it returns ids in place of text, and a stop id only on request.
 pub(super) fn trtllm(model: &ServedModel) -> Value {
     let mut request = common(model);
     request["detokenize"] = false.into();
@@ -71,7 +72,6 @@ struct Details {
     cached_tokens: Option<usize>,
 }
 
-/// Reads an event.
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
     let counts = event.usage.map_or(Counts::default(), |usage| Counts {
@@ -82,10 +82,10 @@ pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let mut chunk = Chunk { counts, server: event.system_fingerprint, ..Chunk::default() };
     for choice in event.choices.unwrap_or_default() {
         if choice.index != 0 {
-            return Err(format!("one output was asked for, and this is number {}", choice.index));
+            return Err(format!("expected one output, received output {}", choice.index));
         }
         let ids = choice.token_ids.unwrap_or_default();
-        // Nearly always there is one choice, whose ids need not be copied.
+        // Nearly always there is one choice, so its ids are moved.
         if chunk.ids.is_empty() {
             chunk.ids = ids;
         } else {

@@ -1,4 +1,4 @@
-//! The dialects: what is asked of a server, and how its answer is read.
+//! The dialects: requests to a server, and reading of its events.
 
 use serde_json::Value;
 
@@ -11,36 +11,36 @@ use crate::{
     settings::served::Dialect,
 };
 
-/// What a server understands.
+/// Interface of a server.
 pub(crate) struct Api {
-    /// What the server is.
+    /// Name of the product.
     pub(crate) product: &'static str,
-    /// Where requests go.
+    /// Path of requests.
     pub(super) path: &'static str,
-    /// The key of the prompt's ids.
+    /// Key of the prompt's ids.
     prompt: &'static str,
-    /// The rest of a request.
+    /// Builds the rest of a request.
     request: fn(&ServedModel) -> Value,
     read: fn(&str) -> Result<Chunk, String>,
-    /// How to turn prefix caching off.
+    /// Setting that turns prefix caching off.
     pub(crate) no_caching: &'static str,
-    /// Where it says how it was started, if its answers do not say enough.
+    /// Path of the server's metrics, if its responses do not report its settings.
     pub(super) metrics: Option<&'static str>,
-    /// Where it says how many tokens a prompt and its output may have together.
+    /// Location of the maximum number of tokens of a prompt and its output together.
     pub(super) context: Option<Context>,
 }
 
-/// The place of a server's limit.
+/// Location of a server's limit.
 pub(super) struct Context {
     pub(super) path: &'static str,
-    /// Its JSON pointer.
+    /// JSON pointer to the limit.
     pub(super) pointer: &'static str,
 }
 
-/// The model that is served comes first in its list.
+/// The served model comes first in the list.
 const IN_MODELS: Context = Context { path: "/v1/models", pointer: "/data/0/max_model_len" };
 
-/// What stands at the end of an answer, where an event does not say that it is the last one.
+/// Event after the end of a response, in dialects whose last event has no mark.
 const DONE: &str = "[DONE]";
 
 pub(crate) fn api(dialect: Dialect) -> &'static Api {
@@ -81,7 +81,7 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
             prompt: "prompt",
             request: llamacpp::request,
             read: llamacpp::read,
-            no_caching: "cache_prompt, which every request turns off",
+            no_caching: "cache_prompt: false, which every request sets",
             metrics: None,
             context: Some(Context {
                 path: "/props",
@@ -92,26 +92,25 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
 }
 
 impl Api {
-    /// A request without its prompt, the same for all samples: what follows the prompt in the object.
+    /// Returns the part of a request that follows the prompt in the JSON object. It is equal for
+    /// all samples.
     pub(super) fn rest(&self, model: &ServedModel) -> String {
         let rest = (self.request)(model).to_string();
         rest.strip_prefix('{').unwrap_or(&rest).to_owned()
     }
 
-    /// A request.
     pub(super) fn request(&self, prompt: &[i64], rest: &str) -> Result<String, String> {
         let prompt = serde_json::to_string(prompt).map_err(|error| error.to_string())?;
         Ok(format!(r#"{{"{}":{prompt},{rest}"#, self.prompt))
     }
 
-    /// Reads an event.
     pub(super) fn read(&self, data: &str) -> Result<Chunk, String> {
         if data.trim() == DONE {
             return Ok(Chunk { last: true, ..Chunk::default() });
         }
         match fault(data) {
             Some(fault) => Err(format!("the server failed: {fault}")),
-            None => (self.read)(data).map_err(|why| format!("an event cannot be used: {why}")),
+            None => (self.read)(data).map_err(|why| format!("invalid event: {why}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The events of an answer (SSE), of bounded length.
+//! The events of a response (SSE), of limited length.
 
 use std::{
     future::poll_fn,
@@ -18,10 +18,9 @@ use sse_stream::SseByteStream;
 
 use crate::engine::{remote::refused::causes, served::connections::Failure};
 
-/// Most bytes until an event is whole: all ids of the longest output, and a long prompt's text.
+/// Maximum number of bytes of an event: all ids of the longest output, and a long prompt's text.
 const MOST_BYTES: usize = 8 << 20;
 
-/// The events of a body.
 pub(crate) struct Events<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
     events: SseByteStream<Bounded<B>>,
     /// Bytes since the last event.
@@ -35,7 +34,7 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
         Self { events, bytes }
     }
 
-    /// The next event's data; `None` at the end. What the end cuts off is no event.
+    /// Returns the next event's data, or `None` at the end. Ignores a truncated event at the end.
     pub(super) async fn next(&mut self) -> Result<Option<String>, String> {
         loop {
             let next = poll_fn(|cx| Pin::new(&mut self.events).poll_next(cx)).await;
@@ -54,7 +53,7 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
     }
 }
 
-/// The bytes of a body, which fail once there are too many without an event.
+/// Bytes of a body, with an error once too many arrive without an event.
 struct Bounded<B> {
     body: B,
     bytes: Arc<AtomicUsize>,
@@ -72,7 +71,7 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> futures_core::Stream f
                 Ok(frame) => frame,
                 Err(error) => return Poll::Ready(Some(Err(io::Error::other(error)))),
             };
-            // Trailers say nothing of interest.
+            // Trailers contain nothing of interest.
             let Ok(data) = frame.into_data() else { continue };
             let before = self.bytes.fetch_add(data.len(), Ordering::Relaxed);
             return Poll::Ready(Some(if before.saturating_add(data.len()) > MOST_BYTES {

@@ -1,12 +1,12 @@
-//! Errors that a server tells: in the body of a refusal, or as an event of an answer that began well.
+//! Errors that a server reports: in the body of a refusal, or as an event of a response.
 
 use serde_json::Value;
 
 use crate::engine::remote::refused::short;
 
-/// What a server says is wrong, if it says that something is: `{"error": …}` or `{"object": "error", …}`.
+/// Returns the error that a server reports, if any: `{"error": …}` or `{"object": "error", …}`.
 pub(super) fn fault(data: &str) -> Option<String> {
-    // Most events are no errors, and need not be read twice.
+    // Most events are not errors, and need no second parsing.
     if !data.contains("error") {
         return None;
     }
@@ -20,7 +20,7 @@ pub(super) fn fault(data: &str) -> Option<String> {
     Some(short(message.as_str().map_or_else(|| message.to_string(), ToOwned::to_owned).as_str()))
 }
 
-/// What the body of a refusal says.
+/// Returns the error text of a refusal's body.
 pub(super) fn refusal(body: &str) -> String {
     fault(body).unwrap_or_else(|| short(body))
 }

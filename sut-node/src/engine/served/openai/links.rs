@@ -1,5 +1,5 @@
-//! Connections over HTTP/1.1 without TLS. The task that waits for an answer drives its connection, so that no token goes from
-//! one task to another.
+//! Connections over HTTP/1.1 without TLS. The task that waits for a response drives its connection,
+//! so that no token crosses tasks.
 
 use std::{
     future::poll_fn,
@@ -31,11 +31,12 @@ use crate::engine::{
     served::connections::{Failure, IDLE_TIME, was_closed},
 };
 
-/// Most that is read at once, and the longest head of an answer, in bytes. Longer buffers would be new memory of the system's each
-/// time; where tokens come one by one they are shorter by themselves.
+/// Maximum read size and maximum length of a response's head, in bytes. Longer buffers would need
+/// new memory from the system each time. Where tokens arrive one by one, buffers shrink
+/// automatically.
 const READ_BYTES: usize = 64 << 10;
 
-/// Makes connections, and keeps those whose answers were read to their ends.
+/// Opens connections, and keeps those whose responses were read to the end.
 pub(super) struct Links {
     connector: HttpConnector,
     kept: Arc<Mutex<Kept>>,
@@ -43,9 +44,9 @@ pub(super) struct Links {
 
 #[derive(Default)]
 struct Kept {
-    /// Those that have been idle for longest come first.
+    /// Idle connections, the longest idle first.
     idle: Vec<Idle>,
-    /// Whether a task ends those that nobody needs.
+    /// Set while a task closes connections that stay idle.
     is_watched: bool,
 }
 
@@ -55,13 +56,13 @@ struct Idle {
     link: Link,
 }
 
-/// A connection, and what sends requests over it.
+/// A connection, and its sender of requests.
 struct Link {
     requests: SendRequest<Full<Bytes>>,
     connection: Driven,
 }
 
-/// `None` once it has ended.
+/// Connection that its user drives; `None` once it has ended.
 struct Driven(Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>);
 
 impl Links {
@@ -69,7 +70,7 @@ impl Links {
         Self { connector: plain(), kept: Arc::default() }
     }
 
-    /// Sends a request to where its URL says, and waits until the answer begins.
+    /// Sends a request to its URL, and waits until the response begins.
     pub(super) async fn request(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -80,7 +81,8 @@ impl Links {
         *request.uri_mut() = url.path_and_query().map_or("/", PathAndQuery::as_str).parse()?;
         let answered = match self.kept(server) {
             Some(link) => match link.send(request.clone()).await {
-                // llama.cpp closes connections after an answer, though it says that it keeps them.
+                // llama.cpp closes connections after a response, although it announces that it
+                // keeps them.
                 Err(error) if was_closed(&error) => None,
                 answered => Some(answered?),
             },
@@ -111,7 +113,7 @@ impl Links {
 }
 
 impl Kept {
-    /// How many have been idle for too long; they come first.
+    /// Returns the number of connections that have been idle for too long. They come first.
     fn old(&self) -> usize {
         let now = Instant::now();
         self.idle.partition_point(|idle| now.saturating_duration_since(idle.since) >= IDLE_TIME)
@@ -136,7 +138,8 @@ impl Driven {
         poll_fn(|cx| self.poll_for(cx, |cx| outcome.as_mut().poll(cx))).await
     }
 
-    /// Goes on if there is no outcome yet. An outcome that a connection owes is an error once that has ended.
+    /// Drives the connection if the outcome is pending. Once the connection has ended, a pending
+    /// outcome of it is an error.
     fn poll_for<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -155,10 +158,10 @@ impl Driven {
     }
 }
 
-/// The body of an answer. Its connection ends with it, unless it is read to its end.
+/// Body of a response. Dropping it closes its connection, unless the body was read to the end.
 pub(crate) struct AnswerBody {
     body: Incoming,
-    /// `None` after the end.
+    /// Connection; `None` after the end of the body.
     link: Option<Link>,
     server: Authority,
     kept: Arc<Mutex<Kept>>,
@@ -167,7 +170,7 @@ pub(crate) struct AnswerBody {
 impl AnswerBody {
     /// Keeps the connection for other requests.
     fn keep(&mut self) {
-        // A server may have answered before it has read the request.
+        // A server may have answered before it read the whole request.
         let is_fit = |link: &Link| link.connection.0.is_some() && link.requests.is_ready();
         let Some(link) = self.link.take().filter(is_fit) else { return };
         let mut kept = self.kept.lock();
@@ -178,7 +181,7 @@ impl AnswerBody {
     }
 }
 
-/// Ends connections that nobody needs, as long as there are any.
+/// Closes connections that stay idle, until none is left.
 async fn end_idle(kept: Weak<Mutex<Kept>>) {
     loop {
         sleep(IDLE_TIME).await;
@@ -192,7 +195,7 @@ async fn end_idle(kept: Weak<Mutex<Kept>>) {
         };
         for link in old {
             drop(link);
-            // Streams that are read meanwhile do not wait for all of them.
+            // Streams in progress do not wait until all are closed.
             yield_now().await;
         }
         if is_last {

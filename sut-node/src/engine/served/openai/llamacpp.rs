@@ -1,5 +1,5 @@
-//! llama.cpp's `/completion`. Its stream leaves ids out while the text ends in incomplete UTF-8; they never come, and only the
-//! count shows it.
+//! llama.cpp's `/completion`. Its stream omits ids while the text ends in incomplete UTF-8. These
+//! ids never arrive, and only the count reveals this.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use crate::{
     model::served::ServedModel,
 };
 
-/// By default llama.cpp samples, punishes repetition, has no limit, and takes what it can from the prompt before.
+/// Builds a request, without its prompt. By default llama.cpp samples, penalises repetition, has no
+/// limit, and reuses the previous prompt.
 pub(super) fn request(model: &ServedModel) -> Value {
     json!({
         "stream": true,
@@ -49,14 +50,13 @@ struct Timings {
     cache_n: Option<usize>,
 }
 
-/// Reads an event.
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
     if event.index != 0 {
-        return Err(format!("one output was asked for, and this is number {}", event.index));
+        return Err(format!("expected one output, received output {}", event.index));
     }
     if event.truncated {
-        return Err("the prompt was cut to fit; start the server with a longer context".into());
+        return Err("the server truncated the prompt; start it with a longer context".into());
     }
     let word = event.stop_type.filter(|_| event.stop);
     Ok(Chunk {

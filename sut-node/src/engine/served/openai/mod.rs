@@ -1,4 +1,5 @@
-//! Serving engines over HTTP. A request goes out over a `client.rs`; the answer comes as `events.rs`, each read by a dialect.
+//! Serving engines over HTTP. A `client.rs` sends the request. The response arrives as `events.rs`,
+//! which a dialect reads.
 
 pub(super) mod answer;
 pub(super) mod client;

@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Returns how long a server asks to be left alone, as seconds or as a date. A date that is past is now. It is compared with the
-/// answer's own date, where there is one, because clocks differ. Of several values the longest counts; what is neither seconds nor
-/// a date is ignored.
+/// Returns the pause that a server asks for, as seconds or as a date. A past date means no pause. A
+/// date is compared with the response's own date, if it has one, because clocks differ. The maximum
+/// of several values counts. Invalid values are ignored.
 pub(super) fn pause(headers: &HeaderMap) -> Option<Duration> {
     let now = values(headers, header::DATE).find_map(|text| httpdate::parse_http_date(text).ok());
     let now = now.unwrap_or_else(SystemTime::now);
@@ -19,7 +19,7 @@ fn values(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
 
 fn time(text: &str, now: SystemTime) -> Option<Duration> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number that is too large for the type is as good as its maximum.
+        // A number that overflows the type counts as its maximum.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let date = httpdate::parse_http_date(text).ok()?;

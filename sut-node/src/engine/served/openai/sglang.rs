@@ -1,4 +1,5 @@
-//! SGLang's `/generate`. Its events hold all tokens so far, or with a start flag the new ones alone.
+//! SGLang's `/generate`. Its events hold all tokens so far, or only the new ones if the server was
+//! started that way.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,8 +9,8 @@ use crate::{
     model::served::ServedModel,
 };
 
-/// SGLang has no key for a seed that all its versions know, and needs none where nothing is drawn. Without `no_stop_trim` it
-/// leaves the stop id out.
+/// Builds a request, without its prompt. SGLang has no key for a seed that all its versions know,
+/// and needs none without sampling. Without `no_stop_trim` it omits the stop id.
 pub(super) fn request(model: &ServedModel) -> Value {
     json!({
         "stream": true,
@@ -52,11 +53,10 @@ struct FinishReason {
     message: Option<String>,
 }
 
-/// Reads an event.
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
     if event.index != 0 {
-        return Err(format!("one output was asked for, and this is number {}", event.index));
+        return Err(format!("expected one output, received output {}", event.index));
     }
     let mut chunk = Chunk { ids: event.output_ids.unwrap_or_default(), ..Chunk::default() };
     let Some(meta) = event.meta_info else { return Ok(chunk) };
