@@ -1,14 +1,14 @@
 //! Compiles the official LoadGen sources, unaltered, together with our shim.
 //!
-//! Where the sources come from:
+//! Origin of the sources:
 //! - `NETDIV_LOADGEN_DIR`: the `loadgen` folder of a checkout of mlcommons/inference, or
-//! - `NETDIV_LOADGEN_RELEASE`: one of the pinned releases of the Python package `mlcommons-loadgen`, whose
-//!   source distribution was compared with a commit of that repository, file by file. The default is the newest, of the
-//!   latest round.
+//! - `NETDIV_LOADGEN_RELEASE`: one of the pinned releases of the Python package
+//!   `mlcommons-loadgen`. Each file of its source distribution was compared with a commit of that
+//!   repository. The default is the newest release of the latest round.
 //!
-//! Nothing is written into the source tree: LoadGen logs the SHA-1 of its own files.
+//! Nothing is written into the source tree, because LoadGen logs the SHA-1 of its own files.
 
-#![allow(clippy::disallowed_methods, reason = "sources are no user's text")]
+#![allow(clippy::disallowed_methods, reason = "sources are not a user's text")]
 
 use std::{
     env,
@@ -23,14 +23,14 @@ use sha2::{Digest as _, Sha256};
 const DIR_VARIABLE: &str = "NETDIV_LOADGEN_DIR";
 const RELEASE_VARIABLE: &str = "NETDIV_LOADGEN_RELEASE";
 
-/// A release whose source distribution was compared with a commit of mlcommons/inference: all files of it are equal.
+/// Release whose source distribution equals a commit of mlcommons/inference in every file.
 struct Release {
     version: &'static str,
     commit: &'static str,
     sha256: &'static str,
 }
 
-/// The oldest first.
+/// Pinned releases, the oldest first.
 const RELEASES: [Release; 6] = [
     Release {
         version: "5.0.11",
@@ -101,11 +101,11 @@ fn build() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The user's own checkout.
+/// Returns the sources in the user's checkout.
 fn checkout(dir: &Path) -> Result<PathBuf, Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", dir.display());
     for file in ["HEAD", "index"].map(|name| dir.join("../.git").join(name)) {
-        // A commit changes what LoadGen logs of its sources.
+        // A commit changes what LoadGen logs about its sources.
         if file.is_file() {
             println!("cargo::rerun-if-changed={}", file.display());
         }
@@ -121,7 +121,8 @@ fn checkout(dir: &Path) -> Result<PathBuf, Box<dyn Error>> {
     .into())
 }
 
-/// A pinned release, from the cache or from the Python package index.
+/// Returns the sources of a pinned release, from the cache or from the Python package index, and
+/// their origin.
 fn release(out: &Path) -> Result<(PathBuf, String), Box<dyn Error>> {
     let wanted =
         env::var(RELEASE_VARIABLE).unwrap_or_else(|_| RELEASES[RELEASES.len() - 1].version.into());
@@ -141,7 +142,7 @@ fn release(out: &Path) -> Result<(PathBuf, String), Box<dyn Error>> {
     Ok((sources, origin))
 }
 
-/// The verified source distribution, downloaded on first use.
+/// Returns the verified source distribution, which is downloaded on first use.
 fn cached_archive(release: &Release) -> Result<PathBuf, Box<dyn Error>> {
     let cache = env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -165,9 +166,9 @@ fn cached_archive(release: &Release) -> Result<PathBuf, Box<dyn Error>> {
         .arg(&cache);
     run(&mut pip).map_err(|error| {
         format!(
-            "the LoadGen sources are missing. Two ways out: connect to a Python package index, so \
-             that `pip download {package}` works; or set {DIR_VARIABLE} to the `loadgen` folder of \
-             a checkout of mlcommons/inference at commit {}. ({error})",
+            "the LoadGen sources are missing. Either connect to a Python package index, so that \
+             `pip download {package}` works, or set {DIR_VARIABLE} to the `loadgen` folder of a \
+             checkout of mlcommons/inference at commit {}. ({error})",
             release.commit
         )
     })?;
@@ -186,8 +187,8 @@ fn verify(archive: &Path, release: &Release) -> Result<(), Box<dyn Error>> {
         .into())
 }
 
-/// The two files that LoadGen's own build makes, where the source tree does not bring them. Returns the
-/// folder to include and the version file to compile.
+/// Creates the two files that LoadGen's own build generates, unless the source tree contains them.
+/// Returns the folder to include and the version file to compile.
 fn generated_files(
     sources: &Path,
     out: &Path,
@@ -202,14 +203,14 @@ fn generated_files(
         fs::write(folder.join("mlperf_conf.h"), header)?;
     }
     let shipped = sources.join("generated/version_generated.cc");
-    // One in a checkout is left over from another build, maybe of other sources.
+    // In a checkout, this file is left over from another build, possibly of other sources.
     if shipped.is_file() && !is_checkout {
         return Ok((folder, shipped));
     }
     let version = folder.join("version_generated.cc");
     let mut python = Command::new("python3");
     let generator = sources.join("version_generator.py");
-    // It asks git about the folder that it runs in.
+    // The generator asks git about its working folder.
     run(python.arg("-B").arg(generator).arg(&version).arg(sources).current_dir(sources))?;
     Ok((folder, version))
 }

@@ -1,8 +1,8 @@
-// The border between Rust and LoadGen: plain C types in, plain C types out, no exception crosses it.
+// The border between Rust and LoadGen: plain C types in both directions. No exception crosses it.
 //
-// A callback that fails ends the test from inside: the reason goes into LoadGen's own log as an error,
-// LoadGen writes its files (AbortTest), and an exception of ours unwinds StartTest. That is the only way to
-// stop LoadGen before its minimum duration, and it completes no sample that has no answer.
+// A callback that fails ends the test from inside: LoadGen's own log gets the reason as an error,
+// LoadGen writes its files (AbortTest), and an exception of ours unwinds StartTest. Nothing else
+// stops LoadGen before its minimum duration. No sample is completed without a response.
 
 #include <atomic>
 #include <cerrno>
@@ -33,7 +33,7 @@
 
 extern "C" {
 
-// Text on its way to Rust: `sink` is called once, or not at all.
+// Passes a text to Rust: `sink` is called once for each text, or not at all.
 typedef void (*nd_sink)(void* to, const char* text, size_t length);
 
 // The callbacks return 0, or another number after writing the reason into `out`.
@@ -42,7 +42,8 @@ struct nd_sut {
   int (*name)(void* user, void* out);
   int (*issue_query)(void* user, const mlperf::QuerySample* samples, size_t count, void* out);
   int (*flush_queries)(void* user, void* out);
-  // A query could not be issued, and LoadGen cannot be stopped from the thread that it was issued from.
+  // Reports that a query could not be issued, and that LoadGen cannot be stopped from the thread
+  // that issued it.
   void (*abandoned)(void* user, const char* reason, size_t length);
 };
 
@@ -74,10 +75,12 @@ struct Aborted {
   std::string reason;
 };
 
-// LoadGen is ended once: by a callback, or from outside by a thread that then ends the process.
+// Set once LoadGen is being ended: by a callback, or from outside by a thread that then ends the
+// process.
 std::atomic_flag ended = ATOMIC_FLAG_INIT;
 
-// Writes the reason into LoadGen's log and closes its files. False when somebody else is at it.
+// Writes the reason into LoadGen's log and closes its files. Returns false if the test is already
+// ending.
 bool End(const std::string& reason) {
   if (ended.test_and_set()) return false;
   mlperf::LogDetail([reason](mlperf::AsyncDetail& detail) {
@@ -92,20 +95,21 @@ bool End(const std::string& reason) {
 }
 
 [[noreturn]] void Abort(const std::string& reason) {
-  // Where it fails, another thread is ending the process; there is nothing left to do here.
+  // If this fails, another thread is ending the process, and there is nothing left to do here.
   if (!End(reason)) WaitForTheEnd();
   throw Aborted{reason};
 }
 
-// LoadGen prepares all queries before it issues one; too many and its memory ends. While the stack still stands
-// the test can be ended as by a callback; once the exception has unwound it, LoadGen's logging thread would write
-// into streams that are gone.
+// LoadGen prepares all queries before it issues the first; too many exhaust the memory. Before the
+// stack is unwound, the test can be ended as by a callback. Afterwards LoadGen's logging thread
+// would write into streams that no longer exist.
 struct OutOfMemory : std::bad_alloc {};
 
 // The thread that StartTest runs on.
 std::thread::id test_thread;
 
-// LoadGen has opened its logs: it asks for the name right after that. Before, its logging thread writes to standard error.
+// Set once LoadGen has opened its logs: it asks for the name right afterwards. Before that, its
+// logging thread writes to standard error.
 std::atomic<bool> logs_are_open{false};
 
 void OnOutOfMemory() {
@@ -115,16 +119,16 @@ void OnOutOfMemory() {
   throw OutOfMemory();
 }
 
-// A thread that LoadGen left running would end the process with SIGABRT, once it ends otherwise.
+// Stops LoadGen's logging thread. If the process exits while it runs, SIGABRT ends the process.
 void StopLoggingThread() {
   try {
     mlperf::logging::GlobalLogger().StopIOThread();
   } catch (const std::system_error&) {
-    // It was never started.
+    // The thread was never started.
   }
 }
 
-// What LoadGen throws on a thread of its own, such as the one that logs, ends the process.
+// Ends the process for an exception on one of LoadGen's threads, such as its logging thread.
 [[noreturn]] void OnTerminate() {
   const char* what = "unknown exception";
   try {
@@ -146,7 +150,7 @@ class Sut : public mlperf::QueryDispatchLibrary {
     std::string answer;
     const int failed = callbacks_.name(callbacks_.user, &answer);
     if (failed) Abort(answer);
-    // LoadGen's logging thread reads the string later, so each answer stays where it is.
+    // LoadGen's logging thread reads the string later, so each name keeps its address.
     names_.push_back(answer);
     return names_.back();
   }
@@ -155,8 +159,8 @@ class Sut : public mlperf::QueryDispatchLibrary {
     std::string reason;
     if (callbacks_.issue_query(callbacks_.user, samples.data(), samples.size(), &reason)) {
       if (std::this_thread::get_id() == test_thread) Abort(reason);
-      // An exception here would end this thread only, and StartTest would wait for it for ever. Whoever is told
-      // ends the test from outside, and the process.
+      // An exception here would end only this thread, and StartTest would wait for it forever. The
+      // callee ends the test from outside, and then the process.
       callbacks_.abandoned(callbacks_.user, reason.data(), reason.size());
       WaitForTheEnd();
     }
@@ -172,8 +176,8 @@ class Sut : public mlperf::QueryDispatchLibrary {
   std::deque<std::string> names_;
 };
 
-// The threads that LoadGen issues queries from in the scenario Server, where it is asked to use more than its own
-// (server_num_issue_query_threads). They are let go when the test ends.
+// The threads from which LoadGen issues queries in the scenario Server, if it is asked to use more
+// than its own (server_num_issue_query_threads). They end with the test.
 class IssueThreads {
  public:
   explicit IssueThreads(const mlperf::TestSettings& settings) {
@@ -186,11 +190,12 @@ class IssueThreads {
         });
       }
     } catch (...) {
-      // The process ends, and says why; a thread that can be joined would end it without a word.
+      // The process ends with the reason; a joinable thread would end it without one.
       for (auto& thread : threads_) thread.detach();
       throw;
     }
-    // LoadGen counts them once, and then again after ten seconds: all have to be there the first time.
+    // LoadGen counts the threads once, and again only after ten seconds: all must be there the
+    // first time.
     while (begun_ < threads_.size()) std::this_thread::yield();
     if (!threads_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -200,7 +205,8 @@ class IssueThreads {
     threads_.clear();
   }
 
-  // Only threads of a test that was ended early are left; they have no work and touch nothing of it.
+  // Only threads of a test that was ended early are left. They have no work and do not access the
+  // test.
   ~IssueThreads() {
     for (auto& thread : threads_) thread.detach();
   }
@@ -327,8 +333,8 @@ void ForEachField(mlperf::TestSettings& s, Visit visit) {
 
 extern "C" {
 
-static_assert(sizeof(mlperf::QuerySample) == 2 * sizeof(size_t), "declared so in lib.rs");
-static_assert(sizeof(mlperf::QuerySampleResponse) == 4 * sizeof(size_t), "declared so in lib.rs");
+static_assert(sizeof(mlperf::QuerySample) == 2 * sizeof(size_t), "must match ffi.rs");
+static_assert(sizeof(mlperf::QuerySampleResponse) == 4 * sizeof(size_t), "must match ffi.rs");
 
 void nd_set_text(void* out, const char* text, size_t length) {
   static_cast<std::string*>(out)->assign(text, length);
@@ -348,7 +354,7 @@ mlperf::TestSettings* nd_settings_clone(const mlperf::TestSettings* settings) {
 
 void nd_settings_free(mlperf::TestSettings* settings) { delete settings; }
 
-// `path` null: LoadGen's embedded mlperf.conf alone.
+// If `path` is null, only LoadGen's embedded mlperf.conf is read.
 int nd_settings_from_config(mlperf::TestSettings* settings, const char* path, const char* model,
                             const char* scenario) {
   try {
@@ -362,7 +368,7 @@ int nd_settings_from_config(mlperf::TestSettings* settings, const char* path, co
   }
 }
 
-// What StartTest makes of the settings where it finds this audit.config; null when it cannot read the file.
+// Returns the settings that StartTest uses with this audit.config; null if it cannot read the file.
 mlperf::TestSettings* nd_settings_audited(const mlperf::TestSettings* settings, const char* path,
                                           const char* scenario) {
   try {
@@ -373,13 +379,13 @@ mlperf::TestSettings* nd_settings_audited(const mlperf::TestSettings* settings, 
   }
 }
 
-// The mode of the test that StartTest makes of the settings.
+// Returns the mode of the test that StartTest runs with these settings.
 int nd_settings_mode(const mlperf::TestSettings* settings) {
   const auto mode = settings->test05 ? mlperf::TestMode::PerformanceOnly : settings->mode;
   return static_cast<int>(mode);
 }
 
-// 0: done. 1: no such field. 2: not a value of the field's type.
+// Returns 0: the field is set; 1: unknown field; 2: the value does not have the field's type.
 int nd_settings_set(mlperf::TestSettings* settings, const char* name, const char* value) {
   int outcome = 1;
   ForEachField(*settings, [&](const char* field, auto& current) {
@@ -419,7 +425,7 @@ void nd_version(nd_sink sink, void* to) {
   sink(to, text.data(), text.size());
 }
 
-// 0: the test ran to its end. 1: it was ended, and the reason is given.
+// Returns 0: the test ran to its end; 1: the test was ended, and `sink` received the reason.
 int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
                   const mlperf::TestSettings* settings, const nd_log_settings* log,
                   const char* audit_config, nd_sink sink, void* to) noexcept {
@@ -444,7 +450,7 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     mlperf::StartTest(&sut, &qsl, *settings, log_settings, audit_config);
     std::set_new_handler(nullptr);
     if (!logs_are_open) {
-      // It has said so to standard error, and come back.
+      // LoadGen has reported the error to standard error, and returned.
       StopLoggingThread();
       const std::string reason = "LoadGen cannot open its logs";
       sink(to, reason.data(), reason.size());
@@ -471,23 +477,24 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     sink(to, reason.data(), reason.size());
     return 1;
   }
-  // LoadGen failed by itself and left its logging thread running on streams that are gone: the process cannot
-  // go on.
+  // LoadGen failed by itself and left its logging thread running on streams that no longer exist:
+  // the process cannot continue.
   std::fprintf(stderr, "LoadGen failed: %s\n", what.c_str());
   _exit(3);
 }
 
-// Ends the process at once, without destructors: LoadGen's own would end it with another code while its threads
-// run.
+// Ends the process at once, without destructors: LoadGen's destructors would end it with another
+// code while its threads run.
 void nd_exit_now(int code) noexcept { _exit(code); }
 
-// Ends the test from another thread than LoadGen's, which must be followed by the end of the process.
-// 0: LoadGen's files are closed. 1: the test is ending already.
+// Ends the test from a thread that is not LoadGen's; the caller must then end the process.
+// Returns 0: LoadGen's files are closed; 1: the test is already ending.
 int nd_end_from_outside(const char* reason, size_t length) noexcept {
   return End(std::string(reason, length)) ? 0 : 1;
 }
 
-// Nothing in here may throw into Rust; if LoadGen runs out of memory there is no run left to save.
+// The functions below must not throw into Rust. If LoadGen runs out of memory, no run is left to
+// save.
 void nd_first_token(mlperf::QuerySampleResponse* responses, size_t count) noexcept {
   mlperf::FirstTokenComplete(responses, count);
 }

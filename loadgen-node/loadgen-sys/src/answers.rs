@@ -1,4 +1,5 @@
-//! The answers: to which test they may go, once each, and what of them does not reach LoadGen.
+//! Responses to samples: the test that accepts them, each once, and the responses that must not
+//! reach LoadGen.
 
 use std::{
     cell::RefCell,
@@ -12,7 +13,7 @@ use netdiv_node_common::words::AnswerTokens;
 
 use crate::ffi;
 
-/// The right to answer one sample, once.
+/// Right to complete one sample, once.
 #[derive(Debug)]
 pub struct ResponseId {
     pointer: usize,
@@ -20,7 +21,7 @@ pub struct ResponseId {
     first: First,
 }
 
-/// Where a sample is with its first token.
+/// State of a sample's first token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum First {
     NotDue,
@@ -28,28 +29,30 @@ enum First {
     Told,
 }
 
-/// Bytes of a token.
+/// Size of a token, in bytes.
 const TOKEN_BYTES: usize = 4;
 
-/// A test that may be answered.
+/// Test that accepts responses.
 #[derive(Clone, Copy)]
 pub(crate) struct Test {
-    /// 0 where none may be.
+    /// Number of the test, from 1; 0 if no test runs.
     pub(crate) number: u32,
     pub(crate) tokens: AnswerTokens,
 }
 
-/// The test that may be answered now; [`NO_TEST`] when none runs.
+/// Test that accepts responses now; [`NO_TEST`] if no test runs.
 ///
-/// Whoever completes holds it for reading; ending a test writes it. So no completion is under way when
-/// LoadGen starts to take its tables apart, and none begins after.
+/// Completing samples locks it for reading, and ending a test locks it for writing. So no
+/// completion is under way when LoadGen starts to free its tables, and no completion begins
+/// afterwards.
 static OPEN_TEST: RwLock<Test> = RwLock::new(NO_TEST);
 
-/// No test may be answered.
+/// Placeholder while no test accepts responses.
 pub(crate) const NO_TEST: Test = Test { number: 0, tokens: AnswerTokens::Uncounted };
 
 impl Test {
-    /// For a sample that LoadGen has handed out in this test, once.
+    /// Creates the id of a sample that LoadGen has issued in this test. Call it once for each
+    /// sample.
     pub(crate) fn response_id(self, pointer: usize) -> ResponseId {
         let first = if self.tokens == AnswerTokens::First { First::Due } else { First::NotDue };
         ResponseId { pointer, test: self.number, first }
@@ -60,10 +63,11 @@ impl Test {
     }
 }
 
-/// What LoadGen must not be told, of the test that runs. It ends the test at LoadGen's next call.
+/// Reason why the running test must end: a call that must not reach LoadGen. It ends the test at
+/// LoadGen's next call.
 static MISUSE: Mutex<Option<&'static str>> = Mutex::new(None);
 
-/// Whether there was any; looked at before the lock is taken.
+/// Set if [`MISUSE`] holds a reason; read before the mutex is locked.
 static IS_MISUSED: AtomicBool = AtomicBool::new(false);
 
 fn note_misuse(what: &'static str) {
@@ -79,7 +83,7 @@ pub(crate) fn take_misuse() -> Option<&'static str> {
     MISUSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
 }
 
-/// Opens a test to answers, or closes it.
+/// Opens a test for responses; [`NO_TEST`] closes it.
 pub(crate) fn open_test(test: Test) {
     *OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = test;
 }
@@ -88,28 +92,31 @@ pub(crate) fn current_test() -> Test {
     *OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Most answers handed to LoadGen in one call, which bounds the list below.
+/// Maximum number of responses in one call of LoadGen, which bounds the list below.
 const LONGEST_CALL: usize = 1024;
 
 thread_local! {
     static RESPONSES: RefCell<Vec<ffi::RawResponse>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Answers samples with bytes. LoadGen takes their time now, and copies what it needs before this returns.
+/// Completes samples with the bytes of their responses. LoadGen takes the time now, and copies what
+/// it needs before this returns.
 ///
-/// Call it from long-lived threads only: LoadGen's log of a thread that has exited during a test is lost.
-/// Answers to a test that is over are dropped.
+/// Call it from long-lived threads only: LoadGen loses the log of a thread that exits during a
+/// test. Responses to a test that is over are dropped.
 ///
-/// Where LoadGen counts tokens, it is told how many int32 the bytes are. An answer without a token, or without a first
-/// token where one is due, does not reach LoadGen, which may not survive it: the test ends with an error.
+/// If LoadGen counts tokens, it gets the number of int32 values in the bytes. LoadGen may not
+/// survive a response without a token, or a response whose due first token was not reported. Such a
+/// response does not reach LoadGen: the test ends with an error.
 pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     RESPONSES.with_borrow_mut(|responses| {
-        // Something may be left of a call whose iterator panicked.
+        // A call whose iterator panicked may have left responses.
         responses.clear();
         let hand_over = |responses: &mut Vec<ffi::RawResponse>| {
-            // SAFETY: each id was handed out by the test that runs now (`open` keeps it running) and was
-            // consumed by this call, so it is valid and not yet answered. The bytes outlive the call.
+            // SAFETY: each id was issued by the test that runs now (`open` keeps it running) and
+            // was consumed by this call, so it is valid and not yet completed. The bytes outlive
+            // the call.
             unsafe { ffi::nd_complete(responses.as_mut_ptr(), responses.len()) }
             responses.clear();
         };
@@ -139,8 +146,9 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     drop(open);
 }
 
-/// What must not reach LoadGen of an answer whose tokens it counts: it looks up the first token, which it may not have been told
-/// of, and makes a negative time for each further token where there is none.
+/// Returns the reason why a response must not reach LoadGen if it counts tokens: LoadGen looks up
+/// the first token, which may be missing, and computes a negative time per further token if the
+/// response has no token.
 fn wrong_answer(first: First, tokens: i64) -> Option<&'static str> {
     match first {
         First::Due => Some("a sample was answered before its first token"),
@@ -149,11 +157,13 @@ fn wrong_answer(first: First, tokens: i64) -> Option<&'static str> {
     }
 }
 
-/// Tells LoadGen of the first token of a sample, which it takes the time of now and reads during this call only.
+/// Reports the first token of a sample to LoadGen, which takes the time now and reads the token
+/// during this call only.
 ///
-/// Call it once for each sample, from the thread that will complete the sample: LoadGen loses track of a sample whose two
-/// calls come from two threads. A first token of a test that is over is dropped. A second one, or one that is not due, does
-/// not reach LoadGen: the test ends with an error.
+/// Call it once for each sample, from the thread that will complete the sample: LoadGen loses track
+/// of a sample whose two calls come from two threads. A first token of a test that is over is
+/// dropped. A second first token, or one that is not due, does not reach LoadGen: the test ends
+/// with an error.
 pub fn first_token(id: &mut ResponseId, token: &[u8]) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     if open.is_of(id) {
@@ -164,8 +174,8 @@ pub fn first_token(id: &mut ResponseId, token: &[u8]) {
         id.first = First::Told;
         let (data, size) = (token.as_ptr(), token.len());
         let mut response = ffi::RawResponse { id: id.pointer, data, size, n_tokens: 1 };
-        // SAFETY: the id was handed out by the test that runs now (`open` keeps it running), and is not answered yet, as
-        // answering consumes it. The bytes outlive the call.
+        // SAFETY: the id was issued by the test that runs now (`open` keeps it running), and is not
+        // yet completed, because completing consumes it. The bytes outlive the call.
         unsafe { ffi::nd_first_token(&raw mut response, 1) }
     }
     drop(open);

@@ -53,7 +53,7 @@ pub(crate) struct RawLogSettings {
     pub(crate) enable_trace: bool,
 }
 
-/// `mlperf::TestSettings`, only ever behind a pointer.
+/// `mlperf::TestSettings`, always behind a pointer.
 #[repr(C)]
 pub(crate) struct RawSettings {
     _opaque: [u8; 0],
@@ -106,20 +106,20 @@ unsafe extern "C" {
     pub(crate) fn nd_complete(responses: *mut RawResponse, count: usize);
 }
 
-/// Collects the texts that `call` hands to its sink.
+/// Collects the texts that `call` passes to its sink.
 pub(crate) fn collect<T>(call: impl FnOnce(Sink, *mut c_void) -> T) -> Vec<String> {
     collect_with(call).1
 }
 
-/// The same, with what `call` returns.
+/// Like [`collect`], but also returns the value of `call`.
 pub(crate) fn collect_with<T>(call: impl FnOnce(Sink, *mut c_void) -> T) -> (T, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let returned = call(push_text, (&raw mut texts).cast());
     (returned, texts)
 }
 
-/// SAFETY (of the type `Sink`): `to` is the `Vec<String>` of `collect_with`, alive and otherwise unused
-/// while its `call` runs; `text` points at `length` readable bytes.
+/// SAFETY (of the type `Sink`): `to` is the `Vec<String>` of `collect_with`, alive and otherwise
+/// unused while its `call` runs; `text` points at `length` readable bytes.
 unsafe extern "C" fn push_text(to: *mut c_void, text: *const c_char, length: usize) {
     // SAFETY: see above.
     let (texts, bytes) = unsafe {

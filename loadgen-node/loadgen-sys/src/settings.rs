@@ -11,7 +11,7 @@ use netdiv_node_common::words::{AnswerTokens, Mode, Scenario, did_you_mean};
 
 use crate::ffi;
 
-/// The enumerator of `mlperf::TestScenario`.
+/// Returns the enumerator of `mlperf::TestScenario`.
 const fn scenario_number(scenario: Scenario) -> i32 {
     match scenario {
         Scenario::SingleStream => 0,
@@ -21,7 +21,7 @@ const fn scenario_number(scenario: Scenario) -> i32 {
     }
 }
 
-/// The enumerator of `mlperf::TestMode`.
+/// Returns the enumerator of `mlperf::TestMode`.
 const fn mode_number(mode: Mode) -> i32 {
     match mode {
         Mode::Submission => 0,
@@ -31,32 +31,32 @@ const fn mode_number(mode: Mode) -> i32 {
     }
 }
 
-/// Why settings were refused.
+/// Reason why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// LoadGen has no such field.
     #[error("LoadGen has no setting `{name}`{meant}")]
     UnknownField {
-        /// The name.
+        /// Unknown name.
         name: String,
-        /// A field of a similar name.
+        /// Suggestion of a similar field, as text; may be empty.
         meant: String,
     },
-    /// The field has another type.
+    /// The value does not have the field's type.
     #[error("`{value}` is not a value of LoadGen's setting `{name}`")]
     WrongType {
-        /// The field.
+        /// Name of the field.
         name: String,
-        /// The refused text.
+        /// Invalid value.
         value: String,
     },
     /// LoadGen cannot read the file.
     #[error("LoadGen refuses {0}")]
     Config(String),
     /// A second user.conf in one process: LoadGen would log an error that invalidates the run.
-    #[error("a user.conf was already read by this process; start a new one for another run")]
+    #[error("this process has already read a user.conf; start a new process for another run")]
     AlreadyConfigured,
-    /// A text with a NUL byte cannot be handed to C.
+    /// A text with a NUL byte cannot be passed to C.
     #[error("`{0}` contains a NUL byte")]
     Nul(String),
 }
@@ -75,7 +75,7 @@ unsafe impl Send for TestSettings {}
 unsafe impl Sync for TestSettings {}
 
 impl TestSettings {
-    /// LoadGen's defaults, without any configuration file.
+    /// Creates settings with LoadGen's defaults, without any configuration file.
     pub fn new(scenario: Scenario, mode: Mode) -> Self {
         // SAFETY: both numbers are enumerators of the C++ enums; `new` does not return null.
         let raw = unsafe { ffi::nd_settings_new(scenario_number(scenario), mode_number(mode)) };
@@ -83,9 +83,11 @@ impl TestSettings {
         Self { raw: NonNull::new(raw).expect("operator new returned null"), scenario }
     }
 
-    /// Reads LoadGen's embedded `mlperf.conf` and then, if given, the user's `user.conf`, for one model.
+    /// Reads LoadGen's embedded `mlperf.conf` and then, if `path` is given, the user's `user.conf`,
+    /// for one model.
     ///
-    /// LoadGen allows one user.conf per process: a second is refused here, as it would invalidate the run.
+    /// LoadGen allows one user.conf per process. A second one fails here, because it would
+    /// invalidate the run.
     pub fn from_config(&mut self, path: Option<&Path>, model: &str) -> Result<(), SettingsError> {
         static USER_CONF_READ: AtomicBool = AtomicBool::new(false);
         if path.is_some() && USER_CONF_READ.swap(true, Ordering::SeqCst) {
@@ -112,7 +114,7 @@ impl TestSettings {
         }
     }
 
-    /// What a test makes of these settings where it finds this `audit.config`, which overrides them.
+    /// Returns the settings of a test with this `audit.config`, which overrides these settings.
     pub fn audited(&self, path: &Path) -> Result<Self, SettingsError> {
         let refused = || SettingsError::Config(path.to_string_lossy().into_owned());
         let c_path = c_string(&path.to_string_lossy())?;
@@ -124,12 +126,12 @@ impl TestSettings {
         Ok(Self { raw: NonNull::new(raw).ok_or_else(refused)?, scenario: self.scenario })
     }
 
-    /// The scenario of the test.
+    /// Returns the scenario of the test.
     pub const fn scenario(&self) -> Scenario {
         self.scenario
     }
 
-    /// The mode of the test; an `audit.config` may have changed it.
+    /// Returns the mode of the test; an `audit.config` may have changed it.
     pub fn mode(&self) -> Mode {
         // SAFETY: the handle is alive and only read.
         let number = unsafe { ffi::nd_settings_mode(self.raw.as_ptr()) };
@@ -137,7 +139,7 @@ impl TestSettings {
         all.into_iter().find(|mode| mode_number(*mode) == number).unwrap_or_default()
     }
 
-    /// Sets one field. Numbers in decimal, booleans as `true` or `false`.
+    /// Sets one field. Numbers are decimal, booleans `true` or `false`.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingsError> {
         let (c_name, c_value) = (c_string(name)?, c_string(value)?);
         // SAFETY: the handle is alive, both strings end with NUL and outlive the call.
@@ -154,7 +156,7 @@ impl TestSettings {
         }
     }
 
-    /// All fields and their values as text.
+    /// Returns all fields and their values as text.
     pub fn fields(&self) -> Vec<(String, String)> {
         let lines = ffi::collect(|sink, to| {
             // SAFETY: the handle is alive; `sink` and `to` belong together and are not kept.
@@ -164,12 +166,12 @@ impl TestSettings {
         lines.iter().filter_map(pair).collect()
     }
 
-    /// The value of one field as text.
+    /// Returns the value of one field as text.
     pub fn field(&self, name: &str) -> Option<String> {
         self.fields().into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
     }
 
-    /// How LoadGen counts the tokens of answers.
+    /// Returns how LoadGen counts the tokens of responses.
     pub fn answer_tokens(&self) -> AnswerTokens {
         let counts = self.field("use_token_latencies").is_some_and(|on| on == "true");
         match (counts, self.scenario) {
@@ -203,7 +205,8 @@ impl Clone for TestSettings {
 
 impl Drop for TestSettings {
     fn drop(&mut self) {
-        // SAFETY: made by `nd_settings_new`, `nd_settings_clone` or `nd_settings_audited`, freed once.
+        // SAFETY: created by `nd_settings_new`, `nd_settings_clone` or `nd_settings_audited`, freed
+        // once.
         unsafe { ffi::nd_settings_free(self.raw.as_ptr()) }
     }
 }
@@ -213,7 +216,7 @@ impl Drop for TestSettings {
 pub struct LogSettings {
     /// Folder of the log files; it must exist.
     pub outdir: String,
-    /// Start of the file names. Every tool of MLCommons expects `mlperf_log_`.
+    /// Beginning of the file names. Every tool of MLCommons expects `mlperf_log_`.
     pub prefix: String,
     /// End of the file names, before the extension.
     pub suffix: String,
@@ -223,7 +226,7 @@ pub struct LogSettings {
     pub copy_detail_to_stdout: bool,
     /// Also prints the summary.
     pub copy_summary_to_stdout: bool,
-    /// LoadGen reads it but does not use it yet.
+    /// Interval in milliseconds. LoadGen reads it but does not use it yet.
     pub log_mode_async_poll_interval_ms: u64,
     /// Writes a JSON line per sample into the trace file. LoadGen's default is true; ours is false.
     pub enable_trace: bool,

@@ -1,4 +1,4 @@
-//! Starting a test, and LoadGen's callbacks.
+//! Start of a test, and LoadGen's callbacks.
 
 use std::{
     any::Any,
@@ -18,56 +18,58 @@ use crate::{
     settings::{LogSettings, SettingsError, TestSettings, c_string},
 };
 
-/// Why a callback ends the test. LoadGen's detail log shows the text as an error.
+/// Reason why a callback ends the test. LoadGen's detail log shows the text as an error.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct Abort(pub String);
 
-/// What LoadGen calls the system under test. All calls come from the thread of [`start_test`], except `issue_query`
-/// where LoadGen issues from several threads (`server_num_issue_query_threads`).
+/// System under test, as LoadGen calls it. All calls come from the thread of [`start_test`], except
+/// `issue_query` if LoadGen issues from several threads (`server_num_issue_query_threads`).
 pub trait SystemUnderTest: Sync {
-    /// The system's name. Called once at the start, timed, and once for each performance summary.
+    /// Returns the system's name. LoadGen calls it once at the start, timed, and once for each
+    /// performance summary.
     fn name(&self) -> Result<String, Abort>;
 
-    /// Takes samples to answer. The time spent here delays later queries.
+    /// Accepts the samples of a query. The time spent here delays later queries.
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort>;
 
-    /// No more samples in this series.
+    /// Reports that no more samples follow in this series.
     fn flush_queries(&self) -> Result<(), Abort>;
 
-    /// `issue_query` failed on a thread from which LoadGen cannot be stopped. The test has to be ended with
-    /// [`end_from_outside`] and the process with [`exit_now`]: [`start_test`] will not return.
+    /// Reports that `issue_query` failed on a thread from which LoadGen cannot be stopped. The
+    /// callee has to end the test with [`end_from_outside`] and the process with [`exit_now`]:
+    /// [`start_test`] will not return.
     fn abandoned(&self, reason: Abort);
 }
 
-/// Where the samples live. All calls come from the thread of [`start_test`], untimed.
+/// Library of samples. All calls come from the thread of [`start_test`], untimed.
 pub trait QuerySampleLibrary: Sync {
-    /// Name of the data set.
+    /// Returns the name of the data set.
     fn name(&self) -> String;
 
-    /// Number of samples in the library.
+    /// Returns the number of samples in the library.
     fn total_sample_count(&self) -> usize;
 
-    /// Number of samples that fit into memory together.
+    /// Returns the number of samples that fit into memory together.
     fn performance_sample_count(&self) -> usize;
 
-    /// Brings samples into memory. In MultiStream an index may come more than once.
+    /// Loads samples into memory. In MultiStream an index may occur more than once.
     fn load_samples(&self, indices: &[usize]) -> Result<(), Abort>;
 
-    /// Lets go of samples.
+    /// Unloads samples.
     fn unload_samples(&self, indices: &[usize]) -> Result<(), Abort>;
 }
 
-/// One sample of a query.
+/// Sample of a query.
 #[derive(Debug)]
 pub struct Sample {
-    /// To answer it with.
+    /// Right to complete the sample.
     pub response_id: ResponseId,
-    /// Its place in the [`QuerySampleLibrary`].
+    /// Index of the sample in the [`QuerySampleLibrary`].
     pub index: usize,
 }
 
-/// The samples of one query, each handed out once.
+/// Samples of one query, each yielded once.
 pub struct Samples<'a> {
     raw: std::slice::Iter<'a, ffi::RawSample>,
     test: Test,
@@ -94,35 +96,35 @@ impl Iterator for Samples<'_> {
 
 impl ExactSizeIterator for Samples<'_> {}
 
-/// Why [`start_test`] has no result.
+/// Reason why [`start_test`] has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StartTestError {
     /// A callback ended the test, for this reason.
     #[error("{0}")]
     Aborted(String),
-    /// LoadGen is one per process.
+    /// LoadGen runs one test at a time in a process.
     #[error("another test is running in this process")]
     Busy,
-    /// LoadGen does not let go of its issue threads.
+    /// LoadGen does not release its issue threads.
     #[error(
         "a test with server_num_issue_query_threads ran in this process; start a new one for another test"
     )]
     IssueThreads,
-    /// After an aborted test LoadGen holds pointers into it; only a new process is safe.
+    /// An earlier test was aborted: LoadGen holds pointers into it, and only a new process is safe.
     #[error("an earlier test of this process was aborted; start a new process")]
     Spent,
-    /// A text cannot be handed to C.
+    /// A setting is invalid, or a text cannot be passed to C.
     #[error(transparent)]
     Settings(#[from] SettingsError),
 }
 
-/// Held while a test runs. True once a test was aborted.
+/// Locked while a test runs. True once a test was aborted.
 static LOADGEN_SPENT: Mutex<bool> = Mutex::new(false);
 
-/// Whether LoadGen is in `StartTest`.
+/// Set while LoadGen is in `StartTest`.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// LoadGen's threads for issuing queries can be used once.
+/// Set once LoadGen's threads for issuing queries were used: they can be used once.
 static ISSUE_THREADS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Runs one test; returns when LoadGen has written its log files.
@@ -152,7 +154,7 @@ pub fn start_test(
         Some(path) => settings.audited(path)?.answer_tokens(),
         None => settings.answer_tokens(),
     };
-    // LoadGen finds no file of an empty name.
+    // No file has an empty name, so LoadGen reads none.
     let audit_config = c_string(&audit_config.unwrap_or(Path::new("")).to_string_lossy())?;
     let raw_log = ffi::RawLogSettings {
         outdir: outdir.as_ptr(),
@@ -182,13 +184,14 @@ pub fn start_test(
     static TESTS_STARTED: AtomicU32 = AtomicU32::new(0);
     let number = 1 + TESTS_STARTED.fetch_add(1, Ordering::SeqCst);
     open_test(Test { number, tokens });
-    // LoadGen counts from the time at which a query was due. Linux wakes a thread up to 50 us later than it asks, unless it says
-    // otherwise; the threads that LoadGen starts do as this one.
+    // LoadGen measures from the time at which a query was due, and Linux by default wakes a thread
+    // up to 50 us late. The threads that LoadGen starts inherit this setting.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
     RUNNING.store(true, Ordering::SeqCst);
     let (outcome, reason) = ffi::collect_with(|sink, to| {
-        // SAFETY: everything pointed to lives in this frame until the call returns; the callbacks match
-        // the `user` they are given; LoadGen runs one test at a time (`spent` is held).
+        // SAFETY: everything pointed to lives in this frame until the call returns; the callbacks
+        // match the `user` pointers beside them; LoadGen runs one test at a time (`spent` is
+        // locked).
         unsafe {
             ffi::nd_start_test(
                 &raw const raw_sut,
@@ -210,24 +213,27 @@ pub fn start_test(
     }
 }
 
-/// Ends the running test from another thread, when LoadGen makes no call in which it could be ended (it may
-/// prepare queries for minutes): the reason goes into its log as an error, and its files are closed.
+/// Ends the running test from another thread, for a LoadGen that makes no call that could end it
+/// (it may prepare queries for minutes): LoadGen's log gets the reason as an error, and its files
+/// are closed.
 ///
-/// Returns whether that was done; false when no test runs or it is ending already. If true, end the process with
-/// [`exit_now`]: LoadGen's own thread still runs, and nothing that it does now counts. It waits for LoadGen's
-/// logging thread, which may have much to write: call it where that does not matter.
+/// Returns true if this call ended the test, false if no test runs or it is already ending. If
+/// true, end the process with [`exit_now`]: LoadGen's own thread still runs, and nothing that it
+/// does now counts. The call waits for LoadGen's logging thread, which may have much to write: call
+/// it where that does not matter.
 pub fn end_from_outside(reason: &str) -> bool {
     if !RUNNING.load(Ordering::SeqCst) {
         return false;
     }
     open_test(NO_TEST);
     let reason = for_log(reason);
-    // SAFETY: the text is readable for the call, which copies it; the shim sees to it that LoadGen is ended
-    // only once.
+    // SAFETY: the text is readable during the call, which copies it; the shim ends LoadGen only
+    // once.
     unsafe { ffi::nd_end_from_outside(reason.as_ptr().cast(), reason.len()) == 0 }
 }
 
-/// Runs a callback's body. A failure or a panic closes the test to answers and hands the reason to C++.
+/// Runs a callback's body. A failure or a panic closes the test for responses and passes the reason
+/// to C++.
 fn guarded(out: *mut c_void, body: impl FnOnce() -> Result<(), Abort>) -> c_int {
     let reason = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => match take_misuse() {
@@ -247,17 +253,17 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panic")
 }
 
-/// Ends the process at once, whatever LoadGen's threads do. An ordinary exit would run LoadGen's destructors, which
-/// end the process with another code while its threads run.
+/// Ends the process at once, whatever LoadGen's threads do. An ordinary exit would run LoadGen's
+/// destructors, which end the process with another code while its threads run.
 pub fn exit_now(code: u8) -> ! {
-    // What is written must be seen; there is nobody left to tell when it cannot be.
+    // Printed lines must be seen; an error here can no longer be reported.
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: `_exit` runs nothing of this process any more.
     unsafe { ffi::nd_exit_now(c_int::from(code)) }
 }
 
-/// LoadGen writes texts into its JSON log without escaping them; a quote would leave a line that no checker
-/// can read.
+/// Replaces characters that LoadGen would write unescaped into its JSON log: a quote would leave a
+/// line that no checker can read.
 fn for_log(text: &str) -> String {
     let safe = |c: char| match c {
         '"' => '\'',
@@ -270,12 +276,14 @@ fn for_log(text: &str) -> String {
 
 fn set_text(out: *mut c_void, text: &str) {
     let text = for_log(text);
-    // SAFETY: `out` is the std::string that the shim gave to the callback under way; it copies the text.
+    // SAFETY: `out` is the std::string that the shim passed to the current callback; it copies the
+    // text.
     unsafe { ffi::nd_set_text(out, text.as_ptr().cast(), text.len()) }
 }
 
-/// SAFETY (of all callbacks): LoadGen calls them during `nd_start_test` only, with the `user` pointer that
-/// `start_test` put beside them, and with arrays of the given length that live until they return.
+/// SAFETY (of all callbacks): LoadGen calls them during `nd_start_test` only, with the `user`
+/// pointer that `start_test` put beside them, and with arrays of the passed length that live until
+/// they return.
 unsafe extern "C" fn sut_name(user: *const c_void, out: *mut c_void) -> c_int {
     // SAFETY: see above.
     let sut = unsafe { *user.cast::<&dyn SystemUnderTest>() };

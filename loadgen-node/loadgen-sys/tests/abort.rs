@@ -1,4 +1,5 @@
-//! A callback that fails ends the test, with samples in flight; their late answers do nothing.
+//! Tests a callback that fails: the test ends with samples in flight, and their late responses do
+//! nothing.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of a test")]
@@ -52,7 +53,7 @@ fn a_failing_callback_ends_a_test_of_ten_minutes_at_once() {
     let error = error.expect_err("it was aborted");
     assert_eq!(error.to_string(), "the 'cable' was cut", "LoadGen does not escape quotes");
 
-    // LoadGen has forgotten these samples; answering them must not touch its memory.
+    // LoadGen has forgotten these samples; completing them must not touch its memory.
     let kept = failing.kept.into_inner().expect("no holder panics");
     assert_eq!(kept.len(), 10);
     complete(kept.into_iter().map(|sample| (sample.response_id, &b"late"[..])));

@@ -1,5 +1,5 @@
-//! A test from start to end, answered from another long-lived thread. One file for each case: LoadGen is one per
-//! process.
+//! Tests a run from start to end, completed by another long-lived thread. Each case has its own
+//! file, because LoadGen exists once per process.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 

@@ -1,4 +1,5 @@
-//! A first token before each answer. One file for each case: LoadGen is one per process.
+//! Tests a first token before each response. Each case has its own file, because LoadGen exists
+//! once per process.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 

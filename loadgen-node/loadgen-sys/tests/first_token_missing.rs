@@ -1,5 +1,5 @@
-//! An answer without its first token, which LoadGen does not survive in accuracy mode. One file for each case: LoadGen is
-//! one per process.
+//! Tests a response without its first token, which LoadGen does not survive in accuracy mode. Each
+//! case has its own file, because LoadGen exists once per process.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 

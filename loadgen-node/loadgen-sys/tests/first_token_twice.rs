@@ -1,4 +1,5 @@
-//! Two first tokens of one sample. One file for each case: LoadGen is one per process.
+//! Tests two first tokens of one sample. Each case has its own file, because LoadGen exists once
+//! per process.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Logs that LoadGen cannot open: it says so and comes back, with a thread that it leaves running.
+//! Tests logs that LoadGen cannot open: it reports that and returns, and leaves a thread running.
 
 #![allow(clippy::expect_used, reason = "helpers of a test")]
 
@@ -15,5 +15,5 @@ fn logs_that_cannot_be_opened_are_an_error_and_the_process_ends_well() {
     assert_eq!(error.to_string(), "LoadGen cannot open its logs");
     let again = start_test(&queue, &Library, &settings(), &log, None);
     assert!(matches!(again, Err(StartTestError::Spent)), "{again:?}");
-    // With that thread the end of this process would be SIGABRT.
+    // That thread would end this process with SIGABRT.
 }

@@ -1,4 +1,4 @@
-//! A panic in a callback does not cross the border.
+//! Tests a panic in a callback: it does not cross the border.
 
 #![allow(clippy::panic, reason = "the test is about one")]
 

@@ -1,4 +1,4 @@
-//! A system under test that hands samples to a thread, which answers with their index.
+//! System under test that passes samples to a thread, which responds with their index.
 
 #![allow(
     dead_code,
@@ -38,7 +38,7 @@ pub fn answer_in_background() -> (Queue, JoinHandle<usize>) {
     answer_in_background_with(|_| {})
 }
 
-/// The same, with something to do before each answer.
+/// Like [`answer_in_background`], but calls `before` for each sample before its response.
 pub fn answer_in_background_with(
     before: impl Fn(&mut Sample) + Send + 'static,
 ) -> (Queue, JoinHandle<usize>) {
@@ -71,7 +71,7 @@ impl SystemUnderTest for Queue {
         let sender = self.sender.lock().expect("no holder panics");
         let Some(sender) = sender.as_ref() else { return Err(Abort("closed".into())) };
         for sample in samples {
-            sender.send(sample).map_err(|_| Abort("nobody answers".into()))?;
+            sender.send(sample).map_err(|_| Abort("no thread answers".into()))?;
         }
         Ok(())
     }
