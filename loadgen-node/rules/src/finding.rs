@@ -1,4 +1,4 @@
-//! What is found about a rule.
+//! Rules and findings about them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,59 +11,59 @@ use strum::IntoEnumIterator as _;
 )]
 #[schemars(with = "String")]
 #[rustfmt::skip]
-#[allow(missing_docs, reason = "`Rule::text` says what each asks")]
+#[allow(missing_docs, reason = "`Rule::text` describes each rule")]
 pub enum Rule {
     N1, N2, N3, N4, N5, N6, N7, N8, N9, N10, N11, N12, N13, N14, N15, N16, N17, N18, N19, N20, N21, N22, N23, N24, N25, N26,
     N27, N28, N29, N30, N31, N32, N33, N34, N35, N36, N37, N38,
 }
 
 impl Rule {
-    /// All of them, in order.
+    /// Returns all rules, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::iter()
     }
 }
 
-/// Whether a rule is kept.
+/// Outcome of judging a rule.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It is.
+    /// The rule passes.
     Pass,
-    /// It cannot be told; the text says what is missing.
+    /// The rule cannot be judged; the text names what is missing.
     CannotTell,
-    /// It is broken.
+    /// The rule is broken.
     Fail,
 }
 
-/// One thing that was found.
+/// Finding about a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// The rule.
+    /// Rule that the finding is about.
     pub rule: Rule,
-    /// Whether it is kept.
+    /// Outcome for the rule.
     pub outcome: Outcome,
-    /// The file, folder, node or setting that it is about; empty when it is about all.
+    /// File, folder, node or setting that the finding is about; empty if it is about all.
     pub place: String,
-    /// What was seen, and what to do about it.
+    /// Description of the finding, with its remedy.
     pub text: String,
 }
 
 impl Finding {
-    /// The rule is kept.
+    /// Creates a finding that the rule passes.
     pub fn pass(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
         Self { rule, outcome: Outcome::Pass, place: place.into(), text: text.into() }
     }
 
-    /// The rule is broken.
+    /// Creates a finding that the rule is broken.
     pub fn fail(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
         Self { rule, outcome: Outcome::Fail, place: place.into(), text: text.into() }
     }
 
-    /// It cannot be told.
+    /// Creates a finding that the rule cannot be judged.
     pub fn cannot_tell(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
         Self { rule, outcome: Outcome::CannotTell, place: place.into(), text: text.into() }
     }

@@ -1,4 +1,4 @@
-//! Findings of one rule with one text, as one.
+//! Groups findings of the same rule and text.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Outcome, Rule};
 
-/// Something that was found, and everywhere that it was.
+/// Finding, with all places where it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grouped {
-    /// The rule.
+    /// Rule that the finding is about.
     pub rule: Rule,
-    /// Whether it is kept.
+    /// Outcome for the rule.
     pub outcome: Outcome,
-    /// All files, folders, nodes and settings that it is about; empty when it is about all.
+    /// Files, folders, nodes and settings that the finding is about; empty if it is about all.
     pub places: Vec<String>,
-    /// What was seen, and what to do about it.
+    /// Description of the finding, with its remedy.
     pub text: String,
 }
 
@@ -39,7 +39,7 @@ impl Grouped {
         }
     }
 
-    /// Both as one, with both texts.
+    /// Merges two findings and their texts.
     pub(crate) fn with(mut self, other: Self) -> Self {
         self.text = format!("{}; {}", self.text, other.text);
         other.places.iter().for_each(|place| self.add(place));
@@ -47,20 +47,20 @@ impl Grouped {
     }
 }
 
-/// Beginning of a finding about a run that only says what a submission would show.
+/// Beginning of a finding about a run that only names what a submission would show.
 pub(crate) const NEEDS_SUBMISSION: &str = "only a submission shows ";
 
 /// Beginning of a finding about an error in LoadGen's log.
 pub(crate) const LOGGED_ERROR: &str = "LoadGen logged an error: ";
 
-/// Findings with one cause: the texts are the same, or differ in figures alone.
+/// Findings with one cause: their texts are equal, or differ only in figures.
 struct Cause {
     outcome: Outcome,
     rules: BTreeSet<Rule>,
-    /// The first text without its figures.
+    /// First text, without its figures.
     shape: String,
     texts: BTreeSet<String>,
-    /// The first finding, with the places of all.
+    /// First finding, with the places of all findings.
     first: Grouped,
 }
 
@@ -77,14 +77,14 @@ impl Cause {
         finding.places.iter().for_each(|place| self.first.add(place));
     }
 
-    /// A line for people: places without `prefix`, and of many only the first.
+    /// Formats a line for readers: places without `prefix`, and only the first of many.
     fn line(&self, prefix: &str) -> String {
         let rules = match self.rules.len() {
             1 => head(self.first.rule),
             _ => self.rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", "),
         };
         if self.shape == NEEDS_SUBMISSION {
-            let text = "make one of its runs and check that";
+            let text = "make a submission from its runs, and check it";
             return format!("{rules}: {NEEDS_SUBMISSION}this: {text}");
         }
         let text = on_one_line(&self.first.text);
@@ -113,8 +113,9 @@ fn other_figures(more: usize) -> &'static str {
     if more > 0 { ", with other figures" } else { "" }
 }
 
-/// Lines for people, one for each cause. Texts that differ in figures alone have one cause, of whatever rules; so have all errors in
-/// LoadGen's logs, and all that only a submission shows.
+/// Formats lines for readers, one for each cause. Texts that differ only in figures have one cause,
+/// whatever their rules. So do all errors in LoadGen's logs, and all findings that only a
+/// submission would show.
 pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Grouped>, prefix: &str) -> Vec<String> {
     let mut causes: Vec<Cause> = Vec::new();
     let mut known: BTreeMap<(Outcome, String), usize> = BTreeMap::new();
@@ -131,7 +132,7 @@ pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Grouped>, prefix: &str) 
     causes.iter().map(|cause| cause.line(prefix)).collect()
 }
 
-/// A text with its figures taken out. A figure is a number, a version, or a digest in hex.
+/// Returns a text without its figures. A figure is a number, a version, or a digest in hex.
 fn shape(text: &str) -> String {
     if let Some(start) =
         [NEEDS_SUBMISSION, LOGGED_ERROR].into_iter().find(|start| text.starts_with(start))
@@ -158,7 +159,7 @@ fn is_figure(word: &str) -> bool {
     has_digit && (is_number || is_digest)
 }
 
-/// A text without line breaks, and without characters that would steer a terminal.
+/// Returns a text without line breaks, and without characters that would control a terminal.
 fn on_one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let text = lines.collect::<Vec<_>>().join("; ");
@@ -181,7 +182,7 @@ impl fmt::Display for Grouped {
     }
 }
 
-/// A path without the parts in its middle that it has in common with all others.
+/// Shortens a path by omitting the middle parts that it shares with all others.
 fn short(path: &str, others: &[String]) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let differs = |number: usize| {
@@ -205,7 +206,7 @@ fn short(path: &str, others: &[String]) -> String {
     kept.join("/")
 }
 
-/// The findings, in order, those of one rule and outcome with the same text as one.
+/// Groups findings in order: those of equal rule, outcome and text become one.
 pub(crate) fn grouped<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Grouped> {
     let mut groups: Vec<Grouped> = Vec::new();
     for finding in findings {
@@ -297,7 +298,8 @@ mod tests {
             |rule, what: &str| Finding::cannot_tell(rule, "", format!("{NEEDS_SUBMISSION}{what}"));
         let both =
             [of_submission(Rule::N16, "the sources"), of_submission(Rule::N36, "the fields")];
-        let want = "N16, N36: only a submission shows this: make one of its runs and check that";
+        let want =
+            "N16, N36: only a submission shows this: make a submission from its runs, and check it";
         assert_eq!(lines(&grouped(&both), ""), [want]);
     }
 }

@@ -1,18 +1,21 @@
 //! The rules of the Network division as code (MLPerf Inference rules v5.0, section 6.2).
 //!
-//! No sockets and no LoadGen here: what a run was is read from its files.
+//! This crate has no sockets and no LoadGen: it reads runs from their files.
 //!
-//! - [`book`]: the rule book as data: every benchmark, each figure with its section, the rounds, LoadGen's releases
-//! - [`policy`]: what a run may not choose, before it starts
-//! - [`statistics`], [`plan`]: how many queries, how long, what bandwidth
+//! - [`book`]: the rule book as data: all benchmarks, each figure with its section, the rounds,
+//!   LoadGen's releases
+//! - [`policy`]: rules about the choices of a run, before it starts
+//! - [`statistics`], [`plan`]: number of queries, durations, bandwidth
 //! - [`user_conf`]: LoadGen's settings file, before LoadGen reads it
-//! - [`official_log`]: LoadGen's own logs, read back, and the other facts: one reader for each kind of file, one graph of a
-//!   machine's interfaces
+//! - [`official_log`]: LoadGen's own logs, and the other facts: one reader for each kind of file,
+//!   one graph of a machine's interfaces
 //! - [`record`]: the schema of `result.json`
-//! - the judge: one function for what is asked both before a run and afterwards; the rules: one file for each of N1 to N38
+//! - the judge: judgements that apply both before and after a run; the rules: one file for each of
+//!   N1 to N38
 //! - [`compliance`]: TEST01, TEST04 and TEST06
 //! - [`check`]: all rules over a run or a submission
-//! - [`submission`]: from runs to a submission; [`tree`]: where everything lies in one; [`template`]: settings files to begin with
+//! - [`submission`]: from runs to a submission; [`tree`]: the paths in a submission; [`template`]:
+//!   initial settings files
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -49,7 +52,7 @@ pub use finding::{Finding, Outcome, Rule};
 pub use grouped::Grouped;
 pub use netdiv_node_common::words::{Division, Mode, Scenario};
 
-// The tests' submissions are made for unit tests, too.
+// Unit tests use the tests' submissions, too.
 #[cfg(test)]
 extern crate self as netdiv_rules;
 

@@ -1,16 +1,16 @@
-//! Texts that stand for one that is still to be written.
+//! Recognizes placeholders for texts that are not written yet.
 
-/// Lines that say nothing.
+/// Lines without information.
 const EMPTY: [&str; 9] = ["-", "?", "n/a", "na", "n.a.", "null", "unknown", "...", "to be written"];
 
 /// Words that announce a text.
 const ANNOUNCED: [&str; 4] = ["todo", "tbd", "fixme", "xxx"];
 
-/// Longest line, in bytes, that such a word anywhere makes a placeholder.
+/// Maximum length, in bytes, of a line that is a placeholder if it contains such a word anywhere.
 const SHORT: usize = 40;
 
-/// Whether a field or a document is still to be written: it is empty, or has a word such as TODO or N/A in its place.
-/// Headings of a document do not count.
+/// Returns true if a field or a document is not written yet: it is empty, or has a word such as
+/// TODO or N/A instead of a text. Headings of a document do not count.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return true };
@@ -26,7 +26,7 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
         || (line.len() <= SHORT && words.any(announces))
 }
 
-/// Returns true if a text says that there is nothing to say, such as `N/A`.
+/// Returns true if a text states that it does not apply, such as `N/A`.
 pub(crate) fn is_not_applicable(text: &str) -> bool {
     ["n/a", "na", "n.a.", "-", "--", "none", "not applicable"]
         .contains(&text.trim().to_lowercase().as_str())

@@ -1,11 +1,12 @@
-//! The SHA-256 of the program's sources (N16).
+//! SHA-256 of the program's sources (N16).
 
 use sha2::{Digest as _, Sha256};
 
-/// A file that a program was made of: its path from the top folder, and its bytes.
+/// Source file of a program: its path from the top folder, and its bytes.
 pub type Source<'a> = (&'a str, &'a [u8]);
 
-/// SHA-256 over a program's sources, each its path and its bytes: path, NUL, bytes, NUL, in the order of the paths. In hex.
+/// Returns the SHA-256 of a program's sources in hex: over path, NUL, bytes, NUL of each file, in
+/// the order of the paths.
 pub fn sources_sha256(sources: &[Source<'_>]) -> String {
     let mut sorted: Vec<_> = sources.to_vec();
     sorted.sort_unstable();

@@ -1,4 +1,5 @@
-//! Whether sources are whole: each file that a manifest or another file of theirs names is among them (N16).
+//! Checks that sources are complete: they contain each file that a manifest or another file of
+//! theirs names (N16).
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use toml::{Table, Value};
 
 use crate::{facts::markdown_links::resolved, sources_digest::Source};
 
-/// What else has to be among the sources so that they build, each with who names it.
+/// Lists the files that the sources lack and need to build, each with the file that names it.
 pub fn missing_sources(sources: &[Source<'_>]) -> Vec<String> {
     let there = There(sources.iter().map(|(path, _)| *path).collect());
     let mut missing = BTreeSet::new();
@@ -20,7 +21,7 @@ pub fn missing_sources(sources: &[Source<'_>]) -> Vec<String> {
         match name.rsplit_once('.') {
             Some(("Cargo", "toml")) => match toml::from_str(&text) {
                 Ok(manifest) => of_manifest(&manifest, &mut named),
-                Err(_) => drop(missing.insert(format!("{path} is no TOML"))),
+                Err(_) => drop(missing.insert(format!("{path} is not valid TOML"))),
             },
             Some((stem, "rs")) => of_rust(&text, stem, &mut named),
             Some((_, "proto")) => {
@@ -40,11 +41,11 @@ pub fn missing_sources(sources: &[Source<'_>]) -> Vec<String> {
     missing.into_iter().collect()
 }
 
-/// Paths of sources.
+/// Paths of the sources.
 struct There<'a>(BTreeSet<&'a str>);
 
 impl There<'_> {
-    /// Whether there is such a file, or a folder with something in it.
+    /// Returns true if the sources contain the file, or a file in a folder of that path.
     fn has(&self, path: &str) -> bool {
         let inside = format!("{path}/");
         self.0.contains(path)
@@ -52,13 +53,14 @@ impl There<'_> {
     }
 }
 
-/// From the folder of a `.proto` to that which its imports start from: as far up as the import goes down.
+/// Returns the path of an import from the folder of its `.proto`: one level up for each level of
+/// the import.
 fn up(folder: &str, import: &str) -> String {
     let depth = import.matches('/').count().min(folder.split('/').count());
     "../".repeat(depth) + import
 }
 
-/// Each file has one of these paths, from the folder of the file that names it.
+/// Alternative paths of each file, from the folder of the file that names it.
 type Named = BTreeSet<Vec<String>>;
 
 fn of_manifest(manifest: &Table, named: &mut Named) {
@@ -66,7 +68,7 @@ fn of_manifest(manifest: &Table, named: &mut Named) {
     for key in ["members", "default-members"] {
         let members = workspace.and_then(|workspace| workspace.get(key)?.as_array());
         let members = members.into_iter().flatten().filter_map(Value::as_str);
-        // Which folders a pattern is for is not known.
+        // The folders that match a pattern are unknown.
         let members = members.filter(|member| !member.contains(['*', '?', '[']));
         named.extend(members.map(|member| vec![format!("{member}/Cargo.toml")]));
     }
@@ -83,7 +85,7 @@ fn of_manifest(manifest: &Table, named: &mut Named) {
     }
 }
 
-/// Each `path` of a dependency or a target, wherever it stands.
+/// Adds each `path` of a dependency or a target, at any depth.
 fn of_tables(table: &Table, named: &mut Named) {
     for (key, value) in table {
         let tables: Vec<&Table> = match value {
@@ -92,7 +94,7 @@ fn of_tables(table: &Table, named: &mut Named) {
             _ => Vec::new(),
         };
         if let Some(path) = value.as_str().filter(|_| key == "path") {
-            // A target's is a file, a dependency's a folder.
+            // A target's path is a file, a dependency's path is a folder.
             let file =
                 if path.ends_with(".rs") { path.to_owned() } else { format!("{path}/Cargo.toml") };
             named.insert(vec![file]);
@@ -103,7 +105,8 @@ fn of_tables(table: &Table, named: &mut Named) {
     }
 }
 
-/// Its modules, the files that it takes in, and what a build script looks at.
+/// Adds the modules of a Rust file, the files that it includes, and the files that a build script
+/// watches.
 fn of_rust(text: &str, stem: &str, named: &mut Named) {
     let mut path = None;
     for line in code(text) {
@@ -115,7 +118,7 @@ fn of_rust(text: &str, stem: &str, named: &mut Named) {
             let protos = quoted(line, "\"").filter(|file| file.ends_with(".proto"));
             named.extend(watched.chain(protos).map(|file| vec![file.to_owned()]));
         }
-        // Where a module inside of another one would be is not known.
+        // The path of a module inside another one is unknown.
         if line.starts_with(char::is_whitespace) {
             continue;
         }
@@ -130,7 +133,7 @@ fn of_rust(text: &str, stem: &str, named: &mut Named) {
                 [beside, below].concat()
             }));
         }
-        // Other attributes may stand between the path and the module.
+        // Other attributes may be between the path and the module.
         match quoted(line, "#[path = \"").next() {
             None if line.starts_with("#[") => {}
             named => path = named,
@@ -138,7 +141,7 @@ fn of_rust(text: &str, stem: &str, named: &mut Named) {
     }
 }
 
-/// Its lines without comments of whole lines, and without raw strings of several.
+/// Returns the lines without comments on separate lines, and without raw strings of several lines.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut end = None;
     text.lines().map(str::trim_end).filter(move |line| {
@@ -154,7 +157,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What stands between that mark and the next quotation mark or the end of the line, each time.
+/// Returns the text between each `mark` and the next quotation mark or the end of the line.
 fn quoted<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(mark).skip(1).filter_map(|rest| rest.split(['"', '\n']).next())
 }

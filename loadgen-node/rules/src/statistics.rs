@@ -1,23 +1,26 @@
-//! Early stopping (rules, Appendix A) and the number of queries (section 3), to the figures that LoadGen itself computes.
+//! Early stopping (rules, Appendix A) and the number of queries (section 3), with the figures that
+//! LoadGen computes.
 //!
-//! A query is *overlatency* when it misses its bound. Of queries that miss it with probability q, the number of overlatency
-//! ones among n has a binomial distribution; early stopping asks how many queries show that q is small enough.
+//! A query is *overlatency* if it exceeds its bound. If each of n queries does so with probability
+//! q, the number of overlatency queries has a binomial distribution. Early stopping determines the
+//! number of queries that proves a sufficiently small q.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// LoadGen's tolerance d: how much less than the percentile a system may reach.
+/// LoadGen's tolerance d: the permitted shortfall from the percentile.
 pub const TOLERANCE: f64 = 0.0;
 
 /// LoadGen's confidence c.
 pub const CONFIDENCE: f64 = 0.99;
 
-/// Suggested numbers of queries are multiples of this (section 3).
+/// Divisor of the suggested numbers of queries (section 3).
 pub const ROUNDING: u64 = 1 << 13;
 
-/// Least number of queries that makes a run with so many overlatency ones valid: h + t of Appendix A.3.
+/// Returns the minimum number of queries that makes a run with `overlatency` overlatency queries
+/// valid: h + t of Appendix A.3.
 ///
-/// `percentile`, `tolerance` and `confidence` are shares: 0.99, not 99. Where no number is enough, because the percentile
-/// less the tolerance is 1 or the confidence is, it is `u64::MAX`.
+/// `percentile`, `tolerance` and `confidence` are shares: 0.99, not 99. Returns `u64::MAX` if no
+/// number suffices, because the percentile less the tolerance is 1, or the confidence is.
 pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
     let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
     let passes = |h: u64| at_most(overlatency, overlatency + h, within) < allowed;
@@ -32,8 +35,8 @@ pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence
     h + overlatency
 }
 
-/// Most overlatency queries that a valid run of so many queries may have; `None` when it has too few queries even
-/// without one.
+/// Returns the maximum number of overlatency queries in a valid run of `queries` queries; `None` if
+/// that is too short even without overlatency queries.
 pub fn max_overlatency(
     queries: u64,
     percentile: f64,
@@ -45,18 +48,20 @@ pub fn max_overlatency(
     first(0, queries, fails).checked_sub(1)
 }
 
-/// How many queries measure a percentile to a margin of error (section 3): 23,886 for 0.9, 0.005 and 0.99.
+/// Returns the number of queries that measures a percentile to a margin of error (section 3):
+/// 23,886 for 0.9, 0.005 and 0.99.
 pub fn number_of_queries(percentile: f64, margin: f64, confidence: f64) -> u64 {
     let z = normal_quantile(confidence);
     (z * z * percentile * (1.0 - percentile) / (margin * margin)).round() as u64
 }
 
-/// The next multiple of 2^13, as section 3 rounds: 24,576 for 23,886.
+/// Returns the next multiple of 2^13, as section 3 rounds: 24,576 for 23,886.
 pub fn rounded(queries: u64) -> u64 {
     queries.div_ceil(ROUNDING).saturating_mul(ROUNDING)
 }
 
-/// The first number from `low` to `high` for which it holds; `high` when for none below it.
+/// Returns the first number from `low` to `high` for which `holds` is true; `high` if there is none
+/// below it.
 fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -65,10 +70,11 @@ fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// Odds of at most `t` overlatency queries among `n`, each of which is within its bound with probability `within`.
+/// Returns the probability of at most `t` overlatency queries among `n`, if each is within its
+/// bound with probability `within`.
 ///
-/// The smaller of both tails is summed up from its largest term, so that nothing cancels; there are some thousands of
-/// terms for 10^7 queries.
+/// Sums up the smaller tail from its largest term, so that nothing cancels. There are some
+/// thousands of terms for 10^7 queries.
 fn at_most(t: u64, n: u64, within: f64) -> f64 {
     let over = 1.0 - within;
     if t >= n || over <= 0.0 || over.is_nan() {
@@ -97,8 +103,9 @@ fn at_most(t: u64, n: u64, within: f64) -> f64 {
     }
 }
 
-/// Odds of exactly `k` of `n`, each with probability `p` (C. Loader, "Fast and accurate computation of binomial
-/// probabilities", 2000): the large logarithms are never formed, so that nothing is lost for millions of queries.
+/// Returns the probability of exactly `k` of `n`, each with probability `p` (C. Loader, "Fast and
+/// accurate computation of binomial probabilities", 2000). Forms no large logarithms, so that
+/// millions of queries lose no precision.
 fn exactly(k: u64, n: u64, p: f64) -> f64 {
     let (x, y, total) = (k as f64, (n - k) as f64, n as f64);
     if k == 0 {
@@ -115,7 +122,7 @@ fn exactly(k: u64, n: u64, p: f64) -> f64 {
     exponent.exp() * (total / (2.0 * PI * x * y)).sqrt()
 }
 
-/// ln n! less Stirling's formula for it.
+/// Returns ln n! less Stirling's formula for it.
 fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
         let factorial: f64 = (1..=n as u64).map(|k| k as f64).product();
@@ -126,7 +133,7 @@ fn stirling_error(n: f64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - series / square) / square) / n
 }
 
-/// x ln(x / mean) + mean - x.
+/// Returns x ln(x / mean) + mean - x.
 fn deviance(x: f64, mean: f64) -> f64 {
     let difference = x - mean;
     if difference.abs() >= 0.1 * (x + mean) {
@@ -145,7 +152,7 @@ fn deviance(x: f64, mean: f64) -> f64 {
     sum
 }
 
-/// The z for which a normal distribution lies between -z and z with that probability.
+/// Returns the z for which a normal distribution is between -z and z with probability `confidence`.
 fn normal_quantile(confidence: f64) -> f64 {
     let (mut low, mut high) = (0.0, 10.0);
     for _ in 0..100 {
@@ -155,7 +162,7 @@ fn normal_quantile(confidence: f64) -> f64 {
     low
 }
 
-/// The error function, by a series of positive terms; for x from 0 to 8.
+/// Computes the error function by a series of positive terms; for x from 0 to 8.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..400 {
@@ -170,8 +177,8 @@ fn erf(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// h as LoadGen v5.0 computes it (`MinPassingQueriesFinder`, d = 0, c = 0.99) for the percentiles 90, 95, 97, 99 and
-    /// 99.9, by the number of overlatency queries.
+    /// Values of h that LoadGen v5.0 computes (`MinPassingQueriesFinder`, d = 0, c = 0.99) for the
+    /// percentiles 90, 95, 97, 99 and 99.9, by the number of overlatency queries.
     const LOADGEN: [(u64, [u64; 5]); 17] = [
         (0, [44, 90, 152, 459, 4_603]),
         (1, [63, 129, 218, 661, 6_635]),
@@ -214,7 +221,7 @@ mod tests {
             let least = min_queries(most, percentile, TOLERANCE, CONFIDENCE);
             assert!(least <= 10_000_000, "{percentile}");
             assert!(min_queries(most + 1, percentile, TOLERANCE, CONFIDENCE) > 10_000_000);
-            // The share that may be late comes close to what the percentile leaves.
+            // The share that may be late is close to what the percentile leaves.
             let share = most as f64 / 1e7 / (1.0 - percentile);
             assert!((0.97..1.0).contains(&share), "{percentile}: {share}");
         }
@@ -235,7 +242,7 @@ mod tests {
         let with = |tolerance, confidence| min_queries(10, 0.99, tolerance, confidence);
         assert!(with(0.001, 0.99) < with(0.0, 0.99));
         assert!(with(0.0, 0.9) < with(0.0, 0.99));
-        // Less than even odds: the other tail.
+        // Probabilities below one half use the other tail.
         assert!(with(0.0, 0.3) < with(0.0, 0.9) && with(0.0, 0.3) > 0);
     }
 

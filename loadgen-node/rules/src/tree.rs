@@ -1,8 +1,8 @@
-//! Where everything lies in a submission: one place that names each path, for those who write trees and those who read them.
+//! Paths in a submission, for writing and reading trees.
 //!
-//! Two layouts exist. The rounds v5.0 and v5.1 have `measurements/`, `compliance/` and `code/` beside `results/`; from
-//! v6.0 on all of a result is in its scenario's folder, and the code is in `src/`. All paths are relative to the root of
-//! the tree and have `/` between their parts.
+//! Two layouts exist. Rounds v5.0 and v5.1 have `measurements/`, `compliance/` and `code/` beside
+//! `results/`. From v6.0 on, all files of a result are in its scenario's folder, and the code is in
+//! `src/`. All paths are relative to the root of the tree and have `/` between their parts.
 
 mod list;
 
@@ -11,58 +11,59 @@ use serde::{Deserialize, Serialize};
 pub(crate) use list::{find_home, shown_layout};
 pub use list::{list_files, list_homes, list_results};
 
-/// The folders of a tree's root: what a submission may be made for.
+/// Folders in the root of a tree, one for each division.
 pub const DIVISIONS: [&str; 3] = ["closed", "network", "open"];
 
-/// LoadGen's log of what happened.
+/// LoadGen's log of events.
 pub const DETAIL: &str = "mlperf_log_detail.txt";
 /// LoadGen's summary.
 pub const SUMMARY: &str = "mlperf_log_summary.txt";
 /// LoadGen's log of the responses.
 pub const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
-/// What the accuracy script printed, and the hash of the whole accuracy log.
+/// Output of the accuracy script, and the hash of the complete accuracy log.
 pub const ACCURACY_TXT: &str = "accuracy.txt";
-/// What the comparison of responses said, of TEST01 and TEST06.
+/// Verdict on the comparison of responses, of TEST01 and TEST06.
 pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
 /// Verdict of TEST09.
 pub const VERIFY_OUTPUT_LENGTH: &str = "verify_output_len.txt";
-/// What the comparison of speeds said, of TEST01 and TEST04.
+/// Verdict on the comparison of speeds, of TEST01 and TEST04.
 pub const VERIFY_PERFORMANCE: &str = "verify_performance.txt";
-/// The folder of an interactive variant, which is beside that of Server in later rounds.
+/// Folder of an interactive variant, beside that of Server in later rounds.
 pub const INTERACTIVE: &str = "Interactive";
-/// The implementation's name: our sources' folder, and a part of the measurements file's name.
+/// Name of the implementation: the folder of the sources, and a part of the measurements file's
+/// name.
 pub const IMPLEMENTATION: &str = "netdiv";
 
 /// Files of the folder `documentation`.
 pub mod documents {
-    /// How quantization was calibrated (rules, section 2.3).
+    /// Calibration of the quantization (rules, section 2.3).
     pub const CALIBRATION: &str = "calibration.md";
-    /// What is sent for each query (N17).
+    /// Messages that are sent for each query (N17).
     pub const PROTOCOL: &str = "wire-protocol.md";
-    /// The system diagram (N23).
+    /// System diagram (N23).
     pub const DIAGRAM: &str = "system-diagram.svg";
-    /// Its text (N23).
+    /// Text of the system diagram (N23).
     pub const DIAGRAM_TEXT: &str = "system-diagram.md";
     /// NICs, the path to the accelerators, and the proof (N28).
     pub const ARCHITECTURE: &str = "system-architecture.md";
-    /// The NICs against Appendix B (N27).
+    /// Comparison of the NICs with Appendix B (N27).
     pub const BANDWIDTH: &str = "bandwidth.md";
-    /// The approval of a compression scheme (N25).
+    /// Approval of a compression scheme (N25).
     pub const COMPRESSION: &str = "compression.md";
-    /// What a rehearsal may not be submitted for.
+    /// Reasons why a rehearsal must not be submitted.
     pub const REHEARSAL: &str = "REHEARSAL.md";
-    /// Why a submission is in the Open division (N38).
+    /// Reasons why a submission is in the Open division (N38).
     pub const WHY_OPEN: &str = "why-open.md";
-    /// The tag of a retrained model (retraining rules, section 10).
+    /// Tag of a retrained model (retraining rules, section 10).
     pub const RETRAINING: &str = "retraining.md";
-    /// How power was measured.
+    /// Description of the power measurement.
     pub const POWER: &str = "power.md";
-    /// Those that every submission to the Network division has.
+    /// Documents of every submission to the Network division.
     pub const ALL: [&str; 6] =
         [CALIBRATION, PROTOCOL, DIAGRAM, DIAGRAM_TEXT, ARCHITECTURE, BANDWIDTH];
 }
 
-/// How a tree is laid out.
+/// Layout of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layout {
     /// Rounds v5.0 and v5.1.
@@ -72,7 +73,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The folder of all code, as this layout calls it.
+    /// Returns the name of the folder of all code in this layout.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::A => "code",
@@ -90,78 +91,78 @@ impl std::fmt::Display for Layout {
     }
 }
 
-/// What one submitter hands in to one division.
+/// A submitter's submission to one division.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Home {
-    /// How it is laid out.
+    /// Layout of the folder.
     pub layout: Layout,
-    /// closed, network or open.
+    /// Division: closed, network or open.
     pub division: String,
-    /// The submitter's folder.
+    /// Name of the submitter's folder.
     pub submitter: String,
-    /// The name of the folder of all code, which need not be the layout's.
+    /// Name of the folder of all code, which may differ from the layout's.
     code: &'static str,
 }
 
 impl Home {
-    /// A submitter's folder of that layout.
+    /// Creates the paths of a submitter's folder with a layout.
     pub fn new(layout: Layout, division: &str, submitter: &str) -> Self {
         let (division, submitter) = (division.to_owned(), submitter.to_owned());
         Self { layout, division, submitter, code: layout.code() }
     }
 
-    /// Returns it with its code in a folder of that name.
+    /// Returns the same submission with its code in another folder.
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.code = code;
         self
     }
 
-    /// The submitter's folder.
+    /// Returns the submitter's folder.
     pub fn root(&self) -> String {
         format!("{}/{}", self.division, self.submitter)
     }
 
-    /// The description of a system.
+    /// Returns the description of a system.
     pub fn system_json(&self, system: &str) -> String {
         format!("{}/systems/{system}.json", self.root())
     }
 
-    /// The folder of all code.
+    /// Returns the folder of all code.
     pub fn code(&self) -> String {
         format!("{}/{}", self.root(), self.code)
     }
 
-    /// The folder of this program's sources (N16).
+    /// Returns the folder of this program's sources (N16).
     pub fn sources(&self) -> String {
         format!("{}/{IMPLEMENTATION}", self.code())
     }
 
-    /// The file with the sources' SHA-256.
+    /// Returns the file with the sources' SHA-256.
     pub fn revision(&self) -> String {
         format!("{}/REVISION", self.sources())
     }
 
-    /// A document, such as [`documents::DIAGRAM`].
+    /// Returns a document, such as [`documents::DIAGRAM`].
     pub fn document(&self, name: &str) -> String {
         format!("{}/documentation/{name}", self.root())
     }
 
-    /// What a machine was seen to be; the LoadGen node's is `loadgen`, a node's its name.
+    /// Returns the evidence about a machine: `loadgen` for the LoadGen node, or the name of a node.
     pub fn evidence(&self, machine: &str) -> String {
         self.document(&format!("evidence/{machine}.json"))
     }
 }
 
-/// One result of a tree: a benchmark and a scenario on a system.
+/// Result in a tree: a benchmark and a scenario on a system.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Whose it is.
+    /// Submission that contains the result.
     pub home: Home,
-    /// The system's folder.
+    /// Name of the system's folder.
     pub system: String,
-    /// The benchmark's folder.
+    /// Name of the benchmark's folder.
     pub benchmark: String,
-    /// The scenario's folder, as it is written there.
+    /// Name of the scenario's folder, as written.
     pub scenario: String,
 }
 
@@ -171,22 +172,23 @@ impl Place {
         format!("{}/{folder}/{system}/{benchmark}/{scenario}", home.root())
     }
 
-    /// The result's folder.
+    /// Returns the result's folder.
     pub fn results(&self) -> String {
         self.under("results")
     }
 
-    /// The folder of the accuracy run.
+    /// Returns the folder of the accuracy run.
     pub fn accuracy(&self) -> String {
         format!("{}/accuracy", self.results())
     }
 
-    /// The folder of the performance run.
+    /// Returns the folder of the performance run.
     pub fn performance(&self) -> String {
         format!("{}/performance/run_1", self.results())
     }
 
-    /// The folder of user.conf, README.md, the measurements file and the records of the runs.
+    /// Returns the folder of user.conf, README.md, the measurements file and the records of the
+    /// runs.
     pub fn measurements(&self) -> String {
         match self.home.layout {
             Layout::A => self.under("measurements"),
@@ -194,7 +196,8 @@ impl Place {
         }
     }
 
-    /// The measurements file as it is written here; others' may have another name in layout A.
+    /// Returns the measurements file that this program writes. In layout A, other programs may use
+    /// another name.
     pub fn measurements_json(&self) -> String {
         let Self { system, scenario, .. } = self;
         let name = match self.home.layout {
@@ -204,22 +207,23 @@ impl Place {
         format!("{}/{name}", self.measurements())
     }
 
-    /// LoadGen's settings.
+    /// Returns LoadGen's settings file.
     pub fn user_conf(&self) -> String {
         format!("{}/user.conf", self.measurements())
     }
 
-    /// How to do it again.
+    /// Returns the document with the steps to reproduce the result.
     pub fn readme(&self) -> String {
         format!("{}/README.md", self.measurements())
     }
 
-    /// The `result.json` of one of the result's runs: performance, accuracy, digests, or a compliance test.
+    /// Returns the `result.json` of a run of the result: performance, accuracy, digests, or a
+    /// compliance test.
     pub fn record(&self, run: &str) -> String {
         format!("{}/{run}.result.json", self.measurements())
     }
 
-    /// The folder of a compliance test, such as `TEST01`.
+    /// Returns the folder of a compliance test, such as `TEST01`.
     pub fn compliance(&self, test: &str) -> String {
         match self.home.layout {
             Layout::A => format!("{}/{test}", self.under("compliance")),
@@ -227,12 +231,12 @@ impl Place {
         }
     }
 
-    /// The folder of a compliance test's responses.
+    /// Returns the folder of a compliance test's responses.
     pub fn compliance_accuracy(&self, test: &str) -> String {
         format!("{}/accuracy", self.compliance(test))
     }
 
-    /// The folder of a compliance test's performance logs.
+    /// Returns the folder of a compliance test's performance logs.
     pub fn compliance_performance(&self, test: &str) -> String {
         format!("{}/performance/run_1", self.compliance(test))
     }
@@ -308,7 +312,7 @@ mod tests {
         assert_eq!(shown(&["results/s/b/Offline/performance"]), (None, code("code")));
         assert_eq!(shown(&["measurements", "code"]), (Some(Layout::A), code("code")));
         assert_eq!(shown(&["compliance"]), (Some(Layout::A), code("code")));
-        // Of round v6.0, with the name that the code had before.
+        // Round v6.0 with the folder for code of earlier rounds.
         let test = "results/s/b/Offline/TEST06";
         assert_eq!(shown(&[test, "code"]), (Some(Layout::B), code("code")));
         assert_eq!(shown(&[test, "src"]), (Some(Layout::B), code("src")));

@@ -1,5 +1,5 @@
-//! Reading a user.conf before LoadGen does. LoadGen would log an error for a bad line and go on to an invalid
-//! run; it ignores keys that it does not know without a word.
+//! Checks a user.conf before LoadGen reads it. LoadGen would log an error for an invalid line and
+//! continue to an invalid run; it silently ignores unknown keys.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use netdiv_node_common::words::{TODO, did_you_mean, is_todo};
 
 use crate::input::files;
 
-/// The keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
+/// Keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
 const KEYS: [&str; 24] = [
     "use_token_latencies",
     "ttft_latency",
@@ -38,36 +38,37 @@ const KEYS: [&str; 24] = [
     "accuracy_log_sampling_target",
 ];
 
-/// The longest latency, in ms: a year.
+/// Maximum latency, in ms: a year.
 const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
 
 const SCENARIOS: [&str; 6] =
     ["*", "SingleStream", "MultiStream", "Server", "Offline", "Interactive"];
 
-/// A user.conf, by the lines' effect on a run.
+/// Effects of a user.conf's lines on a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserConf {
-    /// Lines that have no effect on any run, and a file without effect on this one.
+    /// Lines that have no effect on any run, and a file without effect on this run.
     pub warnings: Vec<String>,
-    /// Lines of other benchmarks or scenarios.
+    /// Lines for other benchmarks or scenarios.
     pub of_other_runs: Option<String>,
     /// Settings that several lines set.
     pub repeated: Vec<String>,
-    /// Settings that the run takes from it, such as `target_qps`.
+    /// Settings that the run takes from the file, such as `target_qps`.
     pub keys: BTreeSet<String>,
 }
 
-/// Checks every line of a file for a run of that benchmark and scenario, both as LoadGen names them.
+/// Checks every line of a file for a run of a benchmark and scenario, both as LoadGen names them.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, or all lines that LoadGen would misread and placeholders: where, and what to write.
+/// Fails if the file cannot be read, or lists all placeholders and lines that LoadGen would
+/// misread, each with its place and its remedy.
 pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, String> {
     let name = path.display();
     let text = files::read_text(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut read = UserConf::default();
     let (mut others, mut wrong) = (Vec::new(), Vec::new());
-    // The lines of each setting.
+    // Line numbers of each setting.
     let mut lines = BTreeMap::<_, Vec<usize>>::new();
     for (line, number) in text.lines().zip(1..) {
         let place = format!("{name}, line {number}");
@@ -93,8 +94,8 @@ pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, S
     for (setting, lines) in lines {
         if let [first, .., last] = lines[..] {
             read.repeated.push(format!(
-                "{name}: lines {first} and {last} set {setting} for this run; LoadGen takes the one that names the benchmark and the \
-                 scenario, then one that names either, and of equals the last"
+                "{name}: lines {first} and {last} set {setting} for this run; LoadGen uses the line that names the benchmark and the \
+                 scenario, then a line that names either, and the last of equal lines"
             ));
         }
         read.keys.insert(setting);
@@ -138,10 +139,10 @@ pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
         return match words[..] {
             [] | ["#", ..] => Ok(None),
             [_, "=", _, "#", ..] => {
-                Err("LoadGen allows no comment behind a value; give it a line of its own".into())
+                Err("LoadGen allows no comment after a value; put it on a separate line".into())
             }
             [first, ..] if first.starts_with('#') => {
-                Err("LoadGen wants a space behind the # of a comment".into())
+                Err("LoadGen requires a space after the # of a comment".into())
             }
             _ => Err(format!(
                 "`{}`: write MODEL.SCENARIO.KEY = NUMBER, with spaces around `=`",
@@ -171,7 +172,8 @@ pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
         .then(|| format!("LoadGen does not read `{setting}` in {scenario}; it has no effect")))
 }
 
-/// LoadGen reads most keys as whole numbers, and makes 6 of `6e5` and 8 of `010` without a word.
+/// Rejects values that LoadGen would misread. It reads most keys as whole numbers, and silently
+/// turns `6e5` into 6 and `010` into 8.
 fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String> {
     if is_todo(value) {
         let what = match setting {
@@ -189,7 +191,8 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     } else {
         digits && (value == "0" || !value.starts_with('0')) && value.parse::<u64>().is_ok()
     };
-    // LoadGen makes nanoseconds of these, and what does not fit becomes another bound without a word.
+    // LoadGen converts these to nanoseconds, and silently turns a value that does not fit into
+    // another bound.
     let is_time = matches!(setting, "target_latency" | "ttft_latency" | "tpot_latency");
     if is_time && value.parse::<u64>().is_ok_and(|ms| ms > MOST_MS) {
         return Err(format!("`{value}` ms is too long; {setting} is at most {MOST_MS}"));
@@ -197,7 +200,7 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     match (good, is_real) {
         (true, _) => Ok(()),
         (false, true) => Err(format!("`{value}` is not a number")),
-        (false, false) => Err(format!("`{value}` is not a number; {setting} takes a whole one")),
+        (false, false) => Err(format!("`{value}` is not a whole number, as {setting} requires")),
     }
 }
 
@@ -217,16 +220,16 @@ mod tests {
             ("*.Server.target_qps=100", "with spaces around"),
             ("*.Server.target_qps = fast", "not a number"),
             ("*.Server.target_qps = inf", "not a number"),
-            ("*.Server.min_duration = 6e5", "takes a whole one"),
-            ("*.Server.min_duration = 010", "takes a whole one"),
-            ("*.Server.target_latency = 1.5", "takes a whole one"),
+            ("*.Server.min_duration = 6e5", "is not a whole number"),
+            ("*.Server.min_duration = 010", "is not a whole number"),
+            ("*.Server.target_latency = 1.5", "is not a whole number"),
             ("*.Server.target_latency = 18446744073710", "too long; target_latency is at most"),
             ("target_qps = 100", "three parts"),
             ("*.Sever.target_qps = 100", "not a scenario"),
             ("*.*.mode = 2", "--mode"),
             ("*.Server.target_qps = 1 2", "write MODEL"),
-            ("*.Server.target_qps = 1 # one", "line of its own"),
-            ("#a comment", "space behind"),
+            ("*.Server.target_qps = 1 # one", "on a separate line"),
+            ("#a comment", "space after"),
             (
                 "*.Server.target_qps = TODO",
                 "target_qps is still TODO: write the queries per second",

@@ -1,4 +1,5 @@
-//! Results that MLCommons published and accepted, and siblings of them: `check` agrees with the official checkers.
+//! Tests with results that MLCommons published and accepted, and with variants of them: `check`
+//! agrees with the official checkers.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(clippy::unwrap_used, reason = "what tests stand on is a test, too")]
@@ -17,7 +18,7 @@ use netdiv_rules::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A copy of a published tree that a test changes.
+/// Copy of a published tree that a test changes.
 struct Tree(TempDir);
 
 impl Tree {
@@ -75,7 +76,7 @@ impl Tree {
     }
 }
 
-/// Texts of what is broken of a rule.
+/// Returns the texts of the failures of a rule.
 fn broken(report: &Report, rule: Rule) -> Vec<&str> {
     let of_rule = report.findings().filter(|finding| finding.rule == rule);
     let broken = of_rule.filter(|finding| finding.outcome == Outcome::Fail);
@@ -105,14 +106,14 @@ fn quoted_figures_are_read_in_the_format_of_the_round() {
             wrong.filter(|text| !text.contains("quantization")).collect::<Vec<_>>()
         };
         assert_eq!(read(&tree), [""; 0]);
-        // Bare figures, and more white space, are as good.
+        // Bare figures, and more white space, are valid, too.
         tree.edit(&accuracy, |text| text.replace("': '", "':  '"));
         assert_eq!(read(&tree), [""; 0]);
         tree.edit(&accuracy, |text| {
             text.replace("':  '", "': ").replace("',", ",").replace("'}", "}")
         });
         assert_eq!(read(&tree), [""; 0]);
-        // A figure in a form that no checker reads is not said to be missing.
+        // A figure in a form that no checker reads is not reported as missing.
         let wrapped = |text: String| {
             text.replace("'rouge1': ", "'rouge1': np.float64(").replace(", 'rouge2'", "), 'rouge2'")
         };
@@ -133,7 +134,7 @@ fn a_figure_that_misses_its_target_is_still_found() {
     assert!(says(&broken(&tree.check(), Rule::N2), "ROUGE1"), "{}", tree.check().text());
 }
 
-/// Findings about a run that is there twice.
+/// Counts the findings about a run that occurs twice.
 fn shared(tree: &Tree) -> usize {
     let report = tree.check();
     let of = |rule| {
@@ -162,7 +163,7 @@ fn two_targets_of_a_model_may_share_their_runs() {
     tree.also(LLAMA, &format!("{LLAMA}.9"));
     tree.also(&format!("{LLAMA}/Server/accuracy"), &format!("{LLAMA}.9/Server/performance/run_1"));
     assert!(!broken(&tree.check(), Rule::N32).is_empty());
-    // Logs in the folder of another scenario have a finding of their own.
+    // Logs in the folder of another scenario have a separate finding.
     let tree = Tree::of("llama2-70b");
     tree.also(&format!("{LLAMA}/Server"), &format!("{LLAMA}/Offline"));
     assert!(!broken(&tree.check(), Rule::N32).is_empty());
@@ -173,9 +174,9 @@ fn a_first_token_that_came_with_others_passes_test06() {
     let tree = Tree::of("llama2-70b");
     let report = tree.check();
     assert_eq!(broken(&report, Rule::N34), [""; 0], "{}", report.text());
-    let only_ours = "which the official script does not ask and netdiv does";
+    let only_ours = "netdiv requires this, the official script does not";
     assert!(report.text().contains(only_ours), "{}", report.text());
-    // What the official script refuses is still found.
+    // An error that the official script refuses is still found.
     let log = format!("{TEST06}/Server/TEST06/accuracy/mlperf_log_accuracy.json");
     tree.edit(&log, |text| text.replacen("\"token_data\": \"", "\"token_data\": \"01000000", 1));
     let report = tree.check();
@@ -197,7 +198,7 @@ fn seeds_tell_the_round_whatever_the_folders_are_called() {
     let tree = Tree::of("deepseek-r1");
     let of_layout = |report: &Report| {
         let report = broken(report, Rule::N35).join("\n");
-        ["has its code in", "is laid out as"].map(|text| report.contains(text))
+        ["has its code in", "has the layout of"].map(|text| report.contains(text))
     };
     let report = tree.check();
     assert_eq!(round(&report), ("v6.0", RoundSource::Seeds));
@@ -210,11 +211,15 @@ fn seeds_tell_the_round_whatever_the_folders_are_called() {
     fs::create_dir(tree.path("closed/X/measurements")).unwrap();
     let report = tree.check();
     assert_eq!((round(&report), of_layout(&report)), (("v6.0", RoundSource::Seeds), [false, true]));
-    // The option comes first, and the seeds are then judged.
+    // The option takes precedence, and the seeds are judged by its round.
     let options = Options { round: "v5.1".parse().ok(), ..Options::default() };
     let report = tree.check_with(&options);
     assert_eq!(round(&report), ("v5.1", RoundSource::Option));
-    assert!(says(&broken(&report, Rule::N31), "for v5.1 were announced"), "{}", report.text());
+    assert!(
+        says(&broken(&report, Rule::N31), "the seeds announced for v5.1 are"),
+        "{}",
+        report.text()
+    );
 }
 
 #[test]
@@ -223,18 +228,18 @@ fn without_known_seeds_the_version_tells_the_round() {
     tree.edit_logs(|log| log.replace("2465351861681999779", "1"));
     let report = tree.check();
     assert_eq!(round(&report), ("v6.0", RoundSource::LoadgenVersion));
-    assert!(says(&broken(&report, Rule::N31), "for v6.0 were announced"));
+    assert!(says(&broken(&report, Rule::N31), "the seeds announced for v6.0 are"));
     tree.edit_logs(|log| log.replace("\"6.0.8 @", "\"4.1 @"));
     let report = tree.check();
     assert_eq!(round(&report), ("v4.1", RoundSource::LoadgenVersion));
     assert!(!report.judgements[0].round.in_table);
-    // It is said once, and what depends on it is not judged.
+    // A single finding reports it, and dependent rules are not judged.
     for rule in [Rule::N2, Rule::N3, Rule::N31, Rule::N32, Rule::N34, Rule::N35, Rule::N36] {
         assert_eq!(report.outcome(rule), Outcome::CannotTell, "{rule}: {}", report.text());
     }
     let lines = report.text();
     assert_eq!(lines.matches("round v4.1 (by LoadGen's version) is not in the table").count(), 1);
-    // Logs that say nothing leave the folders.
+    // Without information in the logs, the folders determine the round.
     tree.edit_logs(|log| log.replace("\"loadgen_version\"", "\"version\""));
     assert_eq!(round(&tree.check()), ("v6.0", RoundSource::Layout));
 }
@@ -247,7 +252,11 @@ fn a_record_of_the_round_comes_before_the_seeds() {
     fs::write(tree.path(measurements), json!({"round": "v5.1"}).to_string()).unwrap();
     let report = tree.check();
     assert_eq!(round(&report), ("v5.1", RoundSource::Record));
-    assert!(says(&broken(&report, Rule::N31), "for v5.1 were announced"), "{}", report.text());
+    assert!(
+        says(&broken(&report, Rule::N31), "the seeds announced for v5.1 are"),
+        "{}",
+        report.text()
+    );
 }
 
 #[test]
@@ -267,13 +276,13 @@ fn a_system_without_accelerators_says_so() {
     assert_eq!(outcome(&system), [""; 0]);
     system["accelerators_per_node"] = json!("N/A");
     assert_eq!(outcome(&system), [""; 0]);
-    // What the official checker takes for empty, and what is still to be written, is found.
+    // Fields that the official checker considers empty, and placeholders, are found.
     for (field, value) in
         [("cooling", json!("")), ("framework", json!(0)), ("operating_system", json!(false))]
     {
         let mut other = system.clone();
         other[field] = value;
-        assert!(outcome(&other)[0].contains("which the checker takes for empty"), "{field}");
+        assert!(outcome(&other)[0].contains("which the checker treats as empty"), "{field}");
     }
     let mut other = system.clone();
     other["cooling"] = json!("TODO");
@@ -332,7 +341,7 @@ fn what_only_section_6_2_asks_is_not_asked_of_closed() {
     for rule in [Rule::N4, Rule::N13, Rule::N14, Rule::N17, Rule::N23, Rule::N38] {
         assert_eq!(report.outcome(rule), Outcome::Pass, "{rule}: {}", report.text());
     }
-    // What every division asks is still judged: seeds, bounds, accuracy, ECC, caching.
+    // Rules of every division still apply: seeds, bounds, accuracy, ECC, caching.
     tree.edit_logs(|log| {
         log.replace(
             "\"result_validity\", \"value\": \"VALID\"",
@@ -394,7 +403,7 @@ fn logs_of_one_result_name_one_data_set() {
         let (_, after) = rest.split_once('"').unwrap();
         format!("{before}\"key\": \"qsl_name\", \"value\": \"imagenet\"{after}")
     });
-    // The accuracy run comes second.
+    // The finding names the accuracy run second.
     let text = tree.check().text();
     assert!(is_found(&tree) || text.contains("and `imagenet` in"), "{text}");
 }
@@ -450,7 +459,7 @@ fn an_inferred_result_has_the_logs_of_the_run_that_it_is_inferred_from() {
     tree.edit_logs(|log| log.replace("\"value\": \"Offline\"", "\"value\": \"SingleStream\""));
     let results = "closed/X/results/S/stable-diffusion-xl";
     tree.also(&format!("{results}/Offline"), &format!("{results}/SingleStream"));
-    let shared = |tree: &Tree| says(&broken(&tree.check(), Rule::N35), "is the run of");
+    let shared = |tree: &Tree| says(&broken(&tree.check(), Rule::N35), "has the detail log of");
     assert!(!shared(&tree), "{}", tree.check().text());
     tree.edit("closed/X/systems/S.json", |text| text.replace("edge", "datacenter"));
     assert!(shared(&tree), "{}", tree.check().text());
@@ -460,7 +469,7 @@ fn an_inferred_result_has_the_logs_of_the_run_that_it_is_inferred_from() {
 fn max_query_count_in_single_stream_is_judged_by_the_duration() {
     const RATE: &str = "result_qps_with_loadgen_overhead";
     const RESULTS: &str = "closed/X/results/S/stable-diffusion-xl";
-    // 108 queries take 107 intervals.
+    // The 108 queries have 107 intervals.
     for (rate, says_end, says_time) in
         [(None, true, false), (Some("0.1"), false, false), (Some("10"), false, true)]
     {

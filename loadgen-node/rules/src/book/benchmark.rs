@@ -1,4 +1,4 @@
-//! One benchmark: the keys of `table.toml`.
+//! A benchmark of the table: the keys of `table.toml`.
 
 use std::collections::BTreeMap;
 
@@ -9,49 +9,51 @@ use strum::{Display, IntoStaticStr};
 use super::{element_type::ElementType, round::RoundName};
 use crate::Scenario;
 
-/// A benchmark of the suite, of one quality target.
+/// A benchmark of the suite with one quality target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Benchmark {
-    /// Its name: `--benchmark`, and the folder in a submission.
+    /// Name in `--benchmark`, and folder name in a submission.
     pub name: String,
-    /// Its name in the official checker, where that is another.
+    /// Name in the official checker, if it differs.
     pub(super) checker_name: Option<String>,
-    /// Its key in LoadGen's mlperf.conf.
+    /// Key in LoadGen's mlperf.conf.
     pub loadgen_model: String,
-    /// The first release of LoadGen whose mlperf.conf has it; none where all have.
+    /// First release of LoadGen whose mlperf.conf has the benchmark; `None` if all releases have
+    /// it.
     pub loadgen_since: Option<String>,
-    /// Where it belongs.
+    /// Part of the suite.
     pub suite: Suite,
-    /// The rounds whose datacenter suite has it.
+    /// Rounds whose datacenter suite contains the benchmark.
     #[serde(default)]
     pub rounds: Vec<RoundName>,
-    /// The benchmark that it is the interactive variant of.
+    /// Benchmark whose interactive variant this is.
     pub interactive_of: Option<String>,
-    /// The area, as the rules name it.
+    /// Area, as named in the rules.
     pub area: String,
-    /// The task, as the rules name it.
+    /// Task, as named in the rules.
     pub task: String,
-    /// The model, as the rules name it.
+    /// Model, as named in the rules.
     pub model: String,
-    /// The data set, as the rules name it.
+    /// Data set, as named in the rules.
     pub dataset: String,
-    /// What a sample is (section 3).
+    /// Description of a sample (section 3).
     #[serde(default)]
     pub sample: String,
-    /// Samples of the validation data set: as many as an accuracy run has.
+    /// Number of samples in the validation data set, and in an accuracy run.
     pub dataset_samples: u64,
-    /// "QSL Size": least number of samples in performance mode.
+    /// Minimum number of samples in performance mode ("QSL Size").
     pub qsl_size: u64,
-    /// True if the performance run has a data set of its own, with as many samples.
+    /// True if the performance run has a separate data set of `qsl_size` samples.
     #[serde(default)]
     pub own_performance_set: bool,
-    /// True if a performance run may be shorter than the round's minimum.
+    /// True if a performance run may be shorter than the round's minimum duration.
     #[serde(default)]
     pub no_min_duration: bool,
-    /// Reason why netdiv cannot run it, and what would be needed first.
+    /// Reason why netdiv cannot run the benchmark, with the missing prerequisites.
     pub cannot_run: Option<String>,
-    /// The share of the reference's quality that counts where [`Quality`] names no other.
+    /// Default share of the reference's quality that a result must reach; [`Quality`] may override
+    /// it.
     #[serde(default = "whole")]
     pub quality_share: f64,
     /// Quality targets; all must be met.
@@ -62,30 +64,31 @@ pub struct Benchmark {
     pub ttft_ms: Option<f64>,
     /// Time for each further token that 99 % of Server's queries must meet, in milliseconds.
     pub tpot_ms: Option<f64>,
-    /// How LoadGen counts tokens, for language models.
+    /// Method by which LoadGen counts tokens, for language models.
     pub token_latencies: Option<TokenLatencies>,
-    /// Ids of tokens are below it, for language models.
+    /// Vocabulary size of a language model: all token ids are below it.
     pub vocabulary: Option<u32>,
-    /// Speculative decoding, where it is allowed.
+    /// Speculative decoding that the rules allow, if any.
     pub speculative_decoding: Option<AllowedDrafts>,
-    /// Numbers of classes, in its labels, are below it; `None` where labels are something else.
+    /// Number of classes: all class numbers in the labels are below it. `None` if labels are not
+    /// classes.
     pub classes: Option<u32>,
-    /// The scenarios that its suite requires.
+    /// Scenarios that the suite requires.
     #[serde(default)]
     pub scenarios: Vec<Scenario>,
-    /// Least number of samples in Offline's query: 24,576, or the data set's where that has fewer.
+    /// Minimum number of samples in Offline's query: 24,576, or the size of a smaller data set.
     #[serde(default)]
     pub offline_samples: u64,
-    /// Whether every sample is issued equally often (`sample_concatenate_permutation`).
+    /// True if LoadGen issues every sample equally often (`sample_concatenate_permutation`).
     #[serde(default)]
     pub equal_issue: bool,
-    /// What a sample may hold: each entry is one possible list of tensors.
+    /// Permitted contents of a sample: each entry is one possible list of tensors.
     #[serde(default)]
     pub inputs: Vec<Vec<String>>,
-    /// Element types that these tensors may have.
+    /// Permitted element types of these tensors.
     #[serde(default)]
     pub input_types: Vec<ElementType>,
-    /// What the response holds.
+    /// Contents of the response.
     #[serde(default)]
     pub output: String,
     /// Element type of the responses in the accuracy log.
@@ -93,41 +96,42 @@ pub struct Benchmark {
     /// Parameters of the inference that the Closed division prescribes (section 4.1.3).
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// Bytes of a sample (Appendix B). The first entry is the usual one, the others are further encodings.
+    /// Bytes of a sample (Appendix B). The first entry is the usual one, the others are further
+    /// encodings.
     #[serde(default)]
     pub bandwidth: Vec<Bandwidth>,
-    /// Numbers that the model has learnt, in millions.
+    /// Number of model parameters, in millions.
     pub weights_millions: Option<f64>,
-    /// How samples may be compressed (section 6.2.4).
+    /// Permitted compression of samples (section 6.2.4).
     #[serde(default)]
     pub compression: Compression,
-    /// The data set's own compression, where it may stay.
+    /// Compression of the original data set, if samples may keep it.
     pub original_compression: Option<String>,
-    /// Scenarios in which a whole query may be compressed at once.
+    /// Scenarios in which a query may be compressed as a whole.
     #[serde(default)]
     pub per_query_compression: Vec<Scenario>,
     /// Compliance tests that a submission needs.
     #[serde(default)]
     pub compliance: Vec<Test>,
-    /// Names of further tests, which netdiv cannot make. `check` reads only their verdicts.
+    /// Names of further compliance tests that netdiv cannot run; `check` reads only their verdicts.
     #[serde(default)]
     pub other_tests: Vec<String>,
     /// TEST01's `accuracy_log_sampling_target`; 0 without TEST01.
     #[serde(default)]
     pub sampling: u32,
-    /// Where the rules and the official checker differ.
+    /// Differences between the rules and the official checker.
     #[serde(default)]
     pub differences: Vec<Difference>,
-    /// What else there is to know.
+    /// Further remarks.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Where each figure comes from, by its key.
+    /// Source of each figure, by key.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
 }
 
 impl Benchmark {
-    /// Its name in the official checker: "resnet" for resnet50.
+    /// Name in the official checker, such as "resnet" for resnet50.
     pub fn checker_name(&self) -> &str {
         self.checker_name.as_deref().unwrap_or(&self.name)
     }
@@ -138,20 +142,21 @@ impl Benchmark {
         made.chain(self.other_tests.iter().map(String::as_str))
     }
 
-    /// What a sample may hold: the lists of tensors, and their types with such a word between them.
+    /// Describes the permitted contents of a sample: the lists of tensors, and their element types
+    /// joined by `between`.
     pub fn inputs(&self, between: &str) -> String {
         let lists: Vec<_> = self.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
         let types: Vec<_> = self.input_types.iter().map(|one| one.word()).collect();
         format!("{}, as {}", lists.join(", or "), types.join(between))
     }
 
-    /// The scenarios that its suite requires, as words.
+    /// Lists the scenarios that the suite requires, such as `server and offline`.
     pub(crate) fn required_scenarios(&self) -> String {
         let words: Vec<_> = self.scenarios.iter().map(|scenario| scenario.word()).collect();
         words.join(" and ")
     }
 
-    /// What its prompts and outputs may be, for language models.
+    /// Returns the limits of prompts and outputs, for language models.
     pub fn tokens(&self) -> Option<TokenLimits> {
         let parameter = |name| self.parameters.get(name)?.parse().ok();
         self.token_latencies?;
@@ -163,20 +168,21 @@ impl Benchmark {
         })
     }
 
-    /// Tokens of an output on average, as in the reference implementation, where the rules name them.
+    /// Mean number of output tokens of the reference implementation, if the rules state it.
     pub fn mean_output_tokens(&self) -> Option<f64> {
         let of_tokens = self.quality.iter().find(|quality| quality.metric == "TOKENS_PER_SAMPLE");
         of_tokens.map(|quality| quality.reference)
     }
 
-    /// What values of metrics, by name, miss of the targets. The official checker takes any value that reaches the target; all
-    /// of a metric's have to here, so that an edited file is no better.
+    /// Lists the quality targets that metric values miss. Every value of a metric must reach its
+    /// target, so that an edited file gains nothing; the official checker accepts any single value
+    /// that does.
     pub fn missed(&self, values: &[(String, f64)]) -> Vec<String> {
         let of_metric = |Quality { metric, least, most, .. }: &Quality| {
             let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
             let is_missing = of_metric.peek().is_none();
             let least_written = as_written(*least);
-            let missing = format!("{metric} is missing; at least {least_written} is asked for");
+            let missing = format!("{metric} is missing; at least {least_written} is required");
             let beyond = of_metric.filter_map(|(_, value)| match most {
                 _ if value < least => {
                     Some(format!("{metric} is {value}, less than {least_written}"))
@@ -191,25 +197,25 @@ impl Benchmark {
         self.quality.iter().flat_map(of_metric).collect()
     }
 
-    /// The official checker's value of a figure, where it differs from the rules; a metric's name stands for its
-    /// reference.
+    /// Returns the official checker's value of a figure, if it differs from the rules. A metric's
+    /// name selects its reference value.
     pub fn checker(&self, figure: &str) -> Option<f64> {
         self.differences.iter().find(|difference| difference.figure == figure)?.checker
     }
 }
 
-/// The whole of the reference's quality.
+/// Default of `quality_share`: all of the reference's quality.
 fn whole() -> f64 {
     1.0
 }
 
-/// A part of the suite.
+/// Part of the benchmark suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Suite {
-    /// The datacenter suite: all that the Network division has (section 6.2).
+    /// Datacenter suite, the only one in the Network division (section 6.2).
     Datacenter,
-    /// The edge suite only.
+    /// Edge suite only.
     Edge,
     /// No longer a benchmark.
     Retired,
@@ -219,76 +225,76 @@ pub enum Suite {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quality {
-    /// The official checker's name of the metric: acc, mAP, F1, AUC, DICE, ROUGE1 and so on.
+    /// Name of the metric in the official checker: acc, mAP, F1, AUC, DICE, ROUGE1 and so on.
     pub metric: String,
-    /// The reference implementation's quality, in the unit of accuracy.txt.
+    /// Quality of the reference implementation, in the unit of accuracy.txt.
     pub reference: f64,
-    /// The share of it that is enough, where it is not the benchmark's.
+    /// Required share of the reference, if it differs from the benchmark's.
     pub share: Option<f64>,
-    /// Least value: the reference times the share. Not in the file.
+    /// Minimum value: the reference times the share. Not in the file.
     #[serde(skip_deserializing)]
     pub least: f64,
-    /// Greatest value.
+    /// Maximum value, if there is one.
     pub most: Option<f64>,
 }
 
-/// A target as people write it: products of decimal fractions have long tails.
+/// Rounds a target to six decimals, because products of decimal fractions have long tails.
 pub fn as_written(target: f64) -> f64 {
     (target * 1e6).round() / 1e6
 }
 
-/// How LoadGen counts tokens.
+/// Method by which LoadGen counts tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenLatencies {
-    /// The SUT reports them (`use_token_latencies`).
+    /// The SUT reports tokens (`use_token_latencies`).
     Measured,
-    /// By a factor (`infer_token_latencies`).
+    /// LoadGen infers tokens by a factor (`infer_token_latencies`).
     Inferred,
 }
 
-/// The speculative decoding that the rules allow a benchmark.
+/// Speculative decoding that the rules allow for a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllowedDrafts {
-    /// The rounds whose rules allow it.
+    /// Rounds whose rules allow it.
     pub rounds: Vec<RoundName>,
-    /// The only head and configuration.
+    /// The only permitted head and configuration.
     pub configuration: SpeculativeDecoding,
 }
 
-/// What prompts and outputs of a language model may be.
+/// Limits of the prompts and outputs of a language model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenLimits {
-    /// Tokens of the longest prompt.
+    /// Maximum number of prompt tokens.
     pub prompt: u64,
-    /// Tokens of the shortest output.
+    /// Minimum number of output tokens.
     pub output_least: u64,
-    /// Tokens of the longest output.
+    /// Maximum number of output tokens.
     pub output_most: u64,
-    /// Ids are below it.
+    /// Vocabulary size: all token ids are below it.
     pub vocabulary: u32,
 }
 
-/// What Appendix B asks for a sample.
+/// Bandwidth requirement of a sample (Appendix B).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bandwidth {
-    /// The family, or one of its encodings.
+    /// Name of the family, or of one of its encodings.
     pub name: String,
-    /// The formula with its numbers and element types.
+    /// Formula with its numbers and element types.
     pub formula: String,
     /// Numeric formula of section B.1.
     pub rules_ingress: String,
     /// Numeric formula of section B.2.
     pub rules_egress: String,
-    /// What goes to the SUT; nothing where it is negligible.
+    /// Elements sent to the SUT; empty if negligible.
     #[serde(default)]
     pub ingress: Vec<Elements>,
-    /// What comes back.
+    /// Elements of the response; empty if negligible.
     #[serde(default)]
     pub egress: Vec<Elements>,
-    /// Whether the figures are means: samples differ in size.
+    /// True if the figures are means, because samples differ in size.
     #[serde(default)]
     pub mean: bool,
 }
@@ -299,7 +305,7 @@ impl Bandwidth {
         sum(&self.ingress)
     }
 
-    /// Bytes of its response.
+    /// Bytes of the response to a sample.
     pub fn egress_bytes(&self) -> u64 {
         sum(&self.egress)
     }
@@ -313,31 +319,31 @@ fn sum(elements: &[Elements]) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elements {
-    /// How many.
+    /// Number of elements.
     pub elements: u64,
-    /// Their type.
+    /// Element type.
     pub data_type: ElementType,
 }
 
 impl Elements {
-    /// Their bytes.
+    /// Total size in bytes.
     pub fn bytes(&self) -> u64 {
         self.elements.saturating_mul(self.data_type.bytes())
     }
 }
 
-/// How samples may be compressed (section 6.2.4).
+/// Permitted compression of samples (section 6.2.4).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
-    /// Without loss.
+    /// Lossless compression.
     Lossless,
-    /// Without loss, or as the data set is.
+    /// Lossless compression, or the data set's original compression.
     LosslessOrOriginal,
-    /// The rules have no row for it.
+    /// The rules have no row for the benchmark.
     Unstated,
 }
 
@@ -360,29 +366,29 @@ pub enum Compression {
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum Test {
-    /// Answers in performance mode are those of accuracy mode
+    /// Responses in performance mode equal those in accuracy mode
     Test01,
-    /// One sample repeated is not faster: nothing is cached
+    /// Repeating a sample is not faster: nothing is cached
     Test04,
-    /// Answers of language models are consistent
+    /// Responses of language models are consistent
     Test06,
 }
 
 impl Test {
-    /// Its name, as folders have it.
+    /// Name of the test, as in folder names.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// A figure that the rules and the official checker give differently.
+/// A figure that differs between the rules and the official checker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The key, or the metric.
+    /// Key of the figure, or name of the metric.
     pub figure: String,
-    /// In the rules; absent where they say nothing.
+    /// Value in the rules; `None` if they do not state it.
     pub rules: Option<f64>,
-    /// In the submission checker; absent where it does not look.
+    /// Value in the submission checker; `None` if it does not check the figure.
     pub checker: Option<f64>,
 }

@@ -1,42 +1,43 @@
-//! The element types of tensors: those of the wire contract, by their words.
+//! Element types of tensors, as in the wire contract, with their names.
 
 use std::fmt;
 
 use netdiv_contract::layout::{DataType, element_bytes, type_name};
 use serde::{Deserialize, Serialize};
 
-/// The type of a tensor's elements: uint8, int8, int32, int64, float16 or float32.
+/// Type of a tensor's elements: uint8, int8, int32, int64, float16 or float32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ElementType(DataType);
 
 impl ElementType {
-    /// All of them.
+    /// Iterates over all element types.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..).map_while(|number| DataType::try_from(number).ok()).skip(1).map(Self)
     }
 
-    /// The one that a tensor's description names.
+    /// Returns the element type that a tensor's description names.
     pub fn of(tensor: &str) -> Option<Self> {
         Self::all().find(|one| one.is_in(tensor))
     }
 
-    /// The type of the wire contract.
+    /// Type in the wire contract.
     pub fn data_type(self) -> DataType {
         self.0
     }
 
-    /// Its word.
+    /// Name of the type, such as `uint8`.
     pub fn word(self) -> &'static str {
         type_name(self.0)
     }
 
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub fn bytes(self) -> u64 {
         element_bytes(self.0) as u64
     }
 
-    /// Whether a tensor's description, such as `image uint8 [3, 224, 224]`, names this type.
+    /// Returns true if a tensor's description, such as `image uint8 [3, 224, 224]`, names this
+    /// type.
     pub fn is_in(self, tensor: &str) -> bool {
         tensor.split(|c: char| !c.is_alphanumeric()).any(|word| word == self.word())
     }
@@ -48,7 +49,7 @@ impl TryFrom<String> for ElementType {
     fn try_from(word: String) -> Result<Self, String> {
         Self::all().find(|one| one.word() == word).ok_or_else(|| {
             let words: Vec<_> = Self::all().map(Self::word).collect();
-            format!("`{word}`: data types are {}", words.join(", "))
+            format!("unsupported data type `{word}`; use one of {}", words.join(", "))
         })
     }
 }

@@ -1,4 +1,5 @@
-//! The formats of the files that MLCommons' scripts and LoadGen write, by tag of mlcommons/inference (`formats.toml`).
+//! Formats of the files that MLCommons' scripts and LoadGen write, by tag of mlcommons/inference
+//! (`formats.toml`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,39 +12,39 @@ use serde::Deserialize;
 use super::round::RoundName;
 use crate::Scenario;
 
-/// The rows of the tags that a round's files are read by.
+/// File formats of a round: the rows of its tags.
 #[derive(Debug, Clone)]
 pub struct Formats {
-    /// The newest first.
+    /// Rows, newest first.
     rows: Vec<&'static Row>,
 }
 
-/// The format of a file at some tags.
+/// Format of a file at some tags.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
-    /// The file, with the test that it belongs to.
+    /// File name, with the folder of its compliance test.
     pub(crate) file: String,
-    /// Tags whose programs agree about it.
+    /// Tags whose programs use this format.
     pub(crate) tags: Vec<String>,
-    /// The program that reads or writes it.
+    /// Program that reads or writes the file.
     pub(crate) source: String,
     /// Patterns of figures, by the checker's name of the metric.
     #[serde(default)]
     pub(crate) metrics: BTreeMap<String, Pattern>,
-    /// Texts that a passing file has: one of each list.
+    /// Texts that a passing file contains: at least one of each list.
     #[serde(default)]
     pub(crate) needs: Vec<Vec<String>>,
-    /// True if such a text is a line; else it may be a part of one.
+    /// True if such a text must be a whole line.
     #[serde(default)]
     pub(crate) whole_lines: bool,
     /// Names of the scores that a script prints.
     #[serde(default)]
     pub(crate) figures: Vec<String>,
-    /// Beginnings of the lines with the score of each scenario.
+    /// Prefixes of the lines with the score, by scenario.
     #[serde(default)]
     pub(crate) scores: BTreeMap<Scenario, Vec<String>>,
-    /// Beginning of every line.
+    /// Prefix of every line.
     #[serde(default)]
     pub(crate) mark: String,
 }
@@ -63,7 +64,7 @@ impl TryFrom<String> for Pattern {
 
 #[cfg(test)]
 impl Pattern {
-    /// The text as `formats.toml` has it.
+    /// Returns the pattern as written in `formats.toml`.
     pub(crate) fn text(&self) -> String {
         let text = self.0.as_str();
         text.strip_prefix("^(?:").and_then(|text| text.strip_suffix(')')).unwrap_or(text).to_owned()
@@ -73,17 +74,17 @@ impl Pattern {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {
-    /// The tags of each round, the oldest first.
+    /// Tags of each round, oldest first.
     pub(crate) rounds: BTreeMap<RoundName, Vec<String>>,
     pub(crate) rows: Vec<Row>,
 }
 
-/// `formats.toml`. A test reads it, so that it is whole in every program.
+/// Parsed `formats.toml`. A test parses it too, so that it is valid in every program.
 pub(crate) static BOOK: LazyLock<Book> =
     LazyLock::new(|| toml::from_str(include_str!("formats.toml")).unwrap_or_default());
 
 impl Formats {
-    /// Returns the formats of a round, or of all tags where the round is not known or has no tag of its own.
+    /// Returns the formats of a round, or of all tags if the round is unknown or has no tags.
     pub fn of(round: Option<RoundName>) -> Self {
         let tags = round.and_then(|round| BOOK.rounds.get(&round));
         let is_its = |row: &&Row| tags.is_none_or(|tags| row.tags.iter().any(|t| tags.contains(t)));
@@ -94,7 +95,8 @@ impl Formats {
         self.rows.iter().copied().filter(move |row| row.file == file)
     }
 
-    /// The figure of a metric in a line of a script's output, as the official checker of one of the tags finds it.
+    /// Extracts the figure of a metric from a line of a script's output, like the official checker
+    /// of one of the tags.
     pub(crate) fn figure<'a>(&self, metric: &str, line: &'a str) -> Option<&'a str> {
         let rows = self.rows.iter().filter(|row| !row.metrics.is_empty());
         rows.filter_map(|row| row.metrics.get(metric)).find_map(|pattern| {
@@ -103,13 +105,13 @@ impl Formats {
         })
     }
 
-    /// The programs that read a file, with their tags, in words.
+    /// Lists the programs that read a file, with their tags.
     pub(crate) fn readers(&self, file: &str) -> String {
         let reader = |row: &Row| format!("{} of {}", row.source, row.tags.join(" and "));
         self.of_file(file).map(reader).collect::<Vec<_>>().join(", ")
     }
 
-    /// The names by which a script prints the scores of the reference and of the test.
+    /// Returns the names under which a script prints the scores of the reference and of the test.
     pub(crate) fn score_names(&self, file: &str) -> impl Iterator<Item = [&'static str; 2]> {
         self.of_file(file).filter_map(|row| match row.figures.as_slice() {
             [reference, test] => Some([reference.as_str(), test.as_str()]),
@@ -117,7 +119,8 @@ impl Formats {
         })
     }
 
-    /// Returns the text that a file lacks to pass, such as `TEST PASS`; `None` where it passes at one of the tags, or where no tag has it.
+    /// Returns the text that a file lacks to pass, such as `TEST PASS`. `None` if the file passes
+    /// at one of the tags, or if no tag has such a file.
     pub(crate) fn lacking(&self, file: &str, text: &str) -> Option<String> {
         let mut rows = self.of_file(file).map(|row| row.lacking(text)).peekable();
         rows.peek()?;
@@ -125,7 +128,7 @@ impl Formats {
         lacking?.into_iter().next()
     }
 
-    /// The files of a test's verification, without the test's name.
+    /// Returns the files of a test's verification, without the test's folder.
     pub(crate) fn files_of(&self, test: &str) -> BTreeSet<&'static str> {
         let rows = self.rows.iter().filter(|row| !row.needs.is_empty());
         rows.filter_map(|row| row.file.strip_prefix(test)?.strip_prefix('/')).collect()
@@ -133,7 +136,7 @@ impl Formats {
 }
 
 impl Row {
-    /// The first of what it needs that is not there.
+    /// Returns the first required text that is missing.
     fn lacking(&self, text: &str) -> Option<String> {
         let is_there = |wanted: &String| match self.whole_lines {
             true => text.lines().any(|line| line.trim() == wanted),
@@ -144,7 +147,8 @@ impl Row {
     }
 }
 
-/// Returns the text after the mark of an entry in a line of LoadGen's detail log; `None` where the line is not an entry.
+/// Returns the text after the mark of an entry in a line of LoadGen's detail log; `None` if the
+/// line is not an entry.
 pub(crate) fn entry_of(line: &str) -> Option<&str> {
     let marks = BOOK.rows.iter().map(|row| row.mark.as_str()).filter(|mark| !mark.is_empty());
     marks.into_iter().find_map(|mark| line.strip_prefix(mark))

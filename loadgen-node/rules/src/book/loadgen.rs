@@ -1,4 +1,4 @@
-//! The LoadGens that rounds accept, known by the files they are built from.
+//! LoadGen builds that rounds accept, identified by their source files.
 
 use std::fmt;
 
@@ -7,27 +7,28 @@ use serde::{Deserialize, Serialize};
 use super::round::decimal;
 use crate::input::files::sha256_of;
 
-/// The header that LoadGen's build makes of `mlperf.conf`, and may list or not.
+/// Header that LoadGen's build generates from `mlperf.conf`. A build may omit it from its list of
+/// files.
 const CONF_HEADER: &str = "/mlperf_conf.h";
 
-/// A row of `loadgens.toml`: one state of `loadgen/` in mlcommons/inference.
+/// A row of `loadgens.toml`: one version of the folder `loadgen/` in mlcommons/inference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadGen {
-    /// The versions that it had while its files were these.
+    /// Version numbers that LoadGen had with these files.
     pub versions: Vec<String>,
-    /// The first commit with these files.
+    /// First commit with these files.
     pub commit: String,
-    /// The date of that commit.
+    /// Date of that commit.
     pub date: String,
     /// A tag with these files.
     pub tag: Option<String>,
-    /// `schedule_rng_seed` of its mlperf.conf, by which it belongs to a round.
+    /// `schedule_rng_seed` in mlperf.conf, which identifies the round.
     #[serde(with = "decimal")]
     pub schedule_seed: u64,
-    /// As in [`Sources`].
+    /// SHA-256 of the source files, as in [`Sources`].
     pub sources_sha256: String,
-    /// SHA-1 of the header made of its mlperf.conf.
+    /// SHA-1 of the header generated from mlperf.conf.
     pub mlperf_conf_h_sha1: String,
 }
 
@@ -41,17 +42,18 @@ impl fmt::Display for LoadGen {
     }
 }
 
-/// The files of a LoadGen, as it lists them itself (`loadgen_file_sha1`).
+/// Source files of a LoadGen build, as the build lists them (`loadgen_file_sha1`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sources {
-    /// SHA-256 over the names and the SHA-1 of its sources, in hex; `loadgens.toml` says how it is computed.
+    /// SHA-256 over the names and the SHA-1 of the source files, in hex; `loadgens.toml` defines
+    /// the computation.
     pub sha256: String,
-    /// SHA-1 of `mlperf_conf.h`, where it is listed.
+    /// SHA-1 of `mlperf_conf.h`, if the build lists it.
     pub conf_header_sha1: Option<String>,
 }
 
 impl Sources {
-    /// Sums up files, each a path below `loadgen/` and its SHA-1.
+    /// Computes the digests of files, each with its path below `loadgen/` and its SHA-1.
     pub fn of(files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Self {
         let mut conf_header_sha1 = None;
         let mut lines = Vec::new();
@@ -68,19 +70,20 @@ impl Sources {
     }
 }
 
-/// A LoadGen as it describes itself, in a log or in a program.
+/// Description of a LoadGen build, from a log or from a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltLoadGen {
-    /// Its version and revision, such as `6.0.17 @ d6147c7eb7`.
+    /// Version and revision, such as `6.0.17 @ d6147c7eb7`.
     pub version: String,
-    /// Git's status of its files: empty or `NA` without changes.
+    /// Git status of the files: empty or `NA` if unchanged.
     pub changes: String,
-    /// Its files.
+    /// Source files.
     pub sources: Sources,
 }
 
 impl BuiltLoadGen {
-    /// The version without the revision. The revision is that of the checkout and says nothing of its files.
+    /// Returns the version without the revision. The revision is that of the checkout and does not
+    /// identify the files.
     pub fn number(&self) -> &str {
         self.version.split(" @ ").next().unwrap_or_default()
     }

@@ -1,5 +1,8 @@
-//! The rule book as data: every benchmark, each figure with the section that it comes from, and the rounds, in `table.toml`; the
-//! LoadGens that rounds accept, in `loadgens.toml`. `table_file.rs` reads and checks both.
+//! The rule book as data.
+//!
+//! `table.toml` contains the rounds and every benchmark, with the source of each figure.
+//! `loadgens.toml` contains the LoadGen builds that rounds accept. `table_file.rs` reads and checks
+//! both.
 
 mod benchmark;
 mod element_type;

@@ -50,18 +50,20 @@ impl From<RoundName> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
-    /// Its name.
+    /// Name of the round.
     pub name: RoundName,
-    /// Whether the interactive variant of a benchmark is a scenario's folder beside Server, and no benchmark of its own.
+    /// True if the interactive variant of a benchmark is a scenario folder beside Server, not a
+    /// separate benchmark.
     #[serde(default)]
     pub interactive_folder: bool,
-    /// How submissions are laid out.
+    /// Layout of submissions.
     pub layout: Layout,
-    /// Least duration of a performance run, in milliseconds (rules, section 3).
+    /// Minimum duration of a performance run, in milliseconds (rules, section 3).
     pub min_duration_ms: u64,
-    /// The seeds announced for it (section 2.4).
+    /// Seeds announced for the round (section 2.4).
     pub seeds: Seeds,
-    /// Versions of LoadGen's Python package with these seeds that `loadgen-sys` can build, the oldest first.
+    /// Versions of LoadGen's Python package with these seeds that `loadgen-sys` can build, oldest
+    /// first.
     #[serde(default)]
     pub packages: Vec<String>,
 }
@@ -82,11 +84,12 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// LoadGen's settings of them.
+    /// Names of LoadGen's settings for the seeds.
     pub(crate) const SETTINGS: [&str; 3] =
         ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
 
-    /// The seeds that are others than announced: the setting, what was announced, and what there is.
+    /// Returns the seeds that differ from the announced ones: the setting, the announced seed and
+    /// the actual one.
     pub fn unlike(
         self,
         seed: impl Fn(&str) -> Option<u64>,
@@ -98,7 +101,7 @@ impl Seeds {
     }
 }
 
-/// Seeds as decimal text: TOML's integers have 63 bits.
+/// Serialization of seeds as decimal text, because TOML integers have 63 bits.
 pub(super) mod decimal {
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
@@ -111,7 +114,7 @@ pub(super) mod decimal {
     ) -> Result<u64, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map_err(|_| {
-            D::Error::custom(format!("`{text}` is no seed: write a decimal number as a text"))
+            D::Error::custom(format!("invalid seed `{text}`: write a decimal number in quotes"))
         })
     }
 }

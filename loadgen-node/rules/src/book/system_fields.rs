@@ -1,21 +1,22 @@
-//! The fields of a system's description, as the official submission checkers ask for them.
+//! Fields of the system description that the official submission checkers require.
 
-/// A field.
+/// A field of the system description.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// What to write, by an example.
+    /// Example of a value.
     pub(crate) example: &'static str,
 }
 
-/// What a checker asks of a field.
+/// Requirement of the checkers for a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It must be there, and say something.
+    /// Required, with a meaningful value.
     Filled,
-    /// It must be there.
+    /// Required; the value may be empty.
     Free,
-    /// A system over a network has it. The checkers do not look into it; section 6.2.2 wants it to say something.
+    /// Required for a system over a network. The checkers do not read the value; section 6.2.2
+    /// requires a meaningful one.
     Network,
 }
 
@@ -31,7 +32,7 @@ const fn free(name: &'static str) -> Field {
     Field { name, kind: Kind::Free, example: "" }
 }
 
-/// All of them, in the checkers' order.
+/// All fields, in the checkers' order.
 pub(crate) const FIELDS: [Field; 48] = [
     filled("division", "network"),
     filled("submitter", "the name of your folder"),
@@ -45,7 +46,7 @@ pub(crate) const FIELDS: [Field; 48] = [
     filled("host_memory_capacity", "1.5 TB"),
     filled("host_storage_capacity", "2 x 3.84 TB"),
     filled("host_storage_type", "NVMe SSD"),
-    filled("accelerators_per_node", "8; 0 where there is none"),
+    filled("accelerators_per_node", "8; 0 if it has none"),
     filled("accelerator_model_name", "NVIDIA H100 PCIe"),
     filled("accelerator_memory_capacity", "80 GB"),
     filled("framework", "libtorch 2.11.0, CUDA 12.8"),
@@ -86,7 +87,7 @@ pub(crate) const FIELDS: [Field; 48] = [
     network("network_topology", "loadgen:eth0 <-> leaf:1; node-a:eth0 <-> leaf:2"),
 ];
 
-/// Names of those that a system over a network has.
+/// Returns the names of the fields of a system over a network.
 pub(crate) fn network_fields() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().filter(|field| field.kind == Kind::Network).map(|field| field.name)
 }

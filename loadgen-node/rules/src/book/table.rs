@@ -1,4 +1,4 @@
-//! The table: benchmarks and rounds, found by their names.
+//! The table of benchmarks and rounds, with lookup by name.
 
 use std::collections::BTreeSet;
 
@@ -11,49 +11,50 @@ use super::{
     round::{Round, RoundName},
 };
 
-/// Benchmarks and rounds.
+/// Table of benchmarks, rounds and LoadGen builds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
-    /// In the order of the rules.
+    /// Benchmarks, in the order of the rules.
     pub benchmarks: Vec<Benchmark>,
-    /// The oldest first.
+    /// Rounds, oldest first.
     pub rounds: Vec<Round>,
-    /// The LoadGens that rounds accept, the oldest first.
+    /// LoadGen builds that rounds accept, oldest first.
     pub loadgens: Vec<LoadGen>,
 }
 
-/// What a sample needs of the network (rules, Appendix B).
+/// Network bandwidth that a sample requires (rules, Appendix B).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Need {
-    /// The family, such as "gptj", or one of its encodings, such as "resnet50-fp32".
+    /// Name of the family, such as "gptj", or of one of its encodings, such as "resnet50-fp32".
     pub name: String,
-    /// The formula with its numbers and element types.
+    /// Formula with its numbers and element types.
     pub formula: String,
-    /// Bytes from the LoadGen node to the SUT; 0 where the rules call them negligible.
+    /// Bytes from the LoadGen node to the SUT; 0 if the rules call them negligible.
     pub ingress_bytes: u64,
-    /// Bytes back.
+    /// Bytes from the SUT to the LoadGen node; 0 if the rules call them negligible.
     pub egress_bytes: u64,
 }
 
-/// Returns true if a benchmark has a name, also as published results write it: `llama3_1-8b`.
+/// Returns true if a name is one of the benchmark's: its own, the official checker's, or that of
+/// published results, such as `llama3_1-8b`.
 fn is_called(benchmark: &Benchmark, name: &str) -> bool {
     let Benchmark { name: own, .. } = benchmark;
     own == name || benchmark.checker_name() == name || own.replace('.', "_") == name
 }
 
 impl Table {
-    /// The benchmark of that name, or of that name in the official checker ("resnet").
+    /// Finds a benchmark by its name, or by its name in the official checker ("resnet").
     pub fn find(&self, name: &str) -> Option<&Benchmark> {
         self.benchmarks.iter().find(|benchmark| is_called(benchmark, name))
     }
 
-    /// Why a benchmark of that name cannot be run by the rules.
+    /// Returns the reason why the benchmark of this name cannot be run, if there is one.
     pub fn refusal(&self, name: &str) -> Option<String> {
         let why = self.find(name)?.cannot_run.as_ref()?;
         Some(format!("{name} cannot be run: {why}"))
     }
 
-    /// Says that there is no benchmark of that name, or why it cannot be run.
+    /// Returns the error for a benchmark that does not exist or cannot be run.
     pub fn unknown(&self, name: &str) -> String {
         self.refusal(name).unwrap_or_else(|| {
             let meant = self.meant(name);
@@ -61,7 +62,7 @@ impl Table {
         })
     }
 
-    /// Suggests benchmarks for a name that none has: ` (did you mean …?)`, or nothing.
+    /// Suggests benchmarks for an unknown name: ` (did you mean …?)`, or an empty text.
     pub fn meant(&self, name: &str) -> String {
         match self.find(name) {
             Some(_) => String::new(),
@@ -69,17 +70,18 @@ impl Table {
         }
     }
 
-    /// The interactive variant of a benchmark.
+    /// Returns the interactive variant of a benchmark.
     pub fn variant_of(&self, name: &str) -> Option<&Benchmark> {
         self.benchmarks.iter().find(|one| one.interactive_of.as_deref() == Some(name))
     }
 
-    /// The same, where the round has it.
+    /// Returns the interactive variant of a benchmark, if the round contains it.
     pub fn interactive(&self, round: RoundName, name: &str) -> Option<&Benchmark> {
         self.variant_of(name).filter(|variant| variant.rounds.contains(&round))
     }
 
-    /// The packages of LoadGen whose mlperf.conf has a benchmark, of the rounds that have it, the oldest first.
+    /// Returns the LoadGen packages whose mlperf.conf has a benchmark, of all rounds that contain
+    /// it, oldest first.
     pub fn packages_of(&self, benchmark: &Benchmark) -> Vec<&str> {
         let first = benchmark.loadgen_since.as_deref();
         let of_rounds = self.rounds.iter().filter(|round| benchmark.rounds.contains(&round.name));
@@ -87,12 +89,12 @@ impl Table {
         packages.skip_while(|package| first.is_some_and(|first| first != *package)).collect()
     }
 
-    /// The round whose seeds a LoadGen has.
+    /// Returns the round whose seeds a LoadGen build has.
     pub fn round_of_loadgen(&self, loadgen: &LoadGen) -> Option<&Round> {
         self.rounds.iter().find(|round| round.seeds.schedule == loadgen.schedule_seed)
     }
 
-    /// Says how to build a program for a round.
+    /// Returns the instruction to build a program for a round.
     pub fn build_for(&self, round: &Round) -> String {
         match round.packages.last() {
             Some(package) => {
@@ -105,30 +107,31 @@ impl Table {
         }
     }
 
-    /// The round of that name.
+    /// Finds a round by name.
     pub fn round(&self, name: RoundName) -> Option<&Round> {
         self.rounds.iter().find(|round| round.name == name)
     }
 
-    /// Returns the round of that name, or an error for an option that lists those of the table.
+    /// Finds a round by name. The error is for the option `--round` and lists the known rounds.
     pub fn known_round(&self, name: RoundName) -> Result<&Round, String> {
         self.round(name).ok_or_else(|| {
-            format!("--round {name}: the table has {}; choose one of them", self.round_names())
+            format!("--round {name}: unknown round; choose one of {}", self.round_names())
         })
     }
 
-    /// Returns the names of all rounds, with commas between them.
+    /// Returns the names of all rounds, separated by commas.
     pub(crate) fn round_names(&self) -> String {
         let names: Vec<_> = self.rounds.iter().map(|round| round.name.to_string()).collect();
         names.join(", ")
     }
 
-    /// The round that all three seeds were announced for, each by LoadGen's setting.
+    /// Returns the round for which all three seeds were announced; `seed` returns the seed of a
+    /// LoadGen setting.
     pub fn round_of_seeds(&self, seed: impl Fn(&str) -> Option<u64>) -> Option<&Round> {
         self.rounds.iter().find(|round| round.seeds.unlike(&seed).next().is_none())
     }
 
-    /// What the families need of the network, each once.
+    /// Returns the network bandwidth that the families require, each once.
     pub fn needs(&self) -> Vec<Need> {
         let mut seen = BTreeSet::new();
         let all = self.benchmarks.iter().flat_map(|benchmark| &benchmark.bandwidth);
@@ -256,7 +259,7 @@ mod tests {
             let benchmark = Table::builtin().unwrap().find(name).unwrap();
             benchmark.quality.iter().find(|quality| quality.metric == metric).unwrap()
         };
-        // As the official checker multiplies them.
+        // The official checker multiplies in the same way.
         assert_eq!(quality("resnet50", "acc").least, 76.46 * 0.99);
         assert_eq!(quality("gptj-99.9", "ROUGEL").least, 29.9881 * 0.999);
         assert_eq!(quality("gptj-99.9", "GEN_LEN").least, 4016878.0 * 0.9);

@@ -1,4 +1,4 @@
-//! Reading a table: families become benchmarks, and all that is wrong is said at once.
+//! Reads a table: expands families into benchmarks, and reports all problems at once.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -12,20 +12,20 @@ use super::{
 };
 use crate::{Scenario, input::files};
 
-/// Why a table cannot be used.
+/// Error for an invalid table, with all its problems.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is no table of benchmarks: {}", problems.join("; "))]
+#[error("{name} is not a valid table of benchmarks: {}", problems.join("; "))]
 pub struct TableError {
     name: String,
     problems: Vec<String>,
 }
 
 impl Table {
-    /// The table of this program, parsed once.
+    /// Returns the built-in table, parsed once.
     ///
     /// # Errors
     ///
-    /// When the program was built with a broken `table.toml`, which a test excludes.
+    /// Fails if the built-in `table.toml` is invalid, which a test excludes.
     pub fn builtin() -> Result<&'static Self, TableError> {
         static TABLE: LazyLock<Result<Table, TableError>> = LazyLock::new(|| {
             let name = "the built-in table.toml".to_owned();
@@ -34,12 +34,12 @@ impl Table {
         TABLE.as_ref().map_err(Clone::clone)
     }
 
-    /// A table from a file of the same form as `table.toml`, which replaces all of the built-in one. Its `loadgen` rows are added
-    /// to the built-in list.
+    /// Reads a table from a file in the form of `table.toml`. It replaces the built-in table; only
+    /// its `loadgen` rows are added to the built-in list.
     ///
     /// # Errors
     ///
-    /// All that is wrong with the file.
+    /// Fails with all problems of the file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
         let error = |problems| TableError { name: path.display().to_string(), problems };
         let text = files::read_text(path).map_err(|why| error(vec![why.to_string()]))?;
@@ -63,7 +63,7 @@ struct Listed {
     loadgen: Vec<LoadGen>,
 }
 
-/// The table in a file's text, or its problems.
+/// Parses a table, or returns all its problems.
 fn table(text: &str) -> Result<Table, Vec<String>> {
     let file: File = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
     let mut problems = Vec::new();
@@ -95,17 +95,17 @@ fn table(text: &str) -> Result<Table, Vec<String>> {
                 .any(|n| n == name || n == benchmark.checker_name())
         };
         if benchmarks[..place].iter().any(is_it) {
-            problems.push(format!("{name} is there twice"));
+            problems.push(format!("{name} is listed twice"));
         }
         problems.extend(check(benchmark).into_iter().map(|problem| format!("{name}: {problem}")));
     }
     for (place, round) in file.rounds.iter().enumerate() {
         if file.rounds[..place].iter().any(|before| before.name == round.name) {
-            problems.push(format!("the round {} is there twice", round.name));
+            problems.push(format!("round {} is listed twice", round.name));
         }
     }
     if benchmarks.is_empty() || file.rounds.is_empty() {
-        problems.push("no benchmark or no round".into());
+        problems.push("there must be at least one benchmark and one round".into());
     }
     let listed: Listed =
         toml::from_str(include_str!("loadgens.toml")).map_err(|error| vec![error.to_string()])?;
@@ -115,7 +115,7 @@ fn table(text: &str) -> Result<Table, Vec<String>> {
     if problems.is_empty() { Ok(table) } else { Err(problems) }
 }
 
-/// What benchmarks say of each other and of rounds that is not so.
+/// Returns the invalid references from benchmarks to rounds and to other benchmarks.
 fn between(table: &Table) -> Vec<String> {
     let mut wrong = Vec::new();
     for benchmark in &table.benchmarks {
@@ -124,17 +124,19 @@ fn between(table: &Table) -> Vec<String> {
             wrong.push(format!("{name}: there is no round {round}"));
         }
         if rounds.is_empty() == (*suite == Suite::Datacenter) {
-            wrong.push(format!("{name}: rounds go with the datacenter suite"));
+            wrong.push(format!(
+                "{name}: rounds are required in the datacenter suite and invalid elsewhere"
+            ));
         }
         let of = interactive_of.as_deref().map(|of| (of, table.find(of)));
         if let Some((of, None)) = of {
-            wrong.push(format!("{name}: interactive_of names {of}, which is no benchmark"));
+            wrong.push(format!("{name}: interactive_of names {of}, which does not exist"));
         }
     }
     wrong
 }
 
-/// Puts the keys of `over` in place of those of `base`; tables are merged key by key.
+/// Overrides the keys of `base` by the keys of `over`; tables are merged key by key.
 fn merge(base: &mut toml::Value, over: toml::Value) {
     match (base, over) {
         (toml::Value::Table(base), toml::Value::Table(over)) => {
@@ -150,7 +152,7 @@ fn merge(base: &mut toml::Value, over: toml::Value) {
 }
 
 fn benchmark(merged: toml::Value) -> Result<Benchmark, String> {
-    let name = merged.get("name").and_then(toml::Value::as_str).unwrap_or("one without a name");
+    let name = merged.get("name").and_then(toml::Value::as_str).unwrap_or("unnamed benchmark");
     let name = name.to_owned();
     let mut benchmark =
         Benchmark::deserialize(merged).map_err(|error| format!("{name}: {}", error.message()))?;
@@ -160,7 +162,7 @@ fn benchmark(merged: toml::Value) -> Result<Benchmark, String> {
     Ok(benchmark)
 }
 
-/// What one benchmark lacks.
+/// Returns the problems of a single benchmark.
 fn check(benchmark: &Benchmark) -> Vec<String> {
     let good_name = |name: &str| {
         !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/\\".contains(c))
@@ -171,8 +173,8 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
             wrong.push(what.to_owned());
         }
     };
-    require(good_name(&benchmark.name), "a name has no spaces and no slashes");
-    require(good_name(benchmark.checker_name()), "checker_name has no spaces and no slashes");
+    require(good_name(&benchmark.name), "a name must not contain spaces or slashes");
+    require(good_name(benchmark.checker_name()), "checker_name must not contain spaces or slashes");
     require(benchmark.dataset_samples > 0, "dataset_samples must be above 0");
     require(
         benchmark.own_performance_set && benchmark.qsl_size > 0
@@ -180,7 +182,7 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
         "qsl_size must be from 1 to dataset_samples",
     );
     require(benchmark.classes != Some(0), "classes must be above 0");
-    require(!benchmark.quality.is_empty(), "there is no quality");
+    require(!benchmark.quality.is_empty(), "quality must have at least one target");
     for quality in &benchmark.quality {
         let share = quality.share.unwrap_or(benchmark.quality_share);
         let numbers =
@@ -188,7 +190,7 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
         require(numbers, "a quality needs a reference above 0 and a share above 0 and at most 1");
         require(
             quality.most.is_none_or(|most| most >= quality.least),
-            "a quality's most is below its least",
+            "the `most` of a quality is below its minimum, reference times share",
         );
     }
     let times = [benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms];
@@ -199,23 +201,26 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
     if benchmark.suite != Suite::Retired {
         let in_server = benchmark.scenarios.contains(&Scenario::Server);
         let tokens = benchmark.ttft_ms.is_some() && benchmark.tpot_ms.is_some();
-        require(!benchmark.scenarios.is_empty(), "there are no scenarios");
+        require(!benchmark.scenarios.is_empty(), "scenarios must not be empty");
         require(
             !in_server || tokens || benchmark.server_latency_ms.is_some(),
             "Server needs server_latency_ms, or ttft_ms and tpot_ms",
         );
         require(
             !in_server || tokens == (benchmark.token_latencies == Some(TokenLatencies::Measured)),
-            "ttft_ms and tpot_ms go with token_latencies = \"measured\"",
+            "ttft_ms and tpot_ms require token_latencies = \"measured\", and vice versa",
         );
         let can_run = benchmark.cannot_run.is_none();
         require(
             (!can_run || benchmark.tokens().is_some() == benchmark.token_latencies.is_some())
                 && benchmark.vocabulary.is_none_or(|_| benchmark.token_latencies.is_some()),
-            "token_latencies need vocabulary, max_new_tokens and the longest prompt in bandwidth",
+            "token_latencies requires vocabulary, max_new_tokens and the longest prompt in bandwidth",
         );
-        // No model that can be run has one in LoadGen's configuration.
-        require(!can_run || !benchmark.loadgen_model.contains('.'), "loadgen_model has no points");
+        // LoadGen's configuration has no dot in the name of any model that netdiv can run.
+        require(
+            !can_run || !benchmark.loadgen_model.contains('.'),
+            "loadgen_model must not contain dots",
+        );
         require(benchmark.offline_samples > 0, "offline_samples must be above 0");
         let is_stated = benchmark.compression != Compression::Unstated;
         require(
@@ -225,12 +230,12 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
         require(!is_stated || !benchmark.bandwidth.is_empty(), "bandwidth is missing");
         require(
             is_stated || !can_run,
-            "compression has to be stated for a benchmark that can be run",
+            "compression must be stated for a benchmark that can be run",
         );
         require(benchmark.accuracy_dtype.is_some(), "accuracy_dtype is missing");
         require(
             benchmark.compliance.contains(&Test::Test01) == (benchmark.sampling > 0),
-            "sampling goes with TEST01",
+            "sampling is required with TEST01 and invalid without it",
         );
     }
     wrong
@@ -256,7 +261,7 @@ mod tests {
         let has = |text: &str| problems.iter().any(|problem| problem.contains(text));
         assert!(has("retinanet: unknown field `server_latency`"), "{problems:?}");
         assert!(has("resnet50: qsl_size must be from 1 to dataset_samples"), "{problems:?}");
-        assert!(has("gptj-99 is there twice"), "{problems:?}");
+        assert!(has("gptj-99 is listed twice"), "{problems:?}");
         assert_eq!(problems.len(), 3, "{problems:?}");
     }
 
@@ -264,32 +269,35 @@ mod tests {
     fn what_cannot_be_right_is_refused() {
         for (replace, by, want) in [
             ("quality_share = 0.99", "quality_share = 1.99", "at most 1"),
-            ("most = 323.895", "most = 1", "below its least"),
+            ("most = 323.895", "most = 1", "is below its minimum"),
             ("server_latency_ms = 15", "", "Server needs server_latency_ms"),
-            ("token_latencies = \"measured\"", "", "go with token_latencies"),
-            ("data_type = \"uint8\"", "data_type = \"byte\"", "data types are"),
+            ("token_latencies = \"measured\"", "", "require token_latencies"),
+            ("data_type = \"uint8\"", "data_type = \"byte\"", "unsupported data type `byte`"),
             ("classes = 1000", "classes = 0", "classes must be above 0"),
-            ("sampling = 256", "", "sampling goes with TEST01"),
+            ("sampling = 256", "", "sampling is required with TEST01"),
             ("scenarios = [\"offline\"]", "scenarios = [\"ofline\"]", "unknown variant `ofline`"),
-            ("qsl = \"60236", "qsl = \"x60236", "is no seed"),
-            ("name = \"v5.1\"", "name = \"v5.0\"", "v5.0 is there twice"),
+            ("qsl = \"60236", "qsl = \"x60236", "invalid seed"),
+            ("name = \"v5.1\"", "name = \"v5.0\"", "v5.0 is listed twice"),
             ("name = \"v6.0\"", "name = \"v7.0\"", "mixtral-8x7b: there is no round v6.0"),
-            ("rounds = [\"v5.0\"]\n", "", "rounds go with the datacenter suite"),
-            ("\"llama3_1-405b\"", "\"llama3.1-405b\"", "loadgen_model has no points"),
-            ("vocabulary = 32000\n", "", "token_latencies need vocabulary"),
-            ("max_new_tokens = \"1024\"", "max_new_tokens = \"many\"", "token_latencies need"),
+            ("rounds = [\"v5.0\"]\n", "", "rounds are required in the datacenter suite"),
+            ("\"llama3_1-405b\"", "\"llama3.1-405b\"", "loadgen_model must not contain dots"),
+            ("vocabulary = 32000\n", "", "token_latencies requires vocabulary"),
+            ("max_new_tokens = \"1024\"", "max_new_tokens = \"many\"", "token_latencies requires"),
             (
                 "interactive_of = \"llama3.1-8b\"",
                 "interactive_of = \"x\"",
-                "x, which is no benchmark",
+                "x, which does not exist",
             ),
-            ("compression = \"lossless\"", "compression = \"unstated\"", "has to be stated"),
-            ("name = \"retinanet\"", "name = \"resnet\"", "resnet is there twice"),
+            ("compression = \"lossless\"", "compression = \"unstated\"", "must be stated"),
+            ("name = \"retinanet\"", "name = \"resnet\"", "resnet is listed twice"),
         ] {
             let problems = with(replace, by);
             assert!(problems.iter().any(|p| p.contains(want)), "{by}: {problems:?}");
         }
-        assert!(table("rounds = []\nbenchmarks = []").unwrap_err()[0].contains("no benchmark"));
+        assert!(
+            table("rounds = []\nbenchmarks = []").unwrap_err()[0]
+                .contains("at least one benchmark")
+        );
     }
 
     #[test]

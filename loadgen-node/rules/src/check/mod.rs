@@ -1,7 +1,7 @@
-//! The MUSTs N1 to N38 over a run or a submission.
+//! Checks a run or a submission against the MUSTs N1 to N38.
 //!
-//! [`check`] reads all of it once (`subject/`), lets every rule judge it (`rules/`), and returns a [`Report`] with at least one
-//! finding for each rule and submitter.
+//! [`check`] reads everything once (`subject/`), applies each rule (`rules/`), and returns a
+//! [`Report`] with at least one finding for each rule and submitter.
 
 mod report;
 #[cfg(test)]
@@ -22,22 +22,23 @@ use crate::{
     tree,
 };
 
-/// Options of a check, beside the table.
+/// Options of a check, besides the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Another submission or run, such as that of an earlier round: for an audit their networking must be the same (N37).
+    /// Another submission or run, such as that of an earlier round. An audit requires the same
+    /// networking in both (N37).
     pub against: Option<&'a Path>,
-    /// The round to judge by, in place of the one that the folder shows.
+    /// Round to judge by, instead of the one that the folder indicates.
     pub round: Option<RoundName>,
 }
 
-/// Checks a run folder, a submission, or a submitter's folder in one, against the rules.
+/// Checks a run folder, a submission, or a submitter's folder in a submission against the rules.
 ///
-/// What is broken or missing in what is checked is in the report, all of it.
+/// The report lists everything that is broken or missing.
 ///
 /// # Errors
 ///
-/// When a folder does not exist, cannot be read, or is none of the three.
+/// Fails if the folder does not exist, cannot be read, or is of another kind.
 pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, CheckError> {
     let mut subjects = read::all(dir, table, options.round)?;
     let against = options.against.map(|other| read::all(other, table, None)).transpose()?;
@@ -49,8 +50,8 @@ pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, Che
     Ok(Report { subject: dir.display().to_string(), judgements })
 }
 
-/// The documents about machines and bandwidth that `submission` would write of the runs in a tree, each with its path. `texts` are
-/// those that the submitter has written. For tests.
+/// Returns the documents about machines and bandwidth that `submission` would write for the runs in
+/// a tree, each with its path. `texts` are the texts by the submitter. For tests.
 #[doc(hidden)]
 pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, String)>> {
     let table = Table::builtin().map_err(std::io::Error::other)?;
@@ -66,7 +67,7 @@ pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, 
     Ok(all)
 }
 
-/// Judges one subject, as its division and its round ask for it.
+/// Judges a subject by the rules of its division and its round.
 fn judge(subject: &Subject) -> Judgement {
     let mut found = AllFindings::default();
     set_aside::judge(subject, &mut found);

@@ -1,4 +1,4 @@
-//! What a check says.
+//! Report of a check.
 
 use std::collections::BTreeSet;
 
@@ -18,26 +18,26 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// What was checked.
+    /// Path that was checked.
     pub subject: String,
-    /// A single judgement for a run, or a judgement for each submitter in each division of a tree.
+    /// Single judgement of a run, or a judgement for each submitter in each division of a tree.
     pub judgements: Vec<Judgement>,
 }
 
-/// Findings of each rule.
+/// Findings about each rule, for a run or for a submitter in a division.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
     /// The submitter's folder, such as `closed/acme`; empty for a run.
     pub subject: String,
-    /// The division whose rules were asked for.
+    /// Division whose rules apply.
     pub division: JudgedDivision,
-    /// The round whose figures were asked for, and what told it.
+    /// Round whose figures apply, and the source of that choice.
     pub round: JudgedRound,
-    /// At least one finding for each of N1 to N38, in order; for each rule what is broken comes first.
+    /// Findings by rule, N1 to N38 in order, at least one for each; failures come first.
     pub findings: Vec<Grouped>,
-    /// Rules that the division does not ask for, and that are broken. In the Open division they are why something is there (rules,
-    /// section 6.2). They fail nothing.
+    /// Broken rules that the division does not require. In the Open division they are the reason
+    /// for that division (rules, section 6.2). They do not fail the check.
     pub waived: Vec<Grouped>,
 }
 
@@ -47,23 +47,24 @@ impl Report {
         self.judgements.iter().any(Judgement::failed)
     }
 
-    /// The worst that was found about a rule.
+    /// Returns the worst outcome of a rule.
     pub fn outcome(&self, rule: Rule) -> Outcome {
         let outcomes = self.judgements.iter().map(|one| one.outcome(rule));
         outcomes.max().unwrap_or(Outcome::CannotTell)
     }
 
-    /// The findings of all judgements.
+    /// Returns the findings of all judgements.
     pub fn findings(&self) -> impl Iterator<Item = &Grouped> + Clone {
         self.judgements.iter().flat_map(|one| &one.findings)
     }
 
-    /// Broken rules of all judgements that their divisions waive.
+    /// Returns the broken rules of all judgements that their divisions waive.
     pub fn waived(&self) -> impl Iterator<Item = &Grouped> + Clone {
         self.judgements.iter().flat_map(|one| &one.waived)
     }
 
-    /// For people: of each judgement a table by rule, then what is broken and what cannot be told, each with what to do.
+    /// Formats the report for readers: for each judgement a table by rule, then the findings that
+    /// are broken or cannot be judged, each with its remedy.
     pub fn text(&self) -> String {
         let text = |one: &Judgement| match self.judgements.len() {
             1 => one.text(&self.subject),
@@ -74,12 +75,12 @@ impl Report {
 }
 
 impl Judgement {
-    /// Whether a rule is broken.
+    /// Returns true if a rule is broken.
     pub fn failed(&self) -> bool {
         self.findings.iter().any(|finding| finding.outcome == Outcome::Fail)
     }
 
-    /// The worst that was found about a rule.
+    /// Returns the worst outcome of a rule.
     pub fn outcome(&self, rule: Rule) -> Outcome {
         let of_rule = self.findings.iter().filter(|finding| finding.rule == rule);
         of_rule.map(|finding| finding.outcome).max().unwrap_or(Outcome::CannotTell)
@@ -109,25 +110,26 @@ impl Judgement {
         let not_asked: Vec<_> = Rule::all().filter(|rule| !self.is_asked(*rule)).collect();
         if !not_asked.is_empty() {
             let rules = not_asked.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ");
-            text += &format!("Not asked of the {division_name} division (section 6.2): {rules}\n");
+            text +=
+                &format!("Not required in the {division_name} division (section 6.2): {rules}\n");
         }
         let with = |outcome| self.findings.iter().filter(move |f| f.outcome == outcome);
         let prefix = &prefix(self);
         text += &list("Broken", with(Outcome::Fail), prefix);
-        text += &list("Cannot be told", with(Outcome::CannotTell), prefix);
+        text += &list("Cannot tell", with(Outcome::CannotTell), prefix);
         let waived = self.waived.iter().filter(|finding| self.is_asked(finding.rule));
-        let title = "Not asked of the Open division, and why this belongs to it";
+        let title = "Not required in the Open division, but broken";
         text += &list(title, waived.clone(), prefix);
         if with(Outcome::Pass).any(|finding| finding.text.contains(COALESCED)) {
             text += &format!("\nNoted:\n- {N32} {COALESCE}: {COALESCED}\n");
         }
         let told = self.findings.iter().filter(|f| f.outcome != Outcome::Pass);
         if told.chain(waived).any(|finding| finding.places.len() > 2) {
-            text += "\n--json names every place\n";
+            text += "\n--json lists every place\n";
         }
         let count = |outcome| asked.iter().filter(|rule| self.outcome(**rule) == outcome).count();
         let [pass, unknown, fail] = [Outcome::Pass, Outcome::CannotTell, Outcome::Fail].map(count);
-        text + &format!("\n{pass} rules pass, {unknown} cannot be told, {fail} fail\n")
+        text + &format!("\n{pass} pass, {unknown} cannot tell, {fail} fail\n")
     }
 }
 
@@ -152,7 +154,8 @@ fn list<'a>(title: &str, findings: impl Iterator<Item = &'a Grouped>, prefix: &s
     }
 }
 
-/// The submitter's folder with a `/`, where all places in folders of divisions are in one; else nothing.
+/// Returns the submitter's folder with a `/` if all places in divisions are in that folder;
+/// otherwise an empty string.
 fn prefix(report: &Judgement) -> String {
     let places = report.findings.iter().chain(&report.waived).flat_map(|f| &f.places);
     let folder = |place: &String| {
@@ -194,7 +197,7 @@ mod tests {
             assert!(text.contains(&format!("\n{rule} ")), "{rule} is missing:\n{text}");
         }
         assert!(text.contains("- N29 (section 4.1.1): node-a: its memory has no ECC: turn it on"));
-        assert!(text.ends_with("\n36 rules pass, 1 cannot be told, 1 fail\n"), "{text}");
+        assert!(text.ends_with("\n36 pass, 1 cannot tell, 1 fail\n"), "{text}");
         let json = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
         assert!(
@@ -208,7 +211,7 @@ mod tests {
             assert!(text.contains(heading), "{text}");
         }
         assert!(
-            text.contains("\nNot asked of the Closed division (section 6.2): N1, N4, N5,"),
+            text.contains("\nNot required in the Closed division (section 6.2): N1, N4, N5,"),
             "{text}"
         );
     }

@@ -1,8 +1,8 @@
-//! Rules that a division does not ask for.
+//! Rules that a division does not require.
 
 use crate::{Grouped, Outcome, Rule, subject::JudgedDivision};
 
-/// Takes out what a division does not ask for: what is left, and what was broken of the rest.
+/// Splits findings into the required ones and the failures that the division waives.
 pub(super) fn waive(
     division: JudgedDivision,
     findings: Vec<Grouped>,
@@ -14,7 +14,7 @@ pub(super) fn waive(
     }
 }
 
-/// Replaces the findings of a waived rule by one that says so.
+/// Replaces the findings of each waived rule by a single pass that names the waiver.
 fn closed(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
     let (mut waived, mut kept): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| !finding.rule.entry().in_closed);
@@ -24,7 +24,7 @@ fn closed(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
         outcome: Outcome::Pass,
         places: Vec::new(),
         text: format!(
-            "the Closed division does not ask for it: it is of section {}",
+            "not required in the Closed division: the rule is in section {}",
             rule.section()
         ),
     }));
@@ -32,7 +32,7 @@ fn closed(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
     (kept, waived)
 }
 
-/// Takes out what the Open division does not ask for (rules, section 4.1.2).
+/// Removes the failures that the Open division does not require (rules, section 4.1.2).
 fn open_waived(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
     let is_waived =
         |finding: &Grouped| finding.outcome == Outcome::Fail && !finding.rule.entry().in_open;
@@ -41,8 +41,7 @@ fn open_waived(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
         let of_rule = waived.iter().filter(|finding| finding.rule == rule);
         let broken: usize = of_rule.map(|finding| finding.places.len().max(1)).sum();
         if broken > 0 {
-            let text =
-                format!("the Open division does not ask for it; it is broken in {broken} places");
+            let text = format!("not required in the Open division; broken in {broken} places");
             kept.push(Grouped { rule, outcome: Outcome::Pass, places: Vec::new(), text });
         }
     }

@@ -1,4 +1,5 @@
-//! `accuracy.txt`: what a benchmark's official accuracy script printed, read as the official checker reads it.
+//! `accuracy.txt`: the output of a benchmark's official accuracy script, read like in the official
+//! checker.
 
 use std::path::Path;
 
@@ -9,15 +10,15 @@ use crate::{
     tree::ACCURACY_TXT,
 };
 
-/// Metrics by the checker's names.
+/// Metrics with the checker's names, in file order.
 pub type Metrics = Vec<(String, f64)>;
 
-/// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order, in the formats
-/// of a round. The checker wants each of them to be good enough.
+/// Reads the benchmark's metrics from `accuracy.txt`, in the formats of a round. Returns every
+/// occurrence, because [`Benchmark::missed`] checks each of them.
 ///
 /// # Errors
 ///
-/// All metrics that are missing or not a number.
+/// Fails with all metrics that are missing or not a number.
 pub fn accuracy_of(
     path: &Path,
     benchmark: &Benchmark,
@@ -30,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<String, ComplianceError> {
     files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))
 }
 
-/// The same of a text.
+/// Extracts the metrics from a text; `path` names the file in errors.
 pub(super) fn metrics(
     path: &Path,
     text: &str,
@@ -55,11 +56,11 @@ pub(super) fn metrics(
         let readers = formats.readers(ACCURACY_TXT);
         match text.lines().map(bare).find(|line| formats.figure(metric, line).is_some()) {
             Some(line) => format!(
-                "{metric} is there in a form that {readers} does not read: write `{}`",
+                "{metric} has a form that {readers} does not read; write `{}`",
                 line.trim()
             ),
             None => format!(
-                "no {metric} in it, as the official accuracy script of {} prints it and {readers} reads it",
+                "{metric} is missing: the official accuracy script of {} prints it, and {readers} reads it",
                 benchmark.name
             ),
         }
@@ -71,8 +72,8 @@ pub(super) fn metrics(
     Err(ComplianceError(problems.into_iter().map(name).collect()))
 }
 
-/// The hash in `accuracy.txt`: the SHA-256 of the accuracy log before it was truncated, in hex. None where no line has
-/// it.
+/// Reads the hash in `accuracy.txt`: the SHA-256 of the accuracy log before truncation, in hex.
+/// `None` if no line contains it.
 pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
     let text = read(path)?;
     let is_word = |hash: &&str| {
@@ -98,7 +99,7 @@ mod tests {
         accuracy_of(file.path(), Table::builtin().unwrap().find(benchmark).unwrap(), &of_5_0())
     }
 
-    /// With the official patterns' answers; none where they find nothing.
+    /// The expected values are those of the official patterns; `None` if they find nothing.
     #[test]
     fn figures_are_those_of_the_official_patterns() {
         for (metric, line, want) in [

@@ -7,11 +7,11 @@ use crate::{
     facts::official_log::Summary,
 };
 
-/// The settings that make a run the test, as LoadGen's logs name them.
+/// Returns the settings that turn a run into the test, under the names of LoadGen's logs.
 pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static str, u64)> {
     let sampling = match (test, benchmark.sampling) {
         (Test::Test04, _) => {
-            // The same sample over and over.
+            // Issues one sample repeatedly.
             return vec![
                 ("performance_issue_unique", 0),
                 ("performance_issue_same", 1),
@@ -19,25 +19,26 @@ pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static 
             ];
         }
         (Test::Test06, _) => test06::RESPONSES,
-        // Models that no longer need the test: their official files have the usual number.
+        // Models that no longer need the test; their official files have the usual number.
         (Test::Test01, 0) => 4096,
         (Test::Test01, sampling) => sampling.into(),
     };
-    // The seed by which LoadGen chooses the responses that it logs.
+    // Seed by which LoadGen selects the responses to log.
     vec![
         ("accuracy_log_rng_seed", 720_381_539_243_781_796),
         ("accuracy_log_sampling_target", sampling),
     ]
 }
 
-/// The text of `audit.config`, with the keys and values of the official file of that test and benchmark.
+/// Returns the text of `audit.config`, with the keys and values of the official file for this test
+/// and benchmark.
 ///
-/// LoadGen reads it as the settings of any model. TEST04's line for Stable Diffusion XL therefore has no effect, which
-/// is as well: the official checker would not accept so few samples.
+/// LoadGen applies the file to any model. TEST04's line for Stable Diffusion XL therefore has no
+/// effect. With it, the official checker would reject the run for too few samples.
 pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
     let mut lines = vec![
         format!("# {test} for {}: LoadGen's audit.config for one performance run.", benchmark.name),
-        "# It overrides user.conf; take it away after that run.".into(),
+        "# It overrides user.conf; remove it after that run.".into(),
     ];
     let all = |key: &str, value: u64| format!("*.*.{key} = {value}");
     let settings = [("mode", 2)].into_iter().chain(test_settings(test, benchmark));
@@ -63,16 +64,16 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether a run was made with the test's settings, by LoadGen's summary.
+/// Checks by LoadGen's summary that a run used the test's settings.
 pub(super) fn in_effect(test: Test, benchmark: &Benchmark, run: &Summary) -> Result<(), String> {
     let mut wanted = test_settings(test, benchmark);
-    // The number of samples is no mark of the test: only its log must have enough.
+    // The sampling target does not identify the test: only the log must have enough responses.
     wanted.retain(|(key, _)| *key != "accuracy_log_sampling_target");
     let unlike = |(key, value): &&(&str, u64)| run.value(key) != Some(value.to_string().as_str());
     match wanted.iter().find(unlike) {
         None => Ok(()),
         Some((key, value)) => Err(format!(
-            "`{key}` is not {value}: this run was not made with the audit.config of {test}, make it again {BEYOND}"
+            "`{key}` is not {value}: this run was not made with the audit.config of {test}; repeat the run {BEYOND}"
         )),
     }
 }

@@ -1,7 +1,7 @@
-//! Figures of a Python dictionary without what stands around them.
+//! Removal of the marks around the figures of a printed Python dictionary.
 
-/// Marks around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the scripts of GPT-J and
-/// Llama 3.1 8B print texts.
+/// Marks around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the
+/// scripts of GPT-J and Llama 3.1 8B print strings.
 const AROUND: [(&str, char); 5] = [
     ("np.float64(", ')'),
     ("np.float32(", ')'),
@@ -10,7 +10,7 @@ const AROUND: [(&str, char); 5] = [
     ("'", '\''),
 ];
 
-/// A dictionary's line with bare figures.
+/// Returns a dictionary's line with bare figures.
 pub(super) fn bare(line: &str) -> String {
     let mut parts = line.split("': ");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -26,7 +26,7 @@ pub(super) fn bare(line: &str) -> String {
     text
 }
 
-/// The digits and points that a text starts with.
+/// Returns the digits and dots at the start of a text.
 fn number(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     Some(&text[..end]).filter(|number| !number.is_empty())

@@ -1,4 +1,5 @@
-//! TEST01 where a benchmark is not deterministic: the same samples of both runs are scored with the official script.
+//! TEST01 for a non-deterministic benchmark: the official script scores the same samples of both
+//! runs.
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
@@ -12,10 +13,12 @@ use crate::{
     facts::official_log::for_each_entry,
 };
 
-/// The entries of the accuracy run's log whose samples are in the compliance run's, as a log of their own.
+/// Returns the entries of the accuracy run's log whose samples are in the compliance run's log, as
+/// a separate log.
 ///
-/// Score it with the benchmark's official accuracy script into `baseline_accuracy.txt`, the compliance run's log into
-/// `compliance_accuracy.txt`; [`baseline_agrees`] compares them. The text is as long as those responses, in hex.
+/// Score it with the benchmark's official accuracy script into `baseline_accuracy.txt`, and the
+/// compliance run's log into `compliance_accuracy.txt`; [`baseline_agrees`] compares both. The text
+/// is as long as these responses in hex.
 pub fn baseline(accuracy_log: &Path, compliance_log: &Path) -> Result<String, ComplianceError> {
     let mut wanted = BTreeSet::new();
     for_each_entry(compliance_log, |entry| {
@@ -40,8 +43,8 @@ pub fn baseline(accuracy_log: &Path, compliance_log: &Path) -> Result<String, Co
     Ok(text + "\n]\n")
 }
 
-/// Whether the scores of both are close enough for the official checker: within 1 %, or 0.1 % where the benchmark asks
-/// for 99.9 % of the reference's accuracy.
+/// Compares the scores of both runs. The official checker accepts a difference of 1 %, or of 0.1 %
+/// if the benchmark requires 99.9 % of the reference's accuracy.
 pub fn baseline_agrees(
     baseline_txt: &Path,
     compliance_txt: &Path,
@@ -53,7 +56,7 @@ pub fn baseline_agrees(
     let margin = if benchmark.name.contains("99.9") { 0.1 } else { 1.0 };
     let mut part = Part::default();
     for metric in benchmark.quality.iter().map(|quality| &quality.metric) {
-        // The last one counts.
+        // The last value counts.
         let last = |scores: &[(String, f64)]| {
             scores.iter().rfind(|(name, _)| name == metric).map_or(0.0, |(_, value)| *value)
         };
@@ -61,7 +64,8 @@ pub fn baseline_agrees(
         let apart = (1.0 - baseline / run).abs() * 100.0;
         part.figures.push(format!("{metric} = {run}, baseline {baseline}"));
         if baseline == 0.0 || run == 0.0 || apart.is_nan() || apart > margin {
-            part.problems.push(format!("{metric} is {apart:.3} % apart; {margin} % is the margin"));
+            part.problems
+                .push(format!("{metric} differs by {apart:.3} %; the margin is {margin} %"));
         }
     }
     Ok(part)

@@ -1,14 +1,14 @@
-//! Responses as the numbers they are made of.
+//! Conversion of responses into numbers.
 
 use netdiv_contract::layout::{DataType, element_bytes};
 
 use crate::book::ElementType;
 
-/// What kind of number a response is made of.
+/// Type of the numbers in a response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Element(DataType);
 
-/// One number. As for numpy, NaN is unlike itself, and both zeros are alike.
+/// A number in a response. As in NumPy, NaN differs from itself, and both zeros are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Whole(i64),
@@ -28,28 +28,29 @@ impl Element {
     /// The types of token ids.
     pub(super) const TOKENS: [Self; 2] = [Self(DataType::Int32), Self(DataType::Int64)];
 
-    /// Numbers of that type, where they can be compared.
+    /// Returns the element of a type. Fails if numbers of that type cannot be compared.
     pub(super) fn of(kind: Option<ElementType>) -> Result<Self, String> {
         use DataType::{Float32, Int8, Int32, Int64, Uint8};
-        let kind = kind.ok_or("the table does not say of what type its responses are")?;
+        let kind = kind.ok_or("the table does not state the element type of its responses")?;
         match kind.data_type() {
             known @ (Uint8 | Int8 | Int32 | Int64 | Float32) => Ok(Self(known)),
             _ => Err(format!("responses of type {kind} cannot be compared")),
         }
     }
 
-    /// Bytes of a number.
+    /// Size of a number in bytes.
     const fn size(self) -> usize {
         element_bytes(self.0)
     }
 
-    /// All numbers of a response.
+    /// Returns all numbers of a response.
     pub(super) fn numbers(self, response: &[u8]) -> Result<Vec<Number>, String> {
         self.check(response.len())?;
         Ok(response.chunks_exact(self.size()).map(|bytes| self.read(bytes)).collect())
     }
 
-    /// The first number of a response of `length` bytes that starts so; none if it is empty.
+    /// Returns the first number of a response of `length` bytes that begins with `start`; `None` if
+    /// it is empty.
     pub(super) fn first(self, start: &[u8], length: usize) -> Result<Option<Number>, String> {
         self.check(length)?;
         Ok(start.get(..self.size()).map(|bytes| self.read(bytes)))
@@ -59,20 +60,20 @@ impl Element {
         match length % self.size() {
             0 => Ok(()),
             _ => Err(format!(
-                "a response of {length} bytes is not made of numbers of {} bytes: is it of another type?",
+                "the length of a response, {length} bytes, is not a multiple of {}: check its element type",
                 self.size()
             )),
         }
     }
 
-    /// Little-endian, as all machines of this suite write them.
+    /// Decodes a number in little-endian order, which all machines of this suite use.
     fn read(self, bytes: &[u8]) -> Number {
         let mut wide = [0; 8];
         wide[..bytes.len()].copy_from_slice(bytes);
         let bits = i64::from_le_bytes(wide);
         match self.0 {
             DataType::Float32 => Number::Real(f32::from_bits(bits as u32)),
-            // The official scripts read bytes with a sign.
+            // The official scripts read bytes as signed.
             DataType::Uint8 | DataType::Int8 => Number::Whole(i64::from(bits as i8)),
             DataType::Int32 => Number::Whole(i64::from(bits as i32)),
             _ => Number::Whole(bits),

@@ -1,10 +1,10 @@
-//! Why a compliance test cannot be verified.
+//! Error of a compliance test that cannot be verified.
 
 use std::path::Path;
 
 use crate::facts::official_log::{LogError, Summary};
 
-/// Why something cannot be verified: all that is wrong.
+/// Error of a verification, with all problems.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct ComplianceError(pub(super) Vec<String>);
@@ -14,7 +14,7 @@ impl ComplianceError {
         Self(vec![format!("{}: {why}", path.display())])
     }
 
-    /// What is wrong, one by one.
+    /// Returns the individual problems.
     pub fn problems(&self) -> &[String] {
         &self.0
     }
@@ -26,13 +26,13 @@ impl From<LogError> for ComplianceError {
     }
 }
 
-/// A summary that the official scripts can read.
+/// Reads a summary. Fails if the official scripts cannot read it.
 pub(super) fn read_summary(path: &Path) -> Result<Summary, ComplianceError> {
     let summary = Summary::read(path).map_err(|error| ComplianceError::new(path, error))?;
     summary.well_formed().map_err(|why| ComplianceError::new(path, why))
 }
 
-/// Both, or what is wrong with either.
+/// Returns both values, or the problems of both.
 pub(super) fn both<A, B>(
     one: Result<A, ComplianceError>,
     other: Result<B, ComplianceError>,

@@ -1,7 +1,9 @@
-//! The compliance tests TEST01, TEST04 and TEST06, as tag v5.0.1 of mlcommons/inference has them (`compliance/nvidia`).
+//! The compliance tests TEST01, TEST04 and TEST06, as in tag v5.0.1 of mlcommons/inference
+//! (`compliance/nvidia`).
 //!
-//! [`audit_config`] makes LoadGen run a test, [`verify`] says what came of it. A run that an official script fails
-//! never passes here. Where we ask for more than a script does, [`Part::stricter`] says so.
+//! [`audit_config`] makes LoadGen run a test, and [`verify`] verifies the run. A run that an
+//! official script fails never passes here. [`Part::stricter`] lists violations of requirements
+//! beyond the script's.
 
 mod accuracy_txt;
 mod audit_config;

@@ -1,36 +1,36 @@
-//! One half of a test: the responses or the speed.
+//! Result of one half of a test: the responses or the speed.
 
-/// What was found in one part of a test.
+/// Findings of one part of a test.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
-    /// The figures, as `key = value` lines with the official scripts' keys.
+    /// Figures, as `key = value` lines with the official scripts' keys.
     pub figures: Vec<String>,
-    /// What the official script fails it for.
+    /// Reasons for which the official script fails the run.
     pub problems: Vec<String>,
-    /// What we fail it for although the official script does not.
+    /// Reasons for which netdiv fails the run although the official script does not.
     pub stricter: Vec<String>,
-    /// What is worth knowing and fails nothing.
+    /// Remarks that do not fail the run.
     pub notes: Vec<String>,
 }
 
 impl Part {
-    /// Whether the official script passes it.
+    /// Returns true if the official script passes the run.
     pub fn officially(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Whether we pass it.
+    /// Returns true if netdiv passes the run.
     pub fn passed(&self) -> bool {
         self.officially() && self.stricter.is_empty()
     }
 
-    /// All that we fail it for.
+    /// Lists all reasons for which netdiv fails the run.
     pub(crate) fn reasons(&self) -> String {
         [self.problems.as_slice(), &self.stricter].concat().join("; ")
     }
 
-    /// The text of `verify_accuracy.txt` and `verify_performance.txt` of TEST01 and TEST04. The official checker looks
-    /// for a line `TEST PASS`.
+    /// Returns the text of `verify_accuracy.txt` and `verify_performance.txt` for TEST01 and
+    /// TEST04. The official checker searches for a line `TEST PASS`.
     pub(super) fn report(&self) -> String {
         let mut lines = [self.notes.as_slice(), &self.figures].concat();
         lines.extend(self.problems.iter().map(|problem| format!("TEST FAIL: {problem}")));
@@ -42,5 +42,5 @@ impl Part {
     }
 }
 
-/// Marks what only we ask for.
-pub(super) const BEYOND: &str = "(not asked by the official script)";
+/// Suffix of a reason that only netdiv has.
+pub(super) const BEYOND: &str = "(not required by the official script)";

@@ -1,4 +1,5 @@
-//! The speed of a compliance run against that of the submitted run: TEST01 and TEST04.
+//! Comparison of the speed of a compliance run with that of the submitted run, in TEST01 and
+//! TEST04.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use crate::{
     facts::official_log::{Score, Summary},
 };
 
-/// TEST01 wants the same speed within a margin. TEST04 wants it no faster than that, so that a SUT that knows a sample
-/// again fails.
+/// Compares the speed of both runs. TEST01 requires the same speed within a margin. TEST04 requires
+/// a speed that does not exceed the margin, so that a SUT that caches a sample fails.
 pub(crate) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, ComplianceError> {
     let (before, after) = both(read_summary(reference), read_summary(run))?;
     let mut part = Part::default();
@@ -48,13 +49,14 @@ pub(crate) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, 
         let percent = (after.value / before.value - 1.0) * 100.0;
         let margin = margin * 100.0;
         part.problems.push(format!(
-            "the test score is {percent:+.2} % off the reference score; {margin:.0} % is the margin"
+            "the test score differs from the reference score by {percent:+.2} %; the margin is {margin:.0} %"
         ));
     }
     Ok(part)
 }
 
-/// Short latencies vary from run to run, and have twice the margin. In TEST04 the script asks this of rates, as do we.
+/// Returns the margin, as a share. Short latencies vary from run to run and have twice the margin.
+/// In TEST04 the script compares rates with these limits, and so does netdiv.
 fn margin(scenario: &str, reference: f64) -> f64 {
     match scenario {
         "SingleStream" if reference <= 200_000.0 => 0.20,
@@ -67,19 +69,20 @@ fn is_stream(scenario: &str) -> bool {
     matches!(scenario, "SingleStream" | "MultiStream")
 }
 
-/// Queries per second of a latency in nanoseconds, written as Python writes it.
+/// Converts a latency in nanoseconds into queries per second, formatted as in Python.
 fn rate(latency: &Score) -> Score {
     let value = 1e9 / latency.value;
     Score { text: format!("{value:?}"), value }
 }
 
-/// What queries may take in the Server scenario. The script's pattern for it matches no line that LoadGen writes.
+/// Returns the latency bounds of the Server scenario. The script's pattern for them matches no line
+/// that LoadGen writes.
 fn bounds(summary: &Summary) -> impl Iterator<Item = (&String, &Vec<String>)> {
     let server = summary.scenario == "Server";
     summary.starting_with("target_latency ").filter(move |_| server)
 }
 
-/// The score of a finished run. Without one the script takes 0, which TEST04 then passes.
+/// Returns the score of a finished run. Without a score the script assumes 0, which passes TEST04.
 fn score(summary: Summary, path: &Path) -> Result<Score, ComplianceError> {
     let lacks = |what| {
         ComplianceError::new(

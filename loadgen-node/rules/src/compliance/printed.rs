@@ -1,4 +1,4 @@
-//! What an official script has printed, as the official checker finds it.
+//! Output of an official script, in a form that the official checker can read.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::book::{Benchmark, Formats};
 
-/// The benchmark's metrics in what a script has printed, and its text. Where the checker does not find them as they were printed, the
-/// text has further lines in which it does.
+/// Reads the benchmark's metrics from a script's output, and returns them with the text. If the
+/// checker cannot read the metrics as printed, the text gets further lines that it can read.
 pub fn printed_accuracy(
     path: &Path,
     benchmark: &Benchmark,
@@ -27,7 +27,7 @@ pub fn printed_accuracy(
     Ok((metrics(path, &text, benchmark, formats)?, text))
 }
 
-/// The text with the hash of the log, as the official script appends it.
+/// Appends the hash of the log to a text, like the official script.
 pub fn with_hash(text: &str, sha256: &str) -> String {
     format!("{text}\nhash={sha256}\n")
 }
@@ -37,7 +37,8 @@ mod tests {
     use super::*;
     use crate::{book::Table, compliance::accuracy_of};
 
-    /// Printed by the scripts of tag v5.0.1, with NumPy 2.4; of `mixtral-8x7b`, after what it prints of MBXP.
+    /// Output of the scripts of tag v5.0.1 with NumPy 2.4. The script of `mixtral-8x7b` prints MBXP
+    /// first.
     const LLAMA2: &str = "\nResults\n\n{'rouge1': np.float64(79.7075), 'rouge2': np.float64(63.4958), 'rougeL': np.float64(79.7075), \
                           'rougeLsum': np.float64(79.7075), 'gen_len': np.int64(21955), 'gen_num': 60, 'gen_tok_len': 2549, \
                           'tokens_per_sample': 42.5}\n";
@@ -49,12 +50,12 @@ mod tests {
     const GPTJ: &str = "\nResults\n\n{'rouge1': '79.7075', 'rouge2': '63.4958', 'rougeL': '79.7075', 'rougeLsum': '79.7075', \
                         'gen_len': np.int64(21955), 'gen_num': 60}\n";
 
-    /// Printed by the scripts of tag v5.1.1, with NumPy 2.4.
+    /// Output of the scripts of tag v5.1.1 with NumPy 2.4.
     const LLAMA3_8B: &str = "\nResults\n\n{'rouge1': '97.3623', 'rouge2': '97.3271', 'rougeL': '97.3623', 'rougeLsum': '97.3623', \
                              'gen_len': np.int64(34730), 'gen_num': 60}\n";
     const DEEPSEEK: &str = "\nResults\n\n{'exact_match': 10.0, 'tokens_per_sample': 85.18333333333334, 'num-samples': 60}\n";
 
-    /// As it is printed with NumPy 1.26.
+    /// Converts the output into that with NumPy 1.26.
     fn of_numpy_1(text: &str) -> String {
         let text = text.replace("np.float64(", "").replace("np.int64(", "");
         text.replace("),", ",").replace(")}", "}")

@@ -1,4 +1,4 @@
-//! TEST01: the responses of a performance run are those of the accuracy run.
+//! TEST01: the responses of a performance run equal those of the accuracy run.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry as Place},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::facts::official_log::for_each_entry;
 
-/// What is kept of a response, whose bytes can be many.
+/// Compact form of a response, which may be large.
 #[derive(PartialEq)]
 struct Response {
     length: usize,
@@ -33,8 +33,8 @@ impl Response {
     }
 }
 
-/// As the official script does, compares the first number of each response in `run` with that of the same sample in
-/// `reference`, or of the entry before it in `run`.
+/// Compares the first number of each response in `run` with that of the same sample in `reference`,
+/// or in its previous entry in `run`, like the official script.
 pub(super) fn accuracy(
     reference: &Path,
     run: &Path,
@@ -97,16 +97,16 @@ pub(super) fn accuracy(
     }
     if unlike > 0 {
         part.problems
-            .push(format!("{unlike} of {matched} responses are not those of the accuracy run"));
+            .push(format!("{unlike} of {matched} responses differ from those of the accuracy run"));
     }
-    // Without any match that is said already.
+    // Without any match, the problem above covers this.
     if missing > 0 && matched > 0 {
         part.stricter
             .push(format!("{missing} of {tested} samples are not in the log of the accuracy run"));
     }
     if unlike_later > 0 {
         part.notes.push(format!(
-            "{unlike_later} of {matched} responses begin as in the accuracy run and differ later on"
+            "{unlike_later} of {matched} responses begin as in the accuracy run and differ later"
         ));
     }
     Ok(part)

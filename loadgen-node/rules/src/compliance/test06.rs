@@ -9,31 +9,32 @@ use super::{
 };
 use crate::{Scenario, book::Benchmark, facts::official_log::for_each_entry};
 
-/// Responses that the test is of: as many queries as its `audit.config` asks for, and all of them are logged.
+/// Number of responses in the test: its `audit.config` requests this number of queries and logs all
+/// of them.
 pub(super) const RESPONSES: u64 = 100;
 
-/// What the official script takes for the end of a response: Llama 2's and Mixtral's token.
+/// End-of-response token of the official script: that of Llama 2 and Mixtral.
 const OFFICIAL_END: [i64; 1] = [2];
 
-/// Tokens that end a response of other models, by how the benchmark's name begins. Llama 3.1: the end of the text, of a
-/// message, of a turn (`generation_config.json` of the model; so DeepSeek-R1's).
+/// End-of-response tokens of other models, by prefix of the benchmark's name (from the models'
+/// `generation_config.json`). Those of Llama 3.1 end the text, a message, or a turn.
 const ENDS: [(&str, &[i64]); 2] = [("llama3", &[128_001, 128_008, 128_009]), ("deepseek-r1", &[1])];
 
-/// Whose requirements decide what a check says.
+/// Requirements that decide the result of a check.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum By {
-    /// Faults by the official script.
+    /// Requirements of the official script.
     Script,
-    /// Faults by this program, which asks for more.
+    /// Requirements of netdiv, which are stricter.
     Netdiv,
 }
 
-/// One of the three checks.
+/// Counters of one of the three checks.
 #[derive(Default)]
 struct Check {
     /// Responses that the official script fails.
     bad: u64,
-    /// More that we fail.
+    /// Further responses that only netdiv fails.
     bad_for_us: u64,
 }
 
@@ -43,7 +44,8 @@ impl Check {
         self.bad_for_us += u64::from(official && !ours);
     }
 
-    /// As the official checker reads it: by its own script, or by ours too.
+    /// Returns the value that the official checker reads, by the script's requirements or also by
+    /// netdiv's.
     fn word(&self, by: By) -> &'static str {
         let bad = match by {
             By::Script => self.bad,
@@ -53,7 +55,7 @@ impl Check {
     }
 }
 
-/// Verifies the responses, and writes `verify_accuracy.txt`.
+/// Verifies the responses, and returns the text of `verify_accuracy.txt` with the result.
 pub(super) fn verify(
     log: &Path,
     scenario: Scenario,
@@ -77,7 +79,7 @@ pub(super) fn verify(
             let start =
                 entry.bytes("token_data")?.map(|bytes| element.numbers(&bytes)).transpose()?;
             let alike = |start: &Vec<Number>| start.iter().zip(&tokens).all(|(a, b)| a == b);
-            // LoadGen keeps the whole first response of a sample, which may have several tokens.
+            // LoadGen logs the whole first response of a sample, which may have several tokens.
             let is_reported = start.as_ref().is_some_and(|start| !start.is_empty());
             first.count(start.as_ref().is_some_and(alike), is_reported);
         }
@@ -91,11 +93,11 @@ pub(super) fn verify(
     let reasons = [
         (
             &first,
-            "do not begin with the reported token, or none was reported",
+            "do not begin with the reported token, or no token was reported",
             "have an empty first token",
         ),
         (&end, "end with the token 2 twice", "end with two tokens that end a response"),
-        (&length, "have another number of tokens than was reported", "have no token"),
+        (&length, "do not have the reported number of tokens", "have no token"),
     ];
     for (check, official, ours) in reasons {
         if check.bad > 0 {
@@ -107,7 +109,7 @@ pub(super) fn verify(
     }
     if responses < RESPONSES {
         part.stricter
-            .push(format!("{responses} responses were logged, and the test is of {RESPONSES}"));
+            .push(format!("{responses} responses were logged; the test requires {RESPONSES}"));
     }
     let first = if scenario == Scenario::Offline { "Skipped" } else { first.word(by) };
     part.figures = vec![
@@ -124,7 +126,7 @@ pub(super) fn verify(
     Ok((part, text))
 }
 
-/// Whether the last two tokens both end a response.
+/// Returns true if the last two tokens both end a response.
 fn ends_twice(tokens: &[Number], ends: &[i64]) -> bool {
     let mut last = tokens.iter().rev().take(2);
     let is_end = |token: &Number| ends.iter().any(|end| token.is(*end));

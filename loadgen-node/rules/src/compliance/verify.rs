@@ -1,4 +1,4 @@
-//! Verifies a run of a compliance test, and writes the files that the official checker reads.
+//! Verifies a run of a compliance test, and makes the files that the official checker reads.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -17,10 +17,11 @@ use crate::{
     tree::{ACCURACY_LOG, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 
-/// The runs that are submitted, which a compliance run is held against.
+/// Files of the submitted runs with which a compliance run is compared.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
-    /// `mlperf_log_accuracy.json` of the accuracy run, whole and not truncated. Only TEST01 reads it.
+    /// `mlperf_log_accuracy.json` of the accuracy run, complete and not truncated. Only TEST01
+    /// reads it.
     pub accuracy_log: &'a Path,
     /// `mlperf_log_summary.txt` of the performance run. TEST06 does not read it.
     pub summary: &'a Path,
@@ -31,20 +32,22 @@ pub struct Reference<'a> {
 pub struct Verified {
     /// True if all parts pass.
     pub passed: bool,
-    /// The responses, in TEST01 and TEST06. Where a benchmark is not deterministic and TEST01 fails here, [`baseline`](super::baseline())
-    /// is the way on.
+    /// Result of the responses, in TEST01 and TEST06. If TEST01 fails because a benchmark is not
+    /// deterministic, continue with [`baseline`](super::baseline()).
     pub accuracy: Option<Part>,
-    /// The speed, in TEST01 and TEST04.
+    /// Result of the speed, in TEST01 and TEST04.
     pub performance: Option<Part>,
-    /// `verify_accuracy.txt` and `verify_performance.txt`, which the official checker reads, by their name.
+    /// `verify_accuracy.txt` and `verify_performance.txt`, which the official checker reads, by
+    /// name.
     pub files: BTreeMap<String, String>,
 }
 
 /// Verifies a run that LoadGen made with the test's `audit.config`.
 ///
-/// Files that are missing or that no LoadGen wrote are errors. So are runs that the test's settings did not reach, and
-/// runs without a response or a score, some of which the official scripts pass. TEST01 and TEST06 read responses as
-/// numbers of the benchmark's `accuracy_dtype`. It does not check that the benchmark needs the test.
+/// Fails if files are missing or were not written by LoadGen, if the test's settings had no effect,
+/// or if the run has no response or no score. The official scripts pass some of these runs. TEST01
+/// and TEST06 read responses as numbers of the benchmark's `accuracy_dtype`. This function does not
+/// check that the benchmark needs the test.
 pub fn verify(
     test: Test,
     benchmark: &Benchmark,
@@ -79,7 +82,7 @@ pub fn verify(
         Test::Test04 => (None, Some(performance::compare(test, reference.summary, &summary)?)),
         Test::Test06 => {
             let scenario = Scenario::of_official_name(&run.scenario).ok_or_else(|| {
-                ComplianceError::new(&log, "the summary beside it names no scenario")
+                ComplianceError::new(&log, "the summary beside this log names no scenario")
             })?;
             let (mut part, text) = test06::verify(&log, scenario, benchmark, element?, By::Netdiv)?;
             part.notes.extend(why_invalid(scenario, &run));
@@ -96,7 +99,8 @@ pub fn verify(
     Ok(Verified { passed, accuracy, performance, files })
 }
 
-/// Explains the INVALID of TEST06 in Server, which a submitter would take for a failed test.
+/// Explains the verdict INVALID of TEST06 in Server, which a submitter would mistake for a failed
+/// test.
 fn why_invalid(scenario: Scenario, run: &Summary) -> Option<String> {
     let is_expected = scenario == Scenario::Server
         && run.invalid()
@@ -115,7 +119,7 @@ fn element_of(benchmark: &Benchmark) -> Result<Element, ComplianceError> {
         .map_err(|why| ComplianceError(vec![format!("{}: {why}", benchmark.name)]))
 }
 
-/// TEST01's comparison of responses alone, of whole accuracy logs.
+/// Compares only the responses of complete accuracy logs, as in TEST01.
 pub(crate) fn responses(
     reference: &Path,
     run: &Path,
@@ -124,8 +128,9 @@ pub(crate) fn responses(
     test01::accuracy(reference, run, element_of(benchmark)?)
 }
 
-/// TEST06's checks of responses alone, whose figures say what the official script says of them. It is told of what type the tokens
-/// are: the type by which they pass is taken, or else the benchmark's.
+/// Checks only the responses, as in TEST06; the figures are those of the official script. An option
+/// of the script selects the token type. This function uses the type with which the responses pass,
+/// or else the benchmark's.
 pub(crate) fn tokens(
     log: &Path,
     scenario: Scenario,
@@ -144,7 +149,7 @@ pub(crate) fn tokens(
     }
 }
 
-/// The first number of a response; `None` of an empty one.
+/// Returns the first number of a response; `None` if it is empty.
 pub(crate) fn first_number(
     benchmark: &Benchmark,
     response: &[u8],

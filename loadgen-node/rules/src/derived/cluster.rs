@@ -1,4 +1,4 @@
-//! The machines of a run and the network interfaces that its messages go through.
+//! The machines of a run, and the network interfaces that carry its messages.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -12,7 +12,7 @@ use crate::{
     record::RunResult,
 };
 
-/// The machines, the LoadGen node first, then the nodes in the order of the run.
+/// Machines of a run: the LoadGen node, then the SUT nodes in the order of the run.
 #[derive(Debug, Clone)]
 pub(crate) struct Cluster {
     pub(crate) machines: Vec<Named>,
@@ -41,7 +41,7 @@ impl fmt::Display for End {
 }
 
 impl Cluster {
-    /// The machines of a run. What no evidence describes has a name and nothing else.
+    /// Returns the machines of a run. A machine without evidence has only a name.
     pub(crate) fn of(run: &RunResult) -> Self {
         let evidence = run.evidence.clone().unwrap_or_default();
         let mut machines = vec![Named { name: LOADGEN.into(), machine: evidence.loadgen_node }];
@@ -53,7 +53,7 @@ impl Cluster {
         Self { machines }
     }
 
-    /// The same with each machine once, where several nodes share one.
+    /// Like [`Cluster::of`], but lists a machine that several nodes share once.
     pub(crate) fn by_machine(run: &RunResult) -> Self {
         let evidence = run.evidence.clone().unwrap_or_default();
         let nodes = evidence.nodes_by_machine().into_iter();
@@ -62,39 +62,37 @@ impl Cluster {
         Self { machines: std::iter::once(loadgen).chain(nodes).collect() }
     }
 
-    /// The LoadGen node.
     pub(crate) fn loadgen(&self) -> &[Named] {
         &self.machines[..1]
     }
 
-    /// The SUT nodes.
     pub(crate) fn nodes(&self) -> &[Named] {
         &self.machines[1..]
     }
 
-    /// The machine of that name.
     pub(crate) fn find(&self, name: &str) -> Option<&Named> {
         self.machines.iter().find(|named| named.name == name)
     }
 }
 
 impl Named {
-    /// Whether it has that interface; what a route names counts as well.
+    /// Returns true if the machine has this interface, or if one of its routes uses it.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.machine.interface(name).is_some() || self.nics().contains_key(name)
     }
 
-    /// The interfaces on all its routes, those that a cable can be put into, with what the machine says of them.
+    /// Returns the physical adapters underlying all routes, with their descriptions.
     pub(crate) fn nics(&self) -> ByName<'_> {
         self.machine.adapters_in_use()
     }
 
-    /// The same, as ends of links.
+    /// Returns the physical adapters underlying all routes, as ends of links.
     pub(crate) fn ends(&self) -> BTreeSet<End> {
         self.nics().into_keys().map(|name| self.end(name)).collect()
     }
 
-    /// Those of one route. A bond, bridge or VLAN stands for those below it.
+    /// Returns the physical adapters underlying one route, as ends of links. They represent a bond,
+    /// bridge or VLAN on the route.
     pub(crate) fn ends_of_route(&self, route: usize) -> BTreeSet<End> {
         let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
         let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{facts::counted, record::RunResult};
 
-/// Every field that can be told, by its name. What machines say differently is told with all its values, numbers excepted:
-/// those have to be written.
+/// Returns every field that the evidence determines, by name. If machines differ, the field lists
+/// all values. Numbers are an exception: if they differ, the submitter must write the field.
 pub(crate) fn fields(cluster: &Cluster, runs: &[&RunResult]) -> BTreeMap<&'static str, String> {
     let nodes = cluster.nodes();
     let loadgen = cluster.loadgen();
@@ -57,7 +57,7 @@ pub(crate) fn fields(cluster: &Cluster, runs: &[&RunResult]) -> BTreeMap<&'stati
     known.chain(accelerators(nodes)).collect()
 }
 
-/// The machines' values; none where a machine does not say.
+/// Joins the machines' values; `None` if a machine does not report one.
 fn values(machines: &[Named], get: impl Fn(&Machine) -> Option<String>) -> Option<String> {
     joined(machines.iter().map(|named| get(&named.machine)))
 }
@@ -80,7 +80,7 @@ fn software(machine: &Machine) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// Number and model of the physical interfaces, on a route or not.
+/// Lists number and model of all physical interfaces, on a route or not.
 fn cards(machine: &Machine) -> Option<String> {
     let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
     let models: Option<Vec<_>> = physical.map(|interface| interface.model.as_deref()).collect();

@@ -1,10 +1,10 @@
-//! Markdown, as far as our documents need it.
+//! Markdown of netdiv's documents: tables and code blocks.
 
 use std::mem;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// A table; a cell may hold any text.
+/// Formats a table. A cell may contain any text.
 pub(crate) fn table<const N: usize>(
     head: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -22,12 +22,12 @@ pub(crate) fn table<const N: usize>(
 /// A row of a table in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// The first line of its table.
+    /// Header row of the table.
     pub(crate) head: Vec<String>,
     pub(crate) cells: Vec<String>,
 }
 
-/// Returns the rows of all tables.
+/// Returns the rows of all tables in a document.
 pub(crate) fn rows(text: &str) -> Vec<Row> {
     let (mut rows, mut head, mut cells) = (Vec::new(), Vec::new(), Vec::new());
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
@@ -43,7 +43,7 @@ pub(crate) fn rows(text: &str) -> Vec<Row> {
     rows
 }
 
-/// Returns the text that [`table`] has written into a cell, on one line.
+/// Returns the original text of a cell that [`table`] wrote, on one line.
 fn cell(written: &str) -> String {
     let mut text = String::new();
     let mut letters = written.chars();
@@ -53,20 +53,20 @@ fn cell(written: &str) -> String {
     on_one_line(&text)
 }
 
-/// A text without ends of lines, and with one blank wherever it has several.
+/// Replaces line breaks and repeated white space by single spaces.
 pub(crate) fn on_one_line(text: &str) -> String {
     text.replace("<br>", " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A block of text that stays as it is.
+/// Formats a code block.
 pub(crate) fn block(language: &str, text: &str) -> String {
-    // A fence is longer than any that the text has.
+    // The fence must be longer than any in the text.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// The text for a value that is not known.
+/// Text for an unknown value.
 pub(crate) const UNKNOWN: &str = "not known";
 
 /// Returns the text of a known value, or [`UNKNOWN`].

@@ -1,4 +1,4 @@
-//! What files of a submission say that its runs tell: made when a submission is, and made again when it is checked.
+//! Parts of a submission that are generated from its runs; `check` regenerates and compares them.
 
 pub(crate) mod cluster;
 pub(crate) mod description;

@@ -1,4 +1,4 @@
-//! Fields about the network, told from the interfaces on routes and from the runs.
+//! Fields about the network, derived from the interfaces on routes and from the runs.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::{
     record::{Carrier, RunResult, Transport},
 };
 
-/// Different values, in order of appearance, with ` / ` between them; none where one of them is not known.
+/// Joins distinct values with ` / `, in order of appearance; `None` if a value is unknown.
 pub(super) fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let mut different: Vec<String> = Vec::new();
     for value in values {
@@ -22,7 +22,8 @@ pub(super) fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option
     (!different.is_empty()).then(|| different.join(" / "))
 }
 
-/// The fabric of the routes; none where an interface on one is unknown or no permitted one (section 6.2.2).
+/// Returns the fabric of the routes; `None` if an interface on a route is unknown or its fabric is
+/// not permitted (section 6.2.2).
 pub(super) fn network_type(machines: &[Named]) -> Option<String> {
     let nics = machines.iter().flat_map(Named::nics);
     joined(nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned())))
@@ -69,7 +70,7 @@ pub(super) fn nic_count(machines: &[Named]) -> Option<String> {
     Some(format!("{total} ({each})"))
 }
 
-/// Kernel, drivers and firmware of the interfaces on routes, and our program.
+/// Lists the kernel, the drivers and firmware of the interfaces on routes, and the node's program.
 pub(super) fn stack(machines: &[Named]) -> Option<String> {
     let stack = |named: &Named| {
         let mut parts = vec![named.machine.kernel.clone()?];
@@ -85,10 +86,11 @@ pub(super) fn stack(machines: &[Named]) -> Option<String> {
     joined(machines.iter().map(stack))
 }
 
-/// Layers 7 to 3. None where the routes do not tell the last.
+/// Returns the protocols of layers 7 to 3; `None` if the routes do not determine layer 3, or if the
+/// run used no network.
 pub(crate) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
     let routes = cluster.loadgen()[0].machine.routes.iter();
-    // The peer may be a name; the own address on the way to it is of the same family.
+    // The peer may be a host name; the local address of the route is of the same family.
     let version = |route: &Route| {
         let address: IpAddr = route.local_address.as_ref()?.parse().ok()?;
         Some(if address.is_ipv4() { "IPv4" } else { "IPv6" }.to_owned())

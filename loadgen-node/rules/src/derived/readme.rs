@@ -1,20 +1,21 @@
-//! The part of a result's `README.md` that its records tell: the result, and how to get it again.
+//! Generated part of a result's `README.md`: the result and the steps to reproduce it, from its
+//! records.
 
 use serde_json::Value;
 
 use super::markdown::{block, known, table};
 use crate::{book::Test, record::RunResult};
 
-/// What a run with digests is for.
+/// Purpose of a run with digests.
 pub const DIGESTS: &str = "digests of all samples";
 
-/// What the run of a compliance test is for.
+/// Returns the purpose of a compliance test's run.
 pub fn of_test(test: Test) -> String {
     format!("{test}, with its audit.config")
 }
 
-/// The text about a result, of which `name` is the benchmark and the scenario, and `others` are the run with digests and those of
-/// compliance tests, in the order of their names.
+/// Generates the text about a result. `name` is the benchmark and the scenario. `others` are the
+/// run with digests and the runs of compliance tests, in the order of their names.
 pub fn text(
     name: &str,
     result: &RunResult,
@@ -75,7 +76,7 @@ fn not_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The command line that has the settings of a run.
+/// Returns the command line with the settings of a run.
 fn command(run: &RunResult) -> String {
     let mut parts = vec!["loadgen-node run".to_owned()];
     for (key, value) in &run.settings {
@@ -83,7 +84,7 @@ fn command(run: &RunResult) -> String {
         match value {
             Value::Null | Value::Bool(false) => {}
             Value::Bool(true) => parts.push(key),
-            // LoadGen's settings are given one by one, lists of nodes and cores with commas.
+            // Each of LoadGen's settings has its own option; lists of nodes and cores have commas.
             Value::Array(values) if key == "--setting" => {
                 parts.extend(values.iter().map(|value| format!("{key} {}", quoted(value))));
             }
@@ -101,7 +102,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A word of a shell.
+/// Quotes a value for a shell, if necessary.
 fn quoted(value: &Value) -> String {
     let text = plain(value);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);

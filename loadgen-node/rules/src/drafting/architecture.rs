@@ -1,5 +1,5 @@
-//! The documents about the machines and what is between them: the diagram's text (N22, N23) and the system's
-//! architecture (N28).
+//! Documents about the machines and the network between them: the diagram's text (N22, N23) and the
+//! system's architecture (N28).
 
 use super::{
     cluster::{Cluster, Named},
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::facts::{interfaces::Interfaces as _, rate};
 
-/// `system-diagram.md`: the text of the diagram.
+/// Generates `system-diagram.md`, the text of the diagram.
 pub(super) fn diagram_text(
     system: &str,
     cluster: &Cluster,
@@ -64,7 +64,7 @@ fn machines(cluster: &Cluster) -> String {
     table(["machine", "product", "processors", "accelerators", "operating system", "kernel"], rows)
 }
 
-/// Every interface on a route, with what the machine says of it.
+/// Generates a table of all interfaces on a route, with their descriptions.
 fn interfaces(cluster: &Cluster) -> String {
     let rows = cluster.machines.iter().flat_map(|named| {
         named.nics().into_iter().map(|(name, nic)| {
@@ -87,7 +87,7 @@ fn interfaces(cluster: &Cluster) -> String {
     table(head, rows)
 }
 
-/// `system-architecture.md`.
+/// Generates `system-architecture.md`.
 pub(super) fn architecture(
     system: &str,
     cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! Compliance tests: the runs that `loadgen-node audit` made, verified against the runs that are submitted.
+//! Compliance tests: the runs that `loadgen-node audit` made, verified against the submitted runs.
 
 use std::{collections::BTreeMap, io, path::Path};
 
@@ -15,21 +15,22 @@ use crate::{
     tree::{self, Place},
 };
 
-/// Files of TEST01 where a benchmark is not deterministic: accuracies of the official script over the same samples.
+/// Files of TEST01 for a non-deterministic benchmark: scores by the official script over the same
+/// samples.
 const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 
-/// A compliance test.
+/// A compliance test with its run and its verification.
 pub(super) struct Audit {
     pub(super) test: Test,
     pub(super) run: Run,
-    /// What the verification says, by the file's name.
+    /// Texts of the verification, by file name.
     verified: BTreeMap<String, String>,
     /// Further files of the folder `accuracy`.
     accuracy: BTreeMap<String, Vec<u8>>,
 }
 
-/// Reads and verifies the tests that the benchmark asks for, as far as they are there. What came of it is in the files,
-/// which a check of the tree reads.
+/// Reads and verifies the tests that the benchmark requires, as far as they exist. The result is in
+/// their files, which a check of the tree reads.
 pub(super) fn load(
     base: &Path,
     settings: &ResultSettings,
@@ -50,13 +51,13 @@ pub(super) fn load(
         let mut accuracy = BTreeMap::new();
         let mut keep = |name: &str| match files::read(&run.folder.join(name)) {
             Ok(bytes) => drop(accuracy.insert(name.to_owned(), bytes)),
-            // Scores are there where somebody made them.
+            // Scores are optional.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => problems.fault_in(&run.name, format!("{name}: {error}")),
         };
         match test {
             Test::Test01 => BASELINE.into_iter().for_each(keep),
-            // It has a hundred responses, and no hash that would stand for them.
+            // The log has a hundred responses, and no hash represents them.
             Test::Test06 => keep(tree::ACCURACY_LOG),
             Test::Test04 => {}
         }
@@ -69,10 +70,10 @@ pub(super) fn load(
     audits
 }
 
-/// The files of a test that cannot be verified: they say why.
+/// Returns the files of a test that cannot be verified, with the reason.
 fn refuted(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
     let why = why.replace(&format!("{}/", base.display()), "");
-    let text = format!("TEST FAIL: it cannot be verified: {why}\n");
+    let text = format!("TEST FAIL: the test cannot be verified: {why}\n");
     let files: &[&str] = match test {
         Test::Test01 => &[tree::VERIFY_ACCURACY, tree::VERIFY_PERFORMANCE],
         Test::Test04 => &[tree::VERIFY_PERFORMANCE],
@@ -82,7 +83,7 @@ fn refuted(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
 }
 
 impl Audit {
-    /// Its files.
+    /// Adds the files of the test to a tree.
     pub(super) fn put(&self, place: &Place, tree: &mut Tree) {
         let name = self.test.name();
         let mut put = |folder: &str, name: &str, bytes: &[u8]| {

@@ -1,4 +1,5 @@
-//! `bandwidth.md`: what Appendix B asks for at the measured throughput, against what the network interfaces carry (N27).
+//! `bandwidth.md`: the bandwidth that Appendix B requires at the measured throughput, compared with
+//! the capacity of the network interfaces (N27).
 
 use super::{
     markdown::{known, table},
@@ -11,18 +12,18 @@ use crate::{
     record::RunResult,
 };
 
-/// A result, as far as its bandwidth goes.
+/// A result, with the data that determine its bandwidth.
 pub(crate) struct Measured<'a> {
-    /// Benchmark and scenario, as people write them.
+    /// Benchmark and scenario, such as `resnet50 Offline`.
     pub(crate) name: String,
     pub(crate) benchmark: Option<&'a Benchmark>,
-    /// The record of the performance run.
+    /// Record of the performance run.
     pub(crate) record: &'a RunResult,
-    /// Samples per second, by LoadGen's log.
+    /// Samples per second, from LoadGen's log.
     pub(crate) rate: Option<f64>,
 }
 
-/// The document, by the computation that the check judges by.
+/// Generates the document, with the same computation as the check.
 pub(crate) fn bandwidth(system: &str, mut results: Vec<Measured<'_>>) -> String {
     results.sort_by(|one, other| one.name.cmp(&other.name));
     let mut text = format!(
@@ -85,7 +86,8 @@ fn one(result: &Measured<'_>) -> String {
     text
 }
 
-/// Both directions of a language model's samples: token ids, of which prompts and outputs have different numbers.
+/// Generates a table of both directions of a language model's samples: prompts and outputs have
+/// different numbers of token ids.
 fn tokens(demand: &Demand, limits: TokenLimits, rate: f64) -> String {
     let line = |way: &str, tokens: u64, bytes: Way| {
         [

@@ -1,4 +1,5 @@
-//! The system diagram (N23): every machine, every network interface on a route, every switch and every link.
+//! The system diagram (N23): every machine, every network interface on a route, every switch and
+//! every link.
 
 use super::{
     cluster::{Cluster, Named},
@@ -21,7 +22,7 @@ const STYLE: &str = "text { font: 11px monospace; fill: #1a1a1a; }\n\
     .port { fill: white; stroke: #1a1a1a; }\n\
     polyline { fill: none; stroke: #1a1a1a; }\n";
 
-/// The drawing, as an SVG file.
+/// Draws the diagram as an SVG file.
 pub(super) fn svg(
     title: &str,
     cluster: &Cluster,
@@ -65,7 +66,7 @@ fn draw(svg: &mut Svg, placed: &Placed, cluster: &Cluster) {
     }
 }
 
-/// The boxes: the LoadGen node, the switches, the nodes.
+/// Returns the boxes of the LoadGen node, the SUT nodes and the switches.
 fn devices(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_>]) -> Vec<Device> {
     let levels = graph::levels(topology, cables);
     let last = levels.values().max().copied().unwrap_or(0) + 1;
@@ -140,7 +141,8 @@ mod tests {
         Switch { name: name.into(), model, ports: 32, speed }
     }
 
-    /// Sixteen nodes on two leaves below a spine, one of them also right beside the LoadGen node, two beside each other.
+    /// Returns sixteen nodes on two leaf switches below a spine switch. One node also has a direct
+    /// link to the LoadGen node, and two have one to each other.
     fn large() -> (Cluster, Topology) {
         let folder = tempfile::tempdir().unwrap();
         let spec = RunSpec::new("resnet50", Scenario::Offline, Mode::Performance);

@@ -1,4 +1,5 @@
-//! The shorter documents: what a rehearsal is, why a submission is open, what was retrained, what may be compressed.
+//! The shorter documents: rehearsal, reason for the Open division, compression, power and
+//! retraining.
 
 use std::fmt::Write as _;
 
@@ -12,24 +13,24 @@ use super::{
 };
 use crate::{Division, Grouped, tree::documents as names};
 
-/// `REHEARSAL.md`.
+/// Generates `REHEARSAL.md`.
 pub(crate) fn rehearsal(findings: &[Grouped]) -> (&'static str, String) {
     let mut text =
         "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
     if findings.is_empty() {
-        text += "Nothing that stands against a submission was found.\n";
+        text += "No finding prevents a submission.\n";
     } else {
-        text += "What stands against a submission:\n\n";
+        text += "Findings that prevent a submission:\n\n";
         list(&mut text, findings);
     }
     (names::REHEARSAL, text)
 }
 
-/// The heading of `why-open.md`: what has it lists the rules that are broken.
+/// Heading of `why-open.md`. A document with this heading lists the violated rules.
 pub(crate) const WHY_OPEN: &str = "# Why this is in the Open division";
 
-/// `why-open.md` (N38); `rehearsed` are the runs that were rehearsals, `open` those made for this division. Without
-/// `findings` it is a draft.
+/// Generates `why-open.md` (N38). `rehearsed` are the runs that were rehearsals, `open` the runs
+/// made for this division. Without `findings` the document is a draft.
 pub(crate) fn why_open(
     settings: &Settings,
     rehearsed: &[String],
@@ -42,7 +43,7 @@ pub(crate) fn why_open(
     if !rehearsed.is_empty() {
         let _ = writeln!(
             text,
-            "\nThese runs were rehearsals for another division: they were made with --rehearsal, though they break its \
+            "\nThese runs were rehearsals for another division: they were made with --rehearsal, although they violate its \
              rules. {}.",
             rehearsed.join(", ")
         );
@@ -52,7 +53,7 @@ pub(crate) fn why_open(
         let _ = writeln!(text, "\nThese runs were made for the Open division (N38): {open}.");
     }
     if let Some(findings) = findings.filter(|findings| !findings.is_empty()) {
-        text += "\nRules of the Network division (section 6.2) that it does not keep:\n\n";
+        text += "\nRules of the Network division (section 6.2) that it violates:\n\n";
         list(&mut text, findings);
     }
     (names::WHY_OPEN, text)
@@ -64,35 +65,35 @@ fn list(text: &mut String, findings: &[Grouped]) {
     }
 }
 
-/// `compression.md` (N25).
+/// Generates `compression.md` (N25).
 pub(crate) fn compression(encodings: &[&str], approval: &str) -> String {
     format!(
-        "# Compression of samples\n\nSamples were sent with {}, each by itself (rules, section 6.2.4). The Query Sample \
-         Library encodes them before the run; decoding is at the SUT and timed.\n\nApproval: {}\n",
+        "# Compression of samples\n\nSamples were sent with {}, each separately (rules, section 6.2.4). The Query Sample \
+         Library encodes them before the run; the SUT decodes them in the timed part.\n\nApproval: {}\n",
         encodings.join(" and "),
         approval.trim()
     )
 }
 
-/// `power.md`.
+/// Generates `power.md`.
 pub(crate) fn power(text: &str) -> String {
     format!("# Power\n\n{}\n", text.trim())
 }
 
-/// `retraining.md` (retraining rules v0.7, section 10).
+/// Generates `retraining.md` (retraining rules v0.7, section 10).
 pub(crate) fn retraining(tag: &Retraining) -> String {
     let Value::Object(fields) = retraining_tag(tag) else { return String::new() };
     let rows = fields.into_iter().map(|(key, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         [key, value]
     });
-    "# The retrained model\n\nWhat section 10 of the retraining rules asks for. The cost metric is the product of both \
+    "# The retrained model\n\nThe report that section 10 of the retraining rules requires. The cost metric is the product of both \
      fractions.\n\n"
         .to_owned()
         + &table(["", ""], rows)
 }
 
-/// What is missing of it, and whether it may be there.
+/// Checks that the retraining settings are complete, and that the division permits retraining.
 pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
     let retrained = settings.results.iter().any(|result| result.retraining == Retrained::Yes);
     let open = settings.division == Some(Division::Open);
@@ -101,16 +102,18 @@ pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
     }
     let Some(tag) = &settings.retraining else {
         if retrained {
-            problems.fault("a result is retrained; add [retraining] with what section 10 of the retraining rules asks for");
+            problems.fault("a result is retrained; add [retraining] with the values that section 10 of the retraining rules requires");
         }
         return;
     };
     if !retrained {
-        problems.fault("[retraining]: no result is retrained; write retraining = \"Yes\" in the [[result]] it is about");
+        problems.fault(
+            "[retraining]: no result is retrained; write retraining = \"Yes\" in its [[result]]",
+        );
     }
     if !open {
         problems.fault(
-            "[retraining] is for the Open division; take it out, or write division = \"open\"",
+            "[retraining] is for the Open division; remove it, or write division = \"open\"",
         );
     }
     let Retraining {
@@ -124,7 +127,7 @@ pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
     for (key, fraction) in
         [("retraining_data_fraction", data), ("retraining_epoch_fraction", epochs)]
     {
-        // Their product, the cost metric, is then no more than the 1 that is allowed.
+        // The cost metric, their product, is then at most the permitted 1.
         if !fraction.is_some_and(|fraction| 0.0 < fraction && fraction <= 1.0) {
             problems.fault(format!("[retraining] {key}: write a number above 0, and at most 1"));
         }

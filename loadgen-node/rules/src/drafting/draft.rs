@@ -1,4 +1,5 @@
-//! Drafts a submission: the files that settings, runs and machines make, and what is missing or wrong in the settings.
+//! Drafts a submission: generates its files from settings, runs and machines, and collects the
+//! faults of the settings.
 
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(crate) struct Draft {
     pub(crate) home: Home,
     /// Faults of the settings and of the files that they name.
     pub(crate) gaps: Vec<Gap>,
-    /// Folders and files of the tree, each with the run folder that it was made of.
+    /// Folders and files of the tree, each with its source: a run folder or a file.
     pub(crate) runs: Vec<(String, String)>,
     /// Runs that were rehearsals.
     pub(crate) rehearsed: Vec<String>,
@@ -41,7 +42,7 @@ impl Draft {
     }
 }
 
-/// Makes the files, and says all that is wrong with the settings.
+/// Generates the files, and collects all faults of the settings.
 pub(crate) fn draft(
     settings: &Settings,
     base: &Path,
@@ -64,7 +65,10 @@ pub(crate) fn draft(
     let is_of_round = check_round(settings, table, &results, &mut problems);
     documents::check_retraining(settings, &mut problems);
     if settings.division == Some(Division::Open) {
-        problems.need(&settings.reason, "the division is open; write reason, why it is");
+        problems.need(
+            &settings.reason,
+            "the division is open; write reason: why the submission is in this division",
+        );
     }
 
     let mut tree = Tree::new();
@@ -86,7 +90,7 @@ pub(crate) fn draft(
     }
     match results.first() {
         Some(first) => parts.machines(&first.performance),
-        // What the description lacks is worth knowing already.
+        // The missing fields of the description are reported already.
         None => drop(systems::description(settings, &Default::default(), &mut problems)),
     }
     let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
@@ -99,7 +103,7 @@ pub(crate) fn draft(
     Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
 }
 
-/// Where the submission lies, and the name of its system.
+/// Returns the location of the submission and the name of its system.
 fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, String) {
     let submitter = problems.need(&settings.submitter, "write submitter, the name of your folder");
     let mut missing = |is_missing: bool, what: &str| {
@@ -115,14 +119,16 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
     for (key, name) in [("submitter", submitter), ("[system] id", &id)] {
         if !name.is_empty() && !is_folder_name(name) {
             problems.fault(format!(
-                "{key} `{name}`: write a name without spaces, slashes and a dot in front"
+                "{key} `{name}`: write a name without spaces, slashes or a leading dot"
             ));
         }
     }
-    // The official checker takes the first file that starts with it for the measurements.
+    // The official checker takes the first file with this prefix as the measurements.
     let records = ["performance", "accuracy", "digests", "TEST0"];
     if !id.is_empty() && records.iter().any(|record| record.starts_with(&id)) {
-        problems.fault(format!("[system] id `{id}`: files of ours begin so; write another"));
+        problems.fault(format!(
+            "[system] id `{id}`: netdiv's own files begin like this; write another"
+        ));
     }
     let division = settings.division.unwrap_or_default();
     if settings.division == Some(Division::Exploratory) {
@@ -130,22 +136,23 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
     }
     let round = settings.round.and_then(|name| table.round(name));
     if let (Some(name), None) = (settings.round, round) {
-        problems.fault(format!("round `{name}`: the table has {}", table.round_names()));
+        problems.fault(format!("round `{name}`: unknown; write one of {}", table.round_names()));
     }
     let layout = round.map_or(Layout::A, |round| round.layout);
     (Home::new(layout, division.word(), submitter), id)
 }
 
-/// Each result is there once.
+/// Checks that each result is listed once.
 fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
     for (place, result) in results.iter().enumerate() {
         if results[..place].iter().any(|other| other.name == result.name) {
-            problems.fault(format!("[[result]] {} is there twice", result.name));
+            problems.fault(format!("[[result]] {} is listed twice", result.name));
         }
     }
 }
 
-/// Compares the round in the settings with that of the runs. A fault says so where they name another one, and the tree then does not.
+/// Compares the round in the settings with that of the runs. If they differ, adds a fault and
+/// returns false; the tree then names no round.
 fn check_round(
     settings: &Settings,
     table: &Table,

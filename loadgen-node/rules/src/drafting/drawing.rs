@@ -1,4 +1,4 @@
-//! From columns of boxes to places on a drawing.
+//! Conversion of columns of boxes into coordinates on a drawing.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use super::{
     svg::{self, Rect},
 };
 
-/// Height of a row: all boxes start and end at one.
+/// Height of a row: all boxes start and end at a multiple of it.
 const ROW: i32 = 26;
-/// Width of a lane, where a line goes up or down.
+/// Width of a lane for the vertical part of a line.
 const LANE: i32 = 12;
 
-/// A drawing under way.
+/// A drawing in progress.
 pub(super) struct Drawing {
     devices: Vec<Device>,
     edges: Vec<Edge>,
-    /// Left and right ports of each device from top to bottom: the edge that ends or starts there.
+    /// Edges that end or start at the left and right ports of each device, from top to bottom.
     rows: BTreeMap<usize, [Vec<usize>; 2]>,
 }
 
 impl Drawing {
-    /// Of devices, the links between them, and what stands in each column.
+    /// Creates a drawing of devices and the links between them, with the items of each column.
     pub(super) fn new(devices: Vec<Device>, edges: Vec<Edge>, columns: &[Vec<Item>]) -> Self {
         let mut drawing = Self { devices, edges, rows: BTreeMap::new() };
         drawing.order_ports(columns);
@@ -33,7 +33,7 @@ impl Drawing {
         self.devices[from.0].column == self.devices[to.0].column
     }
 
-    /// Ports stand in the order of what they lead to.
+    /// Orders the ports of each device by the items that they lead to.
     fn order_ports(&mut self, columns: &[Vec<Item>]) {
         let height = |item: Item| {
             columns.iter().find_map(|column| column.iter().position(|other| *other == item))
@@ -64,7 +64,7 @@ impl Drawing {
         self.devices[device].ports.get(port).unwrap_or(port)
     }
 
-    /// Width and height of a box.
+    /// Returns width and height of a box.
     fn size(&self, place: usize) -> (i32, i32) {
         let device = &self.devices[place];
         let widest =
@@ -78,14 +78,14 @@ impl Drawing {
         (width, header(device) + (count(left.len().max(right.len())) + 1) * ROW)
     }
 
-    /// Where an edge leaves or enters a device, from the device's upper edge.
+    /// Returns the distance of an edge's port from the upper side of its device.
     fn port(&self, device: usize, edge: usize, is_left: bool) -> i32 {
         let side = &self.rows[&device][usize::from(!is_left)];
         let row = count(side.iter().position(|other| *other == edge).unwrap_or(0));
         header(&self.devices[device]) + row * ROW + if is_left { ROW / 2 } else { ROW }
     }
 
-    /// Places everything.
+    /// Computes all coordinates.
     pub(super) fn finish(self, columns: &[Vec<Item>]) -> Layout {
         let tops = self.tops(columns);
         let height = columns.iter().flatten().zip(tops.values().flatten());
@@ -96,7 +96,7 @@ impl Drawing {
         let mut label_from = vec![0; self.edges.len()];
         let mut x = MARGIN;
         for (number, column) in columns.iter().enumerate() {
-            // Where edges enter what stands in this column.
+            // Heights at which edges enter the items of this column.
             let mut enter = Vec::new();
             for (item, top) in column.iter().zip(&tops[&number]) {
                 match item {
@@ -146,7 +146,7 @@ impl Drawing {
         Layout { boxes, lines, width: right + MARGIN, height: height + ROW }
     }
 
-    /// The upper edge of everything, column by column; a column stands in the middle.
+    /// Returns the upper side of every item, column by column. Columns are centred vertically.
     fn tops(&self, columns: &[Vec<Item>]) -> BTreeMap<usize, Vec<i32>> {
         let tall =
             |column: &Vec<Item>| column.iter().map(|item| self.height(*item) + ROW).sum::<i32>();
@@ -170,7 +170,8 @@ impl Drawing {
         }
     }
 
-    /// The links with their texts, and how far to the right they go. Links within a column go around its right side.
+    /// Returns the links with their texts, and their rightmost coordinate. Links within a column
+    /// run around its right side.
     fn lines(&self, points: Vec<Vec<(i32, i32)>>, label_from: &[i32], x: i32) -> (Vec<Line>, i32) {
         let (mut right, mut loops) = (x, x);
         let mut lines = Vec::new();
@@ -181,7 +182,7 @@ impl Drawing {
                 loops += ROW;
                 from = loops;
                 points = vec![*start, (loops, start.1), (loops, end.1), *end];
-                // Further loops are right of this one's text.
+                // Further loops are to the right of this text.
                 loops += svg::width(&text) + 4;
                 right = loops;
             }
@@ -207,8 +208,9 @@ impl Drawing {
     }
 }
 
-/// Leads edges from where they are to the heights at which they enter the next column, each in a lane of its own. Those
-/// that go up farthest, and those that go down farthest, turn first: so fewer lines cross. Returns the lanes' width.
+/// Leads edges to the heights at which they enter the next column, each in a separate lane. The
+/// edges that go farthest up or down turn first, so that fewer lines cross. Returns the width of
+/// the lanes.
 fn lanes(enter: &[(usize, i32)], points: &mut [Vec<(i32, i32)>], x: i32) -> i32 {
     let from = |edge: usize, points: &[Vec<(i32, i32)>]| points[edge].last().map_or(0, |(_, y)| *y);
     let mut order = enter.to_vec();
@@ -222,7 +224,7 @@ fn lanes(enter: &[(usize, i32)], points: &mut [Vec<(i32, i32)>], x: i32) -> i32 
     if enter.is_empty() { 0 } else { lane - x + LANE }
 }
 
-/// Height of a box above its ports: whole rows.
+/// Returns the height of a box above its ports, a multiple of [`ROW`].
 fn header(device: &Device) -> i32 {
     let squares = if device.squares > 0 { LINE } else { 0 };
     let height = MARGIN / 2 + count(device.lines.len()) * LINE + squares;

@@ -6,21 +6,22 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// A submission: the bytes of each file by its path, with `/` between its parts.
+/// Files of a submission: bytes by path, with `/` between the parts of a path.
 pub type Tree = BTreeMap<String, Vec<u8>>;
 
-/// A folder that is written beside its place and moved there when it is whole. What is not moved is removed.
+/// A folder that is written under a temporary name and renamed when it is complete. Without the
+/// renaming it is removed.
 pub(crate) struct Beside {
     place: PathBuf,
     part: PathBuf,
 }
 
 impl Beside {
-    /// Prepares `PLACE.part`.
+    /// Creates the folder `PLACE.part`.
     ///
     /// # Errors
     ///
-    /// When one of the two is there already, or the folder cannot be made.
+    /// Fails if `PLACE` or `PLACE.part` exists, or if the folder cannot be created.
     pub(crate) fn new(place: &Path) -> io::Result<Self> {
         let mut part = place.as_os_str().to_owned();
         part.push(".part");
@@ -28,7 +29,7 @@ impl Beside {
         for path in [place, &part] {
             if path.symlink_metadata().is_ok() {
                 let path = path.display();
-                let text = format!("{path} is there already; choose another, or move it away");
+                let text = format!("{path} exists already; choose another path, or move it away");
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
         }
@@ -36,12 +37,12 @@ impl Beside {
         Ok(Self { place: place.to_path_buf(), part })
     }
 
-    /// Where it is until it is whole.
+    /// Path of the folder until it is complete.
     pub(crate) fn path(&self) -> &Path {
         &self.part
     }
 
-    /// Writes these files.
+    /// Writes the files of a tree into the folder.
     pub(crate) fn write(&self, tree: &Tree) -> io::Result<()> {
         for (path, bytes) in tree {
             let path = self.part.join(path);
@@ -53,7 +54,7 @@ impl Beside {
         Ok(())
     }
 
-    /// Moves it to its place.
+    /// Renames the folder to its final path.
     pub(crate) fn finish(self) -> io::Result<()> {
         fs::rename(&self.part, &self.place).map_err(|error| named(&self.place, error))
     }
@@ -70,13 +71,14 @@ fn named(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Whether the official checkers take a name for a folder: not empty, no spaces, no dot in front, one part.
+/// Returns true if the official checkers accept a name for a folder: not empty, no spaces, no
+/// leading dot, one path component.
 pub(crate) fn is_folder_name(name: &str) -> bool {
     let is_good = |c: char| !c.is_whitespace() && !c.is_control() && !"/\\:".contains(c);
     !name.is_empty() && !name.starts_with('.') && name.chars().all(is_good)
 }
 
-/// Whether a path leads nowhere but into the folder that it starts from.
+/// Returns true if a path stays inside the folder that it starts from.
 pub(crate) fn is_inside(path: &str) -> bool {
     Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
@@ -97,7 +99,7 @@ mod tests {
     fn a_folder_is_whole_or_absent() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("tree");
-        // A file where a folder has to be: nothing is left of it.
+        // A file and a folder have the same path: nothing of the tree remains.
         let broken = Tree::from([("a".into(), Vec::new()), ("a/b".into(), Vec::new())]);
         let beside = Beside::new(&place).unwrap();
         assert!(beside.write(&broken).is_err());
@@ -108,6 +110,6 @@ mod tests {
         beside.finish().unwrap();
         assert_eq!(fs::read(place.join("a/b")).unwrap(), b"x");
         let again = Beside::new(&place).err().unwrap().to_string();
-        assert!(again.contains("is there already"), "{again}");
+        assert!(again.contains("exists already"), "{again}");
     }
 }

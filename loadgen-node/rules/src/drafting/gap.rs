@@ -1,13 +1,13 @@
-//! Faults that keep a submission from being made, as a list for people.
+//! Faults that prevent a submission, and a list of them.
 
 use std::fmt::{self, Write as _};
 
-/// Something that keeps a submission from being made.
+/// A fault that prevents a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// The file or folder in which it is; `None`: a rule that runs break.
+    /// File or folder with the fault; `None` for a rule that runs violate.
     pub file: Option<String>,
-    /// The fault, and what to do.
+    /// Fault and remedy.
     pub text: String,
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for Gap {
     }
 }
 
-/// Returns a list of gaps for people: file by file, with their number at the end.
+/// Formats a list of gaps: file by file, with their number at the end.
 pub(crate) fn listed(gaps: &[Gap]) -> String {
     let mut files: Vec<_> = Vec::new();
     for gap in gaps {

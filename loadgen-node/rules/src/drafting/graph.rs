@@ -1,4 +1,4 @@
-//! The topology as a graph: what is reached through it, and how far the switches are.
+//! The topology as a graph: reachable ends, and distances of the switches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(super) struct Cable<'a> {
 }
 
 impl Cable<'_> {
-    /// Its media, rate and length.
+    /// Returns media, rate and length as text.
     pub(super) fn text(&self) -> String {
         let Link { media, rate, length, .. } = self.link;
         let length = length.as_ref().map_or_else(String::new, |length| format!(", {length}"));
@@ -25,7 +25,8 @@ impl Cable<'_> {
     }
 }
 
-/// All ends that are reached from one, through cables and switches but not through machines.
+/// Returns all ends that are reachable from `start` through cables and switches, but not through
+/// machines.
 pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<End> {
     let mut reached = BTreeSet::from([start.clone()]);
     let mut waiting = vec![start.clone()];
@@ -44,7 +45,7 @@ pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTr
     reached
 }
 
-/// The fields of a system's description that the links fill.
+/// Returns the fields of a system's description that the links determine.
 pub(super) fn fields(cables: &[Cable<'_>]) -> Vec<(&'static str, String)> {
     let mut media: Vec<&str> = Vec::new();
     for cable in cables {
@@ -60,7 +61,7 @@ pub(super) fn fields(cables: &[Cable<'_>]) -> Vec<(&'static str, String)> {
     fields.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
-/// One line for each link, as the field `network_topology` has it.
+/// Describes all links, for the field `network_topology`.
 fn text(cables: &[Cable<'_>]) -> String {
     let line = |cable: &Cable<'_>| {
         let [from, to] = &cable.ends;
@@ -69,7 +70,8 @@ fn text(cables: &[Cable<'_>]) -> String {
     cables.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
-/// Distance of each switch from the LoadGen node, in links; those that nothing leads to are farthest.
+/// Returns the distance of each switch from the LoadGen node, in links. Unreachable switches have
+/// the maximum distance.
 pub(super) fn levels(topology: &Topology, cables: &[Cable<'_>]) -> BTreeMap<String, usize> {
     let is_switch = |name: &str| topology.switches.iter().any(|switch| switch.name == name);
     let mut levels = BTreeMap::new();
@@ -91,7 +93,7 @@ pub(super) fn levels(topology: &Topology, cables: &[Cable<'_>]) -> BTreeMap<Stri
     for switch in &topology.switches {
         levels.entry(switch.name.clone()).or_insert(last);
     }
-    // A link within a level has no place in a drawing from left to right.
+    // A drawing from left to right cannot show a link within a level.
     for _ in 0..levels.len() {
         for cable in cables {
             let mut names = cable.ends.each_ref().map(|end| end.device.clone());

@@ -1,7 +1,10 @@
-//! Where the parts of the system diagram stand: the LoadGen node, the switches by their distance from it, the nodes, in
-//! columns from left to right. A link goes from a port on the right of one box to a port on the left of another. Between
-//! two columns each has a lane of its own to go up or down in, and its text stands before the port that it ends at. Ports
-//! on the right are half a row below those on the left: so no line lies on another, and nothing on anything else.
+//! Layout of the system diagram.
+//!
+//! The columns from left to right contain the LoadGen node, the switches by their distance from it,
+//! and the SUT nodes. A link runs from a port on the right of one box to a port on the left of
+//! another. Between two columns each link has a separate lane for its vertical part, and its text
+//! is beside the port at its end. Ports on the right are half a row below ports on the left, so
+//! that no line overlaps another, and no box or text overlaps anything.
 
 use super::{
     drawing::Drawing,
@@ -9,7 +12,8 @@ use super::{
     shapes::{Device, Edge, Item, Layout},
 };
 
-/// Places the devices, which are in the order in which they should stand, and the links between them.
+/// Places devices and the links between them. `devices` are in the preferred order from top to
+/// bottom.
 pub(super) fn place(devices: Vec<Device>, cables: &[Cable<'_>]) -> Layout {
     let edges = edges(&devices, cables);
     let columns = columns(&devices, &edges);
@@ -31,7 +35,8 @@ fn edges(devices: &[Device], cables: &[Cable<'_>]) -> Vec<Edge> {
     cables.iter().filter_map(edge).collect()
 }
 
-/// What stands in each column from top to bottom: near what it is linked to on its left.
+/// Returns the items of each column from top to bottom: near the items on their left that they have
+/// links to.
 fn columns(devices: &[Device], edges: &[Edge]) -> Vec<Vec<Item>> {
     let count = devices.iter().map(|device| device.column + 1).max().unwrap_or(0);
     let mut columns: Vec<Vec<Item>> = Vec::new();

@@ -1,4 +1,5 @@
-//! Makes `accuracy.txt`: what the official accuracy script prints, and the hash of the whole accuracy log.
+//! Makes `accuracy.txt`: the output of the official accuracy script, and the hash of the complete
+//! accuracy log.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use crate::{
     tree::ACCURACY_TXT,
 };
 
-/// Makes it from the script's output, or from the run's own count where that is what the script counts. None, with a
-/// fault, where neither is there.
+/// Makes the text from the script's output, or from the run's own count if the script counts the
+/// same. Adds a fault and returns `None` if neither exists.
 pub(super) fn make(
     base: &Path,
     name: &str,
@@ -21,7 +22,7 @@ pub(super) fn make(
     benchmark: Option<(&Benchmark, &Formats)>,
     problems: &mut Problems,
 ) -> Option<String> {
-    // Where `loadgen-node accuracy` writes it.
+    // File that `loadgen-node accuracy` writes.
     let beside = settings.accuracy.as_ref().map(|folder| folder.join(ACCURACY_TXT));
     let beside = beside.filter(|path| base.join(path).exists());
     let text = match (settings.accuracy_txt.as_ref().or(beside.as_ref()), &run.result.accuracy) {
@@ -31,7 +32,7 @@ pub(super) fn make(
             let script = run.result.official_accuracy.as_deref();
             let script = script.unwrap_or("the official accuracy script of the benchmark");
             problems.fault(format!(
-                "[[result]] {name}: its accuracy run has no {ACCURACY_TXT}; `loadgen-node accuracy` makes it, with: {script}"
+                "[[result]] {name}: its accuracy run has no {ACCURACY_TXT}; make it with `loadgen-node accuracy`, using: {script}"
             ));
             return None;
         }
@@ -40,7 +41,7 @@ pub(super) fn make(
     Some(if has_hash { text } else { compliance::with_hash(&text, &run.accuracy_log.sha256) })
 }
 
-/// The script's output, which has the benchmark's metrics.
+/// Reads the script's output, which must contain the benchmark's metrics.
 fn given(
     path: &Path,
     benchmark: Option<(&Benchmark, &Formats)>,
@@ -57,7 +58,7 @@ fn given(
         Err(error) => {
             for problem in error.problems() {
                 problems.fault(format!(
-                    "accuracy_txt {problem}; give the output of the official accuracy script"
+                    "accuracy_txt {problem}; use the output of the official accuracy script"
                 ));
             }
             None
@@ -65,7 +66,7 @@ fn given(
     }
 }
 
-/// The line of the official accuracy-imagenet.py.
+/// Formats the line that the official accuracy-imagenet.py prints.
 fn counted(accuracy: &Accuracy) -> String {
     let Accuracy { correct, total, .. } = accuracy;
     let percent = 100.0 * *correct as f64 / *total as f64;

@@ -1,5 +1,5 @@
-//! Makes LoadGen's `user.conf`: the file of the run where it is still there; else the settings of the run, written as such a
-//! file.
+//! Makes LoadGen's `user.conf`: the file of the run if it still exists, or else a file with the
+//! settings of the run.
 
 use std::{collections::BTreeMap, io, path::Path};
 
@@ -11,7 +11,8 @@ use crate::{
     user_conf::check_line,
 };
 
-/// Returns the text of the file, for the model as LoadGen names it, or the fault of the run's own file.
+/// Returns the text of the file for `model`, LoadGen's name of the model. Fails if the run's own
+/// file cannot be read.
 pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> Result<String, String> {
     let places = path(run).map(|path| [base.join(path), run.folder.join(path)]);
     for path in places.iter().flatten() {
@@ -26,18 +27,19 @@ pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> Result<String, S
     Ok(reconstructed(&result.test_settings, model, result.scenario))
 }
 
-/// The path of the run's file, as the run had it.
+/// Returns the path of the run's file, as in the run's settings.
 pub(super) fn path(run: &Run) -> Option<&str> {
     run.result.settings.get("user_conf")?.as_str()
 }
 
-/// The effective settings, as far as LoadGen reads them from such a file and would not have them without.
+/// Writes the effective settings that LoadGen reads from such a file and that differ from its
+/// defaults.
 fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
     let mut text = "# The settings of the run, from its result.json.\n".to_owned();
     let name = scenario.official_name();
     for Key { name: key, field, factor, default } in keys(scenario) {
         if let Some(value) = settings.get(*field).and_then(|value| number(value)) {
-            // LoadGen's factors are no binary fractions.
+            // LoadGen's factors are not binary fractions.
             let value = (value / factor * 1e6).round() / 1e6;
             let line = format!("{model}.{name}.{key} = {value}\n");
             if *default != Some(value) && check_line(&line).is_ok() {

@@ -16,7 +16,8 @@ use crate::{
     facts::measurements::recorded,
 };
 
-/// The measurements file: the five fields that the official checkers want, and what else tells this result from others.
+/// Makes the measurements file: the five fields that the official checkers require, and further
+/// fields that distinguish this result from others.
 pub(super) fn measurements(
     loaded: &Loaded<'_>,
     round: Option<RoundName>,
@@ -59,7 +60,7 @@ pub(super) fn measurements(
     fields
 }
 
-/// The tag of a retrained result.
+/// Returns the tag of a retrained result.
 pub(super) fn retraining_tag(tag: &Retraining) -> Value {
     let cost = tag.retraining_data_fraction.zip(tag.retraining_epoch_fraction).map(|(a, b)| a * b);
     json!({
@@ -73,7 +74,7 @@ pub(super) fn retraining_tag(tag: &Retraining) -> Value {
     })
 }
 
-/// `README.md`: what the submitter wrote, the result, and how to get it again.
+/// Makes `README.md`: the submitter's text, the result, and the steps to reproduce it.
 pub(super) fn readme(loaded: &Loaded<'_>, written: &str) -> String {
     let Loaded { name, performance, accuracy, digests, audits, .. } = loaded;
     let digests = digests.iter().map(|run| (DIGESTS.to_owned(), &run.result));

@@ -1,4 +1,5 @@
-//! The draft of a submission: `submission.toml` and run folders become the files of a tree. The same inputs make the same bytes.
+//! Draft of a submission: `submission.toml` and run folders become the files of a tree. Equal
+//! inputs yield equal bytes.
 
 mod architecture;
 mod audits;

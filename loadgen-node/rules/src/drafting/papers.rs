@@ -1,5 +1,5 @@
-//! The documents about the machines: the diagram, its text, and the architecture. A check makes them again, from a tree, and
-//! compares the bytes.
+//! Documents about the machines: the diagram, its text, and the architecture. A check regenerates
+//! them from a tree and compares the bytes.
 
 use super::{
     architecture, cluster::Cluster, diagram, graph::Cable, problems::Problems,
@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{record::RunResult, tree::documents};
 
-/// The form of the documents that the runs make. Raise it with every change of what they look like: documents of another form are for
-/// people to judge.
+/// Form of the documents that are generated from runs. Raise it with every change of their
+/// appearance: a check cannot judge documents of another form.
 pub(crate) const FORM: u32 = 1;
 
-/// Stands for a text of the submitter's in a document that a check makes: the end of a line in it keeps any other text from being
-/// the same.
+/// Placeholder for a submitter's text in a regenerated document. It contains a line break, so that
+/// no other text is equal to it.
 pub(crate) const FREE: &str = "\u{fffc}\n\u{fffc}";
 pub(crate) const FREE_SIGN: char = '\u{fffc}';
 
@@ -21,13 +21,14 @@ const MARK: [&str; 2] = [
     ". Whoever changes this file removes this line. -->",
 ];
 
-/// Returns the place of the mark in a document: below the title of a drawing, or the heading of a text.
+/// Returns the offset of the mark in a document: below the title of a drawing, or the heading of a
+/// text.
 fn place_of_mark(text: &str) -> Option<usize> {
     let above = if text.starts_with('<') { "</title>\n" } else { "\n\n" };
     Some(text.find(above)? + above.len())
 }
 
-/// Returns a document with the mark.
+/// Inserts the mark into a document.
 pub(crate) fn marked(mut text: String) -> String {
     let end = if text.starts_with('<') { "\n" } else { "\n\n" };
     if let Some(place) = place_of_mark(&text) {
@@ -36,13 +37,14 @@ pub(crate) fn marked(mut text: String) -> String {
     text
 }
 
-/// Returns the form of a document; none for a document by another hand.
+/// Returns the form of a document; `None` if it was not generated.
 pub(crate) fn form(text: &str) -> Option<u32> {
     let (_, below) = text.split_at(place_of_mark(text)?);
     below.strip_prefix(MARK[0])?.split_once(MARK[1])?.0.parse().ok()
 }
 
-/// Each document's name and text; `texts` are the way from the network to the accelerators, and what shows its bandwidth.
+/// Generates the documents: name and text of each. `data_path` describes the path from the network
+/// to the accelerators, and `measured` is the evidence of its bandwidth.
 pub(super) fn of(
     system: &str,
     cluster: &Cluster,
@@ -59,7 +61,7 @@ pub(super) fn of(
     .map(|(name, text)| (name, marked(text)))
 }
 
-/// The same, of the machines that a run's record has.
+/// Like [`of`], but for the machines in a run's record.
 pub(crate) fn again(
     system: &str,
     record: &RunResult,

@@ -1,4 +1,4 @@
-//! The parts of a tree that settings, results and machines make.
+//! Parts of a tree that are generated from settings, results and machines.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -29,10 +29,10 @@ use crate::{
     tree::{Home, documents as names},
 };
 
-/// A tree under way.
+/// A tree in progress.
 pub(super) struct Parts<'a> {
     pub(super) settings: &'a Settings,
-    /// The round that the runs were made for.
+    /// Round of the runs.
     pub(super) round: Option<RoundName>,
     pub(super) base: &'a Path,
     pub(super) home: &'a Home,
@@ -47,7 +47,7 @@ impl Parts<'_> {
         self.tree.insert(self.home.document(name), text.into_bytes());
     }
 
-    /// A file of the settings, which has something in it.
+    /// Reads a file that the settings name. Adds a fault if it is empty or cannot be read.
     pub(super) fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
         if path.to_str().is_some_and(is_todo) {
             return None;
@@ -61,14 +61,14 @@ impl Parts<'_> {
         None
     }
 
-    /// Returns the text of such a file.
+    /// Reads the text of a file that the settings name. Adds a fault if there is none.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
         let text = text::decode(self.bytes(key, path)?);
         let fault = |why| self.problems.fault_in(path.display(), format!("{key}: {why}"));
         text.map_err(fault).ok()
     }
 
-    /// Documents that the settings give.
+    /// Adds the documents that the settings contain.
     pub(super) fn texts(&mut self) {
         let settings = self.settings;
         match &settings.calibration {
@@ -79,8 +79,8 @@ impl Parts<'_> {
             }
             None if settings.division == Some(Division::Open) => {}
             None => self.problems.fault(
-                "write calibration, a Markdown file on how quantization was calibrated (section 2.3); if nothing was \
-                 quantized, it says so",
+                "write calibration: a Markdown file that describes the calibration of quantization (section 2.3), or \
+                 states that nothing was quantized",
             ),
         }
         self.compression();
@@ -106,7 +106,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Everything about a result.
+    /// Adds all files of a result.
     pub(super) fn result(&mut self, result: &Loaded<'_>) {
         let place = result.place(self.home, self.system);
         result.put(&place, self.tree);
@@ -129,12 +129,13 @@ impl Parts<'_> {
         self.tree.insert(place.readme(), measurements::readme(result, &written).into_bytes());
     }
 
-    /// Everything about the machines, as that run saw them.
+    /// Adds all files about the machines, as recorded by a run.
     pub(super) fn machines(&mut self, run: &Run) {
         let (settings, system) = (self.settings, self.system);
         let cluster = &Cluster::of(&run.result);
         let topology = &settings.topology;
-        // Section 6.2.3 asks the Network division for the diagram; in the Closed division it is the submitter's choice.
+        // Section 6.2.3 requires the diagram in the Network division; in the Closed division it is
+        // optional.
         let is_drawn = settings.division != Some(Division::Closed) || !topology.is_empty();
         let mut cables = Vec::new();
         if is_drawn {
@@ -151,13 +152,13 @@ impl Parts<'_> {
         for named in &cluster.machines {
             let name = &named.name;
             if !is_folder_name(name) {
-                let text = format!("node `{name}`: its name cannot be a file's; name it otherwise");
+                let text = format!("node `{name}`: its name is not a valid file name; rename it");
                 self.problems.fault(text);
             }
             self.tree.insert(self.home.evidence(name), json(&named.machine));
         }
 
-        let what = "[architecture] write data_path: the way from the NIC to the accelerators and its bandwidth";
+        let what = "[architecture] write data_path: the path from the NIC to the accelerators and its bandwidth";
         let data_path = self.problems.need(&settings.architecture.data_path, what);
         let measured = self.measured();
         let papers = papers::of(system, cluster, topology, &cables, [data_path, &measured]);
@@ -170,7 +171,8 @@ impl Parts<'_> {
         self.document(names::BANDWIDTH, text);
     }
 
-    /// What shows the bandwidth: a text, or a file that is taken along.
+    /// Returns the evidence of the bandwidth: a text, or a link to a file, which is added to the
+    /// tree.
     fn measured(&mut self) -> String {
         let what =
             "[architecture] write measurement: a text, or the fabric.json of loadgen-node fabric";
@@ -185,23 +187,22 @@ impl Parts<'_> {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let place = format!("evidence/{name}");
         if !is_folder_name(&name) || self.tree.contains_key(&self.home.document(&place)) {
-            let text =
-                format!("[architecture] measurement {measurement}: give the file another name");
+            let text = format!("[architecture] measurement {measurement}: rename the file");
             self.problems.fault(text);
         }
         self.document(&place, text);
-        format!("What was measured over this network: [{place}]({place}).")
+        format!("Measurements over this network: [{place}]({place}).")
     }
 }
 
-/// Whether a text is meant as the path of a file: one word.
+/// Returns true if a text is the path of a file: it has no white space.
 fn is_path(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
-/// A JSON file.
+/// Formats a JSON file.
 fn json(value: &impl Serialize) -> Vec<u8> {
-    // Maps with texts for keys are always JSON.
+    // Maps with strings as keys are always valid JSON.
     let value = serde_json::to_value(value).unwrap_or_default();
     format!("{value:#}\n").into_bytes()
 }

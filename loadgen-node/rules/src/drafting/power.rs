@@ -1,4 +1,5 @@
-//! A power measurement: what the measurement client of mlcommons/power-dev left, put where the official checker looks.
+//! Power measurement: copies the files of the measurement client of mlcommons/power-dev to the
+//! paths that the official checker reads.
 
 use std::path::Path;
 
@@ -8,15 +9,16 @@ use crate::{
     tree::{self, Place},
 };
 
-/// What the client and its server say of themselves.
+/// Records and logs of the measurement client and its server.
 const PROTOCOL: [&str; 5] =
     ["client.json", "client.log", "ptd_logs.txt", "server.json", "server.log"];
 
-/// The analyzer's samples.
+/// Samples of the power analyzer.
 const SAMPLES: &str = "spl.txt";
 
 impl Parts<'_> {
-    /// Files of a measured run: `power/`, `ranging/` and the samples of the performance run.
+    /// Adds the files of a measured run: `power/`, `ranging/` and the samples of the performance
+    /// run.
     pub(super) fn power(&mut self, result: &Loaded<'_>, place: &Place, folder: &Path) {
         let performance = format!("{}/performance", place.results());
         let mut files = Vec::new();
@@ -35,7 +37,7 @@ impl Parts<'_> {
         if files::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail)
         {
             let why = format!(
-                "power: its log is not that of {}; write performance = \"{}\"",
+                "power: its log differs from that of {}; write performance = \"{}\"",
                 result.performance.name,
                 folder.join("run_1").display()
             );
@@ -53,14 +55,15 @@ impl Parts<'_> {
         {
             match path {
                 None => {
-                    self.problems.fault(format!("[power] write {key}, a file (power was measured)"))
+                    self.problems.fault(format!("[power] write {key}, a path (power was measured)"))
                 }
                 Some(path) => self.describe(key, &path, place),
             }
         }
     }
 
-    /// The checker knows these files by how their names begin.
+    /// Adds a descriptive file of the measurement. The checker identifies these files by the prefix
+    /// of their names.
     fn describe(&mut self, key: &str, path: &Path, place: &Place) {
         let Some(bytes) = self.bytes(key, path) else { return };
         let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or("txt");

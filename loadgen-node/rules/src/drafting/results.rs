@@ -1,4 +1,4 @@
-//! One `[[result]]`: its runs, and the files that a submission has of them.
+//! A `[[result]]`: its runs, and their files in a submission.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ use crate::{
 /// A result whose runs could be read.
 pub(super) struct Loaded<'a> {
     pub(super) settings: &'a ResultSettings,
-    /// Benchmark and scenario, as people write them.
+    /// Benchmark and scenario, such as `resnet50 Offline`.
     pub(super) name: String,
     pub(super) benchmark_name: String,
-    /// The folders of the benchmark and of the scenario.
+    /// Folder names of the benchmark and of the scenario.
     pub(super) folders: [String; 2],
-    /// The benchmark, where the table has it.
+    /// Benchmark, if the table has it.
     pub(super) benchmark: Option<&'a Benchmark>,
     pub(super) performance: Run,
     pub(super) accuracy: Run,
@@ -34,14 +34,14 @@ pub(super) struct Loaded<'a> {
     accuracy_txt: String,
 }
 
-/// What all results of a submission have in common.
+/// Data that all results of a submission share.
 pub(super) struct Common<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
     pub(super) round: Option<&'a Round>,
 }
 
-/// Reads a result. None when that cannot be done; then there are faults.
+/// Reads a result. Adds faults and returns `None` if that fails.
 pub(super) fn load<'a>(
     common: &Common<'a>,
     settings: &'a ResultSettings,
@@ -58,7 +58,7 @@ pub(super) fn load<'a>(
     if !is_folder_name(&benchmark_name) {
         if !benchmark_name.is_empty() {
             problems
-                .fault(format!("{place}: benchmark `{benchmark_name}` cannot be a folder's name"));
+                .fault(format!("{place}: benchmark `{benchmark_name}` is not a valid folder name"));
         }
         return None;
     }
@@ -107,7 +107,8 @@ pub(super) fn load<'a>(
     })
 }
 
-/// The folders of a benchmark and a scenario. Some rounds have an interactive variant beside Server.
+/// Returns the folder names of a benchmark and a scenario. In some rounds the interactive variant
+/// is a folder beside Server.
 fn folders(
     name: &str,
     benchmark: Option<&Benchmark>,
@@ -122,12 +123,12 @@ fn folders(
 }
 
 impl Loaded<'_> {
-    /// All of its runs.
+    /// Returns all runs of the result.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
         self.records().map(|(_, run)| run)
     }
 
-    /// As far as its bandwidth goes.
+    /// Returns the data that determine the result's bandwidth.
     pub(super) fn measured(&self) -> Measured<'_> {
         Measured {
             name: self.name.clone(),
@@ -137,12 +138,12 @@ impl Loaded<'_> {
         }
     }
 
-    /// The model's name in user.conf.
+    /// Name of the model in user.conf.
     pub(super) fn model(&self) -> &str {
         self.benchmark.map_or(&self.benchmark_name, |benchmark| &benchmark.loadgen_model)
     }
 
-    /// Where it lies in a tree.
+    /// Returns the location of the result in a tree.
     pub(super) fn place(&self, home: &Home, system: &str) -> Place {
         Place {
             home: home.clone(),
@@ -152,8 +153,8 @@ impl Loaded<'_> {
         }
     }
 
-    /// Its folders and files in a tree, each with the run folder that it was made of. A compliance test that is not there
-    /// has its name.
+    /// Returns the folders and files of the result in a tree, each with its source. The source is a
+    /// run folder, a file, or the name of a compliance test that is missing.
     pub(super) fn places(&self, home: &Home, system: &str) -> Vec<(String, String)> {
         let place = self.place(home, system);
         let mut places = vec![
@@ -174,7 +175,7 @@ impl Loaded<'_> {
         places
     }
 
-    /// The runs with the names of their records.
+    /// Returns the runs with the names of their records.
     fn records(&self) -> impl Iterator<Item = (&'static str, &Run)> {
         let both = [("performance", &self.performance), ("accuracy", &self.accuracy)];
         let digests = self.digests.iter().map(|run| ("digests", run));
@@ -182,7 +183,7 @@ impl Loaded<'_> {
         both.into_iter().chain(digests).chain(audits)
     }
 
-    /// Logs, accuracy, compliance, and the records of all runs.
+    /// Adds logs, accuracy, compliance tests, and the records of all runs to a tree.
     pub(super) fn put(&self, place: &Place, tree: &mut Tree) {
         let mut put = |folder: String, name: &str, bytes: &[u8]| {
             tree.insert(format!("{folder}/{name}"), bytes.to_vec());

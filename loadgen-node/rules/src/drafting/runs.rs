@@ -1,4 +1,4 @@
-//! Run folders, read one by one.
+//! Reading of run folders.
 
 use std::{
     collections::BTreeSet,
@@ -15,23 +15,23 @@ use crate::{
     tree,
 };
 
-/// A run.
+/// Contents of a run folder.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// Its folder.
+    /// Path of the folder.
     pub(super) folder: PathBuf,
-    /// How messages name it: the folder as the settings have it.
+    /// Name in messages: the folder as written in the settings.
     pub(super) name: String,
-    /// What `result.json` says.
+    /// Parsed `result.json`.
     pub(super) result: RunResult,
-    /// That file, byte for byte.
+    /// Bytes of `result.json`.
     pub(super) record: Vec<u8>,
     pub(super) detail: Vec<u8>,
     pub(super) summary: Vec<u8>,
     pub(super) accuracy_log: TruncatedLog,
 }
 
-/// Reads a run. None, with faults, where that cannot be done.
+/// Reads a run. Adds faults and returns `None` if that fails.
 pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Option<Run> {
     let name = folder.display().to_string();
     let folder = base.join(folder);
@@ -42,7 +42,7 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
         problems.fault_in(&name, format!("{what}: {error}"));
     };
     let record = files::read(&folder.join(RunResult::FILE))
-        .map_err(|error| fault("no result.json of a run can be read there", &error))
+        .map_err(|error| fault("cannot read the result.json of a run", &error))
         .ok()?;
     let result = RunResult::of(&record).map_err(|why| fault(RunResult::FILE, &why)).ok()?;
     let mut read =
@@ -56,12 +56,12 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
 }
 
 impl Run {
-    /// Samples per second, by LoadGen's log.
+    /// Samples per second, from LoadGen's log.
     pub(super) fn throughput(&self) -> Option<f64> {
         DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.throughput(self.result.scenario)
     }
 
-    /// One of LoadGen's seeds, by its setting.
+    /// Returns a seed of LoadGen by its setting.
     pub(super) fn seed(&self, setting: &str) -> Option<u64> {
         self.result.test_settings.get(setting)?.parse().ok()
     }
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// A `submission.toml` is about one system: all runs have the same nodes.
+/// Checks that all runs have the same nodes, because a `submission.toml` is about one system.
 pub(super) fn check_one_system<'a>(
     mut runs: impl Iterator<Item = &'a Run>,
     problems: &mut Problems,
@@ -84,7 +84,7 @@ pub(super) fn check_one_system<'a>(
     let Some(first) = runs.next() else { return };
     for run in runs.filter(|run| names(run) != names(first)) {
         problems.fault(format!(
-            "{} and {}: their nodes are not the same ({} and {}); a submission.toml is about one system",
+            "{} and {} have different nodes ({} and {}); a submission.toml is about one system",
             first.name,
             run.name,
             listed(first),

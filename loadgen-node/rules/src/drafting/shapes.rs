@@ -1,4 +1,5 @@
-//! What a system diagram is made of: boxes with ports, and links between them, before and after they have a place.
+//! Shapes of a system diagram: boxes with ports, and links between them, before and after
+//! placement.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +7,14 @@ use super::svg::Rect;
 
 /// Height of a line of text.
 pub(super) const LINE: i32 = 17;
-/// Beside the drawing, and inside boxes.
+/// Margin around the drawing and inside boxes.
 pub(super) const MARGIN: i32 = 16;
 
-/// A box before it has a place.
+/// A box before placement.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Device {
     pub(super) name: String,
-    /// From the left.
+    /// Index of the column, from the left.
     pub(super) column: usize,
     pub(super) lines: Vec<String>,
     /// Number of small squares in a row below the lines.
@@ -22,17 +23,17 @@ pub(super) struct Device {
     pub(super) ports: BTreeMap<String, String>,
 }
 
-/// A port in its place.
+/// A placed port.
 #[derive(Debug, Clone)]
 pub(super) struct Port {
-    /// Where the line meets it.
+    /// Point at which the line meets the port.
     pub(super) x: i32,
     pub(super) y: i32,
     pub(super) is_left: bool,
     pub(super) text: String,
 }
 
-/// A box in its place.
+/// A placed box.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     pub(super) device: Device,
@@ -40,16 +41,16 @@ pub(super) struct Placed {
     pub(super) ports: Vec<Port>,
 }
 
-/// A link in its place.
+/// A placed link.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) points: Vec<(i32, i32)>,
-    /// Where its text may be.
+    /// Area for the text.
     pub(super) label: Rect,
     pub(super) text: String,
 }
 
-/// A drawing.
+/// A finished drawing.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) boxes: Vec<Placed>,
@@ -58,22 +59,23 @@ pub(super) struct Layout {
     pub(super) height: i32,
 }
 
-/// A link from left to right: device and port of both ends. Links within a column are drawn on the right of it.
+/// A link from left to right: device and port of both ends. Links within a column are drawn to the
+/// right of it.
 pub(super) struct Edge {
     pub(super) from: (usize, String),
     pub(super) to: (usize, String),
     pub(super) text: String,
 }
 
-/// What stands in a column.
+/// An item in a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Item {
     Device(usize),
-    /// A link passes here on its way to a later column.
+    /// A link that passes this column on its way to a later one.
     Passing(usize),
 }
 
-/// A number of things, of which no drawing has too many.
+/// Converts a count into a coordinate; no drawing has more items than fit.
 pub(super) fn count(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The sources of this program, which a submission holds (N16), and the description of the wire (N17).
+//! The program's sources in a submission (N16), and the description of the wire protocol (N17).
 
 use super::{folder::Tree, problems::Problems};
 use crate::{
@@ -7,10 +7,11 @@ use crate::{
     tree::{Home, IMPLEMENTATION, documents},
 };
 
-/// The description of the wire among the sources.
+/// Path of the wire protocol's description among the sources.
 pub(crate) const PROTOCOL: &str = "docs/PROTOCOL.md";
 
-/// The sources, their SHA-256, the description of the wire, and for each benchmark the file that leads to the sources.
+/// Adds the sources, their SHA-256, the description of the wire protocol, and for each benchmark a
+/// file that points to the sources.
 pub(super) fn put(
     sources: &[Source<'_>],
     home: &Home,
@@ -23,14 +24,14 @@ pub(super) fn put(
         let is_bad = |part: &str| part.is_empty() || part.starts_with('.') || part.contains(' ');
         if path.split('/').any(is_bad) || *path == "REVISION" {
             problems
-                .fault(format!("this program's source {path} cannot be submitted by that name"));
+                .fault(format!("this program's source {path} cannot be submitted under this name"));
         }
         tree.insert(format!("{folder}/{path}"), bytes.to_vec());
     }
     let revision = sources_sha256(sources) + "\n";
     tree.insert(home.revision(), revision.into_bytes());
     for benchmark in benchmarks {
-        // The official checker takes a file for the name of the folder where the code is.
+        // The official checker accepts a file with the name of the folder that contains the code.
         let path = format!("{}/{benchmark}", home.code());
         tree.insert(path, format!("{IMPLEMENTATION}\n").into_bytes());
     }
@@ -43,7 +44,8 @@ pub(super) fn put(
     }
 }
 
-/// The description of the wire as a document of the submission: its links lead from there to the sources.
+/// Converts the description of the wire protocol into a document of the submission: its links point
+/// to the sources in the submission.
 pub(crate) fn wire_protocol(text: &str, home: &Home) -> String {
     let code = home.sources().replacen(&home.root(), "..", 1);
     led_elsewhere(text, |target| {

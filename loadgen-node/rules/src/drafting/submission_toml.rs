@@ -1,6 +1,6 @@
-//! `submission.toml`: what a submitter has to say, beside what the runs say themselves.
+//! `submission.toml`: the submitter's statements, in addition to the records of the runs.
 //!
-//! All keys are optional here; what is missing is found when the tree is built, all of it at once.
+//! All keys are optional here. The construction of the tree reports all missing keys at once.
 
 use std::{
     collections::BTreeMap,
@@ -19,63 +19,65 @@ use crate::{
     input::files,
 };
 
-/// The file. Paths in it are relative to its folder.
+/// Contents of a `submission.toml`. Paths in it are relative to its folder.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The submitter: the name of its folder.
+    /// Name of the submitter, and of its folder.
     pub submitter: Option<String>,
-    /// network, closed or open.
+    /// Division: network, closed or open.
     pub division: Option<Division>,
-    /// Whether others can have the system.
+    /// Availability of the system.
     pub status: Option<Status>,
-    /// The round, such as v5.0.
+    /// Round, such as v5.0.
     pub round: Option<RoundName>,
-    /// How quantization was calibrated (rules, section 2.3): a Markdown file.
+    /// Markdown file that describes the calibration of quantization (rules, section 2.3).
     pub calibration: Option<PathBuf>,
-    /// Who approved the compression of samples, when, and how to find that (section 6.2.4).
+    /// Approval of the compression of samples: by whom, when, and where it is documented (section
+    /// 6.2.4).
     pub compression_approval: Option<String>,
-    /// How power was measured.
+    /// Description of the power measurement.
     pub power: Option<Power>,
-    /// Why the submission is in the Open division.
+    /// Reason why the submission is in the Open division.
     pub reason: Option<String>,
     /// `id`, the system's folder, and any field of the system description.
     pub system: BTreeMap<String, toml::Value>,
-    /// What is between the machines.
+    /// Network between the machines.
     pub topology: Topology,
-    /// The way from the network to the accelerators (section 5.1).
+    /// Path from the network to the accelerators (section 5.1).
     pub architecture: Architecture,
-    /// Each benchmark and scenario that is submitted.
+    /// Submitted results, one per benchmark and scenario.
     #[serde(rename = "result")]
     pub results: Vec<ResultSettings>,
-    /// What the retraining rules ask a result with a retrained model to report (their section 10).
+    /// Report on retraining, required for a result with a retrained model (retraining rules,
+    /// section 10).
     pub retraining: Option<Retraining>,
-    /// The name of the file, and its placeholders.
+    /// Name of the settings file.
     #[serde(skip)]
     pub(crate) file: String,
     #[serde(skip)]
     pub(super) todos: Vec<Todo>,
 }
 
-/// Whether others can have a system.
+/// Availability of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Status {
-    /// All of it can be bought or used.
+    /// All components can be bought or used.
     Available,
-    /// It will be available soon.
+    /// The system will be available soon.
     Preview,
     /// Research, development or internal.
     Rdi,
 }
 
-/// Whether a model was retrained.
+/// Retraining of a model: yes or no.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Retrained {
-    /// It was.
+    /// The model was retrained.
     Yes,
-    /// It was not.
+    /// The model was not retrained.
     #[default]
     No,
 }
@@ -84,7 +86,7 @@ pub enum Retrained {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Topology {
-    /// What the diagram shows.
+    /// Explanation of the diagram.
     pub text: Option<String>,
     /// Switches.
     #[serde(rename = "switch")]
@@ -95,7 +97,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Returns true if the settings say nothing of it.
+    /// Returns true if the settings contain no topology.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_none() && self.switches.is_empty() && self.links.is_empty()
     }
@@ -105,125 +107,130 @@ impl Topology {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// Its name in this file.
+    /// Name in this file.
     pub name: String,
     /// Vendor and model.
     #[serde(deserialize_with = "one_line")]
     pub model: String,
-    /// Number of its ports.
+    /// Number of ports.
     pub ports: u32,
-    /// What a port can do, such as "400 Gb/s".
+    /// Speed of a port, such as "400 Gb/s".
     #[serde(deserialize_with = "one_line")]
     pub speed: String,
 }
 
-/// A cable.
+/// A link between two ends: a cable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// One end: `MACHINE:INTERFACE` or `SWITCH:PORT`. The LoadGen node is `loadgen`, SUT nodes have their names.
+    /// First end: `MACHINE:INTERFACE` or `SWITCH:PORT`. The LoadGen node is `loadgen`, and SUT
+    /// nodes have their own names.
     pub from: String,
-    /// The other end.
+    /// Second end, in the same form.
     pub to: String,
-    /// What it is made of, such as "copper DAC" or "fiber".
+    /// Medium, such as "copper DAC" or "fiber".
     #[serde(deserialize_with = "one_line")]
     pub media: String,
-    /// What it carries, such as "100 Gb/s".
+    /// Rate, such as "100 Gb/s".
     #[serde(deserialize_with = "one_line")]
     pub rate: String,
-    /// Its length, such as "2 m".
+    /// Length, such as "2 m".
     #[serde(default, deserialize_with = "length")]
     pub length: Option<String>,
 }
 
-/// Reads a text without the ends of lines and the blanks that a table would lose.
+/// Reads a text without the line breaks and repeated spaces that a table would drop.
 fn one_line<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     Ok(on_one_line(&String::deserialize(text)?))
 }
 
-/// Reads a length; none where the text says nothing.
+/// Reads a length; `None` if the text is empty or [`UNKNOWN`].
 fn length<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error> {
     Ok(Some(one_line(text)?).filter(|text| !text.is_empty() && text != UNKNOWN))
 }
 
-/// How power was measured. The measurements are with the results.
+/// Description of the power measurement. Its files belong to the results.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Power {
-    /// The setup.
+    /// Description of the setup.
     pub text: Option<String>,
-    /// The analyzers: a file.
+    /// File that describes the analyzers.
     pub analyzer_table: Option<PathBuf>,
-    /// Settings that bear on power: a file.
+    /// File with the settings that affect power.
     pub power_settings: Option<PathBuf>,
-    /// The power that the parts of the system are built for, from round v6.1 on: a file in YAML.
+    /// YAML file with the rated power of the system's components, from round v6.1 on.
     pub nameplate: Option<PathBuf>,
 }
 
-/// The way from the network to the accelerators.
+/// Path from the network to the accelerators.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Architecture {
-    /// The way from the NIC to the accelerator, with the bandwidth of each part.
+    /// Path from the NIC to the accelerator, with the bandwidth of each part.
     pub data_path: Option<String>,
-    /// What shows that it carries this: a text, or a file such as the fabric.json of `loadgen-node fabric`.
+    /// Evidence of this bandwidth: a text, or a file such as the fabric.json of `loadgen-node
+    /// fabric`.
     pub measurement: Option<String>,
 }
 
-/// A benchmark in a scenario: the folders of its runs, and what was done to the model.
+/// A benchmark in a scenario: the folders of its runs, and the changes to the model.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResultSettings {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark: Option<String>,
-    /// offline or server; the official names will do as well.
+    /// Scenario: offline or server, or an official name.
     #[serde(deserialize_with = "scenario")]
     pub scenario: Option<Scenario>,
     /// Folder of the performance run.
     pub performance: Option<PathBuf>,
     /// Folder of the accuracy run.
     pub accuracy: Option<PathBuf>,
-    /// What the official accuracy script printed. Not needed where the run had labels to compare with.
+    /// Output of the official accuracy script. Not needed if the run compared responses with
+    /// labels.
     pub accuracy_txt: Option<PathBuf>,
-    /// Folder that `loadgen-node audit` made, with TEST01 and so on in it.
+    /// Folder that `loadgen-node audit` made, with TEST01 and further tests in it.
     pub compliance: Option<PathBuf>,
     /// Folder of a run with `--digests`.
     pub digests: Option<PathBuf>,
-    /// Folder that the measurement client of mlcommons/power-dev made; the performance run is `run_1` in it.
+    /// Folder that the measurement client of mlcommons/power-dev made; the performance run is
+    /// `run_1` in it.
     pub power: Option<PathBuf>,
-    /// The file with the weights that the model was made of.
+    /// File with the weights that the model was made from.
     pub starting_weights_filename: Option<String>,
     /// Data types of the weights, such as "fp16".
     pub weight_data_types: Option<String>,
-    /// What was done to the weights, such as "fp16 conversion"; "none" for nothing.
+    /// Transformations of the weights, such as "fp16 conversion"; "none" if there were none.
     pub weight_transformations: Option<String>,
     /// Data types of the inputs, such as "uint8".
     pub input_data_types: Option<String>,
-    /// Whether the model was retrained.
+    /// Retraining of the model: yes or no.
     pub retraining: Retrained,
-    /// How to do it again: a Markdown file, or text, put before what is generated.
+    /// Instructions to reproduce the result: a Markdown file, or text. They precede the generated
+    /// text.
     pub readme: Option<String>,
 }
 
-/// A retrained model.
+/// Report on a retrained model.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retraining {
-    /// Share of the training data that was used.
+    /// Share of the training data that was used, above 0 and at most 1.
     pub retraining_data_fraction: Option<f64>,
-    /// Share of the epochs of the original training.
+    /// Share of the epochs of the original training, above 0 and at most 1.
     pub retraining_epoch_fraction: Option<f64>,
-    /// Parameters that are not zero.
+    /// Number of parameters that are not zero.
     pub non_zero_parameters: Option<u64>,
     /// Size of the model in bytes.
     pub model_size_bytes: Option<u64>,
-    /// Its number formats.
+    /// Number formats of the model.
     pub numerics: Option<String>,
-    /// How it was quantized, so that others can do the same.
+    /// Description of the quantization, in enough detail to repeat it.
     pub quantization: Option<String>,
 }
 
-/// A scenario, by our word for it or by the official one.
+/// Reads a scenario by netdiv's name or by the official name.
 fn scenario<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Scenario>, D::Error> {
     let word = String::deserialize(from)?;
     let known = || Scenario::deserialize(word.as_str().into_deserializer());
@@ -231,11 +238,12 @@ fn scenario<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Scenario>, D::E
 }
 
 impl Settings {
-    /// Reads the file.
+    /// Reads a `submission.toml`.
     ///
     /// # Errors
     ///
-    /// When it cannot be read or is no `submission.toml`, with the line.
+    /// Fails if the file cannot be read or is not a valid `submission.toml`; the error names the
+    /// line.
     pub fn read(path: &Path) -> Result<Self, Gap> {
         let file = path.display().to_string();
         let refused = |text| Gap { file: Some(file.clone()), text };

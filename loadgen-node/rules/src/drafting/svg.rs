@@ -1,11 +1,11 @@
-//! As much of SVG as a diagram needs.
+//! The subset of SVG that a diagram needs.
 
 use std::fmt::Write as _;
 
-/// Width of a character of text, in pixels: a little more than fixed-width fonts have.
+/// Width of a character of text, in pixels: slightly more than in fixed-width fonts.
 pub(super) const CHARACTER: i32 = 7;
 
-/// A drawing under way. All figures are pixels.
+/// A drawing in progress. All coordinates are in pixels.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
     body: String,
@@ -21,30 +21,30 @@ pub(super) struct Rect {
 }
 
 impl Rect {
-    /// The x of its right edge.
+    /// X coordinate of the right side.
     pub(super) const fn right(&self) -> i32 {
         self.x + self.width
     }
 
-    /// The y of its lower edge.
+    /// Y coordinate of the lower side.
     pub(super) const fn bottom(&self) -> i32 {
         self.y + self.height
     }
 }
 
-/// How wide a text is.
+/// Returns the width of a text, in pixels.
 pub(super) fn width(text: &str) -> i32 {
     i32::try_from(text.chars().count()).unwrap_or(i32::MAX / CHARACTER) * CHARACTER
 }
 
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    // XML has no way to write these.
+    // XML cannot represent control characters.
     text.replace('"', "&quot;").replace(|c: char| c.is_control(), " ")
 }
 
 impl Svg {
-    /// A filled box of that class.
+    /// Draws a filled box with a CSS class.
     pub(super) fn rect(&mut self, class: &str, rect: Rect) {
         let Rect { x, y, width, height } = rect;
         let _ = writeln!(
@@ -53,19 +53,19 @@ impl Svg {
         );
     }
 
-    /// A text that starts at that point of its base line.
+    /// Draws a text whose baseline starts at a point.
     pub(super) fn text(&mut self, class: &str, x: i32, y: i32, text: &str) {
         let text = escape(text);
         let _ = writeln!(self.body, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>");
     }
 
-    /// A line through these points.
+    /// Draws a line through points.
     pub(super) fn line(&mut self, points: &[(i32, i32)]) {
         let points: Vec<_> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
         let _ = writeln!(self.body, "<polyline points=\"{}\"/>", points.join(" "));
     }
 
-    /// The whole file.
+    /// Returns the complete SVG file.
     pub(super) fn finish(self, title: &str, style: &str, width: i32, height: i32) -> String {
         let Self { body } = self;
         let title = escape(title);

@@ -1,4 +1,4 @@
-//! The system description: what the submitter says, and where it says nothing, what the machines say.
+//! The system description: the submitter's fields, and for missing ones those of the machines.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     placeholder::is_placeholder,
 };
 
-/// Keys of `[system]` that are said elsewhere, and where.
+/// Fields that are not keys of `[system]`, each with the remedy.
 const ELSEWHERE: [(&str, &str); 5] = [
     ("division", "write it above [system]"),
     ("submitter", "write it above [system]"),
@@ -21,13 +21,14 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("is_network", "it follows from the division"),
 ];
 
-/// Whether a field of the description is no key of `[system]`.
+/// Returns true if a field of the description is not a key of `[system]`.
 pub(crate) fn is_said_elsewhere(field: &str) -> bool {
     ELSEWHERE.iter().any(|(name, _)| *name == field)
 }
 
-/// The description: the settings before what is derived from the runs. Fields that must say something and do not are
-/// faults; what says otherwise than the runs is found by the check.
+/// Makes the description. Settings take precedence over fields derived from the runs. Adds a fault
+/// for each required field without a meaningful value. The check finds fields that contradict the
+/// runs.
 pub(super) fn description(
     settings: &Settings,
     derived: &BTreeMap<&'static str, String>,
@@ -38,7 +39,7 @@ pub(super) fn description(
             problems.fault(format!("[system] {key}: {why}"));
         } else if key != "id" && !FIELDS.iter().any(|field| field.name == key) {
             let meant = did_you_mean(key, FIELDS.iter().map(|field| field.name));
-            let why = "there is no such field of a system description";
+            let why = "a system description has no such field";
             problems.fault(format!("[system] {key}: {why}{meant}"));
         }
     }
@@ -51,11 +52,11 @@ pub(super) fn description(
     ]);
     let is_closed = settings.division == Some(Division::Closed);
     if !is_closed {
-        // The checkers want a text.
+        // The checkers require a text.
         description.insert("is_network".into(), "True".into());
     }
     for field in &FIELDS {
-        // In the Closed division nobody asks for the fields of a network, which may be there all the same.
+        // In the Closed division the fields of a network are optional.
         let is_left_out =
             is_closed && field.kind == Kind::Network && !settings.system.contains_key(field.name);
         if !description.contains_key(field.name) && !is_left_out {
@@ -87,8 +88,8 @@ fn given(
     let must = *kind != Kind::Free;
     if is_placeholder(&value) && (must || !value.is_empty()) {
         let why = match value.as_str() {
-            "" => "nothing says it".into(),
-            value => format!("`{value}` says nothing"),
+            "" => "it is missing".into(),
+            value => format!("`{value}` is a placeholder"),
         };
         problems.fault(format!("[system] {name}: {why}; write it, such as \"{example}\""));
     }
@@ -120,13 +121,13 @@ mod tests {
         let problems: Vec<_> = problems.gaps().into_iter().map(|gap| gap.text).collect();
         let problems = problems.join("\n");
         for want in [
-            "[system] colour: there is no such field",
-            "system description (did you mean accelerator_model_name?)",
+            "[system] colour: a system description has no such field",
+            "no such field (did you mean accelerator_model_name?)",
             "[system] status: write it above",
-            "[system] cooling: `TBD` says nothing; write it, such as \"air, liquid\"",
-            "[system] hw_notes: `n/a` says nothing",
+            "[system] cooling: `TBD` is a placeholder; write it, such as \"air, liquid\"",
+            "[system] hw_notes: `n/a` is a placeholder",
             "host_storage_type: write a text or a number",
-            "[system] system_name: nothing says it",
+            "[system] system_name: it is missing",
         ] {
             assert!(problems.contains(want), "{want}: {problems}");
         }

@@ -1,4 +1,5 @@
-//! The topology: every interface on a route is linked, every link has two ends that exist, and each node is reached.
+//! Checks of the topology: every interface on a route has a link, both ends of every link exist,
+//! and each node is reachable.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::facts::{machines::LOADGEN, rate::bits_per_second};
 
-/// All links, in the order of the settings.
+/// Returns all links with valid ends, in the order of the settings.
 pub(super) fn cables<'a>(
     topology: &'a Topology,
     cluster: &Cluster,
@@ -36,11 +37,13 @@ pub(super) fn cables<'a>(
         let (Some(from), Some(to)) = (end(&link.from), end(&link.to)) else { continue };
         for end in [&from, &to] {
             if !used.insert(end.clone()) {
-                problems.fault(format!("[[topology.link]] {end} has two links; a port takes one"));
+                problems
+                    .fault(format!("[[topology.link]] {end} has two links; a port accepts one"));
             }
         }
         if from.device == to.device {
-            problems.fault(format!("[[topology.link]] {}: both ends are there", from.device));
+            problems
+                .fault(format!("[[topology.link]] {}: both ends are on this device", from.device));
             continue;
         }
         cables.push(Cable { ends: [from, to], link });
@@ -51,13 +54,14 @@ pub(super) fn cables<'a>(
 
 fn check_names(topology: &Topology, cluster: &Cluster, problems: &mut Problems) {
     if cluster.nodes().iter().any(|node| node.name == LOADGEN) {
-        problems.fault("a node is named `loadgen`, as the LoadGen node is here; name it otherwise");
+        problems
+            .fault("a node is named `loadgen`, which is reserved for the LoadGen node; rename it");
     }
     let mut names = BTreeSet::new();
     for switch in &topology.switches {
         let name = &switch.name;
         if cluster.find(name).is_some() || !names.insert(name) {
-            problems.fault(format!("[[topology.switch]] `{name}`: something else has that name"));
+            problems.fault(format!("[[topology.switch]] `{name}`: this name is in use already"));
         }
         let texts = [("name", name), ("model", &switch.model), ("speed", &switch.speed)];
         for (key, _) in texts.iter().filter(|(_, text)| text.trim().is_empty()) {
@@ -77,7 +81,7 @@ fn check_names(topology: &Topology, cluster: &Cluster, problems: &mut Problems) 
 }
 
 fn end(text: &str, topology: &Topology, cluster: &Cluster, problems: &mut Problems) -> Option<End> {
-    // Names may have colons: the known one that is the longest counts.
+    // Names may contain colons: the longest known name counts.
     let machines = cluster.machines.iter().map(|machine| machine.name.as_str());
     let switches = topology.switches.iter().map(|switch| switch.name.as_str());
     let split = machines.chain(switches).filter_map(|name| {
@@ -114,7 +118,7 @@ fn end(text: &str, topology: &Topology, cluster: &Cluster, problems: &mut Proble
     Some(End { device: device.into(), port: port.into() })
 }
 
-/// A rate is one that can be read; that there is none is told elsewhere.
+/// Adds a fault if a rate cannot be parsed. The caller reports an empty rate.
 fn rate(place: &str, text: &str, problems: &mut Problems) {
     if !text.trim().is_empty() && bits_per_second(text).is_none() {
         problems.fault(format!("{place} is `{text}`; write a rate, such as \"100 Gb/s\""));
@@ -142,7 +146,7 @@ fn check_routes(
         let reached = here.iter().any(|end| !reach(end, cluster, cables).is_disjoint(&there));
         if all_linked && !reached {
             problems.fault(format!(
-                "the links lead from loadgen to no interface on the route of {}; complete the [[topology.link]]s",
+                "no links lead from loadgen to an interface on the route of {}; complete the [[topology.link]]s",
                 node.name
             ));
         }
@@ -225,6 +229,6 @@ pub(in crate::drafting) mod tests {
             ("node-b:ens1f0np0", "node-a:eno1"),
         ];
         let problems = check(&links(&apart));
-        assert!(problems[0].contains("no interface on the route of node-b"), "{problems:?}");
+        assert!(problems[0].contains("to an interface on the route of node-b"), "{problems:?}");
     }
 }

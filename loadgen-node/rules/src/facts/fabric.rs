@@ -1,17 +1,17 @@
-//! The permitted fabrics (rules, section 6.2.2): the kinds of interfaces, and the words that people use for them.
+//! The permitted fabrics (rules, section 6.2.2): their kinds of interfaces and their common names.
 
 /// A permitted fabric.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fabric {
-    /// The kind of its interfaces, as evidence has it.
+    /// Kind of the fabric's interfaces in the evidence.
     pub(crate) kind: &'static str,
-    /// Its name in a description.
+    /// Name in a system description.
     pub(crate) name: &'static str,
-    /// What people call it, in lower case.
+    /// Common names, in lower case.
     words: &'static [&'static str],
 }
 
-/// All of them. An operator states 3GPP: no interface is known to be of it.
+/// All permitted fabrics. The operator must state 3GPP, because no interface is recognised as such.
 const FABRICS: [Fabric; 4] = [
     Fabric { kind: "ethernet", name: "Ethernet", words: &["ethernet", "802.3", "roce"] },
     Fabric { kind: "wifi", name: "802.11", words: &["802.11", "wi-fi", "wifi", "wlan"] },
@@ -19,12 +19,12 @@ const FABRICS: [Fabric; 4] = [
     Fabric { kind: "3gpp", name: "3GPP", words: &["3gpp", "5g", "lte"] },
 ];
 
-/// The fabric of an interface's kind; none where that is not permitted.
+/// Returns the fabric of an interface's kind; `None` if the kind is not permitted.
 pub(crate) fn of_kind(kind: &str) -> Option<&'static Fabric> {
     FABRICS.iter().find(|fabric| fabric.kind == kind)
 }
 
-/// The fabrics that a text names.
+/// Returns the fabrics that a text names.
 pub(crate) fn named_in(text: &str) -> Vec<&'static Fabric> {
     let text = text.to_lowercase();
     FABRICS.iter().filter(|fabric| fabric.words.iter().any(|word| text.contains(word))).collect()

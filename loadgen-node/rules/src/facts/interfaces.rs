@@ -1,43 +1,46 @@
-//! A machine's network interfaces as a graph: a VLAN, a bond or a bridge stands on others, down to the adapters.
+//! A machine's network interfaces as a graph: a VLAN, bond or bridge has underlying interfaces,
+//! down to the adapters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::{Interface, Machine, Route};
 
-/// Interfaces by their names; none where the machine's evidence only names it.
+/// Interfaces by name; `None` if the evidence names an interface without describing it.
 pub(crate) type ByName<'a> = BTreeMap<&'a str, Option<&'a Interface>>;
 
-/// The interfaces that lead from a machine to its peers.
+/// Interfaces on the routes from a machine to its peers.
 #[derive(Default)]
 pub(crate) struct Carriers<'a> {
-    /// Each once.
+    /// Described interfaces, each once.
     pub(crate) used: Vec<&'a Interface>,
     /// Routes whose interface the evidence does not describe.
     pub(crate) unknown: Vec<&'a Route>,
 }
 
-/// The graph, as a machine's evidence has it.
+/// Graph of the interfaces in a machine's evidence.
 pub(crate) trait Interfaces {
-    /// The interface of that name.
+    /// Finds an interface by name.
     fn interface(&self, name: &str) -> Option<&Interface>;
 
-    /// The interfaces that the routes name.
+    /// Returns the interfaces that the routes name.
     fn carriers(&self) -> Carriers<'_>;
 
-    /// An interface and all that it stands on, at any depth.
+    /// Returns an interface and all its underlying interfaces, at any depth.
     fn standing<'a>(&'a self, name: &'a str) -> ByName<'a>;
 
-    /// The adapters that an interface stands on in the end; itself where it stands on nothing.
+    /// Returns the physical adapters underlying an interface; the interface itself if it has none.
     fn adapters<'a>(&'a self, name: &'a str) -> ByName<'a>;
 
-    /// The adapters that all routes use: those that a cable can be put into.
+    /// Returns the physical adapters underlying all routes. A cable can be connected to each of
+    /// them.
     fn adapters_in_use(&self) -> ByName<'_>;
 
-    /// Hardware addresses of the interfaces that are not virtual, at any depth under the routes, in lower case.
+    /// Returns the hardware addresses of the non-virtual interfaces underlying the routes, at any
+    /// depth, in lower case.
     fn hardware_addresses(&self) -> BTreeSet<String>;
 
-    /// What the interfaces of all routes carry together in each direction, in bits per second; none where one of them
-    /// does not say.
+    /// Returns the total capacity of the routes' interfaces in each direction, in bits per second;
+    /// `None` if the capacity of one is unknown.
     fn bits_per_second(&self) -> Option<f64>;
 }
 
@@ -91,7 +94,7 @@ impl Interfaces for Machine {
         let physical = used.into_values().flatten().filter(|interface| interface.kind != "virtual");
         let addresses = physical.filter_map(|interface| interface.mac.as_deref());
         let addresses = addresses.map(|mac| mac.trim().to_lowercase());
-        // One of zeros is none.
+        // An address of zeros is invalid.
         addresses.filter(|mac| mac.contains(|c: char| c.is_alphanumeric() && c != '0')).collect()
     }
 
@@ -109,7 +112,7 @@ impl Interfaces for Machine {
     }
 }
 
-/// Carriers that share adapters: two VLANs of one adapter carry no more than it does.
+/// Carriers that share adapters. Two VLANs of one adapter carry no more than the adapter.
 struct Group<'a> {
     carriers: Vec<&'a Interface>,
     adapters: ByName<'a>,
@@ -133,7 +136,8 @@ fn groups<'a>(machine: &'a Machine, carriers: &[&'a Interface]) -> Vec<Group<'a>
     groups
 }
 
-/// What an interface carries by its own word and by that of all it stands on: of a bond only one adapter may be active.
+/// Returns the lower of an interface's own speed and the total speed of its underlying interfaces:
+/// in a bond only one adapter may be active.
 fn speed<'a>(
     machine: &'a Machine,
     interface: &'a Interface,
@@ -153,7 +157,7 @@ fn bits(interface: Option<&Interface>) -> Option<f64> {
     Some(interface?.speed_mbit_per_second? as f64 * 1e6)
 }
 
-/// The smaller one of those that are known.
+/// Returns the minimum of the known values.
 fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(f64::min)
 }
@@ -173,7 +177,7 @@ mod tests {
         }
     }
 
-    /// A VLAN on a bond of two adapters, and a VLAN on another adapter.
+    /// Returns a machine with a VLAN on a bond of two adapters, and two VLANs on another adapter.
     fn machine(routes: &[&str]) -> Machine {
         let route = |name: &&str| Route { interface: Some((*name).into()), ..Route::default() };
         Machine {

@@ -1,4 +1,4 @@
-//! The machines of a run, as their evidence has them.
+//! The machines of a run, from their evidence.
 
 use std::net::IpAddr;
 
@@ -6,17 +6,17 @@ use netdiv_contract::v1::Machine;
 
 use crate::record::Evidence;
 
-/// The LoadGen node's name in topologies, documents and among files.
+/// Name of the LoadGen node in topologies, documents and file names.
 pub(crate) const LOADGEN: &str = "loadgen";
 
 impl Evidence {
-    /// All machines with their names: the LoadGen node, then the nodes.
+    /// Returns all machines with their names: the LoadGen node, then the SUT nodes.
     pub(crate) fn machines(&self) -> impl Iterator<Item = (&str, &Machine)> {
         let nodes = self.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
         std::iter::once((LOADGEN, &self.loadgen_node)).chain(nodes)
     }
 
-    /// The nodes' machines, each once with the names of its nodes and the routes of all of them.
+    /// Returns the SUT nodes' machines, each once, with the names and the routes of all its nodes.
     pub(crate) fn nodes_by_machine(&self) -> Vec<(Vec<&str>, Machine)> {
         let mut all: Vec<(Vec<&str>, Machine)> = Vec::new();
         for (name, machine) in &self.nodes {
@@ -32,19 +32,19 @@ impl Evidence {
     }
 }
 
-/// Whether two descriptions are of the same machine in the same boot.
+/// Returns true if two descriptions are of the same machine and the same boot.
 pub(crate) fn is_one(one: &Machine, other: &Machine) -> bool {
     let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
     same(&one.machine_id, &other.machine_id) && same(&one.boot_id, &other.boot_id)
 }
 
-/// A text that says something, without the white space around it.
+/// Returns a text without the white space around it; `None` if it is missing or empty.
 pub(crate) fn said(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// The address in `10.0.0.2`, `10.0.0.2:50051`, `fe80::1%eth0`, `[::1]`, `[::1]:50051` or behind a `NAME@`; that of the machine itself in
-/// `localhost`, none in another host's name.
+/// Parses the IP address in `10.0.0.2`, `10.0.0.2:50051`, `fe80::1%eth0`, `[::1]`, `[::1]:50051` or
+/// after `NAME@`. For `localhost` it is the loopback address; another host name yields `None`.
 pub(crate) fn ip(text: &str) -> Option<IpAddr> {
     let text = text.rsplit_once('@').map_or(text, |(_, place)| place);
     let host = match text.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! Links of a Markdown document, and the headings that others may lead to.
+//! Links of a Markdown document, and the headings that links may target.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,16 +12,17 @@ const TARGETS: [&str; 2] = ["href=\"", "src=\""];
 /// Attributes of HTML that name an anchor.
 const ANCHORS: [&str; 2] = [" id=\"", " name=\""];
 
-/// Lists the targets of links and pictures, in the order of their places: inline, by reference, and in HTML. Code has none.
+/// Lists the targets of links and images, in document order: inline, by reference, and in HTML.
+/// Code has no links.
 pub(crate) fn targets(text: &str) -> Vec<&str> {
     ranges(text).into_iter().map(|range| &text[range]).collect()
 }
 
-/// The places of the targets in a text.
+/// Returns the ranges of the targets in a text.
 fn ranges(text: &str) -> Vec<Range<usize>> {
     let parser = Parser::new_ext(text, Options::ENABLE_FOOTNOTES);
     let definitions = parser.reference_definitions().iter().map(|(_, definition)| {
-        // What precedes the target is the name.
+        // The name precedes the target.
         let start = definition.span.start + text[definition.span.clone()].find("]:").unwrap_or(0);
         (start..definition.span.end, definition.dest.to_string())
     });
@@ -56,13 +57,14 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The place of a target in its element; `None` where it is written otherwise, as by reference.
+/// Returns the range of a target in its element; `None` if the element writes it in another form,
+/// such as by reference.
 fn within(text: &str, element: Range<usize>, target: &str) -> Option<Range<usize>> {
     let start = element.start + text[element].find(target)?;
     Some(start..start + target.len())
 }
 
-/// The places of the values of attributes in a piece of HTML.
+/// Returns the ranges of attribute values in a piece of HTML.
 fn attributes(html: &str, names: &'static [&str]) -> impl Iterator<Item = Range<usize>> {
     names.iter().flat_map(move |name| {
         html.match_indices(name).map(move |(place, _)| {
@@ -72,7 +74,7 @@ fn attributes(html: &str, names: &'static [&str]) -> impl Iterator<Item = Range<
     })
 }
 
-/// Returns the text with other targets; those for which there is no other stay.
+/// Replaces the targets in a text; a target for which `to` returns `None` stays.
 pub(crate) fn led_elsewhere(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
     let mut new = String::new();
     let mut end = 0;
@@ -85,7 +87,8 @@ pub(crate) fn led_elsewhere(text: &str, to: impl Fn(&str) -> Option<String>) -> 
     new + &text[end..]
 }
 
-/// Path and heading of a target that is a file's; none where it leads to another place of the world.
+/// Returns path and heading of a target that is a file; `None` if the target is a URL with a
+/// scheme.
 pub(crate) fn local(target: &str) -> Option<(String, Option<String>)> {
     let scheme = target.split(':').next().filter(|scheme| scheme.len() < target.len());
     if scheme.is_some_and(|scheme| {
@@ -100,7 +103,7 @@ pub(crate) fn local(target: &str) -> Option<(String, Option<String>)> {
     Some((decoded(path), heading.map(decoded)))
 }
 
-/// With the bytes that `%` and two digits stand for; as it is where these are no text.
+/// Decodes `%` and two digits into bytes; returns the text unchanged if the result is not UTF-8.
 fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -113,7 +116,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Where a path leads from a folder; none where that is out of the top.
+/// Resolves a path from a folder; `None` if the path is absolute or leaves the top folder.
 pub(crate) fn resolved(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -126,7 +129,8 @@ pub(crate) fn resolved(folder: &str, path: &str) -> Option<String> {
     (!path.starts_with('/')).then(|| parts.join("/"))
 }
 
-/// Lists the names of a document's headings and anchors, as links have them; that of its start is empty.
+/// Lists the names of a document's headings and anchors, as used in links. The start of the
+/// document has the empty name.
 pub(crate) fn headings(text: &str) -> BTreeSet<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut names = BTreeSet::from([String::new()]);

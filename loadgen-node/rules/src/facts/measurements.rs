@@ -1,10 +1,10 @@
-//! The fields of a measurements file that the record of the performance run fills.
+//! Fields of a measurements file that the record of the performance run determines.
 
 use serde_json::{Value, json};
 
 use crate::record::RunResult;
 
-/// The fields, each with its value.
+/// Returns the fields, each with its value.
 pub fn recorded(record: &RunResult) -> [(&'static str, Value); 8] {
     let nodes = record.nodes.iter().map(|node| {
         json!({

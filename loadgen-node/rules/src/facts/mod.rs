@@ -1,10 +1,12 @@
-//! What the files of a run say, read once: each kind of file has one reader, and so have the machines in the evidence.
+//! Facts from the files of a run: each kind of file has one reader, and so do the machines in the
+//! evidence.
 //!
 //! - [`official_log`]: LoadGen's logs
-//! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
-//! - [`running`]: what runs at the nodes
-//! - [`measurements`]: what the maker of a measurements file takes from the record, and its check compares
-//! - [`markdown_links`]: where a document leads
+//! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that
+//!   carry their traffic
+//! - [`running`]: the software of the nodes
+//! - [`measurements`]: the fields of a measurements file that come from the record
+//! - [`markdown_links`]: the links of a document
 //! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
 pub(crate) mod fabric;
@@ -18,7 +20,7 @@ pub(crate) mod running;
 
 use std::collections::BTreeMap;
 
-/// Each text once, in order, with how often it is there: `2 x ConnectX-6 Dx`.
+/// Lists each text once, in alphabetical order, with its count: `2 x ConnectX-6 Dx`.
 pub(crate) fn counted<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for text in texts {

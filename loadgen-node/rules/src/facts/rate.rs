@@ -1,6 +1,6 @@
-//! Bits per second: formatted, and read back.
+//! Formatting and parsing of bits per second.
 
-/// In Gb/s, with what matters of its digits.
+/// Formats a rate in Gb/s, with its significant digits.
 pub(crate) fn in_words(bits: f64) -> String {
     match bits / 1e9 {
         gigabits if gigabits >= 10.0 => format!("{gigabits:.0} Gb/s"),
@@ -9,7 +9,7 @@ pub(crate) fn in_words(bits: f64) -> String {
     }
 }
 
-/// The speed of an interface: `100 Gb/s`, `2.5 Gb/s`, `100 Mb/s`.
+/// Formats the speed of an interface: `100 Gb/s`, `2.5 Gb/s`, `100 Mb/s`.
 pub(crate) fn of_interface(megabits_per_second: u64) -> String {
     match megabits_per_second {
         gigabits if gigabits >= 1000 && gigabits.is_multiple_of(1000) => {
@@ -20,8 +20,9 @@ pub(crate) fn of_interface(megabits_per_second: u64) -> String {
     }
 }
 
-/// The first rate in a text such as `100 Gb/s`, `2x100GbE` or `2 x 25 Gbps`: a number, and a unit of bits or bytes per second after
-/// it. Lengths, kinds of fibre and transfers have other units.
+/// Finds the first rate in a text such as `100 Gb/s`, `2x100GbE` or `2 x 25 Gbps`: a number,
+/// followed by a unit of bits or bytes per second. Lengths, kinds of fibre and transfers have other
+/// units.
 pub(crate) fn bits_per_second(text: &str) -> Option<f64> {
     let mut from = 0;
     while let Some(start) = text[from..].find(|c: char| c.is_ascii_digit()).map(|at| from + at) {
@@ -35,7 +36,8 @@ pub(crate) fn bits_per_second(text: &str) -> Option<f64> {
     None
 }
 
-/// Reads the number that a text begins with, also with thousands as in `100,000`. Returns its length too.
+/// Parses the number at the start of a text, also with thousands separators as in `100,000`.
+/// Returns the number and its length.
 fn number(text: &str) -> (Option<f64>, usize) {
     let end =
         text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(text.len());
@@ -53,14 +55,16 @@ fn number(text: &str) -> (Option<f64>, usize) {
     }
 }
 
-/// Returns true if a number after this text is a part of a name, as in `OM4` and `v1.2`; the one in `2x100` is not.
+/// Returns true if a number after this text is a part of a name, as in `OM4` and `v1.2`; the `100`
+/// in `2x100` is not.
 fn is_part_of_a_name(before: &str) -> bool {
     let count = before.strip_suffix(['x', 'X', '×']).map(|count| count.trim_end_matches(' '));
     let is_count = count.is_some_and(|count| count.ends_with(|c: char| c.is_ascii_digit()));
     !is_count && before.ends_with(|c: char| c.is_alphanumeric() || "._".contains(c))
 }
 
-/// Bits per second of the unit that a text begins with. A bare `G` or `T` is one, but for the generations of radio networks.
+/// Returns the bits per second of the unit at the start of a text. A bare `G` or `T` is a unit,
+/// except in generations of radio networks such as `5G`.
 fn unit(number: f64, text: &str) -> Option<f64> {
     let text = text.strip_prefix([' ', '-']).unwrap_or(text);
     let word = text.split(|c: char| !(c.is_ascii_alphabetic() || c == '/')).next()?;
@@ -77,14 +81,14 @@ fn unit(number: f64, text: &str) -> Option<f64> {
     let is_generation = [2.0, 3.0, 4.0, 5.0, 6.0].contains(&number);
     match (bare.unwrap_or(rest), bare.is_some()) {
         ("B" | "Byte" | "Bytes", true) => Some(prefix * 8.0),
-        // Bytes of a memory.
+        // Size of a memory.
         ("B", false) => None,
         ("", false) => (prefix >= 1e9 && !is_generation).then_some(prefix),
         (rest, _) => is_of_bits(&rest.to_ascii_lowercase()).then_some(prefix),
     }
 }
 
-/// Returns true if such letters after those of K, M, G and T make a unit of bits, or of Ethernet.
+/// Returns true if the letters after K, M, G or T form a unit of bits or of Ethernet.
 fn is_of_bits(rest: &str) -> bool {
     const BITS: [&str; 3] = ["b", "bit", "bits"];
     const WORDS: [&str; 4] = ["ilo", "ega", "iga", "era"];

@@ -1,4 +1,4 @@
-//! What runs at a node: what it said when it was asked, and what its evidence has.
+//! Software of a node, from its description and its evidence.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(crate) const VERSION: &str = "program's version";
 pub(crate) const SETTINGS: &str = "settings";
 pub(crate) const IMAGE: &str = "container image";
 pub(crate) const KERNEL: &str = "kernel";
-/// Before the name of one of the settings that decide the answers.
+/// Prefix of the names of settings that decide the responses.
 pub(crate) const SETTING: &str = "setting ";
 
-/// Settings of an engine that are about its machine, and no matter of what it answers.
+/// Settings of an engine that concern its machine and do not affect responses.
 const OF_THE_MACHINE: [&str; 8] = [
     "batch_sizes",
     "cache_mib",
@@ -31,7 +31,8 @@ const OF_THE_MACHINE: [&str; 8] = [
     "workload_threads",
 ];
 
-/// Returns the reason why no model runs at a node with that engine and that SHA-256 of a model file.
+/// Returns the reason why a node with this engine and this SHA-256 of a model file runs no model;
+/// `None` if it runs one.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
     let why = match engine.trim().to_lowercase().as_str() {
         "echo" | "none" | "tokens" | "" => format!("its engine is `{engine}`"),
@@ -41,10 +42,10 @@ pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> 
     Some(format!("{why}; run again with the benchmark's model"))
 }
 
-/// What runs at a node, by what it is. What is not known is left out.
+/// Software of a node: values by kind, without unknown ones.
 pub(crate) type Running = BTreeMap<String, String>;
 
-/// What a node said before the run, and its machine.
+/// Description of a node before the run, and its machine.
 pub(crate) struct Said<'a> {
     pub(crate) engine: &'a str,
     pub(crate) model: &'a str,
@@ -58,11 +59,11 @@ impl Said<'_> {
         let unknown = Machine::default();
         let machine = self.machine.unwrap_or(&unknown);
         let version = self.software_version;
-        // `sut-node 0.1.0`, of version 0.1.0.
+        // The program is `sut-node 0.1.0` if the version is 0.1.0.
         let program = said(&machine.program).unwrap_or_default();
         let program = program.strip_suffix(version).unwrap_or(program);
         let text = |text: &Option<String>| said(text).unwrap_or_default().to_owned();
-        // An engine without a model is found as that.
+        // A separate finding reports an engine without a model.
         let (model, engine) = match without_model(self.engine, self.model_sha256) {
             None => (format!("{} {}", self.model, self.model_sha256), self.engine.to_owned()),
             Some(_) => Default::default(),
@@ -70,7 +71,7 @@ impl Said<'_> {
         let facts = [
             (MODEL, model),
             (ENGINE, engine),
-            // What follows, such as the driver that it was built for, is a matter of the machine.
+            // The rest, such as the driver that it was built for, concerns the machine.
             (
                 FRAMEWORK,
                 text(&machine.framework).split(['(', ',']).next().unwrap_or_default().into(),
@@ -86,7 +87,8 @@ impl Said<'_> {
     }
 }
 
-/// The published settings that decide what the engine answers: the tables `engine` and `engine.model`.
+/// Returns the published settings that decide the engine's responses: the tables `engine` and
+/// `engine.model`.
 fn answering(machine: &Machine) -> Vec<(String, String)> {
     let settings: Option<Table> = machine.settings.as_deref().and_then(|text| text.parse().ok());
     let Some(mut engine) = settings.and_then(|settings| table(&settings, ENGINE)) else {
@@ -109,7 +111,7 @@ fn table(parent: &Table, key: &str) -> Option<Table> {
 }
 
 impl RunResult {
-    /// What ran at each node, by its name.
+    /// Returns the software of each node, by node name.
     pub(crate) fn running(&self) -> BTreeMap<&str, Running> {
         let of = |node: &Node| {
             let machines = self.evidence.as_ref().map(|evidence| &evidence.nodes);
@@ -129,7 +131,7 @@ impl RunResult {
     }
 }
 
-/// A value for people: of a digest its start.
+/// Formats a value for messages: digests are shortened to their start.
 pub(crate) fn brief(value: &str) -> String {
     let is_digest = |word: &str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let words = value.split_whitespace().map(|word| match word.get(..12) {

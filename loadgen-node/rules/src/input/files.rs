@@ -1,4 +1,4 @@
-//! Opens regular files and nothing else: a pipe or a device that somebody put into a submission could block forever.
+//! Access to regular files only: a pipe or a device in a submission could block forever.
 
 use std::{
     fs, io,
@@ -9,30 +9,30 @@ use netdiv_node_common::resources::files;
 pub(crate) use netdiv_node_common::resources::files::{open, read_text, sha256};
 use sha2::{Digest as _, Sha256};
 
-/// All bytes of a file.
+/// Reads all bytes of a file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, u64::MAX)
 }
 
-/// The most bytes of a document or a drawing.
+/// Maximum size of a document or a drawing, in bytes.
 pub(crate) const DOCUMENT_BYTES: u64 = 1 << 20;
 
-/// Whether it is a document or a drawing, by its name.
+/// Returns true if a file is a document or a drawing, by its name.
 pub(crate) fn is_document(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind == "md" || kind == "svg")
 }
 
-/// Its text; of a document or a drawing at most [`DOCUMENT_BYTES`].
+/// Reads the text of a file. Fails if a document or a drawing exceeds [`DOCUMENT_BYTES`].
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
     files::read_to_string(path, if is_document(path) { DOCUMENT_BYTES } else { u64::MAX })
 }
 
-/// The SHA-256 of bytes, in hex.
+/// Returns the SHA-256 of bytes, in hex.
 pub fn sha256_of(bytes: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Names and paths of what is in a folder, in order.
+/// Lists the names and paths of a folder's entries, in alphabetical order.
 pub(crate) fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let entries = fs::read_dir(folder)?.map(|entry| {
         let entry = entry?;

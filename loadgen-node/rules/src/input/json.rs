@@ -1,4 +1,5 @@
-//! JSON whose objects have one value for each key. Of two different ones, programs differ in which they take.
+//! JSON whose objects have one value for each key. If a key has two different values, programs
+//! differ in the one they use.
 
 use std::fmt;
 
@@ -8,14 +9,15 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
-/// Ending of an error about a repeated key.
-pub(crate) const TWICE: &str = "is there twice";
+/// Suffix of an error about a repeated key.
+pub(crate) const TWICE: &str = "appears twice";
 
-/// A value in which no object has two values for a key, at any depth.
+/// A value in which no object has two different values for a key, at any depth.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unique(pub(crate) Value);
 
-/// Reads a file's content. The error names the key that is there twice, or line and column of what is no such value.
+/// Parses a file's content. The error names the repeated key, or the line and column of the invalid
+/// value.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice::<Unique>(json)?;
     serde_json::from_slice(json)
@@ -102,7 +104,7 @@ mod tests {
         }
         for twice in [r#"{"a": 1, "a": 2}"#, r#"[{"b": {"a": 1, "c": 2, "a": 3}}]"#] {
             let error = from_slice::<Value>(twice.as_bytes()).unwrap_err().to_string();
-            assert!(error.starts_with("the key `a` is there twice"), "{error}");
+            assert!(error.starts_with("the key `a` appears twice"), "{error}");
         }
         assert!(from_slice::<Vec<u8>>(b"{}").unwrap_err().to_string().contains("line 1"));
     }

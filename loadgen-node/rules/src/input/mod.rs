@@ -1,4 +1,5 @@
-//! Files as they are read, with bounds: regular files and their SHA-256, and JSON whose objects have each key once.
+//! Reading of files, with bounds: regular files and their SHA-256, and JSON whose objects have each
+//! key once.
 
 pub(crate) mod files;
 pub(crate) mod json;

@@ -1,11 +1,12 @@
-//! Of N2: the nodes of a SUT run one model, by one program and one framework (rules, sections 2.2 and 4.1.1). Their machines
-//! may differ, and so may what is set for a machine: devices, batches, threads, windows.
+//! Requires the nodes of a SUT to run one model, with one program and one framework, for N2 (rules,
+//! sections 2.2 and 4.1.1). Machines may differ, and so may settings for a machine: devices,
+//! batches, threads, windows.
 
 use std::collections::BTreeMap;
 
 use crate::facts::running::{ENGINE, FRAMEWORK, MODEL, PROGRAM, Running, SETTING, VERSION, brief};
 
-/// What differs among the nodes of a run that has to be alike, each with what to do.
+/// Lists forbidden differences between the nodes of a run, each with its remedy.
 pub(crate) fn unlike(nodes: &BTreeMap<&str, Running>) -> Vec<String> {
     let mut all: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for (name, running) in nodes {
@@ -23,7 +24,7 @@ pub(crate) fn unlike(nodes: &BTreeMap<&str, Running>) -> Vec<String> {
         let values = values.map(|(value, nodes)| format!("{} at {}", brief(value), nodes.join(", ")));
         let values: Vec<_> = values.collect();
         format!(
-            "the nodes differ in their {what}: {}; a result is of one model, program and framework: start all nodes alike",
+            "the nodes differ in their {what}: {}; a result requires the same model, program and framework: start all nodes alike",
             values.join(", and ")
         )
     });

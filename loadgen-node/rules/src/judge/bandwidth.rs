@@ -1,4 +1,5 @@
-//! N27: what Appendix B asks of the network at a throughput, machine by machine (rules, section 5.1).
+//! Bandwidth that Appendix B requires of the network at a throughput, machine by machine, for N27
+//! (rules, section 5.1).
 
 use netdiv_contract::v1::Machine;
 
@@ -8,25 +9,25 @@ use crate::{
     record::{Evidence, RunResult},
 };
 
-/// What a performance run asks of the network.
+/// Bandwidth demand of a performance run.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// The row of Appendix B with the element types that were sent; none where the table has no row.
+    /// Row of Appendix B with the element types that were sent; `None` if the table has no row.
     pub(crate) row: Option<Bandwidth>,
-    /// To the SUT.
+    /// Samples, sent to the SUT.
     pub(crate) samples: Way,
-    /// From it.
+    /// Responses, sent by the SUT.
     pub(crate) responses: Way,
     /// The LoadGen node, then the nodes' machines.
     pub(crate) ends: Vec<End>,
 }
 
-/// One direction: bytes of a sample, or of its response.
+/// Bytes of a sample, or of a response: one direction of the traffic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Way {
-    /// By the formula.
+    /// Bytes by the formula.
     pub(crate) formula: u64,
-    /// On average, as they were sent.
+    /// Mean bytes as sent.
     pub(crate) sent: f64,
 }
 
@@ -35,32 +36,34 @@ impl Way {
         Self { formula: formula.unwrap_or(0), sent: sent as f64 / samples.max(1) as f64 }
     }
 
-    /// What counts: the longer of both.
+    /// Returns the larger count, which determines the demand.
     pub(crate) fn counted(self) -> f64 {
         self.sent.max(self.formula as f64)
     }
 }
 
-/// A machine at either end.
+/// A machine at either end of the network.
 #[derive(Debug)]
 pub(crate) struct End {
-    /// Its name in a sentence.
+    /// Description for a sentence.
     pub(crate) who: String,
-    /// Bits per second that Appendix B asks of it in a direction.
+    /// Bits per second that Appendix B requires in each direction.
     pub(crate) asked: f64,
-    /// What its interfaces carry in each direction; none where one of them does not say.
+    /// Bits per second that the machine's interfaces carry in each direction; `None` if an
+    /// interface does not report its speed.
     pub(crate) capacity: Option<f64>,
 }
 
 impl End {
-    /// Whether its interfaces carry what is asked of them; none where that is not known.
+    /// Returns true if the interfaces carry the demand; `None` if their capacity is unknown.
     pub(crate) fn is_met(&self) -> Option<bool> {
         self.capacity.map(|capacity| self.asked <= capacity)
     }
 }
 
 impl Demand {
-    /// What a run with that throughput asks. Nodes on one machine share its interfaces, of which each counts once.
+    /// Computes the demand of a run at `rate` samples per second. Nodes on one machine share its
+    /// interfaces, so each interface counts once.
     pub(crate) fn of(
         benchmark: &Benchmark,
         record: &RunResult,
@@ -95,14 +98,14 @@ impl Demand {
         Self { row, samples, responses, ends }
     }
 
-    /// The formula with its numbers.
+    /// Returns the formula with its numbers.
     pub(crate) fn formula(&self) -> &str {
         self.row.as_ref().map_or("nothing", |row| &row.formula)
     }
 }
 
-/// The row of the first tensor's element type, or else the usual one, with the types that were sent: its first elements are of the
-/// first tensor, and so on.
+/// Returns the row of the first tensor's element type, or else the usual row, with the element
+/// types that were sent. The row's elements and the tensors are in the same order.
 fn row(benchmark: &Benchmark, tensors: &[String]) -> Option<Bandwidth> {
     let sent: Vec<_> = tensors.iter().map(|tensor| ElementType::of(tensor)).collect();
     let all = &benchmark.bandwidth;
@@ -168,7 +171,7 @@ mod tests {
                 (bytes, formula),
                 "{tensors:?}"
             );
-            // Answers have their own type.
+            // Responses have their own type.
             assert_eq!(row.egress_bytes(), benchmark.bandwidth[0].egress_bytes(), "{tensors:?}");
         }
     }

@@ -1,8 +1,9 @@
-//! Of N4: two machines are physically separate and distinct (rules, section 6.2.2).
+//! Requires two machines to be physically separate and distinct, for N4 (rules, section 6.2.2).
 //!
-//! Equal identities show one machine, whoever says so. Different ones show two machines on bare metal alone, where a board
-//! runs one kernel: virtual machines and microVMs have a boot, a board and addresses of their own on one host, and
-//! containers may hide what they share. What an operator states proves nothing.
+//! Equal identities prove a single machine, whatever their source. Different identities prove two
+//! machines on bare metal only, where a board runs one kernel. Virtual machines and microVMs on one
+//! host have their own boot, board and addresses, and containers may hide what they share. An
+//! operator's statements prove nothing.
 
 use netdiv_contract::v1::Machine;
 
@@ -12,7 +13,7 @@ use crate::{
     facts::{interfaces::Interfaces as _, machines::said},
 };
 
-/// Words in the product's name of a virtual machine.
+/// Words in the product name of a virtual machine.
 const VIRTUAL: [&str; 17] = [
     "KVM",
     "QEMU",
@@ -33,10 +34,11 @@ const VIRTUAL: [&str; 17] = [
     "Alibaba Cloud ECS",
 ];
 
-/// A cloud's word for its machines without a hypervisor.
+/// Part of a cloud's name for machines without a hypervisor.
 const BARE_METAL: &str = ".metal";
 
-/// What is against it that a node's machine is another one than the LoadGen node's, both taken for bare metal.
+/// Returns a finding if a node shares the LoadGen node's machine, or if nothing distinguishes the
+/// machines. Takes both for bare metal.
 pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
     let pairs = [
         ("boot id", "boot_id", &mine.boot_id, &other.boot_id),
@@ -47,7 +49,8 @@ pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Optio
     let mut differ = false;
     for (what, field, here, there) in pairs {
         let (Some(here), Some(there)) = (said(here), said(there)) else { continue };
-        // Installations are copied, and containers have their own: their ids can be equal or not.
+        // A machine id proves no difference: containers have their own, and copied installations
+        // share it.
         differ |= field != "machine_id" && measured(mine, field) && measured(other, field);
         if here.eq_ignore_ascii_case(there) {
             let here = if field == "boot_id" { here.to_owned() } else { start(here) };
@@ -60,40 +63,40 @@ pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Optio
         let booted = (said(&mine.boot_id), said(&other.boot_id));
         let advice = match booted {
             (Some(here), Some(there)) if here != there => {
-                "run the node on a machine of its own; where it is one, a copied installation or a container may have taken \
-                 the id along: give it its own"
+                "run the node on a separate machine; if it is one already, a copied installation or a container may have \
+                 duplicated the id: give it a new one"
             }
-            _ => "run the node on a machine of its own",
+            _ => "run the node on a separate machine",
         };
         let text = format!("it has the same {} as the LoadGen node; {advice}", equal.join(", "));
         return Some(Finding::fail(N4, node, text));
     }
     (!differ).then(|| {
-        let text = "nothing that was measured at both ends tells it from the LoadGen node: let both programs read \
-                    /proc/sys/kernel/random/boot_id of the host; what is stated proves nothing";
+        let text = "no measurement at both ends distinguishes it from the LoadGen node: let both programs read \
+                    /proc/sys/kernel/random/boot_id of the host; statements prove nothing";
         Finding::cannot_tell(N4, node, text)
     })
 }
 
-/// Why a machine may share its host with others.
+/// Returns the reason why a machine may share its host with others.
 pub(super) fn not_bare_metal(machine: &Machine) -> Option<String> {
     let product = said(&machine.product);
     let is_virtual = machine.virtual_machine.filter(|_| measured(machine, "virtual_machine"));
     if is_virtual == Some(true) || product.is_some_and(names_a_virtual_machine) {
         return Some(format!(
-            "{} is a virtual machine: whether it shares a host with another is not known; use machines without \
+            "{} is a virtual machine, which may share a host with another: use machines without \
              virtualization, or show that the hosts differ",
             product.unwrap_or("it")
         ));
     }
     if is_virtual.is_none() {
-        let text = "whether it is a virtual machine is not known: run a program of this release there that can read \
+        let text = "it may be a virtual machine: run a program of this release there that can read \
                     /proc/cpuinfo, on Arm as root";
         return Some(text.into());
     }
     let known = product.is_some() && measured(machine, "product");
     (!known).then(|| {
-        "its product was not measured, so that it may share its host: let the program read /sys/class/dmi/id of the host"
+        "its product was not measured, so it may share its host: let the program read /sys/class/dmi/id of the host"
             .into()
     })
 }
@@ -104,12 +107,12 @@ fn names_a_virtual_machine(product: &str) -> bool {
     is_virtual && !product.contains(BARE_METAL)
 }
 
-/// Whether a field was not stated by the operator.
+/// Returns true if the operator did not state the field.
 fn measured(machine: &Machine, field: &str) -> bool {
     !machine.supplied.iter().any(|stated| stated == field)
 }
 
-/// The start of a text: enough of a digest to recognize it by.
+/// Returns the beginning of a text, enough to recognize a digest.
 fn start(text: &str) -> String {
     text.chars().take(8).collect::<String>() + "…"
 }

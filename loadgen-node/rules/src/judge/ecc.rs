@@ -1,10 +1,10 @@
-//! N29: every memory corrects errors (rules, section 4.1.1).
+//! Requires every memory to correct errors, for N29 (rules, section 4.1.1).
 
 use netdiv_contract::v1::Machine;
 
 use crate::Outcome;
 
-/// What is wrong with a machine's memories: ECC that is off, and memories of which it is not known.
+/// Lists the memories of a machine whose ECC is off or unknown.
 pub(crate) fn memories(machine: &Machine) -> Vec<(Outcome, String)> {
     let mut found = Vec::new();
     match machine.memory_ecc {
@@ -15,12 +15,12 @@ pub(crate) fn memories(machine: &Machine) -> Vec<(Outcome, String)> {
             found.push(unknown("whether ECC is on in its main memory is not known", how));
         }
     }
-    // Accelerators that are not described may lack ECC.
+    // Accelerators without a description may lack ECC.
     let described = machine.accelerators.len();
     match machine.accelerator_count {
         Some(count) if usize::try_from(count) == Ok(described) => {}
         Some(count) => {
-            let what = format!("of its {count} accelerators {described} are described");
+            let what = format!("only {described} of its {count} accelerators are described");
             found.push(unknown(&what, "state the others, with their ECC,"));
         }
         None => {

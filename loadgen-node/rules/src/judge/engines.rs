@@ -1,5 +1,5 @@
-//! The engine of a node: of N2, that it runs a model (rules, section 4.1.1: a result is of the reference model); of N10, that it
-//! computes every query in its entirety (6.2.1).
+//! Checks of a node's engine: it runs a model, for N2 (rules, section 4.1.1: a result is of the
+//! reference model), and computes every query in its entirety, for N10 (6.2.1).
 
 use netdiv_contract::v1::Machine;
 use netdiv_node_common::words::{Found, PrefixCaching, SpeculativeDecoding};
@@ -9,15 +9,15 @@ use crate::{
     record::Node,
 };
 
-/// Engines that send prompts to serving engines. Earlier builds had the last three.
+/// Engines that send prompts to serving engines. Only earlier builds had the last three.
 const SERVING_ENGINES: [&str; 4] = ["openai", "vllm-grpc", "sglang-grpc", "trtllm-grpc"];
 
-/// What a node says of its settings.
+/// Returns the settings that a node published; empty if they are missing or invalid.
 fn settings(machine: &Machine) -> toml::Table {
     machine.settings.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// Returns all that keeps the outputs of a language model at a node from being a benchmark's.
+/// Returns all reasons why the outputs of a language model at a node do not count for a benchmark.
 pub(crate) fn outputs(
     benchmark: &Benchmark,
     round: Option<&Round>,
@@ -28,8 +28,9 @@ pub(crate) fn outputs(
     why.into_iter().flatten().collect()
 }
 
-/// Why the outputs of a language model at a node end elsewhere than a benchmark's, by the file of the model. At least two tokens may
-/// be asked for in any case: LoadGen has no time for a further one of a single token (N33).
+/// Returns the reason why outputs at a node do not have the benchmark's limits, according to the
+/// model's file. A minimum of two tokens is permitted for every benchmark, because LoadGen has no
+/// time per further token for an output of one token (N33).
 fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
     let settings = settings(machine);
@@ -39,24 +40,26 @@ fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (least, most) = (number("min_tokens").unwrap_or(1), number("max_tokens"));
     let eos = model.get("eos").and_then(toml::Value::as_array);
     let why = if most.is_some_and(|most| most != limits.output_most) {
-        format!("max_tokens is {}, and for {name} it is {}", most?, limits.output_most)
+        format!("max_tokens is {}, but {name} requires {}", most?, limits.output_most)
     } else if !(limits.output_least..=limits.output_least.max(2)).contains(&least) {
-        format!("min_tokens is {least}, and for {name} it is {}", limits.output_least)
+        format!("min_tokens is {least}, but {name} requires {}", limits.output_least)
     } else if eos.is_none_or(Vec::is_empty) {
-        "there is no eos, so that an output that was cut off looks like one that ended".into()
+        "eos is missing, so that a truncated output looks complete".into()
     } else {
         return None;
     };
-    Some(format!("in the file of its model, {why}; correct it, and run again"))
+    Some(format!("in its model's file, {why}; correct it, and run again"))
 }
 
-/// Returns why the speculative decoding that a node declares is not that of a benchmark in a round.
+/// Returns the reason why a benchmark does not permit the speculative decoding of a node in a
+/// round.
 fn other_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Option<String> {
     let settings = settings(machine);
     let declared = settings.get("engine")?.get("model")?.get("speculative_decoding")?;
     let Ok(declared) = declared.clone().try_into::<SpeculativeDecoding>() else {
         return Some(
-            "its speculative decoding cannot be read; take the evidence as the node gave it".into(),
+            "its speculative decoding cannot be read; submit the evidence as the node sent it"
+                .into(),
         );
     };
     let (name, of_round) = (&benchmark.name, round.name);
@@ -66,22 +69,22 @@ fn other_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Opti
             "it decodes speculatively, which round {of_round} does not allow for {name}: turn that off, and run again"
         )),
         Some(AllowedDrafts { configuration, .. }) if *configuration != declared => Some(format!(
-            "it decodes speculatively with {declared}, and for {name} it is {configuration}: configure that, and run again"
+            "it decodes speculatively with {declared}, but {name} permits only {configuration}: configure that, and run again"
         )),
         Some(_) => None,
     }
 }
 
-/// Returns why outputs at a node may be cut off: its serving engine has too little room for the longest prompt and output of a
-/// benchmark.
+/// Returns the reason why outputs at a node may be truncated: the context of its serving engine is
+/// too short for the benchmark's longest prompt and output.
 fn cut_off(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
     let room = found(&settings(machine))?.context_tokens?;
     let needed = limits.prompt + limits.output_most;
     (room < needed).then(|| {
         format!(
-            "its serving engine has room for {room} tokens of a prompt and its output, and {name} has up to {} and {}, so that \
-             outputs are cut off: start the engine with room for {needed}, and run again",
+            "its serving engine has a context of {room} tokens, but prompts of {name} have up to {} and outputs up to {}, so that \
+             outputs may be truncated: start the engine with a context of {needed} tokens, and run again",
             limits.prompt, limits.output_most
         )
     })
@@ -92,25 +95,27 @@ fn found(settings: &toml::Table) -> Option<Found> {
     settings.get("found")?.clone().try_into().ok()
 }
 
-/// Whether a node with that engine and those settings sends prompts to servers, which it asks whether they reuse them. `kserve`
-/// does where its model has a vocabulary; tensors have no prefixes.
+/// Returns true if a node with this engine and these settings sends prompts to servers, and so asks
+/// them whether they reuse prompts. `kserve` does if its model has a vocabulary; tensors have no
+/// prefixes.
 fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
     let vocabulary = || settings.get("engine")?.get("model")?.get("vocabulary");
     SERVING_ENGINES.contains(&engine) || engine == "kserve" && vocabulary().is_some()
 }
 
-/// Why prompts were not computed in their entirety at a node, by what its engine counted while samples ran.
+/// Returns the reason why a node did not compute all prompts in their entirety, from the count of
+/// its engine while samples ran.
 pub(crate) fn reused_prompts(node: &Node) -> Option<String> {
     let tokens = node.cached_prompt_tokens;
     (tokens > 0).then(|| {
         format!(
-            "its serving engine had {tokens} tokens of prompts from other prompts; start that engine without prefix caching \
+            "its serving engine reused {tokens} prompt tokens from other prompts; start that engine without prefix caching \
              (docs/ENGINES.md), and run again"
         )
     })
 }
 
-/// Why prompts may not have been computed in their entirety at a node with that engine and evidence.
+/// Returns the reason why a node with this engine and evidence may reuse prompts.
 pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> {
     let settings = settings(machine);
     let why = match found(&settings).map(|found| found.prefix_caching) {
@@ -121,7 +126,7 @@ pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> 
             "it cannot tell whether its serving engine reuses what it computed for other prompts"
         }
         None => {
-            "it did not say whether its serving engine reuses what it computed for other prompts"
+            "it did not report whether its serving engine reuses what it computed for other prompts"
         }
     };
     Some(format!(

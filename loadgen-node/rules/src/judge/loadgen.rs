@@ -1,19 +1,21 @@
-//! A LoadGen's files against the commits that its round accepts, for N3 (rules, section 5.1).
+//! Comparison of a LoadGen's files with the commits that its round accepts, for N3 (rules, section
+//! 5.1).
 
 use crate::book::{BuiltLoadGen, LoadGen, Round, Table};
 
-/// The outcome for one LoadGen.
+/// Result of looking up a LoadGen in the table.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Known<'t> {
-    /// Its files are those of a row of the table.
+    /// Its files match a row of the table.
     Listed(&'t LoadGen),
-    /// No row has its files; the text says so, and how to add one.
+    /// Its files match no row; the text describes how to add a row.
     Unlisted(String),
-    /// It was changed, or contradicts itself; the text says in what.
+    /// It was changed or contradicts itself; the text describes that.
     Altered(String),
 }
 
-/// Looks a LoadGen up in the table. `schedule_seed` goes into the row to add where none has its files.
+/// Looks up a LoadGen in the table. If no row has its files, `schedule_seed` goes into the row to
+/// add.
 pub(crate) fn known<'t>(
     table: &'t Table,
     built: &BuiltLoadGen,
@@ -31,21 +33,21 @@ pub(crate) fn known<'t>(
         && *header != row.mlperf_conf_h_sha1
     {
         return Known::Unlisted(format!(
-            "its sources are those of {row}, but its mlperf_conf.h (SHA-1 {header}) is not what LoadGen's build makes of that \
-             mlperf.conf (SHA-1 {}): compare them, or build LoadGen again",
+            "its sources are those of {row}, but its mlperf_conf.h (SHA-1 {header}) is not what LoadGen's build generates from that \
+             mlperf.conf (SHA-1 {}): compare them, or rebuild LoadGen",
             row.mlperf_conf_h_sha1
         ));
     }
     if !row.versions.iter().any(|version| version == built.number()) {
         return Known::Altered(format!(
-            "it reports version {version}, but its files are those of {row}, version {}: build it again from unmodified sources",
+            "it reports version {version}, but its files are those of {row}, version {}: rebuild it from unmodified sources",
             row.versions.join(", ")
         ));
     }
     Known::Listed(row)
 }
 
-/// Says that a LoadGen belongs to another round than the one that it is used for.
+/// Returns a text if a LoadGen belongs to another round than `round`.
 pub(crate) fn of_another_round(table: &Table, row: &LoadGen, round: &Round) -> Option<String> {
     let own = table.round_of_loadgen(row);
     if own.is_some_and(|own| own.name == round.name) {
@@ -59,10 +61,10 @@ pub(crate) fn of_another_round(table: &Table, row: &LoadGen, round: &Round) -> O
     ))
 }
 
-/// The two texts that say which LoadGen is accepted, and how one that is listed meets them.
+/// Quotes the two texts that define an accepted LoadGen, for one that the table lists.
 pub(crate) fn accepted(row: &LoadGen) -> String {
     format!(
-        "LoadGen's files are those of {row}: rules 5.1 ask for \"a tagged approved revision\", and the README of \
+        "LoadGen's files are those of {row}: rules 5.1 require \"a tagged approved revision\", and the README of \
          mlcommons/inference accepts \"any commit since\" the round's seed release"
     )
 }
@@ -72,8 +74,8 @@ fn unlisted(table: &Table, built: &BuiltLoadGen, schedule_seed: Option<u64>) -> 
     let header = built.sources.conf_header_sha1.as_deref().unwrap_or("SHA1");
     let seed = schedule_seed.map_or_else(|| "SEED".into(), |seed| seed.to_string());
     format!(
-        "the files of LoadGen {} are not those of any commit that the table lists{last}. If they are of a later commit of \
-         mlcommons/inference, put this line above the first table of a copy of table.toml, for --benchmarks: loadgen = [{{ \
+        "the files of LoadGen {} match no commit in the table{last}. If they belong to a later commit of \
+         mlcommons/inference, add this line above the first table in a copy of table.toml, and pass that as --benchmarks: loadgen = [{{ \
          versions = [\"{}\"], commit = \"COMMIT\", date = \"DATE\", schedule_seed = \"{seed}\", sources_sha256 = \"{}\", \
          mlperf_conf_h_sha1 = \"{header}\" }}]",
         built.version,

@@ -1,5 +1,5 @@
-//! N4 and N5: the machines at both ends are separate (`distinct.rs`), and the ways between them are over a permitted fabric
-//! (rules, section 6.2.2).
+//! Requires separate machines at both ends (`distinct.rs`) and routes over a permitted fabric, for
+//! N4 and N5 (rules, section 6.2.2).
 
 use netdiv_contract::v1::{Interface, Machine, Route, ServingEngine};
 
@@ -15,18 +15,18 @@ use crate::{
     record::Evidence,
 };
 
-/// The LoadGen node in a finding about its machine.
+/// Place of a finding about the LoadGen node's machine.
 pub(crate) const LOADGEN_NODE: &str = "LoadGen node";
 
-/// What stands against a machine, or against its way to a peer.
+/// Finding about a machine, or about its route to a peer.
 pub(crate) struct OfMachine {
-    /// Its place is the name of the machine.
+    /// Finding whose place is the name of the machine.
     pub(crate) finding: Finding,
-    /// The peer, where it is about a way.
+    /// Peer, if the finding is about a route.
     pub(crate) peer: Option<String>,
 }
 
-/// What the evidence says against the machines and the ways between them, and what it does not say.
+/// Lists violations and gaps in the evidence about the machines and the routes between them.
 pub(crate) fn between(evidence: &Evidence) -> Vec<OfMachine> {
     let mine = &evidence.loadgen_node;
     let of_machine = |finding| OfMachine { finding, peer: None };
@@ -52,13 +52,14 @@ pub(crate) fn between(evidence: &Evidence) -> Vec<OfMachine> {
     all
 }
 
-/// Whether an engine listens at an address that this machine uses.
+/// Returns true if an engine listens at an address that this machine uses.
 fn is_at(machine: &Machine, engine: &ServingEngine) -> bool {
     let own = machine.routes.iter().filter_map(|route| said(&route.local_address).and_then(ip));
     ip(&engine.address).is_some_and(|address| own.into_iter().any(|own| own == address))
 }
 
-/// What is against the machine of a serving engine: it is a part of the SUT, and only its nodes describe themselves.
+/// Returns a finding if a serving engine is not on its node's machine. The engine belongs to the
+/// SUT, but only nodes describe their machines.
 fn elsewhere(engine: &ServingEngine, at_loadgen: bool, node: &str) -> Option<Finding> {
     let address = &engine.address;
     let remedy = "run the node on the machine of its engine";
@@ -79,31 +80,30 @@ fn elsewhere(engine: &ServingEngine, at_loadgen: bool, node: &str) -> Option<Fin
         }
         None => {
             let text = format!(
-                "where its serving engine, {address}, is cannot be told: this machine has no way to that address; {remedy}"
+                "the machine of its serving engine, {address}, is unknown: this machine has no route to that address; {remedy}"
             );
             Some(Finding::cannot_tell(N4, node, text))
         }
     }
 }
 
-/// What is wrong with the way of a route.
+/// Lists violations and gaps in the evidence about a route.
 fn way(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
     let (peer, local) = (ip(&route.peer), said(&route.local_address).and_then(ip));
     let at_home = [peer, local].into_iter().flatten().any(|address| address.is_loopback());
     if at_home || peer.is_some() && peer == local || is_loopback(route.interface.as_deref()) {
-        let here = "both ends are on this machine; run them on machines of their own, and name the other's address";
-        let there =
-            "the loopback interface is no fabric; take the way over Ethernet, Wi-Fi or InfiniBand";
+        let here = "both ends are on this machine; run them on separate machines, and name the other's address";
+        let there = "the loopback interface is not a fabric; use a route over Ethernet, Wi-Fi or InfiniBand";
         return vec![Finding::fail(N4, name, here), Finding::fail(N5, name, there)];
     }
     let Some(used) = said(&route.interface) else {
-        let text = "the interface is not known; name the peer by an address that this machine has a route to, and let the \
-                    program run in the network namespace of the host";
+        let text = "the interface is unknown; name the peer by an address that this machine has a route to, and run the \
+                    program in the network namespace of the host";
         return vec![Finding::cannot_tell(N5, name, text)];
     };
     let Some(interface) = machine.interface(used) else {
         let text = format!(
-            "nothing is known of the interface {used}; let the program read /sys/class/net of the host"
+            "the interface {used} is unknown; let the program read /sys/class/net of the host"
         );
         return vec![Finding::cannot_tell(N5, name, text)];
     };
@@ -116,22 +116,22 @@ fn fabric(machine: &Machine, interface: &Interface, place: &str) -> Option<Findi
     match kind.as_str() {
         kind if fabric::of_kind(kind).is_some() && is_stated => {
             let text = format!(
-                "the kind of {name}, {kind}, was stated, not measured; the documentation has to show what carries it"
+                "the kind of {name}, {kind}, was stated, not measured; the documentation must show the underlying interface"
             );
             Some(Finding::cannot_tell(N5, place, text))
         }
         kind if fabric::of_kind(kind).is_some() => None,
         "virtual" => {
             let text = format!(
-                "{name} is a virtual interface; use the address of a physical one. Where it is a bond or a VLAN of one, state \
+                "{name} is a virtual interface; use the address of a physical one. If it is a bond or a VLAN of one, state \
                  the kind of {name} in the evidence file"
             );
             Some(Finding::fail(N5, place, text))
         }
         kind => {
             let text = format!(
-                "{name} is of the kind `{kind}`; permitted are Ethernet, IEEE 802.11, InfiniBand and 3GPP, and others when \
-                 the Working Group has agreed"
+                "{name} has the kind `{kind}`; permitted are Ethernet, IEEE 802.11, InfiniBand, 3GPP, and others that \
+                 the Working Group has approved"
             );
             Some(Finding::cannot_tell(N5, place, text))
         }

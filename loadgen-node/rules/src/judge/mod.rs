@@ -1,4 +1,4 @@
-//! What the rules ask, one function for each: asked before a run, by the check, and where a document says it.
+//! Judgements shared by `policy` (before a run), the rules of a check, and generated documents.
 
 pub(crate) mod alike;
 pub(crate) mod bandwidth;
@@ -16,19 +16,19 @@ pub(crate) mod user_conf;
 
 use crate::record::Node;
 
-/// Returns what is wrong with the name of a SUT (N13).
+/// Returns the reason why the name of a SUT is invalid (N13).
 pub(crate) fn wrong_sut_name(name: &str) -> Option<String> {
     (!name.contains("Network SUT")).then(|| format!("`{name}` does not contain `Network SUT`"))
 }
 
-/// Returns what is wrong with answers of one token, where LoadGen counts tokens (N33).
+/// Returns a text if an answer has only one token although LoadGen counts tokens (N33).
 pub(crate) fn one_token(nodes: &[Node]) -> Option<String> {
     let ones = nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.one_token_answers));
     let ones = ones.fold(0, u64::saturating_add);
     (ones > 0).then(|| {
         format!(
-            "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine give two tokens \
-             at least (min_tokens), and run again"
+            "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine return at least two \
+             tokens (min_tokens), and run again"
         )
     })
 }

@@ -1,5 +1,5 @@
-//! N25 and N26: how samples may be compressed, and what they hold (rules, section 6.2.4); of N2 how many there are for
-//! accuracy (section 4.1.1).
+//! Limits on samples: compression and contents, for N25 and N26 (rules, section 6.2.4), and their
+//! number in accuracy runs, for N2 (section 4.1.1).
 
 use netdiv_contract::{
     encoding::Encoding,
@@ -11,17 +11,18 @@ use crate::{
     record::Prepared,
 };
 
-/// What is wrong with a data set of that many samples.
+/// Returns a text if `count` samples are not the whole data set.
 pub(crate) fn not_the_whole_set(benchmark: &Benchmark, count: u64) -> Option<String> {
     let all = benchmark.dataset_samples;
     (count != all).then(|| {
         format!(
-            "{count} samples, but accuracy is measured over all {all} of the validation set, each once; use that set whole"
+            "{count} samples, but accuracy is measured over all {all} of the validation set, each once; use the whole set"
         )
     })
 }
 
-/// What is wrong with a data set that was prepared otherwise than a benchmark's runs need it. One without a manifest says nothing.
+/// Returns the reason why a data set was not prepared for a benchmark's runs. A part without a
+/// manifest is not judged.
 pub(crate) fn prepared_otherwise(
     benchmark: &Benchmark,
     prepared: &[Prepared],
@@ -45,13 +46,15 @@ pub(crate) fn prepared_otherwise(
     })
 }
 
-/// Whether the table allows what an encoding does. That the Working Group has approved it is another matter.
+/// Returns true if the table permits the encoding. Approval by the Working Group is a separate
+/// matter.
 pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool {
     let is_allowed = !matches!(benchmark.compression, Compression::None | Compression::Unstated);
     encoding == Encoding::None || is_allowed
 }
 
-/// Whether a sample of so many bytes has more token ids than the benchmark's prompts. Of several tensors, the first has the ids.
+/// Returns a text if a sample of `bytes` bytes has more token ids than the benchmark's prompts. Of
+/// several tensors, the first contains the ids.
 pub(crate) fn too_long(benchmark: &Benchmark, tensors: &[String], bytes: u64) -> Option<String> {
     benchmark.token_latencies.filter(|_| is_allowed_input(benchmark, tensors) == Some(true))?;
     let most = benchmark.tokens()?.prompt;
@@ -61,36 +64,37 @@ pub(crate) fn too_long(benchmark: &Benchmark, tensors: &[String], bytes: u64) ->
     };
     (ids > most).then(|| {
         format!(
-            "a sample has {ids} token ids, and those of {} have {most} at most: use its data set",
+            "a sample has {ids} token ids, but {} has at most {most}: use its data set",
             benchmark.name
         )
     })
 }
 
-/// The elements of a tensor that is the whole sample, by the sample's bytes.
+/// Returns the number of elements of a tensor that is the whole sample, by the sample's length in
+/// bytes.
 fn in_bytes(tensor: &str, bytes: u64) -> Option<u64> {
     let kind = ElementType::of(tensor)?;
-    // A sample whose length varies says how long it is.
+    // A sample of variable length contains its length.
     let shape = vec![0; tensor.split(',').count()];
     let empty = TensorView { data_type: kind.data_type(), shape, data: &[] };
     let before = if tensor.contains('?') { layout::pack(&[empty]).len() as u64 } else { 0 };
     Some(bytes.saturating_sub(before) / kind.bytes().max(1))
 }
 
-/// The elements of a tensor by its shape; none where that varies.
+/// Returns the number of elements of a tensor by its shape; `None` if the shape varies.
 fn in_shape(tensor: &str) -> Option<u64> {
     let (_, shape) = tensor.split_once('[')?;
     let mut sizes = shape.trim_end().strip_suffix(']')?.split(',').map(|size| size.trim().parse());
     sizes.try_fold(1_u64, |all, size| Some(all.saturating_mul(size.ok()?)))
 }
 
-/// What a sample of the benchmark is.
+/// Describes the permitted contents of a sample.
 pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
     benchmark.inputs(" or ")
 }
 
-/// Whether tensors, described as `image uint8 [224, 224, 3]`, are what the benchmark allows; none where no type of them is
-/// known.
+/// Returns true if the benchmark permits the tensors, described as `image uint8 [224, 224, 3]`;
+/// `None` if no element type is known.
 pub(crate) fn is_allowed_input(benchmark: &Benchmark, tensors: &[String]) -> Option<bool> {
     let is_known = |tensor: &String| ElementType::of(tensor).is_some();
     let is_allowed = |tensor: &String| benchmark.input_types.iter().any(|one| one.is_in(tensor));

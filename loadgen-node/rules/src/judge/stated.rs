@@ -1,5 +1,5 @@
-//! Whether what is stated of a system contradicts what was seen. A text may say less than the
-//! evidence, or more. It may not say something else.
+//! Comparison of statements about a system with the evidence. A statement may contain less than the
+//! evidence, or more, but must not contradict it.
 
 /// Fields that begin with numbers.
 const NUMBERS: [&str; 7] = [
@@ -16,18 +16,19 @@ const NUMBERS: [&str; 7] = [
 const AMOUNTS: [&str; 3] =
     ["host_memory_capacity", "accelerator_memory_capacity", "host_processor_frequency"];
 
-/// What is installed is more than a system can use, and the same number of gigabytes is less than of gibibytes.
+/// Bounds of a stated amount relative to the evidence: more is installed than a system can use, and
+/// `n` gigabytes are less than `n` gibibytes.
 const LEAST: f64 = 0.97;
 const MOST: f64 = 1.10;
 
-/// Words that tell no part and no version from another.
+/// Words that distinguish no parts and no versions.
 const COMMON: &str = "and are the with of on in over x r tm cpu processor processors core cores adapter nic kernel driver drivers \
                       firmware version stack tcp udp ip lts gen node container";
 
-/// Different values are written with this between them.
+/// Separator of different values.
 const BETWEEN: &str = " / ";
 
-/// Whether a field cannot be true, where the machines and the runs say `seen` of it.
+/// Returns true if a stated value contradicts `seen`, the value of the machines and runs.
 pub(crate) fn contradicts(name: &str, stated: &str, seen: &str) -> bool {
     let fits: fn(&str, &str) -> bool = match name {
         _ if NUMBERS.contains(&name) => same_numbers,
@@ -41,7 +42,7 @@ pub(crate) fn contradicts(name: &str, stated: &str, seen: &str) -> bool {
     stated != seen && !(stated.iter().all(is_seen) && seen.iter().all(is_stated))
 }
 
-/// The numbers of one are those that the other begins with.
+/// Returns true if the numbers of one text are those that the other begins with.
 fn same_numbers(stated: &str, seen: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
@@ -51,13 +52,14 @@ fn same_numbers(stated: &str, seen: &str) -> bool {
         || !stated.is_empty() && stated.iter().zip(&seen).all(|(one, other)| one == other)
 }
 
-/// One of the amounts in the text is what was seen, whether its units are decimal or binary.
+/// Returns true if the statement contains the amount of the evidence, in decimal or binary units.
 fn same_amount(stated: &str, seen: &str) -> bool {
     let Some([_, amount]) = amounts(seen).first().copied() else { return same_words(stated, seen) };
     amounts(stated).iter().flatten().any(|one| (LEAST..=MOST).contains(&(one / amount)))
 }
 
-/// Every amount in a text such as `24 x 64 GB`, that product among them, with decimal and with binary units.
+/// Lists all amounts in a text such as `24 x 64 GB`, including the product, in decimal and in
+/// binary units.
 fn amounts(text: &str) -> Vec<[f64; 2]> {
     let words = pieces(text);
     let number = |place: Option<usize>| words.get(place?)?.parse::<f64>().ok();
@@ -87,8 +89,8 @@ fn amounts(text: &str) -> Vec<[f64; 2]> {
     found
 }
 
-/// All words of one are in the other; and where what was seen has numbers in it, such as those of a model or a version, so
-/// does what is stated.
+/// Returns true if one text has all words of the other. If the evidence has numbers, such as those
+/// of a model or a version, the statement must have one, too.
 fn same_words(stated: &str, seen: &str) -> bool {
     let has_number = |word: &String| word.contains(|c: char| c.is_ascii_digit());
     let (stated, seen) = (significant(stated), significant(seen));
@@ -97,14 +99,14 @@ fn same_words(stated: &str, seen: &str) -> bool {
     seen.is_empty() || is_named && (is_within(&stated, &seen) || is_within(&seen, &stated))
 }
 
-/// Whether a text has a number, such as that of a version, which what was seen has not.
+/// Returns true if the statement has a number, such as a version, which the evidence lacks.
 pub(crate) fn has_other_numbers(stated: &str, seen: &str) -> bool {
     let (mut stated, seen) = (pieces(stated), pieces(seen));
     stated.retain(|word| word.contains(|c: char| c.is_ascii_digit()));
     stated.iter().any(|word| !seen.iter().any(|other| is_same(word, other)))
 }
 
-/// Whether each word of some is one of others', each of which stands for one.
+/// Returns true if each word of `some` matches a different word of `others`.
 fn is_within(some: &[String], others: &[String]) -> bool {
     let mut left: Vec<_> = others.iter().collect();
     some.iter().all(|word| {
@@ -113,15 +115,15 @@ fn is_within(some: &[String], others: &[String]) -> bool {
     })
 }
 
-/// Versions may be cut: 24.04 stands for 24.04.1.
+/// Returns true if two words are equal, or one is a shortened version: 24.04 matches 24.04.1.
 fn is_same(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The words of a text that tell something, longest first.
+/// Returns the words of a text that distinguish parts or versions, longest first.
 fn significant(text: &str) -> Vec<String> {
-    // What a processor's name says of its cores and its frequency is said elsewhere.
+    // A processor's name repeats its cores and its frequency, which have their own fields.
     let text = text.split(" @ ").next().unwrap_or_default();
     let is_cores = |word: &&str| word.to_lowercase().ends_with("-core");
     let words: Vec<_> = text.split_whitespace().filter(|word| !is_cores(word)).collect();
@@ -131,13 +133,14 @@ fn significant(text: &str) -> Vec<String> {
     words
 }
 
-/// Words in lower case; a unit is one of its own, and a dot in a number is a part of it.
+/// Splits a text into words in lower case. A unit is a separate word; a dot in a number belongs to
+/// the number.
 pub(crate) fn pieces(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
     let mut all = Vec::new();
     for word in text.split(|c: char| !is_part(c)) {
         let word = word.trim_matches('.').to_lowercase();
-        // `Gen5` is written for `5.0`, `80GB` for `80 GB`.
+        // `Gen5` equals `5.0`, and `80GB` equals `80 GB`.
         let word =
             word.strip_prefix("gen").filter(|rest| rest.parse::<f64>().is_ok()).unwrap_or(&word);
         let end = word.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |end| end + 1);

@@ -2,14 +2,14 @@
 
 use crate::book::{Benchmark, Round, Suite, Table};
 
-/// Returns why the datacenter suite does not have a benchmark of that name.
+/// Returns the reason why the datacenter suite does not have a benchmark of that name.
 pub fn outside(table: &Table, name: &str) -> Option<String> {
     let what = match table.find(name).map(|benchmark| benchmark.suite) {
         Some(Suite::Datacenter) => return None,
         Some(Suite::Edge) => {
             "belongs to the edge suite only, which netdiv does not support".to_owned()
         }
-        Some(Suite::Retired) => "is no benchmark any more".into(),
+        Some(Suite::Retired) => "is no longer a benchmark".into(),
         None => format!("is not a benchmark{}", table.meant(name)),
     };
     let names = table.benchmarks.iter().filter(|benchmark| benchmark.suite == Suite::Datacenter);
@@ -17,11 +17,11 @@ pub fn outside(table: &Table, name: &str) -> Option<String> {
     Some(format!("{name} {what}; the datacenter suite has {}", names.join(", ")))
 }
 
-/// Why a benchmark of the datacenter suite is none of a round.
+/// Returns the reason why a benchmark of the datacenter suite does not belong to a round.
 pub(crate) fn outside_round(benchmark: &Benchmark, round: &Round) -> Option<String> {
     let Benchmark { name, rounds, suite, .. } = benchmark;
     (*suite == Suite::Datacenter && !rounds.contains(&round.name)).then(|| {
         let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
-        format!("{name} is no benchmark of round {}, but of {}", round.name, rounds.join(", "))
+        format!("{name} is not a benchmark of round {}, but of {}", round.name, rounds.join(", "))
     })
 }

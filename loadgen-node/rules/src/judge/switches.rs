@@ -1,4 +1,5 @@
-//! Of N2 and N32: what the rules want on or off among LoadGen's settings (rules, sections 3 and 4.1.1).
+//! LoadGen's settings that the rules require to be on or off, for N2 and N32 (rules, sections 3 and
+//! 4.1.1).
 
 use crate::{
     Rule::{self, N2, N32},
@@ -6,40 +7,40 @@ use crate::{
     official_log::DetailLog,
 };
 
-/// LoadGen's setting that hands queries which are due over together. Neither the rules nor the official checkers ask how it is set,
-/// and accepted results of the Network division used it (v3.0).
+/// LoadGen's setting that issues all queries together that are due. Neither the rules nor the
+/// official checkers restrict it, and accepted results of the Network division used it (v3.0).
 pub(crate) const COALESCE: &str = "server_coalesce_queries";
 
-/// A note that it was on.
+/// Note that [`COALESCE`] is on.
 pub(crate) const COALESCED: &str =
-    "it is on: LoadGen hands queries that are due over together, which no rule forbids";
+    "it is on: LoadGen issues queries that are due together, which no rule forbids";
 
-/// A setting that has to be on or off.
+/// A setting that must be on or off.
 pub(crate) struct Switch {
     pub(crate) rule: Rule,
-    /// LoadGen's name of it.
+    /// LoadGen's name of the setting.
     pub(crate) setting: &'static str,
-    /// How it has to be.
+    /// Required value.
     pub(crate) on: bool,
     pub(crate) why: &'static str,
     pub(crate) asked: Asked,
-    /// What LoadGen's log has before the name: the setting as it was requested, and as it took effect.
+    /// Prefixes of the name in LoadGen's log: the setting as requested, and as it took effect.
     logged: &'static [&'static str],
 }
 
-/// Of which runs a switch is asked.
+/// Runs that a switch applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Of all of which the rule asks anything.
+    /// All runs that the rule applies to.
     Always,
-    /// Not of those for the Open division.
+    /// Runs outside the Open division.
     Closed,
-    /// Not of compliance tests, whose audit.config sets it.
+    /// Runs other than compliance tests, whose audit.config sets it.
     NoTest,
 }
 
 impl Switch {
-    /// What a log says against it. What a log does not name is off.
+    /// Lists the violations in a log. A setting that the log does not name is off.
     pub(crate) fn wrong_in(&self, log: &DetailLog) -> impl Iterator<Item = String> {
         let keys = self.logged.iter().map(|before| format!("{before}_{}", self.setting));
         keys.filter(|key| log.is_on(key).unwrap_or(false) != self.on)
@@ -47,7 +48,7 @@ impl Switch {
     }
 }
 
-/// Switches of a benchmark.
+/// Returns the switches of a benchmark.
 pub(crate) fn switches(benchmark: &Benchmark) -> Vec<Switch> {
     let off = |setting, why, asked| {
         let logged = &["effective"];
@@ -72,7 +73,7 @@ pub(crate) fn switches(benchmark: &Benchmark) -> Vec<Switch> {
     all.extend(benchmark.token_latencies.map(|kind| match kind {
         TokenLatencies::Measured => tokens(
             "use_token_latencies",
-            "first token and time for each token are what this benchmark is judged by",
+            "this benchmark is judged by the first token and the time for each token",
             &["requested"],
         ),
         TokenLatencies::Inferred => tokens(

@@ -1,15 +1,15 @@
-//! Of N2: LoadGen's `user.conf` in a submission is what the run was made with.
+//! Comparison of LoadGen's `user.conf` in a submission with the run's settings, for N2.
 
 use std::collections::BTreeMap;
 
 use crate::{Scenario, user_conf::check_line};
 
-/// A key of user.conf: the field of TestSettings that it sets, and what its value is multiplied by.
+/// A key of user.conf: the field of TestSettings that it sets, and the factor for its value.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) field: &'static str,
     pub(crate) factor: f64,
-    /// What it is where only a user.conf sets it, and none does.
+    /// LoadGen's default of a setting that only a user.conf can set.
     pub(crate) default: Option<f64>,
 }
 
@@ -17,7 +17,7 @@ const fn key(name: &'static str, field: &'static str, factor: f64) -> Key {
     Key { name, field, factor, default: None }
 }
 
-/// One that LoadGen's own mlperf.conf never sets.
+/// Creates a key that LoadGen's own mlperf.conf never sets.
 const fn own(name: &'static str, field: &'static str, default: f64) -> Key {
     Key { name, field, factor: 1.0, default: Some(default) }
 }
@@ -57,7 +57,7 @@ const MULTI_STREAM: [Key; 3] = [
     key("samples_per_query", "multi_stream_samples_per_query", 1.0),
 ];
 
-/// The keys of a scenario.
+/// Returns the keys of a scenario.
 pub(crate) fn keys(scenario: Scenario) -> impl Iterator<Item = &'static Key> {
     let own: &[Key] = match scenario {
         Scenario::Offline => &OFFLINE,
@@ -68,7 +68,7 @@ pub(crate) fn keys(scenario: Scenario) -> impl Iterator<Item = &'static Key> {
     own.iter().chain(&ALL)
 }
 
-/// Values of TestSettings and of user.conf: numbers, and words for yes and no.
+/// Parses a value of TestSettings or of user.conf: a number, `true` or `false`.
 pub(crate) fn number(text: &str) -> Option<f64> {
     match text {
         "true" => Some(1.0),
@@ -77,8 +77,9 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// What of a `user.conf` says something else than a run's settings, each with why: lines that LoadGen would misread, and keys.
-/// `given` are the fields that the run set by hand, as `FIELD=VALUE`.
+/// Lists the differences between a `user.conf` and a run's settings: lines that LoadGen would
+/// misread, each with the reason, and keys with other values. `given` contains the fields that the
+/// run set explicitly, as `FIELD=VALUE`.
 pub(crate) fn differences(
     file: &str,
     settings: &BTreeMap<String, String>,
@@ -95,7 +96,7 @@ pub(crate) fn differences(
         .collect();
     let name = scenario.official_name();
     let differs = |key: &&Key| {
-        // In LoadGen's order.
+        // LoadGen's order of precedence.
         let places = [(model, name), ("*", name), (model, "*"), ("*", "*")];
         let mut said = places.iter().filter_map(|(model, scenario)| {
             lines.get(format!("{model}.{scenario}.{}", key.name).as_str())
@@ -145,7 +146,7 @@ pub(crate) mod tests {
             )
         };
         assert_eq!(unlike("*.Server.target_qps = 17000\n"), ["target_qps"]);
-        // What is nearer to the run counts, and other models and scenarios do not.
+        // The most specific line counts, and other models and scenarios do not.
         assert!(unlike("*.*.min_duration = 1\n*.Server.min_duration = 600000\n").is_empty());
         assert!(unlike("gptj.Server.target_qps = 1\nresnet50.Offline.target_qps = 1\n").is_empty());
         assert!(unlike("resnet50.Server.target_qps=18000.5\n")[0].starts_with("line 1: "));
@@ -154,7 +155,7 @@ pub(crate) mod tests {
             todo[0].starts_with("line 2: target_qps is still TODO: write the queries"),
             "{todo:?}"
         );
-        // LoadGen takes the last of several lines, and its default where there is none.
+        // LoadGen uses the last of several lines, and its default if there is no line.
         let twice = "*.Server.target_qps = 18000.5\n*.Server.target_qps = 1\n";
         assert_eq!(unlike(twice), ["target_qps"]);
         let none = differences("# none\n", &settings(), &[], "resnet50", Scenario::Server);

@@ -1,7 +1,7 @@
-//! What a run will take: how long, how many queries, how much memory, and what bandwidth.
+//! Plan of a run: its duration, queries, memory and bandwidth.
 //!
-//! `runs.rs` has the runs of a submission and what LoadGen issues in each, `tokens.rs` what a language model reads and writes,
-//! `needs.rs` what both ends must have room for; `table.rs` prints all of it.
+//! `runs.rs` plans the runs of a submission and the queries in each, `tokens.rs` the tokens of a
+//! language model, and `needs.rs` the memory of both ends. `table.rs` formats the plan.
 
 mod needs;
 mod runs;
@@ -25,58 +25,59 @@ use crate::{
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 
-/// Memory that LoadGen v5.0 needs to prepare so many queries with so many samples, and to keep their latencies, in bytes;
-/// measured.
+/// Estimates the memory that LoadGen v5.0 needs to prepare queries and samples, and to store their
+/// latencies, in bytes. The constants are measured.
 pub fn loadgen_bytes(queries: u64, samples: u64) -> u64 {
-    // A query in the list of them, what else belongs to it, and a sample.
+    // Bytes of a query in the list of queries, of its other data, and of a sample.
     const LISTED: u128 = 184;
     const QUERY: u128 = 88;
     const SAMPLE: u128 = 60;
     let (queries, samples) = (u128::from(queries), u128::from(samples));
-    // The list doubles when it is full, and for a moment both are there.
+    // The list doubles when it is full; during the copy both lists exist.
     let half = queries.next_power_of_two() / 2;
     let doubling = half * (2 * LISTED + QUERY) + samples * half / queries.max(1) * SAMPLE;
     let whole = queries * (LISTED + QUERY) + samples * SAMPLE;
     u64::try_from(whole.max(doubling)).unwrap_or(u64::MAX)
 }
 
-/// A performance run at a rate, and the accuracy run that goes with it.
+/// Plan of a performance run at a rate, and of its accuracy run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark: String,
     /// The scenario.
     pub scenario: Scenario,
-    /// The rate that it is for, in samples per second.
+    /// Rate of the plan, in samples per second.
     pub samples_per_second: f64,
-    /// Queries that LoadGen issues; in Server and the streams about so many.
+    /// Number of queries that LoadGen issues; an estimate in Server and the streams.
     pub queries: u64,
-    /// Samples in them.
+    /// Number of samples in these queries.
     pub samples: u64,
-    /// How long they take at that rate, in seconds.
+    /// Duration of the performance run at that rate, in seconds.
     pub seconds: f64,
-    /// Memory that LoadGen needs to prepare them, in bytes.
+    /// Memory that LoadGen needs to prepare the queries, in bytes.
     pub loadgen_bytes: u64,
-    /// Samples of the accuracy run.
+    /// Number of samples in the accuracy run.
     pub accuracy_samples: u64,
-    /// How long they take at that rate, in seconds.
+    /// Duration of the accuracy run at that rate, in seconds.
     pub accuracy_seconds: f64,
-    /// What a language model reads and writes.
+    /// Tokens that a language model reads and writes.
     pub tokens: Option<PlannedTokens>,
-    /// What both ends need, for each way to send a sample.
+    /// Requirements of both ends, for each encoding of a sample.
     pub needs: Vec<Needs>,
-    /// What Appendix B asks of the network, for each encoding that the table has.
+    /// Network bandwidth that Appendix B requires, for each encoding in the table.
     pub flows: Vec<Flow>,
-    /// Early stopping; absent in Offline, which has no latency bound.
+    /// Early stopping; `None` in Offline, which has no latency bound.
     pub early_stopping: Option<EarlyStopping>,
-    /// All runs of a submission of the benchmark at that rate; none where there can be no submission.
+    /// All runs of a submission of the benchmark at that rate; empty if the benchmark cannot be
+    /// submitted.
     pub runs: Vec<PlannedRun>,
-    /// What will not do, and what helps.
+    /// Problems of the plan, with remedies.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// Leaves out the runs with digests, which only the Network division asks for.
+    /// Removes the runs with digests, which only the Network division requires.
     pub fn leave_out_digests(&mut self) {
         self.runs.retain(|run| run.purpose != "digests");
     }
@@ -85,36 +86,38 @@ impl Plan {
 /// Payload on the network, without headers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flow {
-    /// The family, or one of its encodings.
+    /// Name of the family, or of one of its encodings.
     pub name: String,
-    /// Appendix B's formula, with element types.
+    /// Formula of Appendix B, with element types.
     pub formula: String,
     /// Bytes per second to the SUT.
     pub ingress_bytes_per_second: f64,
-    /// Bytes per second back.
+    /// Bytes per second from the SUT.
     pub egress_bytes_per_second: f64,
 }
 
-/// How many queries may miss the bound (rules, Appendix A).
+/// Number of queries that may miss the bound (rules, Appendix A).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EarlyStopping {
-    /// The percentile that counts, as a share.
+    /// Percentile that counts, as a share from 0 to 1.
     pub percentile: f64,
-    /// Numbers of overlatency queries, each with the least number of queries that makes up for it.
+    /// Numbers of overlatency queries, each with the minimum number of queries that compensates for
+    /// it.
     pub least_queries: Vec<(u64, u64)>,
-    /// Most overlatency queries among those of the plan; absent when they are too few even without one.
+    /// Maximum number of overlatency queries in the plan; `None` if the plan has too few queries
+    /// for a valid result.
     pub allowed: Option<u64>,
-    /// The number of queries that section 3 suggests to start with.
+    /// Number of queries that section 3 suggests to start with.
     pub suggested_queries: u64,
 }
 
-/// Why there is no plan.
+/// Reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(String);
 
-/// Plans a run of a benchmark at a rate, with outputs of so many tokens on average where the benchmark's own number of them is
-/// not meant.
+/// Plans a run of a benchmark at a rate. `output_tokens` is the mean number of output tokens; the
+/// default is the benchmark's own.
 pub fn plan(
     table: &Table,
     benchmark: &str,
@@ -131,7 +134,8 @@ pub fn plan(
     let (samples_per_second, mean) =
         tokens::rates(benchmark, rate, output_tokens).map_err(PlanError)?;
     let (queries, samples) = runs::issued(benchmark, scenario, samples_per_second, SECONDS);
-    // For the streams LoadGen prepares twice as many, in case the SUT is faster than expected.
+    // For the streams LoadGen prepares twice as many queries, in case the SUT is faster than
+    // expected.
     let is_stream = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let times = if is_stream { 2 } else { 1 };
     let prepared = loadgen_bytes(queries.saturating_mul(times), samples.saturating_mul(times));
@@ -147,7 +151,7 @@ pub fn plan(
         notes.push(format!("the rules require {required} for {name}, section 4.1.1"));
     }
     if let Some(EarlyStopping { allowed: None, percentile, .. }) = early_stopping {
-        // The streams need an overlatency query, to have something to report.
+        // The streams need an overlatency query, because its latency is the result.
         let least = min_queries(least_overlatency(scenario), percentile, TOLERANCE, CONFIDENCE);
         notes.push(format!(
             "{queries} queries are too few for a valid result: set min_query_count to {least} or more in user.conf"
@@ -156,7 +160,7 @@ pub fn plan(
     let too_large = |sent: &&Bandwidth| sent.ingress_bytes() > MAX_PAYLOAD_BYTES as u64;
     notes.extend(benchmark.bandwidth.iter().filter(too_large).map(|sent| {
         let (bytes, name) = (sent.ingress_bytes(), &sent.name);
-        format!("a sample of {name} has {bytes} bytes, and {MAX_PAYLOAD_BYTES} are the most that can be sent")
+        format!("a sample of {name} has {bytes} bytes; at most {MAX_PAYLOAD_BYTES} can be sent")
     }));
     let flow = |bandwidth: &Bandwidth| Flow {
         name: bandwidth.name.clone(),
@@ -197,7 +201,7 @@ fn early_stopping(scenario: Scenario, queries: u64) -> Option<EarlyStopping> {
     let steps = [0, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
     let steps = steps.into_iter().filter(|step| *step >= least_overlatency(scenario));
     let mut least_queries: Vec<_> = steps.map(|step| (step, least(step))).collect();
-    // One step beyond what the run has shows what a longer run would bring.
+    // One step beyond the run shows the gain from a longer run.
     let within = least_queries.iter().filter(|(_, least)| *least <= queries).count();
     least_queries.truncate((within + 1).max(4));
     let allowed = max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE);
@@ -232,7 +236,8 @@ mod tests {
         let slow = of("resnet50", Scenario::Offline, 10.0);
         assert_eq!((slow.samples, slow.early_stopping.clone()), (24_576, None));
         assert!(fast.text().contains("*.Offline.target_qps = 100000,"), "{}", fast.text());
-        // Both scenarios: 600 s and 660 s, three times each; the digests' 60 s and 66 s; the data set twice.
+        // Both scenarios: 600 s and 660 s, three times each; the digests' 60 s and 66 s; the data
+        // set twice.
         assert!(
             fast.text().contains("\n  all runs                            3907 s\n"),
             "{}",
@@ -313,7 +318,7 @@ mod tests {
 
     #[test]
     fn memory_is_what_was_measured_to_a_tenth() {
-        // Queries, samples, and the peak before the first query was issued, in KiB.
+        // Queries, samples, and the peak memory before the first query was issued, in KiB.
         for (queries, samples, kib) in [
             (1, 33_000_000, 1_808_684),
             (4_100_000, 4_100_000, 1_271_632),

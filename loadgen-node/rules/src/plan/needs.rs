@@ -1,51 +1,55 @@
-//! What a benchmark's samples and weights ask of both ends: payloads, memory, and what a node takes in.
+//! Requirements of a benchmark's samples and weights on both ends: payloads, memory, and the
+//! admission of a node.
 
 use netdiv_contract::limits::{DEFAULT_IN_FLIGHT_BYTES, DEFAULT_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES};
 use serde::Serialize;
 
 use crate::book::{Bandwidth, Benchmark};
 
-/// Batches that a node should have room for: one that computes, one that is copied, and as many that arrive meanwhile.
+/// Number of batches that a node should have room for: one in computation, one in copying, and two
+/// that arrive meanwhile.
 const BATCHES: u64 = 4;
-/// The largest power of two that `--max-in-flight-bytes` takes.
+/// Maximum power of two for `--max-in-flight-bytes`.
 const MOST_IN_FLIGHT: u64 = 1 << 31;
-/// Least samples of a batch that is worth one.
+/// Minimum number of samples in a useful batch.
 const LEAST_BATCH: u64 = 2;
-/// Where samples differ in size, room for one of so many times the mean.
+/// Ratio of the maximum to the mean size of samples that a node should have room for, if samples
+/// differ in size.
 const LARGEST: u64 = 2;
 
-/// For one way to send a sample.
+/// Requirements for one encoding of a sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Needs {
-    /// The benchmark, or one of its ways to send a sample.
+    /// Name of the benchmark, or of one of its encodings.
     pub name: String,
-    /// Bytes of a sample; 0 is negligible.
+    /// Bytes of a sample; 0 if negligible.
     pub sample_bytes: u64,
-    /// Bytes of an answer; 0 is negligible.
+    /// Bytes of a response; 0 if negligible.
     pub answer_bytes: u64,
     /// Bytes of the samples that LoadGen loads for a performance run.
     pub loaded_bytes: u64,
-    /// Bytes of the samples that it loads for an accuracy run: all.
+    /// Bytes of all samples, which LoadGen loads for an accuracy run.
     pub all_bytes: u64,
-    /// Bytes of the model's weights at half precision, where their number is known.
+    /// Bytes of the model's weights at half precision, if their number is known.
     pub weight_bytes: Option<u64>,
-    /// The largest batch for which a node with these settings takes in enough samples to keep its device busy; none: any.
+    /// Maximum batch for which a node with these settings admits enough samples to keep its device
+    /// busy; `None`: any.
     pub batch: Option<u64>,
-    /// `--max-payload-bytes` of a node, where the default does not do.
+    /// `--max-payload-bytes` of a node, if the default is too small.
     pub max_payload_bytes: Option<u64>,
-    /// `--max-in-flight-bytes` of a node, where the default does not do.
+    /// `--max-in-flight-bytes` of a node, if the default is too small.
     pub max_in_flight_bytes: Option<u64>,
 }
 
 impl Needs {
     pub(super) fn of(benchmark: &Benchmark, bandwidth: &Bandwidth) -> Self {
         let (sample_bytes, answer_bytes) = (bandwidth.ingress_bytes(), bandwidth.egress_bytes());
-        // A node has room for a sample with its answer.
+        // A node reserves room for a sample with its response.
         let both = sample_bytes.saturating_add(answer_bytes);
         let least = both.saturating_mul(BATCHES * LEAST_BATCH);
         let largest =
             if bandwidth.mean { sample_bytes.saturating_mul(LARGEST) } else { sample_bytes };
-        // A power of two that a node takes.
+        // A power of two that a node accepts.
         let raised = |least: u64, default: u64, most: u64| {
             (least > default).then(|| least.checked_next_power_of_two().unwrap_or(most).min(most))
         };
@@ -65,7 +69,7 @@ impl Needs {
         }
     }
 
-    /// The settings of a node, as they are written.
+    /// Returns the settings of a node, as command-line options.
     pub fn settings(&self) -> String {
         let option = |name: &str, value: Option<u64>| {
             value.map(|value| format!("{name} {}MiB", value >> 20))
@@ -84,7 +88,7 @@ mod tests {
     use super::{super::table::amount, *};
     use crate::book::{Suite, Table};
 
-    /// The row of docs/MODELS.md.
+    /// Formats the row of docs/ENGINES.md.
     fn row(needs: &Needs) -> String {
         let or_dash =
             |bytes: u64| if bytes == 0 { "–".into() } else { amount(bytes as f64, "B") };
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_document_has_what_plan_says() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MODELS.md");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ENGINES.md");
         let text = fs::read_to_string(path).unwrap();
         let mut rows: Vec<String> = Vec::new();
         let benchmarks = Table::builtin().unwrap().benchmarks.iter();
@@ -120,7 +124,7 @@ mod tests {
             }
         }
         let rows = rows.join("\n");
-        assert!(text.contains(&rows), "docs/MODELS.md has to have:\n{rows}");
+        assert!(text.contains(&rows), "docs/ENGINES.md has to have:\n{rows}");
     }
 
     #[test]
@@ -138,7 +142,7 @@ mod tests {
         assert_eq!(volume.settings(), "--max-payload-bytes 256MiB --max-in-flight-bytes 2048MiB");
         assert_eq!(volume.batch, Some(3));
         assert!(of("rgat", 0).node().contains("any batch"));
-        // A table of one's own may have anything.
+        // A custom table may contain any number.
         let benchmark = Table::builtin().unwrap().find("resnet50").unwrap();
         for elements in [1 << 60, 1 << 62, u64::MAX] {
             let mut sent = benchmark.bandwidth[1].clone();

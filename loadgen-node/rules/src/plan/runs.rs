@@ -1,5 +1,6 @@
-//! The runs of a submission, and what LoadGen v5.0 issues in each with its mlperf.conf and no other settings than the rate
-//! (`test_settings_internal.cc`, `GenerateQueries` in `loadgen.cc`).
+//! The runs of a submission, and the queries that LoadGen v5.0 issues in each with its mlperf.conf
+//! and the rate as the only other setting (`test_settings_internal.cc`, `GenerateQueries` in
+//! `loadgen.cc`).
 
 use serde::Serialize;
 
@@ -9,27 +10,28 @@ use crate::{
     judge::limits::OFFLINE_SLACK,
 };
 
-/// Least duration of a performance run, in seconds (rules, section 3).
+/// Minimum duration of a performance run, in seconds (rules, section 3).
 pub(super) const SECONDS: f64 = 600.0;
 
-/// `min_duration_ms` of the run with digests in docs/SUBMISSION.md, in seconds, and what it must have been of.
+/// `min_duration_ms` of the run with digests in docs/SUBMISSION.md, in seconds; and its minimum
+/// number of samples.
 const DIGESTS_SECONDS: f64 = 60.0;
 const DIGESTS_SAMPLES: u64 = 1000;
 
-/// One run of a submission.
+/// A run of a submission.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedRun {
-    /// Its scenario.
+    /// Scenario of the run.
     pub scenario: Scenario,
-    /// What it is for.
+    /// Purpose of the run.
     pub purpose: String,
-    /// Samples that LoadGen issues.
+    /// Number of samples that LoadGen issues.
     pub samples: u64,
-    /// How long they take, in seconds.
+    /// Duration of the run, in seconds.
     pub seconds: f64,
 }
 
-/// The runs that the rules ask for, all at one rate in samples per second.
+/// Returns the runs that the rules require, all at one rate in samples per second.
 pub(super) fn runs(benchmark: &Benchmark, rate: f64) -> Vec<PlannedRun> {
     benchmark
         .scenarios
@@ -43,7 +45,8 @@ fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Plan
     let (performance, data_set) = (of(SECONDS), benchmark.dataset_samples);
     let digests = of(DIGESTS_SECONDS).max(data_set.min(DIGESTS_SAMPLES));
     let tests = benchmark.compliance.iter().map(|test| {
-        // Its audit.config asks for so many queries of one sample, and for no duration.
+        // Its audit.config sets this number of queries, with one sample each, and no minimum
+        // duration.
         let samples = if *test == Test::Test06 { MIN_QUERY_COUNT } else { performance };
         (test.name(), samples)
     });
@@ -59,12 +62,12 @@ fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Plan
         .collect()
 }
 
-/// With equal issue SingleStream has to issue twice what is expected, since most samples may be faster than the 90th
-/// percentile.
+/// With equal issue, SingleStream issues twice the expected queries, because most samples may be
+/// faster than the 90th percentile.
 const EQUAL_ISSUE_SLACK: f64 = 2.0;
 
-/// Returns the queries and samples of a performance run of that minimum duration at a rate in samples per second; an estimate
-/// in Server and the streams.
+/// Returns the number of queries and samples in a performance run with a minimum duration in
+/// seconds, at a rate in samples per second; an estimate in Server and the streams.
 pub(super) fn issued(
     benchmark: &Benchmark,
     scenario: Scenario,
@@ -74,7 +77,7 @@ pub(super) fn issued(
     let samples_per_query = if scenario == Scenario::MultiStream { 8 } else { 1 };
     let in_time = |slack: f64| (slack * seconds * rate / samples_per_query as f64) as u64;
     let pass = benchmark.qsl_size;
-    // With equal issue, whole passes over the samples that are loaded.
+    // With equal issue, whole passes over the loaded samples.
     let passes = |count: u64| {
         if benchmark.equal_issue { count.div_ceil(pass).saturating_mul(pass) } else { count }
     };
@@ -84,7 +87,7 @@ pub(super) fn issued(
             return (1, passes(samples));
         }
         Scenario::SingleStream if benchmark.equal_issue => {
-            // Another pass where they are whole passes already.
+            // One more pass if the queries are whole passes already.
             passes(in_time(EQUAL_ISSUE_SLACK).max(MIN_QUERY_COUNT).saturating_add(1))
         }
         Scenario::Server | Scenario::SingleStream => passes(in_time(1.0).max(MIN_QUERY_COUNT)),
@@ -93,10 +96,10 @@ pub(super) fn issued(
     (queries, queries.saturating_mul(samples_per_query))
 }
 
-/// LoadGen's `min_query_count`; a compliance test with few samples (TEST06) has as many.
+/// LoadGen's `min_query_count`, and the number of queries in the compliance test TEST06.
 pub(super) const MIN_QUERY_COUNT: u64 = 100;
 
-/// That of MultiStream in mlperf.conf.
+/// `min_query_count` of MultiStream in mlperf.conf.
 const MULTI_STREAM_QUERIES: u64 = 662;
 
 #[cfg(test)]
@@ -132,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_slow_model_takes_as_long_as_its_data_set() {
-        // One pass over 24,576 samples at 2 a second, wherever whole passes are asked for.
+        // One pass over 24,576 samples at 2 per second, wherever whole passes are required.
         let pass = 12_288.0;
         let seconds: Vec<_> = of("llama2-70b-99", 2.0).into_iter().map(|run| run.3).collect();
         assert_eq!(seconds, [pass, pass, pass, 50.0, pass, pass, pass, 50.0]);
@@ -142,7 +145,7 @@ mod tests {
     fn as_computed_by_hand_from_loadgens_sources() {
         use Scenario::{MultiStream, Offline, Server, SingleStream};
         for (benchmark, scenario, rate, seconds, want) in [
-            // 1.1 x 600 x 1000; the least number of samples of mlperf.conf where that is more.
+            // 1.1 x 600 x 1000, or the minimum number of samples of mlperf.conf if that is more.
             ("resnet50", Offline, 1000.0, 600.0, (1, 660_000)),
             ("resnet50", Offline, 10.0, 600.0, (1, 24_576)),
             ("resnet50", Offline, 1000.0, 60.0, (1, 66_000)),

@@ -8,7 +8,7 @@ use super::{Needs, Plan, PlannedRun, PlannedTokens};
 use crate::{Scenario, book::as_written};
 
 impl Plan {
-    /// The plan as text, for the terminal.
+    /// Formats the plan as text, for the terminal.
     pub fn text(&self) -> String {
         let rate = as_written(self.samples_per_second);
         let mut text = format!("{} {} at {rate} samples/s", self.benchmark, self.scenario.word());
@@ -21,8 +21,8 @@ impl Plan {
             Scenario::Offline => row(
                 "user.conf",
                 format!(
-                    "*.Offline.target_qps = {rate}, for which LoadGen issues these samples: a tenth more than 600 s take, so \
-                     that a SUT which is faster by less than that still runs 600 s"
+                    "*.Offline.target_qps = {rate}, for which LoadGen issues these samples: 10 % more than 600 s need, so \
+                     that a SUT that is up to 10 % faster still runs 600 s"
                 ),
             ),
             Scenario::Server => row(
@@ -84,14 +84,14 @@ impl Plan {
         text + &self.all_runs()
     }
 
-    /// A table of all runs of a submission.
+    /// Formats a table of all runs of a submission.
     fn all_runs(&self) -> String {
         if self.runs.is_empty() {
             return String::new();
         }
         let mut text = format!(
-            "\n\nAll runs of a submission, with {} samples/s in each scenario; starting, loading samples and LoadGen's \
-             preparation come on top\n",
+            "\n\nAll runs of a submission, with {} samples/s in each scenario; startup, sample loading and LoadGen's \
+             preparation take additional time\n",
             as_written(self.samples_per_second)
         );
         let mut line = |scenario: &str, purpose: &str, samples: &str, seconds: f64| {
@@ -132,8 +132,8 @@ impl Needs {
 
     fn largest_batch(&self) -> String {
         match self.batch {
-            None => " do for any batch".into(),
-            Some(batch) => format!(" do for batches of up to {batch}"),
+            None => " suffice for any batch".into(),
+            Some(batch) => format!(" suffice for batches of up to {batch}"),
         }
     }
 }
@@ -142,7 +142,7 @@ fn bytes(bytes: u64) -> String {
     if bytes == 0 { "a negligible amount".into() } else { amount(bytes as f64, "B") }
 }
 
-/// Tokens that a language model writes at a rate, and in a whole run.
+/// Describes the tokens that a language model writes at a rate, and in the whole run.
 fn outputs(tokens: &PlannedTokens, rate: f64, samples: u64) -> String {
     let PlannedTokens { output_least, output_most, output_mean, .. } = tokens;
     let (each, what) = match output_mean {
@@ -164,7 +164,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// A number with a decimal prefix, in three digits or so.
+/// Formats a number with a decimal prefix and about three digits.
 pub(super) fn amount(number: f64, unit: &str) -> String {
     let prefixes = ["", "k", "M", "G", "T", "P"];
     let (mut number, mut place) = (number, 0);

@@ -1,33 +1,34 @@
-//! Prompts and outputs of a language model: how many tokens, and what a rate in tokens per second is in samples.
+//! Prompts and outputs of a language model: numbers of tokens, and conversion of rates from tokens
+//! to samples per second.
 
 use serde::Serialize;
 
 use crate::book::Benchmark;
 
-/// The rate that a plan is for.
+/// Rate of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
     /// Samples per second.
     SamplesPerSecond(f64),
-    /// Tokens of outputs per second, as LoadGen gives the result of a language model.
+    /// Output tokens per second, the unit of LoadGen's result for a language model.
     TokensPerSecond(f64),
 }
 
-/// What a language model reads and writes for a sample.
+/// Tokens that a language model reads and writes for a sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedTokens {
-    /// Tokens of the longest prompt.
+    /// Maximum number of prompt tokens.
     pub prompt_most: u64,
-    /// Tokens of the shortest output.
+    /// Minimum number of output tokens.
     pub output_least: u64,
-    /// Tokens of the longest output.
+    /// Maximum number of output tokens.
     pub output_most: u64,
-    /// Tokens of an output on average, where that is known.
+    /// Mean number of output tokens, if known.
     pub output_mean: Option<f64>,
 }
 
 impl PlannedTokens {
-    /// Those of a language model.
+    /// Returns the tokens of a language model; `None` for any other benchmark.
     pub(super) fn of(benchmark: &Benchmark, output_mean: Option<f64>) -> Option<Self> {
         benchmark.tokens().map(|limits| Self {
             prompt_most: limits.prompt,
@@ -38,7 +39,7 @@ impl PlannedTokens {
     }
 }
 
-/// Samples per second at a rate, and tokens of an output on average.
+/// Converts a rate into samples per second, and returns the mean number of output tokens with it.
 pub(super) fn rates(
     benchmark: &Benchmark,
     rate: Rate,
@@ -52,7 +53,7 @@ pub(super) fn rates(
     let Some(limits) = benchmark.tokens() else {
         return match (rate, output_tokens) {
             (Rate::SamplesPerSecond(rate), None) => Ok((rate, None)),
-            _ => Err(format!("{name} is no language model: give --rate, without tokens")),
+            _ => Err(format!("{name} is not a language model: use --rate, without tokens")),
         };
     };
     let range = limits.output_least as f64..=limits.output_most as f64;
@@ -67,7 +68,7 @@ pub(super) fn rates(
         (Rate::SamplesPerSecond(rate), mean) => Ok((rate, mean)),
         (Rate::TokensPerSecond(rate), Some(mean)) => Ok((rate / mean, Some(mean))),
         (Rate::TokensPerSecond(_), None) => Err(format!(
-            "the table does not say how many tokens an output of {name} has on average: give --output-tokens"
+            "the table does not state the mean number of output tokens of {name}: add --output-tokens"
         )),
     }
 }
@@ -92,17 +93,17 @@ mod tests {
         assert_eq!(of("llama2-70b-99", TokensPerSecond(29_445.0), None), Ok((100.0, mean)));
         assert_eq!(of("llama2-70b-99", TokensPerSecond(300.0), Some(3.0)), Ok((100.0, Some(3.0))));
         assert_eq!(of("llama2-70b-99", SamplesPerSecond(7.0), None), Ok((7.0, mean)));
-        // GPT-J's and Llama3.1-8B's outputs are counted in characters.
+        // The outputs of GPT-J and Llama3.1-8B are counted in characters.
         assert_eq!(of("llama3.1-8b", SamplesPerSecond(7.0), None), Ok((7.0, None)));
         assert_eq!(of("resnet50", SamplesPerSecond(7.0), None), Ok((7.0, None)));
         for (name, rate, tokens, want) in [
-            ("llama3.1-8b", TokensPerSecond(7.0), None, "give --output-tokens"),
+            ("llama3.1-8b", TokensPerSecond(7.0), None, "add --output-tokens"),
             ("llama3.1-8b", TokensPerSecond(7.0), Some(129.0), "llama3.1-8b has 1 to 128 tokens"),
             ("mixtral-8x7b", SamplesPerSecond(7.0), Some(1.0), "has 2 to 1024 tokens"),
             ("mixtral-8x7b", SamplesPerSecond(7.0), Some(f64::NAN), "has 2 to 1024 tokens"),
             ("mixtral-8x7b", TokensPerSecond(0.0), None, "must be above 0"),
-            ("resnet50", TokensPerSecond(7.0), None, "resnet50 is no language model"),
-            ("resnet50", SamplesPerSecond(7.0), Some(7.0), "resnet50 is no language model"),
+            ("resnet50", TokensPerSecond(7.0), None, "resnet50 is not a language model"),
+            ("resnet50", SamplesPerSecond(7.0), Some(7.0), "resnet50 is not a language model"),
         ] {
             let why = of(name, rate, tokens).unwrap_err();
             assert!(why.contains(want), "{why}");

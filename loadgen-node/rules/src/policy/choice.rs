@@ -1,4 +1,4 @@
-//! What a run is about to do.
+//! Choices of a run before it starts.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,10 +12,10 @@ use crate::{
     record::{Evidence, Prepared},
 };
 
-/// The setting that shortens an accuracy run, from LoadGen 6.0.6 on.
+/// Setting that shortens an accuracy run, since LoadGen 6.0.6.
 pub const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
-/// What a run is about to do.
+/// Choices of a run before it starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<'a> {
     /// `--benchmark`.
@@ -26,74 +26,77 @@ pub struct Choice<'a> {
     pub mode: Mode,
     /// `--encoding`.
     pub encoding: Encoding,
-    /// What a sample holds once decoded; empty where it is bytes of unknown meaning, `None` where nothing is known.
+    /// Tensors of a decoded sample; empty for bytes of unknown meaning, `None` if the contents are
+    /// unknown.
     pub input: Option<&'a [Tensor<'a>]>,
-    /// Samples of the data set.
+    /// Number of samples in the data set.
     pub dataset_samples: u64,
-    /// What its manifests say.
+    /// Manifests of the data set's parts.
     pub prepared: &'a [Prepared],
-    /// Samples in performance mode, where LoadGen's settings do not name another number.
+    /// Number of samples in performance mode, unless LoadGen's settings name another number.
     pub performance_samples: u64,
-    /// Whether there is a label for each sample.
+    /// True if there is a label for each sample.
     pub has_labels: bool,
-    /// LoadGen's TestSettings, as they will be used; without what an audit.config changes.
+    /// LoadGen's TestSettings as they will be used, without the changes of an audit.config.
     pub test_settings: &'a BTreeMap<String, String>,
-    /// LoadGen as it describes itself.
+    /// LoadGen's description of itself.
     pub loadgen: &'a BuiltLoadGen,
-    /// What the SUT's name will contain whatever the nodes are called.
+    /// Part of the SUT's name that does not depend on the names of the nodes.
     pub sut_name_part: &'a str,
-    /// Whether the run is made for its digests (`--digests`): it stands beside a result, and may be short.
+    /// Set for a run with digests (`--digests`), which accompanies a result and may be short.
     pub digests: bool,
-    /// Whether the model runs in this process.
+    /// True if the model runs in this process.
     pub in_process: bool,
-    /// The audit.config that LoadGen will read, if there is one: it overrides all other settings.
+    /// Text of the audit.config that LoadGen will read, if there is one. It overrides all other
+    /// settings.
     pub audit_config: Option<&'a str>,
-    /// What the nodes run; empty where nobody has asked them.
+    /// Engines of the nodes; empty if the nodes were not queried.
     pub engines: &'a [Engine<'a>],
-    /// What the machines are; `None` where nobody has asked them.
+    /// Evidence about the machines; `None` if the machines were not queried.
     pub evidence: Option<&'a Evidence>,
 }
 
-/// What a node runs.
+/// Engine and model of a node.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine<'a> {
-    /// The node's name.
+    /// Name of the node.
     pub node: &'a str,
-    /// Its engine.
+    /// Name of the engine.
     pub engine: &'a str,
-    /// Its model.
+    /// Name of the model.
     pub model: &'a str,
-    /// SHA-256 of its model file, in hex; empty without a model.
+    /// SHA-256 of the model's file, in hex; empty without a model.
     pub model_sha256: &'a str,
-    /// Version of its program.
+    /// Version of the node's program.
     pub software_version: &'a str,
 }
 
-/// One tensor of a sample.
+/// A tensor of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor<'a> {
-    /// The name that the model gives it.
+    /// Name of the tensor in the model.
     pub name: &'a str,
-    /// uint8, int8, int32, int64, float16 or float32.
+    /// Element type: uint8, int8, int32, int64, float16 or float32.
     pub data_type: &'a str,
-    /// Length of each dimension; below 0 where it differs from sample to sample.
+    /// Length of each dimension; negative if it varies from sample to sample.
     pub shape: &'a [i64],
 }
 
 impl Choice<'_> {
-    /// Whether the run measures performance.
+    /// Returns true if the run measures performance.
     pub(super) fn performs(&self) -> bool {
         self.mode != Mode::Accuracy && !self.digests
     }
 
-    /// Samples of its accuracy run: all, unless [`ACCURACY_COUNT`] leaves fewer.
+    /// Returns the number of samples in the accuracy run: all, unless [`ACCURACY_COUNT`] leaves
+    /// fewer.
     pub(super) fn accuracy_samples(&self) -> u64 {
         let count = self.test_settings.get(ACCURACY_COUNT).and_then(|count| count.parse().ok());
         let count = count.filter(|count| *count > 0);
         count.map_or(self.dataset_samples, |count| self.dataset_samples.min(count))
     }
 
-    /// What runs at each node.
+    /// Returns the program, engine and model of each node.
     pub(super) fn running(&self) -> BTreeMap<&str, Running> {
         let machines = self.evidence.map(|evidence| &evidence.nodes);
         let of = |one: &Engine<'_>| {
@@ -109,7 +112,7 @@ impl Choice<'_> {
         self.engines.iter().map(|one| (one.node, of(one))).collect()
     }
 
-    /// Whether it measures accuracy.
+    /// Returns true if the run measures accuracy.
     pub(super) fn is_accurate(&self) -> bool {
         matches!(self.mode, Mode::Accuracy | Mode::Submission)
     }

@@ -1,4 +1,4 @@
-//! What the machines are, and the way between them.
+//! Checks of the machines and of the routes between them.
 
 use super::choice::Choice;
 use crate::{
@@ -16,20 +16,21 @@ pub(super) fn check(choice: &Choice<'_>) -> Vec<Finding> {
         let text = "the model runs in the process of the LoadGen node; run it with sut-node, on another machine";
         return vec![
             Finding::fail(N4, "in-process", text),
-            Finding::fail(N18, "in-process", "samples go over no network"),
+            Finding::fail(N18, "in-process", "samples do not cross a network"),
         ];
     }
     match choice.evidence.filter(|evidence| !evidence.nodes.is_empty()) {
         Some(evidence) => machines(evidence),
         None => {
-            let text = "the nodes were not asked what their machines are; ask them for evidence";
+            let text = "there is no evidence about the nodes' machines; request it from the nodes";
             [N4, N5].map(|rule| Finding::cannot_tell(rule, "evidence", text)).into()
         }
     }
 }
 
-/// What the evidence says against the machines and the ways between them: one machine at both ends (N4), no permitted
-/// fabric (N5), ECC that is off (N29). Of the first two also what it does not say.
+/// Judges the evidence about the machines and the routes between them: a single machine at both
+/// ends (N4), a fabric that is not permitted (N5), ECC that is off (N29). For N4 and N5, gaps in
+/// the evidence are findings, too.
 fn machines(evidence: &Evidence) -> Vec<Finding> {
     let with_peer = |OfMachine { mut finding, peer }: OfMachine| {
         if let Some(peer) = peer {

@@ -1,8 +1,9 @@
-//! What a run may not choose, checked before it starts: a run of ten minutes that breaks a rule is ten minutes lost. What only its
-//! answers show is noted when it is over.
+//! Rules about the choices of a run, checked before it starts: a run of ten minutes that breaks a
+//! rule is ten minutes lost. Violations that only its answers show are noted when it is over.
 //!
-//! `choice.rs` is what a run is about to do; `samples.rs` is about what is sent, `settings.rs` about LoadGen's
-//! settings, `machines.rs` about the evidence. What a run is asked afterwards, too, is judged in `judge/`.
+//! `choice.rs` contains the choices of a run. `samples.rs` judges the samples, `settings.rs`
+//! LoadGen's settings, and `machines.rs` the evidence. Judgements that also apply after a run are
+//! in `judge/`.
 
 #[cfg(test)]
 #[path = "../../tests/policy/mod.rs"]
@@ -32,8 +33,8 @@ use crate::{
     record::{Division, Node},
 };
 
-/// Returns true if the division asks for the rule before a run. The Open division prescribes nothing (section 4.1.2), and an
-/// exploratory run is no result.
+/// Returns true if the division requires the rule before a run. The Open division prescribes
+/// nothing (section 4.1.2), and an exploratory run is not a result.
 pub fn is_asked(division: Division, rule: Rule) -> bool {
     match division {
         Division::Network => true,
@@ -42,8 +43,9 @@ pub fn is_asked(division: Division, rule: Rule) -> bool {
     }
 }
 
-/// The rules of the Network division that the run would break, or of which it cannot be told; [`is_asked`] says which of them
-/// another division asks for. Empty for divisions that ask for none.
+/// Returns findings about the rules of the Network division that the run would break, or that
+/// cannot be judged. [`is_asked`] selects the rules that another division requires. Empty for
+/// divisions without rules.
 pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec<Finding> {
     if !division.has_rules() {
         return Vec::new();
@@ -51,13 +53,13 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     let mut findings = Vec::new();
     if choice.mode == Mode::FindPeak {
         let text = format!(
-            "{} is no run of a submission; choose performance, accuracy or submission",
+            "{} is not a mode of a submission; choose performance, accuracy or submission",
             choice.mode
         );
         findings.push(Finding::fail(N32, "mode", text));
     }
     if let Some(what) = wrong_sut_name(choice.sut_name_part) {
-        findings.push(Finding::fail(N13, "SUT name", format!("{what}; name it so")));
+        findings.push(Finding::fail(N13, "SUT name", format!("{what}; rename it")));
     }
     if let Some(text) = suite::outside(table, choice.benchmark) {
         findings.push(Finding::fail(N1, "benchmark", text));
@@ -88,7 +90,8 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     }));
     findings.extend(machines::check(choice));
     if division == Division::Closed {
-        // The suite and its rounds are a rule of the Network division; of the Closed division N2 asks for them.
+        // The suite and its rounds are a rule of the Network division; in the Closed division N2
+        // requires them.
         let of_suite = findings.iter_mut().filter(|finding| finding.rule == N1);
         of_suite.for_each(|finding| finding.rule = N2);
     }
@@ -106,7 +109,7 @@ fn loadgen(table: &Table, choice: &Choice<'_>, round: Option<&Round>) -> Option<
     }
 }
 
-/// The rules of the division that the answers of a run have broken.
+/// Returns findings about the rules of the division that the answers of a run have broken.
 pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
     if !division.has_rules() {
         return Vec::new();
@@ -116,7 +119,7 @@ pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
     ones.into_iter().chain(nodes.iter().filter_map(reused)).collect()
 }
 
-/// Every node runs a model, and all of them the same.
+/// Requires every node to run a model, and all nodes the same.
 fn engines(choice: &Choice<'_>) -> Vec<Finding> {
     let missing =
         choice.engines.iter().filter_map(|Engine { node, engine, model_sha256, .. }| {
@@ -127,10 +130,10 @@ fn engines(choice: &Choice<'_>) -> Vec<Finding> {
     missing.chain(differ.into_iter().map(|why| Finding::fail(N2, "nodes", why))).collect()
 }
 
-/// Returns why LoadGen may not read an audit.config: it is not of a compliance test.
+/// Returns the reason why LoadGen must not read an audit.config: it is not of a compliance test.
 fn not_of_a_test(benchmark: &Benchmark, text: &str) -> Option<&'static str> {
     let is_its = benchmark.compliance.iter().any(|test| audit_config(*test, benchmark) == text);
     (!is_its).then_some(
-        "it is not the file of a compliance test of this benchmark; leave it out, and make the tests with loadgen-node audit",
+        "it is not the file of a compliance test of this benchmark; omit it, and run the tests with loadgen-node audit",
     )
 }

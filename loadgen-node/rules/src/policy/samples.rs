@@ -1,4 +1,4 @@
-//! What is sent: its encoding, its tensors, and how many samples there are.
+//! Checks of the samples: their encoding, tensors and number.
 
 use super::choice::{ACCURACY_COUNT, Choice};
 use crate::{
@@ -32,21 +32,22 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
     findings
 }
 
-/// The metric that a run computes, as the checker calls it.
+/// Metric that a run computes itself, as the checker calls it.
 const TOP1: &str = "acc";
 
-/// A run whose metric is top-1 computes it by itself, from labels; of others an official script reads the accuracy log.
+/// Requires labels if and only if the run computes its metric. It computes top-1; for other metrics
+/// an official script reads the accuracy log.
 fn labels(benchmark: &Benchmark, are_there: bool) -> Option<Finding> {
     let name = &benchmark.name;
     let has_top1 = benchmark.quality.iter().all(|quality| quality.metric == TOP1);
     let text = match are_there {
-        // The graph network is scored by its official script, too.
+        // The graph network has this metric, too, but its official script computes it.
         false if benchmark.loadgen_model == "resnet50" => format!(
-            "the accuracy of {name} is computed from labels, and there are none: give --labels FILE, a .npy with an int32 or \
+            "the accuracy of {name} is computed from labels, which are missing: pass --labels FILE, a .npy with an int32 or \
              int64 for each sample"
         ),
         true if !has_top1 => format!(
-            "the accuracy of {name} is not computed from labels, but by the official script: leave them out"
+            "the accuracy of {name} is not computed from labels, but by the official script: omit --labels"
         ),
         _ => return None,
     };
@@ -60,13 +61,14 @@ fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {
         return None;
     }
     if !may_be_encoded(benchmark, encoding) {
-        let text =
-            format!("samples of {name} may not be compressed, and {encoding} does; choose none");
+        let text = format!(
+            "samples of {name} must not be compressed, but {encoding} compresses them; choose none"
+        );
         return Some(Finding::fail(rule, place, text));
     }
     let text = format!(
-        "{encoding} is lossless, as {name} allows; whether the Working Group has approved it, two weeks before the \
-         deadline, is not known here"
+        "{encoding} is lossless, which {name} allows; the Working Group must have approved it two weeks before the \
+         deadline"
     );
     Some(Finding::cannot_tell(rule, place, text))
 }
@@ -76,7 +78,7 @@ fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
     let want = format!("a sample of {} is {}", benchmark.name, wanted_input(benchmark));
     let tensors = match choice.input {
         None => {
-            let text = format!("it is not known what a sample holds; {want}");
+            let text = format!("the contents of a sample are unknown; {want}");
             return Some(Finding::cannot_tell(rule, place, text));
         }
         Some([]) => {
@@ -87,7 +89,8 @@ fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
                     Finding::cannot_tell(rule, place, text)
                 }
                 None => {
-                    let text = format!("{unknown}; {want}: give a data set that says so (.npy)");
+                    let text =
+                        format!("{unknown}; {want}: use a data set that states its type (.npy)");
                     Finding::fail(rule, place, text)
                 }
             });
@@ -100,6 +103,6 @@ fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
     }
     let have = have.join(" + ");
     let text =
-        format!("a sample holds {have}, but {want}; all else is made of it at the nodes, timed");
+        format!("a sample contains {have}, but {want}; the nodes do all further processing, timed");
     Some(Finding::fail(rule, place, text))
 }

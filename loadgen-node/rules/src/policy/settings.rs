@@ -17,7 +17,7 @@ use crate::{
 
 const NS_PER_MS: f64 = 1e6;
 
-/// Reads settings for a rule, and keeps what was found.
+/// Reads settings for a rule, and collects findings.
 struct Settings<'a> {
     rule: Rule,
     values: &'a BTreeMap<String, String>,
@@ -29,11 +29,11 @@ impl<'a> Settings<'a> {
         Self { rule, values: choice.test_settings, findings: Vec::new() }
     }
 
-    /// A field. One that is not there, or is something else, is a finding.
+    /// Returns the value of a field. A missing or invalid field is a finding.
     fn get<T: FromStr>(&mut self, name: &str) -> Option<T> {
         let value = self.values.get(name).and_then(|text| text.parse().ok());
         if value.is_none() {
-            let text = "LoadGen's settings do not have it; give all fields of TestSettings";
+            let text = "LoadGen's settings lack it; pass all fields of TestSettings";
             self.findings.push(Finding::cannot_tell(self.rule, name, text));
         }
         value
@@ -43,7 +43,7 @@ impl<'a> Settings<'a> {
         self.findings.push(Finding::fail(self.rule, name, text));
     }
 
-    /// A field that must pass a test; `wrong` says why it does not.
+    /// Requires a field to pass a test; `wrong` describes the violation.
     fn ask<T: FromStr>(
         &mut self,
         name: &str,
@@ -55,13 +55,13 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// A flag that must have that value.
+    /// Requires a flag to have a value.
     fn flag(&mut self, name: &str, want: bool, why: &str) {
         self.ask(name, |is: &bool| *is == want, |_| format!("it must be {want}: {why}"));
     }
 }
 
-/// Scenario, duration, number of samples and latencies (rules, sections 3 and 4.1.1).
+/// Judges scenario, duration, number of samples and latencies (rules, sections 3 and 4.1.1).
 pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> {
     let mut settings = Settings::of(N32, choice);
     let name = &benchmark.name;
@@ -71,7 +71,7 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
             .fail("scenario", format!("{name} has {required}, not {word}; choose one of these"));
     }
     for switch in switches(benchmark) {
-        // How latencies are measured is asked of accuracy runs, too.
+        // The switches of N2, for measuring latencies, apply to accuracy runs, too.
         if switch.rule == N2 || choice.performs() {
             settings.rule = switch.rule;
             settings.flag(switch.setting, switch.on, switch.why);
@@ -96,7 +96,7 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
 fn duration(settings: &mut Settings<'_>, least: u64) {
     settings.ask("min_duration_ms", |ms: &u64| *ms >= least, |ms| {
         format!(
-            "{ms} ms is too short; a run takes {least} ms or more, as LoadGen's mlperf.conf says: do not set it"
+            "{ms} ms is too short; the minimum is {least} ms, as in LoadGen's mlperf.conf: do not set it"
         )
     });
     for setting in ENDS {
@@ -123,7 +123,7 @@ fn samples(
         let least = limits.performance_samples;
         if count < least {
             let text = format!(
-                "{count} samples, but the QSL of {name} has {least} at least; use as many, or more"
+                "{count} samples, but the QSL of {name} has at least {least}; use that number, or more"
             );
             settings.fail(place, text);
         }
@@ -143,7 +143,7 @@ fn samples(
                 "leave min_query_count to LoadGen's mlperf.conf".to_owned()
             };
             let text = format!(
-                "Offline's query would have {samples} samples, and {name} wants {least} at least; {instead}"
+                "Offline's query would have {samples} samples, but {name} requires at least {least}; {instead}"
             );
             settings.fail("min_query_count", text);
         }
@@ -168,13 +168,11 @@ fn latencies(settings: &mut Settings<'_>, name: &str, limits: &Server) {
     settings.ask(
         "server_target_latency_percentile",
         |share: &f64| *share >= limits.percentile,
-        |share| {
-            format!("99 % of queries have to meet the bound, not {} %; remove it", share * 100.0)
-        },
+        |share| format!("99 % of queries must meet the bound, not {} %; remove it", share * 100.0),
     );
 }
 
-/// Seeds, which are those of one round (rules, section 2.4).
+/// Requires the seeds of one round (rules, section 2.4).
 pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
     let mut settings = Settings::of(N31, choice);
     let seeds = Seeds::SETTINGS.map(|setting| settings.get::<u64>(setting));
@@ -197,7 +195,7 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
     settings.findings
 }
 
-/// Returns why the benchmark cannot be run for the round.
+/// Returns a finding if the round does not have the benchmark.
 fn of_round(table: &Table, round: &Round, benchmark: &str) -> Option<Finding> {
     let benchmark = table.find(benchmark)?;
     let why = outside_round(benchmark, round)?;

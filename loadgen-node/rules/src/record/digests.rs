@@ -7,35 +7,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Digests {
-    /// Samples: issued by LoadGen as the QSL holds them, and received by the nodes (rules N7, N9, N10, N18).
+    /// Samples, as LoadGen issued them from the QSL and as the nodes received them (rules N7, N9,
+    /// N10, N18).
     pub samples: Comparison,
-    /// Responses: sent by the nodes before their encoding, and handed to LoadGen (N8).
+    /// Responses, as the nodes sent them before encoding and as LoadGen received them (N8).
     pub responses: Comparison,
-    /// Bytes of the issued samples, as the QSL holds them.
+    /// Number of bytes of the issued samples, as in the QSL.
     pub bytes_issued: u64,
 }
 
 impl Digests {
-    /// Both comparisons with what they are about.
+    /// Returns both comparisons, each with its subject.
     pub fn by_name(&self) -> [(&'static str, &Comparison); 2] {
         [("samples", &self.samples), ("responses", &self.responses)]
     }
 }
 
-/// Two tallies of digests, at the end that sends and at the end that receives.
+/// Tallies of digests at the end that sends and at the end that receives.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Payloads that were sent.
+    /// Number of payloads sent.
     pub sent: u64,
-    /// Payloads that were received.
+    /// Number of payloads received.
     pub received: u64,
-    /// Different ones.
+    /// Number of distinct payloads.
     pub distinct: u64,
-    /// Payloads that one end has seen more often than the other: how often they differ, all together.
+    /// Sum of the differences between both ends' counts of a payload, over all payloads.
     pub differences: u64,
-    /// Some of them, in words.
+    /// Descriptions of some differences.
     pub examples: Vec<String>,
-    /// SHA-256 over both ends' equal tallies; absent when they differ.
+    /// SHA-256 over both ends' equal tallies; absent if they differ.
     pub sha256: Option<String>,
 }

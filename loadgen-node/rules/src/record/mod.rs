@@ -1,6 +1,7 @@
-//! `result.json`: what a run was, what LoadGen says of it, and where the time went.
+//! Record of a run, `result.json`: its settings, LoadGen's figures, and the times of its samples.
 //!
-//! Its schema is `result.schema.json` beside this crate's manifest, generated from these types; a test keeps them together.
+//! Its schema, `result.schema.json` beside this crate's manifest, is generated from these types; a
+//! test compares them.
 
 mod digests;
 mod node;
@@ -23,124 +24,131 @@ pub use node::{Distribution, Node, StageTimes, Tokens};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
-    /// How the run ended.
+    /// Verdict on the run.
     pub verdict: Verdict,
-    /// Why, when it is not valid.
+    /// Reasons, if the run is not valid.
     pub reasons: Vec<String>,
-    /// What the run was made for.
+    /// Division that the run was made for.
     pub division: Division,
-    /// Whether rules of the division that the settings break were only noted: such a run is for practice.
+    /// True if rules of the division that the settings break were only noted: the run is for
+    /// practice.
     pub rehearsal: bool,
-    /// Those rules, as they were found before the run; what its answers break, as it was found after it.
+    /// Findings about rules of the division: about the settings, from before the run, and about the
+    /// answers, from after it.
     pub findings: Vec<Finding>,
-    /// Rules of the Network division that the run does not keep, or of which it cannot be told, and that its own division does not
-    /// ask for: a LoadGen node that is also a SUT node, or a loopback address.
+    /// Findings about rules of the Network division that the run breaks, or that cannot be judged,
+    /// and that its own division does not require: a LoadGen node that is also a SUT node, or a
+    /// loopback address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<Finding>,
     /// LoadGen's scenario.
     pub scenario: Scenario,
     /// LoadGen's mode.
     pub mode: Mode,
-    /// The benchmark: the model's name in user.conf.
+    /// Name of the benchmark: the model's name in user.conf.
     pub benchmark: String,
     /// Name of the data set.
     pub dataset: String,
     /// Number of samples in the data set.
     pub dataset_samples: u64,
-    /// What the data set was prepared from, for each of its parts that has a manifest; samples were compared with it as they were
-    /// loaded.
+    /// Manifests of the data set's parts, for each part that has one; samples were compared with
+    /// them on loading.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepared: Vec<Prepared>,
-    /// What a sample holds once decoded, tensor by tensor, as the nodes name them; one text where they are bytes of unknown
+    /// Tensors of a decoded sample, as the nodes name them; a single text for bytes of unknown
     /// meaning.
     pub input: Vec<String>,
-    /// How samples were encoded.
+    /// Encoding of the samples.
     pub encoding: Encoding,
-    /// Length of the samples that LoadGen had loaded, as encoded.
+    /// Length of the samples that LoadGen loaded, as encoded.
     pub sample_bytes: Option<Lengths>,
-    /// Tokens of the prompts that LoadGen had loaded, each counted once, where it counts tokens.
+    /// Number of tokens in the prompts that LoadGen loaded, each prompt counted once, if LoadGen
+    /// counts tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<Distribution>,
-    /// How messages travelled.
+    /// Carrier of the messages.
     pub transport: Carrier,
-    /// Whether nodes had to prove who they are (TLS 1.3 with certificates).
+    /// True if nodes had to authenticate (TLS 1.3 with certificates).
     pub tls: bool,
-    /// Whether every message had a checksum (CRC32C).
+    /// True if every message had a checksum (CRC32C).
     #[serde(default)]
     pub checksums: bool,
     /// LoadGen's metric for the scenario, from its log; absent in accuracy mode.
     pub metric: Option<Metric>,
-    /// LoadGen's tokens per second, from its log, where it counts tokens.
+    /// LoadGen's tokens per second, from its log, if it counts tokens.
     #[serde(default)]
     pub token_metric: Option<Metric>,
-    /// The rate without ramp and drain, of a performance run that is long enough.
+    /// Rate without ramp and drain, for a performance run that is long enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// Accuracy, when labels were given.
+    /// Accuracy, if there were labels.
     pub accuracy: Option<Accuracy>,
-    /// The official script that computes the benchmark's accuracy from the accuracy log, where this program cannot.
+    /// Official script that computes the benchmark's accuracy from the accuracy log, if this
+    /// program cannot.
     pub official_accuracy: Option<String>,
-    /// LoadGen's latencies in nanoseconds, from its log, by the name of the statistic; empty in accuracy
-    /// mode.
+    /// LoadGen's latencies in nanoseconds, from its log, by the name of the statistic; empty in
+    /// accuracy mode.
     pub loadgen_latency_ns: BTreeMap<String, f64>,
     /// Samples, as the Query Dispatch Library counted them.
     pub samples: Samples,
-    /// What LoadGen calls the system under test.
+    /// LoadGen's name of the system under test.
     pub sut_name: Option<String>,
-    /// Time that LoadGen waited for that name, in nanoseconds; it includes a round trip to every node.
+    /// Time that LoadGen waited for the SUT's name, in nanoseconds; it includes a round trip to
+    /// every node.
     pub get_sut_name_duration_ns: Option<u64>,
-    /// Node by node, over the whole run: both parts of a submission run, all probes of find-peak.
+    /// Nodes, over the whole run: both parts of a submission run, all probes of find-peak.
     pub nodes: Vec<Node>,
-    /// Connections to each node.
+    /// Number of connections to each node.
     pub connections_per_node: u64,
-    /// Streams of samples on each connection.
+    /// Number of streams of samples on each connection.
     pub streams_per_connection: u64,
-    /// When LoadGen's test began, by this machine's clock (RFC 3339, UTC).
+    /// Start of LoadGen's test, by this machine's clock (RFC 3339, UTC).
     #[serde(default)]
     pub started: Option<String>,
-    /// Time from the start of LoadGen's test to its end, in seconds.
+    /// Duration of LoadGen's test, in seconds.
     pub test_seconds: f64,
-    /// What this machine's interfaces to the nodes have carried in that time, whoever it was from.
+    /// Traffic of this machine's interfaces to the nodes during the test, by all programs.
     pub interfaces: Vec<InterfaceTraffic>,
-    /// What the machines are.
+    /// Evidence about the machines.
     pub evidence: Option<Evidence>,
-    /// Whether every byte arrived as it was sent, where the run was asked to prove it.
+    /// Comparison of every payload at both ends, for a run with digests.
     pub digests: Option<Digests>,
-    /// The settings of this program, as they were given.
+    /// Settings of this program, by key.
     pub settings: BTreeMap<String, serde_json::Value>,
-    /// SHA-256 of LoadGen's log files, in hex, by their name.
+    /// SHA-256 of LoadGen's log files, in hex, by name.
     pub logs: BTreeMap<String, String>,
-    /// Every field of LoadGen's TestSettings, as asked for.
+    /// All fields of LoadGen's TestSettings, as requested.
     pub test_settings: BTreeMap<String, String>,
-    /// What this process used.
+    /// Resources that this process used.
     pub process: Process,
     /// Versions of the programs.
     pub versions: Versions,
 }
 
-/// What the LoadGen node's process used, from its start to the end of the run.
+/// Resources that the LoadGen node's process used, from its start to the end of the run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
-    /// Most memory that was resident, in bytes; 0 where the system does not say.
+    /// Peak resident memory, in bytes; 0 if unknown.
     pub peak_resident_bytes: u64,
-    /// Processor time, user and system, in seconds; 0 where the system does not say.
+    /// Processor time, user and system, in seconds; 0 if unknown.
     pub cpu_seconds: f64,
 }
 
-/// The rate between the answer to the first tenth of the samples and that to the last but a tenth, from `series.csv`.
+/// Rate between the completion of the first tenth of the samples and the completion of nine tenths,
+/// from `series.csv`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Steady {
-    /// Time from the one to the other.
+    /// Time between both completions, in seconds.
     pub seconds: f64,
-    /// Samples answered per second.
+    /// Samples completed per second.
     pub samples_per_second: f64,
-    /// Tokens of whole answers per second, where they are counted.
+    /// Tokens of complete answers per second, if they are counted.
     pub tokens_per_second: Option<f64>,
 }
 
-/// How a run ended.
+/// Verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
@@ -148,7 +156,7 @@ pub enum Verdict {
     Valid,
     /// An accuracy run has a response to every sample.
     Complete,
-    /// The run finished; LoadGen or a check finds fault with it.
+    /// The run finished, but LoadGen or a check found a fault in it.
     Invalid,
     /// The run did not finish.
     Failed,
@@ -158,11 +166,11 @@ pub enum Verdict {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// What is measured.
+    /// Name of the measured quantity.
     pub name: String,
-    /// Its value.
+    /// Value of the metric.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: String,
 }
 
@@ -170,13 +178,14 @@ pub struct Metric {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Accuracy {
-    /// The value.
+    /// Accuracy as a metric.
     pub metric: Metric,
-    /// The value to five significant figures, half to even, as results are reported (rules, section 4.1.1).
+    /// Value to five significant figures, rounded half to even, as results are reported (rules,
+    /// section 4.1.1).
     pub reported: String,
-    /// Samples whose response is right.
+    /// Number of samples whose response is right.
     pub correct: u64,
-    /// Samples.
+    /// Number of samples.
     pub total: u64,
 }
 
@@ -184,13 +193,14 @@ pub struct Accuracy {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
-    /// Issued by LoadGen.
+    /// Samples issued by LoadGen.
     pub issued: u64,
-    /// Answered.
+    /// Samples completed.
     pub completed: u64,
-    /// Issued and never answered.
+    /// Samples issued and never completed.
     pub lost: u64,
-    /// Answered later than the latency bound, as LoadGen counts it; Server in performance mode only.
+    /// Samples completed later than the latency bound, as LoadGen counts them; Server in
+    /// performance mode only.
     pub late: Option<u64>,
 }
 
@@ -200,31 +210,31 @@ pub struct Samples {
 pub struct Versions {
     /// Version of this program.
     pub loadgen_node: String,
-    /// SHA-256 of the sources that this program was made of, in hex.
+    /// SHA-256 of the sources that this program was built from, in hex.
     pub sources_sha256: String,
     /// Version and git revision that LoadGen reports.
     pub loadgen: String,
-    /// Where the LoadGen sources came from.
+    /// Origin of the LoadGen sources.
     pub loadgen_origin: String,
     /// Version of the wire contract.
     pub wire_contract: u32,
 }
 
-/// What the manifest of a prepared data set says (`deploy/data`).
+/// Manifest of a prepared data set (`deploy/data`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepared {
-    /// The file or folder with the samples.
+    /// File or folder with the samples.
     pub data_set: String,
-    /// The benchmark that it was prepared for, without an accuracy target.
+    /// Benchmark that the data set was prepared for, without an accuracy target.
     pub benchmark: String,
     /// `validation` or `calibration`.
     pub subset: String,
-    /// What a sample is, such as `uint8`.
+    /// Form of a sample, such as `uint8`.
     pub samples_form: String,
-    /// Whether it is the published set, whole.
+    /// True for the complete published set.
     pub complete: bool,
-    /// SHA-256 of the manifest, which has the digest of every sample.
+    /// SHA-256 of the manifest, which contains the digest of every sample.
     pub manifest_sha256: String,
 }
 
@@ -232,17 +242,19 @@ impl RunResult {
     /// Name of the file in a run's folder.
     pub(crate) const FILE: &str = "result.json";
 
-    /// What the file says.
+    /// Parses a record.
     pub(crate) fn of(json: &[u8]) -> Result<Self, String> {
-        json::from_slice(json).map_err(|error| format!("it is no record of a run: {error}"))
+        json::from_slice(json).map_err(|error| format!("it is not a record of a run: {error}"))
     }
 
-    /// The sum over all nodes. A record may say anything: it stays within what a number can be.
+    /// Returns the sum over all nodes, at most the maximum of its type: a record may contain any
+    /// numbers.
     pub(crate) fn total(&self, of: fn(&Node) -> u64) -> u64 {
         self.nodes.iter().map(of).fold(0, u64::saturating_add)
     }
 
-    /// Returns the settings that the run was given; `None` where it recorded none, or where the machines have them.
+    /// Returns the settings that the run recorded; `None` if there are none, or if the model ran in
+    /// the process of the LoadGen node.
     pub(crate) fn given_settings(&self) -> Option<&BTreeMap<String, serde_json::Value>> {
         let are_known = !self.settings.is_empty() && !matches!(self.transport, Carrier::Process(_));
         are_known.then_some(&self.settings)
@@ -253,24 +265,26 @@ impl RunResult {
         self.evidence.as_ref().filter(|_| !matches!(self.transport, Carrier::Process(_)))
     }
 
-    /// Returns true if LoadGen was asked to measure tokens.
+    /// Returns true if LoadGen was configured to measure tokens.
     pub(crate) fn counts_tokens(&self) -> bool {
         self.test_settings.get("use_token_latencies").is_some_and(|on| on == "true")
     }
 
-    /// Returns the nodes with answers of a run that came to its end.
+    /// Returns the nodes with answers, for a run that completed.
     pub(crate) fn answering_nodes(&self) -> impl Iterator<Item = &Node> {
         let is_over = self.verdict != Verdict::Failed;
         self.nodes.iter().filter(move |node| is_over && node.answered > 0)
     }
 
-    /// Returns those of them with their tokens, where LoadGen was asked to measure tokens.
+    /// Returns the nodes with answers and their tokens, if LoadGen was configured to measure
+    /// tokens.
     pub(crate) fn counted_nodes(&self) -> impl Iterator<Item = (&Node, &Tokens)> {
         let nodes = self.answering_nodes().filter(|_| self.counts_tokens());
         nodes.filter_map(|node| Some((node, node.tokens.as_ref()?)))
     }
 
-    /// Returns true if the bytes that it counts can be compared with the answers in LoadGen's log.
+    /// Returns true if the byte counts of the run can be compared with the answers in LoadGen's
+    /// log.
     pub(crate) fn has_comparable_answers(&self) -> bool {
         self.verdict != Verdict::Failed
             && self.mode != Mode::Submission
@@ -281,7 +295,8 @@ impl RunResult {
             })
     }
 
-    /// First tokens that LoadGen was told of, each a response beside the whole one.
+    /// Returns the number of first tokens that LoadGen received, each a response in addition to the
+    /// complete one.
     pub(crate) fn first_tokens(&self) -> u64 {
         self.total(|node| match &node.tokens {
             Some(tokens) if tokens.first_ns.max > 0 => node.answered,
@@ -289,7 +304,8 @@ impl RunResult {
         })
     }
 
-    /// The rules that were found broken before the run, each once, in a line; empty where there is none.
+    /// Returns the rules that were found broken before the run, each once, in a line; empty without
+    /// such a rule.
     pub fn broken_rules(&self) -> String {
         broken(&self.findings)
     }
@@ -300,20 +316,20 @@ impl RunResult {
     }
 }
 
-/// The rules that are broken, each once, in a line.
+/// Lists the broken rules, each once, in a line.
 fn broken(findings: &[Finding]) -> String {
     let broken = findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
     let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();
     rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What messages travelled over.
+/// Carrier of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Carrier {
     /// A network.
     Network(Transport),
-    /// Nothing: the model ran in the process of the LoadGen node.
+    /// No carrier: the model ran in the process of the LoadGen node.
     Process(InProcess),
 }
 
@@ -326,7 +342,7 @@ impl std::fmt::Display for Carrier {
     }
 }
 
-/// The word for a run without a network.
+/// Value for a run without a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -335,21 +351,21 @@ pub enum InProcess {
     InProcess,
 }
 
-/// Least and greatest length, in bytes.
+/// Minimum and maximum length, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// The least.
+    /// Minimum length.
     pub least: u64,
-    /// The greatest.
+    /// Maximum length.
     pub most: u64,
 }
 
-/// What an interface has carried.
+/// Traffic of an interface.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceTraffic {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
     /// Bytes sent, headers included.
     pub bytes_sent: u64,
@@ -357,18 +373,18 @@ pub struct InterfaceTraffic {
     pub bytes_received: u64,
 }
 
-/// What the machines are.
+/// Evidence about the machines.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// The machine of the LoadGen node; its routes are in the order of the nodes.
+    /// Machine of the LoadGen node; its routes are in the order of the nodes.
     pub loadgen_node: Machine,
-    /// The nodes' machines by the node's name.
+    /// Machines of the nodes, by the node's name.
     pub nodes: BTreeMap<String, Machine>,
 }
 
 impl Evidence {
-    /// Returns the settings that a node has published; `None` where they are not TOML.
+    /// Returns the settings that a node published; `None` if they are missing or not TOML.
     pub(crate) fn published_settings(&self, node: &Node) -> Option<toml::Table> {
         self.nodes.get(&node.name)?.settings.as_ref()?.parse().ok()
     }
@@ -387,6 +403,6 @@ mod tests {
             std::fs::write(path, &schema).unwrap();
         }
         let checked_in = std::fs::read_to_string(path).unwrap();
-        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to renew it");
+        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to regenerate it");
     }
 }

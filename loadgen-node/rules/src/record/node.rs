@@ -6,63 +6,65 @@ use netdiv_contract::encoding::Encoding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A SUT node in a record.
+/// SUT node in a record.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its address.
+    /// Address of the node.
     pub address: String,
-    /// Least of some round trips to it before the run, in nanoseconds.
+    /// Minimum of some round trips to the node before the run, in nanoseconds.
     pub round_trip_ns: u64,
-    /// Its engine.
+    /// Engine of the node.
     pub engine: String,
-    /// Its model.
+    /// Model of the node.
     pub model: String,
     /// SHA-256 of the model file, followed by its external data, in hex; empty without a model.
     pub model_sha256: String,
-    /// SHA-256 of its configuration, in hex.
+    /// SHA-256 of the node's configuration, in hex.
     pub config_sha256: String,
-    /// Version of its program.
+    /// Version of the node's program.
     pub software_version: String,
-    /// Samples sent to it.
+    /// Samples sent to the node.
     pub sent: u64,
-    /// Samples that it says it has received, at the last flush.
+    /// Samples that the node reported as received, at the last flush.
     pub acknowledged: u64,
-    /// Samples that it answered.
+    /// Samples that the node answered.
     pub answered: u64,
-    /// The reason for its loss, if the run continued without it (`--on-node-loss redispatch`).
+    /// Reason for the node's loss, if the run continued without it
+    /// (`--on-node-loss redispatch`).
     #[serde(default)]
     pub lost: Option<String>,
-    /// Samples that were given to it and then, as it was lost, to other nodes.
+    /// Samples that were assigned to this node and, after its loss, to other nodes.
     #[serde(default)]
     pub redispatched: u64,
-    /// Replies that belonged to no sample in flight, and were dropped.
+    /// Replies that matched no sample in flight, and were dropped.
     pub unmatched_replies: u64,
-    /// Payload bytes sent to it, as encoded.
+    /// Payload bytes sent to the node, as encoded.
     pub bytes_sent: u64,
-    /// Response bytes received from it, as encoded.
+    /// Response bytes received from the node, as encoded.
     pub bytes_received: u64,
-    /// Encodings of its responses.
+    /// Encodings of the node's responses.
     #[serde(default)]
     pub response_encodings: Vec<Encoding>,
-    /// Tokens of prompts that its serving engine did not compute, because it had them from other prompts; 0 where it does not say.
+    /// Prompt tokens that the serving engine did not compute, because it reused them from other
+    /// prompts; 0 if unknown.
     #[serde(default)]
     pub cached_prompt_tokens: u64,
     /// Number of batches by their size in samples.
     pub batches: BTreeMap<u32, u64>,
-    /// From IssueQuery to completion, in nanoseconds.
+    /// Time from IssueQuery to completion, in nanoseconds.
     pub latency_ns: Distribution,
-    /// The stages of that time.
+    /// Stages of the latency.
     pub stages_ns: StageTimes,
-    /// Numbers and times of its tokens, if LoadGen counts tokens.
+    /// Counts and times of tokens, if LoadGen counts tokens.
     #[serde(default)]
     pub tokens: Option<Tokens>,
 }
 
 impl Node {
-    /// Returns the times of its samples, each with its name.
+    /// Returns the times of the node's samples, each with its name.
     pub(crate) fn times(&self) -> [(&'static str, &Distribution); 5] {
         let stages = &self.stages_ns;
         [
@@ -75,47 +77,51 @@ impl Node {
     }
 }
 
-/// The tokens of a node's answers.
+/// Tokens of a node's answers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tokens {
-    /// All of them.
+    /// Number of tokens in all answers.
     pub total: u64,
-    /// Answers of one token: there is no time for each further one.
+    /// Number of answers of one token, which have no time per further token.
     pub one_token_answers: u64,
-    /// Answers that the node's limit of output tokens cut off (finish reason `length`): as many tokens as it allows, and the last
-    /// one is no end-of-text id. Absent if the node does not announce both.
+    /// Number of answers that the node's limit of output tokens truncated (finish reason `length`):
+    /// they have the maximum number of tokens, and the last one is not an end-of-text id. Absent if
+    /// the node does not announce both.
     #[serde(default)]
     pub finished_by_length: Option<u64>,
-    /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.
+    /// Number of answers whose first and further tokens met LoadGen's bounds (goodput); Server
+    /// only.
     pub within_bounds: Option<u64>,
-    /// Tokens of an answer.
+    /// Number of tokens in an answer.
     pub per_answer: Distribution,
-    /// From IssueQuery to the first token, in nanoseconds (TTFT without LoadGen's own delay).
+    /// Time from IssueQuery to the first token, in nanoseconds (TTFT without LoadGen's own delay).
     pub first_ns: Distribution,
-    /// For each further token, in nanoseconds (TPOT): the time from the first token to the whole answer, shared out.
+    /// Time per further token, in nanoseconds (TPOT): the time from the first token to the complete
+    /// answer, divided by the number of further tokens.
     pub further_ns: Distribution,
-    /// At the node, from when the engine took the sample until its first token, in nanoseconds.
+    /// Time at the node, from the engine's receipt of the sample to its first token, in
+    /// nanoseconds.
     pub prefill_ns: Distribution,
-    /// At the node, from the first token to the end of the answer, in nanoseconds.
+    /// Time at the node, from the first token to the end of the answer, in nanoseconds.
     pub decode_ns: Distribution,
 }
 
-/// The time of samples by stage, in nanoseconds.
+/// Time of samples by stage, in nanoseconds.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageTimes {
-    /// From IssueQuery until the sample was handed to the transport.
+    /// Time from IssueQuery until the transport received the sample.
     pub qdl_queue: Distribution,
-    /// On the way to the node and back: the round trip without the time at the node.
+    /// Time on the network to the node and back: the round trip without the time at the node.
     pub network: Distribution,
-    /// At the node, waiting for a batch.
+    /// Time at the node, waiting for a batch.
     pub sut_queue: Distribution,
-    /// At the node, in the engine.
+    /// Time at the node, in the engine.
     pub compute: Distribution,
 }
 
-/// A distribution of times, in nanoseconds, or of numbers of tokens; zeros when there was no sample.
+/// Distribution of times, in nanoseconds, or of numbers of tokens; all zeros without samples.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Distribution {
@@ -134,7 +140,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Returns true if its percentiles rise to its maximum, and its mean is below that.
+    /// Returns true if the percentiles ascend to the maximum, and the mean does not exceed it.
     pub(crate) fn is_ordered(&self) -> bool {
         let Self { mean, p50, p90, p99, p99_9, max } = self;
         [p50, p90, p99, p99_9, max].is_sorted() && (0.0..=*max as f64).contains(mean)

@@ -10,13 +10,13 @@ use crate::{
     subject::{Findings, Subject, System, topology},
 };
 
-/// Fields that are held against the runs where their rule is judged: N5, N6 and N15.
+/// Fields that N5, N6 and N15 compare with the runs themselves.
 const ELSEWHERE: [&str; 4] =
     ["network_protocol", "network_rate", "network_type", "number_of_nodes"];
 
 type Fields = BTreeMap<&'static str, String>;
 
-/// Finds the fields of a rule that contradict the runs and links.
+/// Finds fields of a rule that contradict the runs and links.
 pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
     for system in &subject.systems {
         let mut told = by_runs(subject, system);
@@ -25,7 +25,8 @@ pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
             let Some(stated) = system.text(name) else { continue };
             if ways.iter().all(|seen| contradicts(name, &stated, seen)) {
                 let text = format!(
-                    "{name} is `{stated}`, and by the runs and links of the submission it is `{}`: write that; more may stand beside it",
+                    "{name} is `{stated}`, but the runs and links of the submission have `{}`: write that; the field may \
+                     contain more",
                     ways[0]
                 );
                 found.fail(&system.place, text);
@@ -34,14 +35,15 @@ pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
     }
 }
 
-/// The network's fields are those by which its layers are told.
+/// Returns the rule that judges a field: N6 for the network, whose fields describe its layers, and
+/// N36 for the rest.
 fn of(field: &str) -> Rule {
     let parts = ["network", "nic", "net_software", "connections"];
     if parts.iter().any(|part| field.contains(part)) { Rule::N6 } else { Rule::N36 }
 }
 
-/// What the runs tell of each field, in as many ways as they tell it: machines may change a little between two runs, and
-/// nodes that share a machine may be counted, or their machine.
+/// Returns the values of each field by the runs. A field may have several: machines may change a
+/// little between two runs, and a value may count nodes that share a machine or their machine.
 fn by_runs(subject: &Subject, system: &System) -> BTreeMap<&'static str, Vec<String>> {
     let runs: Vec<&RunResult> = subject.records_of(system).map(|(_, record)| record).collect();
     let clusters = runs.iter().flat_map(|run| [Cluster::of(run), Cluster::by_machine(run)]);
@@ -56,7 +58,7 @@ fn by_runs(subject: &Subject, system: &System) -> BTreeMap<&'static str, Vec<Str
     told
 }
 
-/// What the list of links tells.
+/// Returns the network's media by the list of links.
 fn by_links(system: &System) -> Option<(&'static str, Vec<String>)> {
     let links = topology::links(&system.text("network_topology")?)?;
     let mut media: Vec<&str> = links.iter().map(|link| link.media()).collect::<Option<_>>()?;

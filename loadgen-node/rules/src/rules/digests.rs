@@ -1,14 +1,15 @@
-//! Runs with digests, which prove of every byte what counts cannot (N7, N8, N10).
+//! Runs with digests, which compare every byte and prove what counts cannot (N7, N8, N10).
 
 use crate::{
     record::{Comparison, Digests, RunResult},
     subject::{Entry, Findings, Subject},
 };
 
-/// Least number of samples whose digests show something, where the data set has as many.
+/// Minimum number of samples with digests, if the data set has as many.
 const MANY: u64 = 1000;
 
-/// Returns the records whose digests prove something, each with its place; finds where they prove too little, and where none are.
+/// Returns the records whose digests are a proof, each with its path. Finds digests that prove too
+/// little, and results without digests.
 pub(super) fn proven<'s>(
     subject: &'s Subject,
     found: &mut Findings,
@@ -35,7 +36,7 @@ pub(super) fn proven<'s>(
     proven
 }
 
-/// Returns why digests prove nothing: a proof takes enough samples.
+/// Returns the reason why digests prove nothing, such as too few samples.
 fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
     let benchmark = entry.benchmark?;
     let least = benchmark.dataset_samples.min(MANY);
@@ -44,40 +45,40 @@ fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
         [&digests.samples, &digests.responses].iter().find(|one| one.distinct > one.sent)
     {
         return Some(format!(
-            "the digests have {} different ones of {}",
+            "the record counts {} distinct digests among {}",
             tally.distinct, tally.sent
         ));
     }
     if distinct > benchmark.dataset_samples {
         let all = benchmark.dataset_samples;
         return Some(format!(
-            "the digests are of {distinct} different samples, and the data set has {all}"
+            "the digests cover {distinct} different samples, and the data set has {all}"
         ));
     }
-    // A response's digest is also of the sample that it answers.
+    // The digest of a response includes the sample that it answers.
     if digests.responses.distinct < distinct {
         let responses = digests.responses.distinct;
         return Some(format!(
-            "the digests are of {distinct} different samples, and of {responses} different responses to them"
+            "the digests cover {distinct} different samples, but only {responses} different responses"
         ));
     }
     if sent < least {
-        return Some(format!("the digests are of {sent} samples; {least} are the least"));
+        return Some(format!("the digests cover {sent} samples; the minimum is {least}"));
     }
-    // Samples are drawn by chance, and data sets have some twice.
+    // LoadGen draws samples at random, and data sets contain some samples twice.
     let different = least.min(benchmark.qsl_size) / 2;
     (distinct < different).then(|| {
-        format!("of {sent} samples only {distinct} were different; {different} are the least")
+        format!("only {distinct} of {sent} samples were different; the minimum is {different}")
     })
 }
 
-/// Returns how the two ends differ.
+/// Returns the differences between the two ends.
 pub(super) fn differences(what: &str, tally: &Comparison) -> Option<String> {
     match (tally.differences, &tally.sha256) {
         (0, Some(_)) => None,
-        (0, None) => {
-            Some(format!("the digests of {what} have no common sum: the record is not whole"))
-        }
+        (0, None) => Some(format!(
+            "the digests of {what} have no combined SHA-256: the record is incomplete"
+        )),
         (count, _) => {
             let examples = tally.examples.join("; ");
             Some(format!("{count} {what} are not the same at both ends: {examples}"))

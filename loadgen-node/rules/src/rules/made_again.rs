@@ -1,4 +1,5 @@
-//! Makes the documents about machines and bandwidth again, as `submission` makes them of the runs in a tree.
+//! Regenerates the documents about machines and bandwidth from the runs in a tree, as `submission`
+//! makes them.
 
 use crate::{
     Scenario,
@@ -13,14 +14,16 @@ use crate::{
     tree::documents,
 };
 
-/// The only system of a submission, whose documents the tree has. Those of several cannot be made again.
+/// Returns the only system of a submission. If there are several, the documents cannot be
+/// regenerated.
 pub(crate) fn only_system<'a>(subject: &'a Subject<'_>) -> Option<&'a System> {
     let [system] = subject.systems.as_slice() else { return None };
     Some(system)
 }
 
-/// Returns the documents about the machines with their names, as each performance run saw these: `submission` took one of the
-/// runs. Without [`topology`], only the architecture is among them.
+/// Returns the documents about the machines with their names, once for the evidence of each
+/// performance run, because `submission` used one of these runs. Without [`topology`], only the
+/// architecture is among them.
 pub(crate) fn papers(
     subject: &Subject,
     tree: &Tree,
@@ -46,15 +49,15 @@ pub(crate) fn papers(
     once
 }
 
-/// The texts that a document may have.
+/// Texts that a document may have.
 pub(super) struct Texts<'p> {
     pub(super) texts: Vec<&'p str>,
-    /// False if `submission` may have taken a run whose record is not to be used.
+    /// False if `submission` may have used a run whose record is unusable.
     pub(super) are_all: bool,
 }
 
 impl<'p> Texts<'p> {
-    /// Returns those of a document about the machines.
+    /// Returns the texts of a document about the machines.
     pub(super) fn of(subject: &'p Subject, tree: &Tree, name: &str) -> Self {
         let papers = subject.papers.get_or_init(|| papers(subject, tree, [papers::FREE; 2]));
         let texts = papers.iter().filter(|(paper, _)| *paper == name).map(|(_, text)| &text[..]);
@@ -64,14 +67,15 @@ impl<'p> Texts<'p> {
     }
 }
 
-/// Returns switches by the diagram's text and links by the system's description, if these have every switch and every port.
+/// Returns the switches of the diagram's text and the links of the system's description, if these
+/// name every switch and every port.
 fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology> {
     let links = topology::links(&system.text("network_topology")?)?;
     if !topology::unlinked(subject, system, &links).is_empty() {
         return None;
     }
     let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
-    // What stands before is the submitter's.
+    // The text before this heading is the submitter's.
     let rows = rows(text.rsplit_once("\n## Machines").map_or("", |(_, tables)| tables));
     let switches: Vec<_> = rows
         .iter()
@@ -90,8 +94,9 @@ fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology>
     Some(Topology { text: None, switches, links })
 }
 
-/// Media, rate and length, which stand in this order with commas between them. They may have commas of their own: then the
-/// row of the diagram's text tells them apart.
+/// Returns a link with its media, rate and length. The link's text contains them in this order,
+/// with commas between them. If they contain commas themselves, the row of the diagram's text
+/// separates them.
 fn cable(link: &topology::Link, rows: &[Row]) -> Link {
     let [from, to] = link.ends.each_ref().map(|(device, port)| format!("{device}:{port}"));
     let cable = |parts: [String; 3]| {
@@ -118,7 +123,8 @@ fn cable(link: &topology::Link, rows: &[Row]) -> Link {
     cable([media, rate, length].map(|parts| parts.join(", ")))
 }
 
-/// The report on the bandwidth of all results but [`unknown_bandwidths`]; an error says why none can be made.
+/// Returns the report on the bandwidth of all results except [`unknown_bandwidths`]. Fails with a
+/// reason if no report can be made.
 pub(crate) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static str> {
     let system = only_system(subject).ok_or("the results are not of one system")?;
     let results: Vec<_> = subject.results.iter().filter_map(measured).collect();
@@ -128,8 +134,8 @@ pub(crate) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static 
     Ok(bandwidth(&system.name, results))
 }
 
-/// The results whose bandwidth cannot be computed again, by their names in the report, and whether a file that was set
-/// aside is the reason, which has a finding of its own.
+/// Returns the results whose bandwidth cannot be computed again, by their names in the report. The
+/// flag is set if the reason is an unusable file, which is a separate finding.
 pub(crate) fn unknown_bandwidths(subject: &Subject) -> Vec<(String, bool)> {
     let is_set_aside = |entry: &Entry| {
         let run = entry.run(Kind::Performance);

@@ -1,15 +1,17 @@
-//! The MUSTs N1 to N38, one file for each: what the rule asks, who keeps it, and the function that judges it.
+//! Judges of the MUSTs N1 to N38, one file for each: the requirement of the rule, the code that
+//! keeps it, and the function that judges it.
 //!
-//! A rule judges what [`crate::subject`] has read, by the facts in `facts/` and the comparisons in `judge/`. Its edits of a valid
-//! submission have its name: `tests/mutations/n21.toml` has those that break N21 first. A rule of many parts has a folder for them.
+//! A rule judges what [`crate::subject`] has read, by the facts in `facts/` and the comparisons in
+//! `judge/`. Edits of a valid submission that break a rule first are in a file of its name, such as
+//! `tests/mutations/n21.toml`. A rule with many parts has a folder for them.
 //!
 //! - `description`: the description of a system against its runs and links
 //! - `digests`: runs that compared every byte
 //! - `entry`: the entry of a rule in the registry
-//! - `made_again`: the documents that `submission` makes, made again of a tree
+//! - `made_again`: the documents that `submission` makes, regenerated from a tree
 //! - `purposes`: runs that serve two purposes
-//! - `regenerated`: a document beside the one that is made again
-//! - `same`: facts that two places state
+//! - `regenerated`: a document against the regenerated one
+//! - `same`: facts that two files state
 //! - `separation`: the machines at both ends
 //! - `settings`: LoadGen's settings in its log, the record and `user.conf`
 
@@ -72,7 +74,7 @@ use crate::{
 use entry::RuleEntry;
 use same::Same;
 
-/// All rules, each at its number.
+/// All rules, each at the index of its number.
 #[rustfmt::skip]
 pub(crate) static RULES: [RuleEntry; 38] = [
     n01::RULE, n02::RULE, n03::RULE, n04::RULE, n05::RULE, n06::RULE, n07::RULE, n08::RULE,
@@ -82,10 +84,10 @@ pub(crate) static RULES: [RuleEntry; 38] = [
     n33::RULE, n34::RULE, n35::RULE, n36::RULE, n37::RULE, n38::RULE,
 ];
 
-/// Rules that others build on: what follows from their findings is not found again.
+/// Rules that are judged first. Other rules do not report again what follows from their findings.
 const FIRST: [Rule; 3] = [Rule::N2, Rule::N16, Rule::N32];
 
-/// Judges all rules but N38, which is about what the others found.
+/// Judges all rules except N38, which judges the findings of the others.
 pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     let is_first = |entry: &&RuleEntry| FIRST.contains(&entry.id);
     let others = RULES.iter().filter(|entry| !is_first(entry) && entry.id != Rule::N38);
@@ -100,17 +102,17 @@ impl Rule {
         &RULES[self as usize]
     }
 
-    /// Returns the section that asks for it.
+    /// Returns the section of the rules text that requires the rule.
     pub fn section(self) -> &'static str {
         self.entry().section
     }
 
-    /// Returns what it asks.
+    /// Returns the requirement of the rule.
     pub fn text(self) -> &'static str {
         self.entry().title
     }
 
-    /// Returns its row of the table in docs/RULES.md.
+    /// Returns the row of the rule in the table of all rules.
     pub fn row(self) -> String {
         let RuleEntry { id, section, title, kept_in, looked_at, shown_by, .. } = self.entry();
         format!("| {id} | {title} | {section} | {kept_in} | {looked_at} | {shown_by} |\n")

@@ -16,7 +16,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`rules/policy` refuses the run",
-    looked_at: "`system_type`, the benchmark, that its round has it, and where an interactive variant lies",
+    looked_at: "`system_type`, the benchmark, that its round has it, and the folder of an interactive variant",
     shown_by: "`rules.rs`",
     same: &[],
     judge,
@@ -36,19 +36,19 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         let mut at = found.at(&entry.place);
         if entry.name.is_empty() {
-            at.unknown("which benchmark it is only its result.json says");
+            at.unknown("the benchmark is unknown: only its result.json names it");
         } else {
             at.fail_each(outside(subject.table, &entry.name));
         }
         at.or_pass("the benchmarks are of the datacenter suite");
-        // Of the Closed division N2 asks it.
+        // For the Closed division, N2 judges this.
         if subject.division != JudgedDivision::Closed {
             found.at(&entry.place).fail_each(not_of_round(subject, entry));
         }
     }
 }
 
-/// Returns what is wrong with a benchmark, or with its folder, by the round.
+/// Returns the violations of the round's rules by a benchmark or its folder.
 pub(super) fn not_of_round(subject: &Subject, entry: &Entry) -> Vec<String> {
     let (Some(benchmark), Some(round)) = (entry.benchmark, subject.round) else {
         return Vec::new();
@@ -57,14 +57,15 @@ pub(super) fn not_of_round(subject: &Subject, entry: &Entry) -> Vec<String> {
     wrong.chain(misplaced(entry, benchmark, round)).collect()
 }
 
-/// Where an interactive variant does not lie as the round has it.
+/// Returns a finding if the folder of an interactive variant is not the one that the round
+/// requires.
 fn misplaced(entry: &Entry, benchmark: &Benchmark, round: &Round) -> Option<String> {
     let of = benchmark.interactive_of.as_ref()?;
     let is_folder = entry.tree.as_ref()?.scenario.eq_ignore_ascii_case(INTERACTIVE);
     (is_folder != round.interactive_folder).then(|| {
         let (name, round_name) = (&benchmark.name, round.name);
         if round.interactive_folder {
-            format!("in round {round_name} {name} is the folder {INTERACTIVE} of {of}")
+            format!("in round {round_name}, {name} is the folder {INTERACTIVE} of {of}")
         } else {
             format!("round {round_name} has no folder {INTERACTIVE}, but the benchmark {name}")
         }

@@ -1,4 +1,5 @@
-//! N2: all rules of the Closed division, of which other rules judge most (rules, sections 6.2 and 4.1.1).
+//! N2: all rules of the Closed division (rules, sections 6.2 and 4.1.1). Other rules judge most of
+//! them.
 
 use serde_json::Value;
 
@@ -26,12 +27,13 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     kept_in: "the sum of the others; `policy/` refuses latency bounds above the table's (`policy/settings.rs`), data sets \
          prepared for something else (`policy/samples.rs`), nodes without a model (`judge/engines.rs`), and nodes that \
          differ in model, engine, framework, program, or in settings that decide the answers (`judge/alike.rs`)",
-    looked_at: "accuracy and latency against the table, calibration; of a language model how tokens are measured, in all runs, \
-         their bounds and how many an answer has, speculative decoding and the room of its engines ([TOKENS.md](TOKENS.md#rules-about-tokens)); \
-         `accuracy.txt` against what the run counted; data sets that were prepared for another benchmark or subset, or \
-         differ between runs of a result (`n02/data_set.rs`, [DATA.md](DATA.md)); `user.conf` against what was asked for, \
-         line by line; nodes that differ; results of one system by different programs, kernels, or for one benchmark by \
-         different models, engines, frameworks or images (`n02/same_system.rs`)",
+    looked_at: "accuracy and latency against the table, calibration; for a language model, in all runs, how tokens are measured, \
+         their bounds and number per response, speculative decoding, and room for the longest prompt and output \
+         ([ENGINES.md](../ENGINES.md#rules-about-tokens)); `accuracy.txt` against what the run counted; data sets that were \
+         prepared for another benchmark or subset, or differ between runs of a result (`n02/data_set.rs`, \
+         [SUBMISSION.md](../SUBMISSION.md#prepare-the-data-set)); `user.conf` against the settings of the run, line by line; \
+         nodes that differ; results of one system by different programs, kernels, or for one benchmark by different models, \
+         engines, frameworks or images (`n02/same_system.rs`)",
     shown_by: "mutations",
     same: &SAME,
     judge,
@@ -52,7 +54,7 @@ const SAME: [Same; 2] = [
 
 fn judge(subject: &Subject, found: &mut Findings) {
     if subject.division == JudgedDivision::Closed {
-        // N1 and N15 ask it of the other divisions.
+        // For the other divisions, N1 and N15 judge this.
         for entry in &subject.results {
             found.at(&entry.place).fail_each(not_of_round(subject, entry));
         }
@@ -79,7 +81,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     retraining(subject, found);
 }
 
-/// The nodes that ran no model, each with why.
+/// Returns the nodes that ran no model, each with the reason.
 fn no_model(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes.iter().filter_map(|node| {
         let Node { name, engine, model_sha256, .. } = node;
@@ -88,7 +90,7 @@ fn no_model(record: &RunResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// The nodes whose outputs are not the benchmark's, each with why.
+/// Returns the nodes whose outputs are not the benchmark's, each with the reason.
 fn other_outputs(benchmark: &Benchmark, round: Option<&Round>, record: &RunResult) -> Vec<String> {
     let machines = record.evidence.iter().flat_map(|evidence| &evidence.nodes);
     let why = |(name, machine)| {
@@ -98,7 +100,7 @@ fn other_outputs(benchmark: &Benchmark, round: Option<&Round>, record: &RunResul
     machines.flat_map(why).collect()
 }
 
-/// Returns how tokens differ from what a benchmark asks.
+/// Returns the differences between a run's tokens and the benchmark's requirements.
 fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     for (setting, kind) in [
@@ -110,7 +112,7 @@ fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
         if said != wanted {
             let name = &benchmark.name;
             wrong.push(format!(
-                "the run was made with {setting} {said}, and for {name} it is {wanted}: leave it to LoadGen's mlperf.conf"
+                "the run used {setting} {said}, and {name} requires {wanted}: leave the setting to LoadGen's mlperf.conf"
             ));
         }
     }
@@ -123,55 +125,58 @@ fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
         && longest > with_digits(most)
     {
         wrong.push(format!(
-            "an answer has {longest} tokens, and max_new_tokens is {most}: let the engine end its outputs there"
+            "an answer has {longest} tokens, and max_new_tokens is {most}: limit the outputs of the engine to that"
         ));
     }
     wrong
 }
 
-/// A histogram with three digits gives the end of the bucket that a value is in.
+/// Returns the end of the bucket that contains a value, in a histogram with three digits.
 fn with_digits(value: u64) -> u64 {
     value + value / 2048 * 2
 }
 
-/// Returns the nodes with times of first tokens in Offline, and those without in another scenario.
+/// Returns nodes with times of first tokens in Offline, and nodes without them in another scenario.
 fn timed_otherwise(record: &RunResult) -> impl Iterator<Item = String> {
     record.counted_nodes().filter_map(|(node, tokens)| {
         let is_timed = tokens.first_ns.max > 0;
         (is_timed != (record.scenario != Scenario::Offline)).then(|| {
             let what = if is_timed { "has times of first tokens" } else { "has no first tokens" };
             let name = &node.name;
-            format!("node {name} {what}, which is not so in this scenario: take the record as the run wrote it")
+            format!("node {name} {what}, which does not fit this scenario: take the record as the run wrote it")
         })
     })
 }
 
-/// Finds retrained models: only the Open division takes them.
+/// Finds retrained models, which only the Open division accepts.
 fn retraining(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         let Some(Ok((path, json))) = &entry.measurements else { continue };
         let stated = json.get("retraining").and_then(Value::as_str).unwrap_or_default();
-        // N35 says what is missing.
+        // N35 finds missing fields.
         if subject.is_open() || is_placeholder(stated) {
             continue;
         }
         let text = format!("retraining is `{stated}`");
         match says_yes(stated) {
             Some(true) => {
-                found.fail(path, format!("{text}: only the Open division takes a retrained model"));
+                found.fail(
+                    path,
+                    format!("{text}: only the Open division accepts a retrained model"),
+                );
             }
             Some(false) => {}
             None => found.unknown(
                 path,
                 format!(
-                    "{text}, and only the Open division takes a retrained model: write yes or no"
+                    "{text}, and only the Open division accepts a retrained model: write yes or no"
                 ),
             ),
         }
     }
 }
 
-/// The answer to a question, as people write it; `None` where it is neither yes nor no.
+/// Returns the answer of a free text; `None` if it is neither yes nor no.
 fn says_yes(text: &str) -> Option<bool> {
     let text = text.trim().trim_end_matches('.').to_lowercase().replace('\u{2019}', "'");
     let words = || text.split(|c: char| !c.is_alphanumeric() && c != '\'');

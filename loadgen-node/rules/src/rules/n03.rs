@@ -1,4 +1,4 @@
-//! N3: every log is of an unaltered LoadGen that its round accepts (rules, section 5.1).
+//! N3: an unaltered LoadGen that its round accepts wrote every log (rules, section 5.1).
 
 use super::{RuleEntry, Same, same};
 use crate::{
@@ -18,11 +18,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: true,
     in_open: true,
     kept_in: "`loadgen-sys/build.rs`: pinned source distributions that were compared with commits, checked by SHA-256, compiled as \
-         they are; `policy/` names a LoadGen whose files are of no listed commit",
-    looked_at: "git status and the SHA-1 of each source file that LoadGen logs, against each state of `loadgen/` since the seeds of \
-         the round (`book/loadgens.toml`); one LoadGen in all logs of a result and in its record. The rules say \"tagged\", the \
-         README of mlcommons/inference \"any commit since\" the seeds: either is accepted. Of other files it cannot tell, and \
-         prints the row to add",
+         they are; `policy/` names a LoadGen whose files match no listed commit",
+    looked_at: "git status and the SHA-1 of each source file that LoadGen logs, against each state of `loadgen/` since the \
+         seeds of the round (`book/loadgens.toml`); one LoadGen in all logs of a result and in its record. The rules say \
+         \"tagged\", the README of mlcommons/inference \"any commit since\" the seeds: either is accepted. For other files, \
+         it cannot tell and prints the row to add",
     shown_by: "every end-to-end test runs it; `complete.rs`",
     same: &SAME,
     judge,
@@ -45,7 +45,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, other_versions);
 }
 
-/// Judges the logs of a result, which are of one LoadGen.
+/// Judges the logs of a result, which must come from one LoadGen.
 fn of_one_result(subject: &Subject, entry: &Entry, found: &mut Findings) {
     let mut first: Option<(BuiltLoadGen, &str)> = None;
     let logs = entry.runs.iter().filter_map(|run| Some((run, run.detail()?)));
@@ -81,21 +81,23 @@ fn of_one_result(subject: &Subject, entry: &Entry, found: &mut Findings) {
     }
 }
 
-/// Returns the LoadGen that wrote a log, or the key that the log lacks.
+/// Returns the LoadGen that wrote a log. Fails with the key that the log lacks.
 fn built(log: &DetailLog) -> Result<BuiltLoadGen, String> {
     let text = |key: &str| {
         log.text(key)
             .map(str::to_owned)
-            .ok_or_else(|| format!("the log has no {key}: take it as LoadGen wrote it"))
+            .ok_or_else(|| format!("the log has no {key}: submit it as LoadGen wrote it"))
     };
     let (version, changes) = (text("loadgen_version")?, text("loadgen_git_status_message")?);
     let files = log.value("loadgen_file_sha1").and_then(|value| value.as_object());
-    let files = files.ok_or("the log has no map loadgen_file_sha1: take it as LoadGen wrote it")?;
+    let files =
+        files.ok_or("the log has no map loadgen_file_sha1: submit it as LoadGen wrote it")?;
     let files = files.iter().map(|(path, sha1)| (path, sha1.as_str().unwrap_or_default()));
     Ok(BuiltLoadGen { version, changes, sources: Sources::of(files) })
 }
 
-/// Returns where the record names another LoadGen than its machine, or than its own origin.
+/// Returns findings if the record's LoadGen differs from the machine's evidence or from the
+/// record's own origin.
 fn other_versions(record: &RunResult) -> impl Iterator<Item = String> {
     let versions = &record.versions;
     let machine = record.evidence.as_ref().map(|evidence| &evidence.loadgen_node);
@@ -105,7 +107,7 @@ fn other_versions(record: &RunResult) -> impl Iterator<Item = String> {
     let origin = versions.loadgen_origin.strip_prefix("mlcommons-loadgen ");
     let released = origin.and_then(|origin| origin.split(' ').next());
     let released = released.filter(|released| *released != number).map(|released| {
-        format!("loadgen_origin is of release {released}, and LoadGen was {number}")
+        format!("loadgen_origin names release {released}, and LoadGen was {number}")
     });
     other.into_iter().chain(released)
 }

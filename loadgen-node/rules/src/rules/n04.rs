@@ -18,12 +18,13 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "SUT and QDL on physically separate systems",
     in_closed: false,
     in_open: false,
-    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot be told",
-    looked_at: "machine id, boot id, board serial and MACs of all machines, of adapters under any depth of VLAN, bond or bridge \
-         (`facts/interfaces.rs`): equal ones fail, whoever states them. Different ones pass where boot or board was \
-         measured and both machines are bare metal (`judge/distinct.rs`): no hypervisor was seen where one shows, and the \
-         product was measured. All else, virtual machines and records without `virtual_machine` too: cannot tell; so is a \
-         serving engine on another machine, which describes itself nowhere, while one on the LoadGen node fails",
+    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
+    looked_at: "machine id, boot id, board serial and MACs of all machines, of adapters under any depth of VLAN, bond or \
+         bridge (`facts/interfaces.rs`): equal values fail, measured or stated. Different values pass if boot or board was \
+         measured and both machines are bare metal (`judge/distinct.rs`): no hypervisor was detected where it would show, \
+         and the product was measured. In all other cases it cannot tell: also for virtual machines, records without \
+         `virtual_machine`, and a serving engine on another machine, which has no evidence. A serving engine on the LoadGen \
+         node fails",
     shown_by: "`rules.rs`, mutations",
     same: &[],
     judge,
@@ -46,7 +47,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns where the addresses that the run was given, those of its nodes, and those of its routes differ.
+/// Returns differences between the addresses in the run's settings, of its nodes, and of its
+/// routes.
 fn not_given(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     let Some(settings) = record.given_settings() else { return wrong };
@@ -55,7 +57,9 @@ fn not_given(record: &RunResult) -> Vec<String> {
         given.map(|given| given.iter().filter_map(Value::as_str).map(str::trim).collect());
     let addresses: BTreeSet<_> = record.nodes.iter().map(|node| node.address.as_str()).collect();
     for address in given.iter().flatten().filter(|address| !addresses.contains(*address)) {
-        wrong.push(format!("the run was given the node {address}, and the record has none there"));
+        wrong.push(format!(
+            "the settings of the run have the node {address}, and the record has no node there"
+        ));
     }
     let routes = record.evidence.as_ref().map_or(&[][..], |all| &all.loadgen_node.routes);
     let is_reached = |node: &&Node| {
@@ -66,13 +70,13 @@ fn not_given(record: &RunResult) -> Vec<String> {
             "node {name} was at {address}, and no route in the LoadGen node's evidence leads there"
         ));
     }
-    // Names, ranges and files stand for several addresses.
+    // Names, ranges and files denote several addresses.
     let is_address = |text: &&str| text.parse::<SocketAddr>().is_ok();
     let given = given.filter(|given| given.iter().all(is_address));
     let is_stranger =
         |node: &&Node| given.as_ref().is_some_and(|given| !given.contains(&node.address.as_str()));
     if let Some(Node { name, address, .. }) = record.nodes.iter().find(is_stranger) {
-        wrong.push(format!("node {name} was at {address}, which the run was not given"));
+        wrong.push(format!("node {name} was at {address}, which is not in the run's settings"));
     }
     wrong
 }
@@ -82,16 +86,17 @@ fn is_its(address: &str, peer: &str) -> bool {
     address == peer || ip(peer).is_some_and(|peer| ip(address) == Some(peer))
 }
 
-/// Returns the routes of the LoadGen node to what is no node.
+/// Returns the routes of the LoadGen node to peers that are not nodes of the run.
 fn strangers(record: &RunResult, evidence: &Evidence) -> impl Iterator<Item = String> {
     let routes = evidence.loadgen_node.routes.iter();
     let is_of_node = move |peer: &str| record.nodes.iter().any(|node| is_its(&node.address, peer));
     routes.filter(move |route| !is_of_node(&route.peer)).map(|route| {
-        format!("the LoadGen node had a route to {}, which is no node of the run", route.peer)
+        format!("the LoadGen node had a route to {}, which is not a node of the run", route.peer)
     })
 }
 
-/// A node that reached the LoadGen node at an address which that does not have.
+/// Returns a finding about a node that saw the LoadGen node at an address which the LoadGen node
+/// does not have.
 fn translated(evidence: &Evidence) -> Option<String> {
     let routes = &evidence.loadgen_node.routes;
     let own: BTreeSet<_> =
@@ -103,12 +108,12 @@ fn translated(evidence: &Evidence) -> Option<String> {
         .flat_map(|(name, machine)| machine.routes.iter().map(move |route| (name, &route.peer)));
     let (name, peer) = peers.find(|(_, peer)| !is_own(peer))?;
     Some(format!(
-        "node {name} saw the LoadGen node at {peer}, which the LoadGen node does not have: something between them translates addresses; say \
-         in the documentation what it is"
+        "node {name} saw the LoadGen node at {peer}, which is not an address of the LoadGen node: something between them \
+         translates addresses; document it"
     ))
 }
 
-/// Returns the nodes that the LoadGen node reached at a loopback or an unspecified address.
+/// Returns the nodes that the LoadGen node reached at a loopback or unspecified address.
 fn on_the_loadgen_node(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
     let is_local =
         |node: &&Node| ip(&node.address).is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());

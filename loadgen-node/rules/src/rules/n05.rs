@@ -15,20 +15,20 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a permitted fabric",
     in_closed: false,
     in_open: false,
-    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot be told",
+    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
     looked_at: "kind of the interface on each route, both ends; `network_type`",
     shown_by: "`rules.rs`",
     same: &[],
     judge,
 };
 
-/// What they forbid, as words of their own.
+/// Bus interconnects that the rules forbid, as words of `network_type`.
 const FORBIDDEN: [&str; 10] =
     ["pcie", "pci", "cxl", "ccix", "hypertransport", "nvlink", "qpi", "upi", "ici", "thunderbolt"];
 
 fn judge(subject: &Subject, found: &mut Findings) {
     for seen in seen(subject, found) {
-        let text = "every way between them is over an interface of a permitted fabric";
+        let text = "every path between them uses an interface of a permitted fabric";
         of_run(&seen, Rule::N5, text, unrouted(&seen), found);
     }
     for system in &subject.systems {
@@ -41,12 +41,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
 fn unrouted(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
     let unrouted = seen.evidence.nodes.iter().filter(|(_, machine)| machine.routes.is_empty());
     unrouted.map(|(name, _)| {
-        let text = format!("node {name} did not say over which interface it is connected");
+        let text = format!("node {name} did not report the interface of its connection");
         (Outcome::CannotTell, text)
     })
 }
 
-/// The kinds of the interfaces that the system's runs went over, as far as they are permitted.
+/// Returns the kinds of the interfaces that the system's runs used, as far as they are permitted.
 fn kinds(subject: &Subject, system: &System) -> BTreeSet<&'static str> {
     let records = subject.records_of(system);
     let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
@@ -70,7 +70,7 @@ fn network_type(text: &str, kinds: &BTreeSet<&str>, mut at: At) {
     } else if let Some(kind) =
         kinds.iter().find(|kind| !named.iter().any(|fabric| fabric.kind == **kind))
     {
-        at.fail(format!("network_type is `{text}`, but the runs went over {kind}"));
+        at.fail(format!("network_type is `{text}`, but the runs used {kind}"));
     }
     at.or_pass(format!("network_type is {text}"));
 }

@@ -1,4 +1,4 @@
-//! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
+//! N6: the metadata shows layers 1 to 4, and is true (rules, section 6.2.2).
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -24,7 +24,7 @@ use crate::{
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N6,
     section: "6.2.2",
-    title: "OSI layers 1 to 4 can be told from the metadata",
+    title: "the metadata shows OSI layers 1 to 4",
     in_closed: false,
     in_open: false,
     kept_in: "`submission` derives the fields from routes and interfaces",
@@ -53,10 +53,10 @@ const SAME: [Same; 3] = [
     },
 ];
 
-/// Fields for layers 1 to 4.
+/// Fields that describe layers 1 to 4.
 const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "network_protocol"];
 
-/// Counters and clocks of two programs do not agree to the last bit.
+/// Tolerance for counters and clocks of two programs, which differ slightly.
 const TOLERANCE: f64 = 1.02;
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -90,22 +90,24 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, other_tls);
 }
 
-/// Returns the finding about a run over gRPC that was given a certificate and has no TLS, or the other way round.
+/// Returns a finding about a run over gRPC that had a certificate but no TLS, or TLS but no
+/// certificate.
 fn other_tls(record: &RunResult) -> Option<String> {
     let is_grpc = record.transport == Carrier::Network(Transport::Grpc);
     let given = record.given_settings().filter(|_| is_grpc)?;
     (given.contains_key("tls_ca") != record.tls)
-        .then(|| "the run's tls_ca and the record's tls do not say the same".into())
+        .then(|| "the run's tls_ca and the record's tls disagree".into())
 }
 
-/// The host's topology is the network's, where it is a list of links, too.
+/// Returns a finding if the host's topology and the network's are both lists of links, and differ.
 fn topologies(system: &System) -> Option<String> {
     let (network, host) = ("network_topology", "host_networking_topology");
     let links = |field: &str| topology::links(&system.text(field)?);
     let (here, there) = (links(network)?, links(host)?);
     let is_same = here.len() == there.len() && here.iter().all(|link| there.contains(link));
-    (!is_same)
-        .then(|| format!("{host} has other links than {network}: write the same, or a sentence"))
+    (!is_same).then(|| {
+        format!("{host} has other links than {network}: write the same links, or a sentence")
+    })
 }
 
 fn filled(system: &System, at: &mut At) {
@@ -118,11 +120,12 @@ fn filled(system: &System, at: &mut At) {
     }
     let missing: Vec<_> = LAYERS.into_iter().filter(|name| system.text(name).is_none()).collect();
     if system.json.is_ok() && !missing.is_empty() {
-        at.fail(format!("nothing says what the layers are: {} missing", missing.join(", ")));
+        at.fail(format!("the layers are not described: {} missing", missing.join(", ")));
     }
 }
 
-/// Layers 3 and 4: the protocol is that of the runs, of which some may use another: those have ` / ` between them.
+/// Judges layers 3 and 4: returns the differences between the stated protocol and a run's. If the
+/// runs used several protocols, the field contains ` / ` between them.
 fn protocol(system: &System, seen: &Seen) -> Vec<String> {
     let Some(text) = system.text("network_protocol") else { return Vec::new() };
     let mut parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
@@ -133,7 +136,7 @@ fn protocol(system: &System, seen: &Seen) -> Vec<String> {
     wrong.map(|what| format!("network_protocol is `{text}`, but {what}")).collect()
 }
 
-/// What a protocol says otherwise than the run.
+/// Returns the differences between one stated protocol and a run's.
 fn differences(text: &str, seen: &Seen) -> Vec<String> {
     let layers = layers(text, seen);
     if !layers.is_empty() {
@@ -173,28 +176,28 @@ fn layers(text: &str, seen: &Seen) -> Vec<&'static str> {
     let (v4, v6) = (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6));
     let (says_v4, says_v6) = (says("ipv4") || says("tcpv4"), says("ipv6") || says("tcpv6"));
     if v6 && (!says_v6 || says_v4 && !v4) {
-        all.push("the addresses in use are of IPv6");
+        all.push("the addresses in use are IPv6");
     } else if v4 && !v6 && says_v6 {
-        all.push("the addresses in use are of IPv4");
+        all.push("the addresses in use are IPv4");
     } else if !says("ip") && !says("infiniband") {
-        all.push("it does not name layer 3: say which version of IP");
+        all.push("it does not name layer 3: state the version of IP");
     }
     all
 }
 
-/// Layer 1: the rates are ones that the interfaces have, and the runs did not exceed. Machines of different rates have
-/// ` / ` between them.
+/// Judges layer 1: the interfaces have the stated rates, and the runs did not exceed them. If
+/// machines have different rates, the field contains ` / ` between them.
 fn rate(system: &System, seen: &Seen, at: &mut At) {
     let Some(text) = system.text("network_rate") else { return };
     let rates: Option<Vec<f64>> = text.split(" / ").map(bits_per_second).collect();
     let Some(rates) = rates else {
-        return at.fail(format!("network_rate is `{text}`: say it as `100 Gb/s`"));
+        return at.fail(format!("network_rate is `{text}`: write it like `100 Gb/s`"));
     };
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(0.0, f64::max);
     let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic(seen) {
-        // A rate may be that of each adapter of a bond.
+        // The rate may be stated per adapter of a bond.
         let most = most * loadgen.adapters(&name).len() as f64;
         if bits > most * TOLERANCE {
             let most = in_words(most);
@@ -228,7 +231,8 @@ fn rate(system: &System, seen: &Seen, at: &mut At) {
     at.fail(format!("network_rate is `{text}`, but {what}: write what the links carry"));
 }
 
-/// What an interface can carry by its own word or that of its adapters, in bits per second.
+/// Returns the speed of an interface in bits per second: the higher of its own and of the sum of
+/// its adapters'.
 fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
     let bits =
         |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64 * 1e6);
@@ -237,7 +241,7 @@ fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
     [bits(carrier), sum].into_iter().flatten().reduce(f64::max)
 }
 
-/// What the LoadGen node's interfaces carried against what they can.
+/// Compares the traffic of the LoadGen node's interfaces with their speeds.
 fn speeds(seen: &Seen, at: &mut At) {
     let traffic = traffic(seen);
     if traffic.is_empty() {
@@ -250,7 +254,7 @@ fn speeds(seen: &Seen, at: &mut At) {
                 "the speed of {name} is not known: state it in the evidence file"
             )),
             Some(speed) if bits > speed * TOLERANCE => at.fail(format!(
-                "{name} carried more than the {} that it has: the record or the interface is not what it says",
+                "{name} carried more than its speed of {}: the record or the stated speed is wrong",
                 in_words(speed)
             )),
             Some(_) => {}
@@ -258,7 +262,8 @@ fn speeds(seen: &Seen, at: &mut At) {
     }
 }
 
-/// The machines of nodes, with the bits per second that samples and answers need of their interfaces, and that these have.
+/// Returns the machines of nodes whose interfaces are too slow for the run's samples and responses:
+/// the names of the nodes, and the finding.
 fn overloaded(seen: &Seen) -> Vec<(String, String)> {
     let seconds = seen.record.test_seconds;
     let machines = seen.evidence.nodes_by_machine();
@@ -272,7 +277,7 @@ fn overloaded(seen: &Seen) -> Vec<(String, String)> {
         let speed = machine.bits_per_second().filter(|speed| asked > speed * TOLERANCE)?;
         let names = names.join(" and ");
         let text = format!(
-            "samples and answers of {names} need {}, and their interfaces have {}: the record or the interface is not what it says",
+            "samples and responses of {names} need {}, and their interfaces have {}: the record or the stated speed is wrong",
             in_words(asked),
             in_words(speed)
         );
@@ -281,7 +286,7 @@ fn overloaded(seen: &Seen) -> Vec<(String, String)> {
     over.collect()
 }
 
-/// Bits per second of each interface in the direction that had more, over the whole test.
+/// Returns the bits per second of each interface over the whole test, in the busier direction.
 fn traffic(seen: &Seen) -> Vec<(String, f64)> {
     let seconds = seen.record.test_seconds;
     let carried = seen.record.interfaces.iter().filter(|_| seconds > 0.0);

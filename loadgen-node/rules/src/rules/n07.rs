@@ -14,8 +14,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`qdl/src/outgoing.rs`: a message is an id and the QSL's bytes; `proto/transport/` sees bytes only",
-    looked_at: "digests: each sample as the QSL holds it and as the nodes received it",
-    shown_by: "`wire.rs`; `rules.rs`: a node that saw something else",
+    looked_at: "digests: each sample in the QSL and as the nodes received it",
+    shown_by: "`wire.rs`; `rules.rs`: a node that received something else",
     same: &[],
     judge,
 };
@@ -27,8 +27,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         let sent = record.total(|node| node.bytes_sent);
         if *bytes_issued != sent {
             at.fail(format!(
-                "the samples that LoadGen issued have {bytes_issued} bytes as the QSL holds them, and {sent} payload bytes \
-                 were sent"
+                "the samples that LoadGen issued have {bytes_issued} bytes in the QSL, and {sent} payload bytes were sent"
             ));
         }
         let Comparison { sent, distinct, .. } = samples;

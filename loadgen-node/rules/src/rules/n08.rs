@@ -13,7 +13,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`qdl/src/replies.rs`",
-    looked_at: "digests: each response as the engine gave it and as LoadGen got it",
+    looked_at: "digests: each response as the engine returned it and as LoadGen received it",
     shown_by: "`accuracy.rs`; `rules.rs`",
     same: &[],
     judge,

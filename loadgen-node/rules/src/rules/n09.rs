@@ -27,7 +27,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         let mut at = found.at(&run.record_place);
         one_by_one(run, record, &mut at);
         at.or_pass(
-            "each sample that LoadGen issued was sent in a message of its own, and counted at the nodes",
+            "each sample that LoadGen issued was sent in a separate message, and counted at the nodes",
         );
     }
 }
@@ -49,7 +49,7 @@ fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
     }
 }
 
-/// Returns the number of samples that LoadGen issued, by its log.
+/// Returns the number of samples that LoadGen issued, according to its log.
 fn logged_samples(run: &Run) -> Option<u64> {
     let detail = run.detail()?;
     if detail.mode() == Some(Mode::Submission) {

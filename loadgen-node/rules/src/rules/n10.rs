@@ -1,4 +1,5 @@
-//! N10: no caching of queries or responses, in the QDL or at the nodes (rules, sections 6.2.1 and 6.2.3).
+//! N10: no caching of queries or responses, in the QDL or at the nodes (rules, sections 6.2.1 and
+//! 6.2.3).
 
 use super::{RuleEntry, digests};
 use crate::{
@@ -15,9 +16,9 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: true,
     in_open: false,
     kept_in: "no table of contents in `qdl/` or `sut-node/`; the contract has no field for the index",
-    looked_at: "digests: as often received as issued; bytes sent; TEST04. Before a run and afterwards, of a node in front of a \
-         serving engine: `prefix_caching` in its settings is `off`, which tensors behind Triton need not say \
-         ([ENGINES.md](ENGINES.md)). Afterwards: no prompt had tokens that the serving engine did not compute",
+    looked_at: "digests: received as often as issued; bytes sent; TEST04. Before and after a run, for a node in front of a \
+         serving engine: `prefix_caching` in its settings is `off` (not required for tensors behind Triton, \
+         [ENGINES.md](../ENGINES.md)). After a run: no prompt had tokens that the serving engine did not compute",
     shown_by: "`performance.rs`; `rules.rs`; `language.rs`; `mutations/n10.toml`",
     same: &[],
     judge,
@@ -41,7 +42,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// The nodes that have reused, or may have, what they computed for other prompts, each with why.
+/// Returns the nodes that have reused, or may have reused, work for other prompts, each with the
+/// reason.
 fn reused(record: &RunResult) -> impl Iterator<Item = String> {
     let machines = record.evidence.as_ref().map(|evidence| &evidence.nodes);
     record.nodes.iter().flat_map(move |node| {
@@ -53,7 +55,7 @@ fn reused(record: &RunResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// Both ends must have counted as many as LoadGen.
+/// Returns a finding if the two ends did not both count as many messages as LoadGen.
 fn miscounted(what: &str, tally: &Comparison, count: u64) -> Option<String> {
     let Comparison { sent, received, .. } = tally;
     ([sent, received] != [&count; 2])

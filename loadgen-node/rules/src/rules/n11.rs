@@ -20,6 +20,6 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    let claim = "a response is decoded before LoadGen is told of it (qdl/src/incoming.rs)";
+    let claim = "a response is decoded before LoadGen receives it (qdl/src/incoming.rs)";
     by_construction(claim, subject, found);
 }

@@ -27,17 +27,17 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds logs of several tests. Each has figures, and readers differ in which they take: where a division does not ask for this
-/// rule, N33 does.
+/// Finds logs of several tests. Each test has figures, and readers differ in which of them they
+/// use. In divisions that do not require this rule, N33 judges it.
 pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
         match detail.tests() {
             0 => at.fail("the detail log has no test_datetime"),
             1 => {}
-            tests => {
-                at.fail(format!("the detail log is of {tests} tests: give each run its own folder"))
-            }
+            tests => at.fail(format!(
+                "the detail log covers {tests} tests: use a separate folder for each run"
+            )),
         }
         at.or_pass("one test in each log");
     }

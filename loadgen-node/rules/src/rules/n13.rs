@@ -29,6 +29,6 @@ fn judge(subject: &Subject, found: &mut Findings) {
                 at.fail_each(wrong_sut_name(name).map(|what| format!("sut_name {what}")));
             }
         }
-        at.or_pass("sut_name has it in every detail log");
+        at.or_pass("sut_name contains \"Network SUT\" in every detail log");
     }
 }

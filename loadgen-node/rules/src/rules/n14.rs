@@ -13,7 +13,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`Qdl::name` asks every node, every time",
-    looked_at: "`get_sut_name_duration_ns`: more than 10 µs, and at least half of the least round trip that was measured before",
+    looked_at: "`get_sut_name_duration_ns`: more than 10 µs, and at least half of the minimum round trip that was measured before",
     shown_by: "`wire.rs`: a node that takes 100 ms",
     same: &SAME,
     judge,
@@ -28,11 +28,12 @@ const SAME: [Same; 1] = [Same::Logged {
     },
 }];
 
-/// Every implementation without a round trip needed less, every one with a round trip more.
+/// Minimum duration of `Name()`, in nanoseconds. Every implementation without a round trip took
+/// less, and every one with a round trip took more.
 const LEAST_NS: u64 = 10_000;
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    // N13 says where there is no name.
+    // N13 finds a missing name.
     let named = subject.details().filter(|(_, _, detail)| detail.text("sut_name").is_some());
     for (_, run, detail) in named {
         round_trip(run, detail.integer("get_sut_name_duration_ns"), found.at(&run.place));
@@ -47,16 +48,17 @@ fn round_trip(run: &Run, duration: Option<u64>, mut at: At) {
     };
     if duration <= LEAST_NS {
         return at.fail(format!(
-            "Name() took {duration} ns, in which nothing crosses a network: ask the nodes each time"
+            "Name() took {duration} ns, too short for a round trip over a network: ask the nodes each time"
         ));
     }
     let Some(record) = run.result() else { return };
     let round_trips = || record.nodes.iter().map(|node| node.round_trip_ns);
     if round_trips().any(|ns| ns == 0) {
-        let text = "the record does not say how long a round trip to every node takes";
+        let text = "the record lacks the round-trip time of a node";
         return at.unknown_there(&run.record_place, text);
     }
-    // The least of some round trips to the farthest node; half of it, since a route has good and bad moments.
+    // The minimum of several round trips to the farthest node. Half of it is the bound, because the
+    // latency of a route varies.
     let farthest = round_trips().max().unwrap_or(0);
     if duration < farthest / 2 {
         at.fail(format!(

@@ -1,4 +1,4 @@
-//! N15: `Name()` asks each node, and each has a name of its own (rules, section 6.2.1).
+//! N15: `Name()` asks each node, and each has its own name (rules, section 6.2.1).
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N15,
     section: "6.2.1",
-    title: "Name() asks each node; each has a name of its own",
+    title: "Name() asks each node; each has its own name",
     in_closed: false,
     in_open: false,
     kept_in: "`qdl/src/node.rs`, `Qdl::name`",
@@ -22,7 +22,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     judge,
 };
 
-/// Default name of a cluster.
+/// Default of the setting `cluster_name`.
 const UNNAMED: &str = "netdiv";
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -34,12 +34,13 @@ fn judge(subject: &Subject, found: &mut Findings) {
         }
     }
     for (place, nodes) in subject.shared_machines() {
-        let text = format!("{nodes} are on one machine, each with a name of its own");
+        let text = format!("{nodes} are on one machine, each with its own name");
         found.pass(place, text);
     }
 }
 
-/// `Name()` puts the cluster's name and those of its nodes together.
+/// Returns a finding if the SUT's name does not begin with the cluster's name from the run's
+/// settings.
 fn other_name(record: &RunResult) -> Option<String> {
     let said = record.sut_name.as_deref()?;
     record.given_settings()?;
@@ -54,10 +55,10 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
     let Some(listed) = bracketed(name) else {
         let text = format!("sut_name is `{name}`, without the nodes' names in brackets");
         return match subject.is_foreign() {
-            true => {
-                at.unknown(format!("{text}, as netdiv writes them: read how it was put together"))
-            }
-            false => at.fail(format!("{text}: take the log as LoadGen wrote it")),
+            true => at.unknown(format!(
+                "{text}, as netdiv writes them: check by hand how it is composed"
+            )),
+            false => at.fail(format!("{text}: submit the log as LoadGen wrote it")),
         };
     };
     let names: BTreeSet<_> = listed.iter().copied().collect();
@@ -73,7 +74,7 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
         }
         at.fail_each(left_early(record));
         if record.sut_name.as_deref() != Some(name) {
-            at.fail("result.json has another sut_name than LoadGen's log, or none");
+            at.fail("the sut_name in result.json is missing, or differs from LoadGen's log");
         }
     }
     let is_its = |system: &&System| entry.system() == Some(&system.name);
@@ -86,22 +87,22 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
     at.or_pass("sut_name lists every node, each once");
 }
 
-/// Finds nodes that did not run to the end. Of the Closed division N2 asks for it.
+/// Returns findings about nodes that did not run to the end. For the Closed division, N2 judges
+/// this.
 pub(super) fn left_early(record: &RunResult) -> Vec<String> {
     let lost = record.nodes.iter().filter(|node| node.lost.is_some()).map(|node| {
-        format!(
-            "node {} was lost in mid-run: the SUT that was named did not run to the end",
-            node.name
-        )
+        format!("node {} was lost during the run: the named SUT did not run to the end", node.name)
     });
     let is_handed_on = |node: &&Node| node.lost.is_none() && node.redispatched > 0;
     let handed_on = record.nodes.iter().filter(is_handed_on).map(|Node { name, redispatched, .. }| {
-        format!("{redispatched} samples of node {name} went to other nodes, and it is not said to be lost: run again")
+        format!("{redispatched} samples of node {name} were reassigned to other nodes, but the record does not mark it as \
+             lost: run again")
     });
     lost.chain(handed_on).collect()
 }
 
-/// Returns the stated number of nodes, where it is neither that of a run's nodes nor that of their machines: nodes may share one.
+/// Returns the stated number of nodes if it is neither the number of a run's nodes nor the number
+/// of their machines, which nodes may share.
 pub(super) fn other_count(system: &System, run: &Run, nodes: usize) -> Option<String> {
     let count = system.text("number_of_nodes")?;
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
@@ -110,7 +111,7 @@ pub(super) fn other_count(system: &System, run: &Run, nodes: usize) -> Option<St
     (!is_known).then_some(count)
 }
 
-/// The names in the last brackets.
+/// Returns the names in the last brackets.
 fn bracketed(name: &str) -> Option<Vec<&str>> {
     let (_, rest) = name.rsplit_once('[')?;
     let (list, _) = rest.split_once(']')?;

@@ -1,4 +1,5 @@
-//! N16: the QDL's source is in the submission, and is that of the program that ran (rules, section 6.2.1).
+//! N16: the QDL's source is in the submission, and belongs to the program that ran (rules, section
+//! 6.2.1).
 
 use std::{io, path::Path};
 
@@ -20,8 +21,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`loadgen-node/build.rs` puts the sources into the program",
-    looked_at: "SHA-256 of the tree's sources, names and bytes, against `REVISION` and what each run recorded; that every file is \
-         there that a manifest or a source names (`sources_named.rs`, as in a test of the program's own list)",
+    looked_at: "SHA-256 of the tree's sources, names and bytes, against `REVISION` and what each run recorded; that every \
+         file that a manifest or a source names is present (`sources_named.rs`, as in a test of the program's own list)",
     shown_by: "`rules.rs`, mutations; `rehearse.sh` builds them",
     same: &[],
     judge,
@@ -34,14 +35,14 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds where the sources in the tree are not those of every program that ran.
+/// Compares the sources in the tree with those of every program that ran.
 fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) {
     let place = tree.home.sources();
     let mut at = found.at(&place);
     let files = match read_sources(&tree.path(&place)) {
         Ok(files) if files.is_empty() => {
             return at.fail(
-                "the sources of the Query Dispatch Library are missing: add those that the program brings along",
+                "the sources of the Query Dispatch Library are missing: add the sources that the program contains",
             );
         }
         Ok(files) => files,
@@ -63,15 +64,15 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) {
         let ran = &record.versions.sources_sha256;
         if *ran != here {
             at.fail(format!(
-                "the program that ran was made of sources with SHA-256 {ran}, those in {place} have {here}: submit the \
-                 sources of the program that ran"
+                "the program that ran was built from sources with SHA-256 {ran}, and the sources in {place} have {here}: \
+                 submit the sources of the program that ran"
             ));
         }
         at.or_pass("the sources in the tree are those of the program that ran");
     }
 }
 
-/// All sources by their path; the file with the hash is none of them.
+/// Returns all sources by path, without `REVISION`, which contains the hash.
 fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -79,23 +80,24 @@ fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let files = tree::list_files(folder)?.into_iter().map(|path| {
         let bytes = files::read(&folder.join(&path))?;
         let parts: Option<Vec<_>> = path.iter().map(|part| part.to_str()).collect();
-        let no_text = || io::Error::new(io::ErrorKind::InvalidData, "a name is no UTF-8");
+        let no_text = || io::Error::new(io::ErrorKind::InvalidData, "a name is not UTF-8");
         Ok((parts.ok_or_else(no_text)?.join("/"), bytes))
     });
     let files: io::Result<Vec<_>> = files.collect();
     Ok(files?.into_iter().filter(|(path, _)| path != "REVISION").collect())
 }
 
-/// Adds what the sources keep, as far as N16 has shown that they ran.
+/// Adds the finding of a rule that the sources keep by construction: a pass if N16 has shown that
+/// they ran.
 pub(super) fn by_construction(claim: &str, subject: &Subject, found: &mut Findings) {
     if subject.is_foreign() {
         return;
     }
     if subject.tree.is_none() {
-        let text = "that the sources which keep it are those that ran";
+        let text = "that the sources that keep the rule are those that ran";
         found.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
     } else if found.is_broken(Rule::N16, None) {
-        let text = "the sources keep it, but that these are the sources of the program that ran is not shown (N16)";
+        let text = "the sources keep the rule, but nothing shows that the program that ran was built from them (N16)";
         found.unknown("", text);
     } else {
         found.pass("", format!("{claim}, and the sources are those that ran"));

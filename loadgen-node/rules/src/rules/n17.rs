@@ -18,8 +18,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the session layer is documented",
     in_closed: false,
     in_open: false,
-    kept_in: "[PROTOCOL.md](PROTOCOL.md)",
-    looked_at: "the document: each field's number, name and type against the contract, all else against the sources in the tree",
+    kept_in: "[PROTOCOL.md](../PROTOCOL.md)",
+    looked_at: "the document: each field's number, name and type against the contract, the rest against the sources in the tree",
     shown_by: "`wire.rs`: golden bytes",
     same: &[],
     judge,
@@ -30,7 +30,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = found.own_tree(subject, text) else { return };
     let mut at = found.at(tree.home.document(documents::PROTOCOL));
     let Some(text) = tree.document(documents::PROTOCOL) else {
-        return at.fail("is missing or empty: say field by field what is sent for a query");
+        return at.fail("is missing or empty: describe field by field what is sent for a query");
     };
     let described = described(&text);
     let (mut missing, mut surplus) = (Vec::new(), Vec::new());
@@ -41,19 +41,20 @@ fn judge(subject: &Subject, found: &mut Findings) {
         surplus.extend(shown.difference(&fields).map(named));
     }
     if !missing.is_empty() {
-        at.fail(format!("has no row of {}", listed(&missing)));
+        at.fail(format!("has no row for {}", listed(&missing)));
     }
     if !surplus.is_empty() {
-        at.fail(format!("has rows of fields that no message has: {}", listed(&surplus)));
+        at.fail(format!("has rows for fields that no message has: {}", listed(&surplus)));
     }
-    // The rows say what differs; what else does is in the text around them.
+    // If the rows agree, the text around them may differ.
     if at.is_kept() {
         at.fail_each(unlike_sources(tree, &text));
     }
     at.or_pass("describes every field of every message, as the sources do");
 }
 
-/// Where it is not what the sources beside it say. Links lead elsewhere from there.
+/// Returns the first difference between the document and the sources' document. Links are ignored,
+/// because their targets differ.
 fn unlike_sources(tree: &Tree, text: &str) -> Option<String> {
     let path = format!("{}/{PROTOCOL}", tree.home.sources());
     let source = tree.text(&path)?;
@@ -63,5 +64,5 @@ fn unlike_sources(tree: &Tree, text: &str) -> Option<String> {
         return None;
     }
     let alike = source.lines().zip(text.lines()).take_while(|(one, other)| one == other).count();
-    Some(format!("is not {path}, from line {} on: take that", alike + 1))
+    Some(format!("differs from {path} from line {} on: use that text", alike + 1))
 }

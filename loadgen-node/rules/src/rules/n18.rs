@@ -21,14 +21,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`outgoing.rs`",
-    looked_at: "digests; payload bytes against samples × length, and that against the tensor; bytes of the answers against their \
-         tokens; what the interface carried",
+    looked_at: "digests; payload bytes against samples × length, and that against the tensor; bytes of the responses against \
+         their tokens; the traffic of the interface",
     shown_by: "`performance.rs`, `rules.rs`",
     same: &[],
     judge,
 };
 
-/// The metric of benchmarks whose answer is one number: all answers have the same length.
+/// Metric of benchmarks whose responses are one number: all responses have the same length.
 const ONE_NUMBER: &str = "acc";
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -53,14 +53,15 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, other_bytes_of_tokens);
 }
 
-/// Interfaces that were counted, and lead to no node.
+/// Returns a finding about an interface whose traffic was counted and that no route uses, or that
+/// was counted twice.
 fn uncounted(record: &RunResult, evidence: &Evidence) -> Option<String> {
     let routes = &evidence.loadgen_node.routes;
     let used: BTreeSet<_> = routes.iter().filter_map(|route| route.interface.as_deref()).collect();
     let counted = || record.interfaces.iter().map(|interface| interface.name.as_str());
     let stranger = counted().find(|name| !used.is_empty() && !used.contains(name));
     if let Some(name) = stranger {
-        return Some(format!("the traffic of {name} was counted, and no route leads over it"));
+        return Some(format!("the traffic of {name} was counted, and no route uses it"));
     }
     let names: BTreeSet<_> = counted().collect();
     (names.len() < record.interfaces.len())
@@ -71,14 +72,14 @@ fn carried(record: &RunResult, at: &mut At) {
     let samples = &record.samples;
     if samples.completed != samples.issued || samples.lost != 0 {
         at.fail(format!(
-            "of {} samples {} came back and {} were lost",
+            "of {} samples, {} were completed and {} were lost",
             samples.issued, samples.completed, samples.lost
         ));
     }
     let answered = record.total(|node| node.answered);
     if answered != samples.completed {
         at.fail(format!(
-            "the nodes answered {answered} samples, and LoadGen was given {} responses",
+            "the nodes answered {answered} samples, and LoadGen received {} responses",
             samples.completed
         ));
     }
@@ -103,7 +104,7 @@ fn carried(record: &RunResult, at: &mut At) {
             ));
         }
     } else {
-        at.unknown("the record does not say how long the samples are");
+        at.unknown("the record lacks the length of the samples");
     }
     let carried = |of: fn(&InterfaceTraffic) -> u64| {
         record.interfaces.iter().map(of).fold(0, u64::saturating_add)
@@ -122,7 +123,7 @@ fn carried(record: &RunResult, at: &mut At) {
     }
 }
 
-/// Bytes of a sample that is one tensor of a fixed shape, and not encoded.
+/// Returns the bytes of a sample if it is one tensor of a fixed shape, without encoding.
 fn raw_bytes(record: &RunResult) -> Option<u64> {
     let ([tensor], Encoding::None) = (record.input.as_slice(), record.encoding) else {
         return None;
@@ -134,7 +135,8 @@ fn raw_bytes(record: &RunResult) -> Option<u64> {
     lengths.into_iter().try_fold(element.bytes(), |bytes, length| bytes.checked_mul(length?))
 }
 
-/// Returns where the answers in LoadGen's log have other bytes than the nodes sent. N21 counts the answers.
+/// Returns a finding if the responses in LoadGen's log have other bytes than the nodes sent. N21
+/// counts the responses.
 fn other_bytes(run: &Run, log: &Readable) -> Option<String> {
     let record = run.result().filter(|record| record.has_comparable_answers())?;
     let is_all = log.is_whole && run.kind == Kind::Accuracy;
@@ -151,7 +153,7 @@ fn other_bytes(run: &Run, log: &Readable) -> Option<String> {
     })
 }
 
-/// Answers of one number have one length, in all runs of a result.
+/// Finds responses of one number that differ in length, in all runs of a result.
 fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, Readable)], found: &mut Findings) {
     if benchmark.quality.first().is_none_or(|quality| quality.metric != ONE_NUMBER) {
         return;
@@ -184,16 +186,16 @@ fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, Readable)], foun
     }
 }
 
-/// Returns the nodes whose tokens have other bytes than came from them.
+/// Returns the nodes that sent another number of bytes than their tokens have.
 fn other_bytes_of_tokens(record: &RunResult) -> impl Iterator<Item = String> {
     record.counted_nodes().filter_map(|(node, tokens)| {
         let bytes = tokens.total.saturating_mul(ID_BYTES as u64);
-        // A node that was lost had sent more than was counted.
+        // A lost node had sent more than was counted.
         let is_whole = node.lost.is_none() && node.redispatched == 0;
         let is_compared = is_whole && node.response_encodings == [Encoding::None];
         (is_compared && node.bytes_received != bytes).then(|| {
             let (received, name) = (node.bytes_received, &node.name);
-            format!("{received} bytes came from node {name}, and its tokens have {bytes}")
+            format!("node {name} sent {received} bytes, and its tokens have {bytes}")
         })
     })
 }

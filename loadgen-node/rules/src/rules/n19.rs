@@ -12,7 +12,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "batching, pre- and post-processing at the SUT",
     in_closed: false,
     in_open: false,
-    kept_in: "`sut-node/`: batcher and `model/workloads/` ([MODELS.md](MODELS.md))",
+    kept_in: "`sut-node/`: batcher and `model/workloads/` ([ENGINES.md](../ENGINES.md#workloads))",
     looked_at: "by construction; TEST04",
     shown_by: "`accuracy.rs`, `torch.rs`",
     same: &[],
@@ -20,6 +20,6 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    let claim = "the QDL forms no batch and knows no tensor; the nodes do (sut-node/)";
+    let claim = "the QDL has no batches and no tensors; the nodes have (sut-node/)";
     by_construction(claim, subject, found);
 }

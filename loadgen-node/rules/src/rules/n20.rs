@@ -23,10 +23,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "evidence: settings and their SHA-256",
-    looked_at: "of every machine the SHA-256 is computed again from the published text; a node announced the same one; a name \
-         stands for the same machine in all runs, set up alike, and one boot has one kernel and one hardware \
-         (`n20/same_machines.rs`); what the LoadGen node was given against what the record has (`rules/same.rs`; each rule \
-         has the rows of its settings)",
+    looked_at: "for every machine, the SHA-256 computed again from the published text, and the one that a node announced; a \
+         name denotes the same machine in all runs, with the same setup, and one boot has one kernel and one hardware \
+         (`n20/same_machines.rs`); the LoadGen node's settings against the record (`rules/same.rs`; each rule has the rows \
+         of its settings)",
     shown_by: "mutations",
     same: &SAME,
     judge,
@@ -51,12 +51,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, unlike_the_run);
 }
 
-/// Returns what a record says otherwise than the settings of its machines, or than those that the run was given.
+/// Returns the differences between a record and the settings of its machines, or of the run.
 fn unlike_the_run(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     let given = record.given_settings().map(|given| given.get("digests") == Some(&json!(true)));
     if record.digests.is_some() && given == Some(false) {
-        wrong.push("the record has digests, and the run was not given digests".into());
+        wrong.push("the record has digests, and the run's settings do not request them".into());
     }
     if let Some(evidence) = &record.evidence {
         wrong.extend(record.nodes.iter().filter_map(|node| too_large_batch(node, evidence)));
@@ -64,7 +64,7 @@ fn unlike_the_run(record: &RunResult) -> Vec<String> {
     let Some(evidence) = record.network_evidence() else { return wrong };
     let is_node = |name: &String| record.nodes.iter().any(|node| node.name == *name);
     for name in evidence.nodes.keys().filter(|name| !is_node(name)) {
-        wrong.push(format!("there is evidence of {name}, which is no node of the run"));
+        wrong.push(format!("there is evidence of {name}, which is not a node of the run"));
     }
     wrong.extend(evidence.machines().flat_map(|(name, machine)| supplied(name, machine)));
     wrong
@@ -89,7 +89,8 @@ fn wrong(seen: &Seen) -> Vec<String> {
     if seen.record.settings.is_empty() {
         wrong.push("the LoadGen node's own settings are not recorded".into());
     } else if published.is_none_or(|published| published != seen.record.settings) {
-        let text = "the settings that the LoadGen node recorded are not those in its evidence";
+        let text =
+            "the settings that the LoadGen node recorded differ from the settings in its evidence";
         wrong.push(text.into());
     }
     for node in &seen.record.nodes {
@@ -102,7 +103,7 @@ fn wrong(seen: &Seen) -> Vec<String> {
     wrong
 }
 
-/// Fields that a file stated, and that no machine has.
+/// Returns findings about fields that an evidence file stated and no machine has.
 fn supplied(who: &str, machine: &Machine) -> Vec<String> {
     let fields = serde_json::to_value(machine).unwrap_or_default();
     let has = |path: &str| match path.split_once('.') {
@@ -114,32 +115,35 @@ fn supplied(who: &str, machine: &Machine) -> Vec<String> {
         }
     };
     let strangers = machine.supplied.iter().filter(|path| !has(path));
-    let text =
-        |path| format!("{who} was stated to have a `{path}`, and a machine has no such field");
+    let text = |path| {
+        format!("the evidence file of {who} states `{path}`, and a machine has no such field")
+    };
     strangers.map(text).collect()
 }
 
-/// Returns the faults of the settings in a machine's evidence. `announced` is the digest by which a node said, before the
-/// run, what settings it answers with.
+/// Returns the faults of the settings in a machine's evidence. `announced` is the digest of its
+/// settings that a node reported before the run.
 fn wrong_settings(machine: &Machine, announced: Option<&str>) -> Vec<String> {
     let mut wrong = Vec::new();
     let text = machine.settings.as_deref().filter(|text| !text.trim().is_empty());
     if text.is_none() {
-        wrong.push("did not say what its settings are".to_owned());
+        wrong.push("did not report its settings".to_owned());
     }
     let stated = said(&machine.settings_sha256);
     match (text, stated) {
-        (_, None) => wrong.push("gave no SHA-256 of its settings".into()),
+        (_, None) => wrong.push("did not report the SHA-256 of its settings".into()),
         (Some(text), Some(stated)) if sha256_of(text) != stated => wrong.push(
-            "published settings whose SHA-256 is not the one that it gave: take the evidence as the run recorded it".into(),
+            "published settings whose SHA-256 differs from the reported one: take the evidence as the run recorded it".into(),
         ),
         _ => {}
     }
     match announced {
-        Some("") => wrong.push("did not give the SHA-256 of the settings that it ran with".into()),
+        Some("") => {
+            wrong.push("did not report the SHA-256 of the settings that it ran with".into())
+        }
         Some(announced) if stated.is_some_and(|stated| stated != announced) => {
             wrong.push(format!(
-                "ran with settings of SHA-256 {announced}, and the recorded ones have {}",
+                "ran with settings of SHA-256 {announced}, and the recorded settings have {}",
                 stated.unwrap_or_default()
             ));
         }

@@ -1,5 +1,5 @@
-//! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary, detail log and record are of
-//! one test (rules, section 6.2.3).
+//! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary,
+//! detail log and record belong to one test (rules, section 6.2.3).
 
 use super::{RuleEntry, n16::by_construction};
 use crate::{
@@ -26,8 +26,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_open: false,
     kept_in: "`run/outcome/conclude.rs` takes verdict, metric and latency from LoadGen's log",
     looked_at: "summary, detail log and record agree (`n21/recorded.rs`: metric, latencies, late queries; the settings asked \
-         for under N32); rates, samples, schedule, marks for power meters, times of entries and the record's clock are of \
-         one test; percentiles rise; batches, answers and tokens of each node agree, tokens also with LoadGen's rates",
+         for under N32); rates, samples, schedule, marks for power meters, times of entries and the record's clock belong to \
+         one test; percentiles rise; batches, responses and tokens of each node agree, tokens also with LoadGen's rates",
     shown_by: "mutations",
     same: &[],
     judge,
@@ -49,14 +49,14 @@ fn judge(subject: &Subject, found: &mut Findings) {
     latencies::judge(subject, found);
 }
 
-/// LoadGen's own figures are what the summary says.
+/// Compares LoadGen's figures in the detail log with the summary.
 fn figures(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary) else { continue };
         let mut at = found.at(&run.place);
         let differ = disagreements(summary, detail);
         if !differ.is_empty() {
-            at.fail(format!("the summary is not of this log: {}", differ.join("; ")));
+            at.fail(format!("the summary does not belong to this log: {}", differ.join("; ")));
         }
         at.or_pass("the detail log and the summary have the same figures");
     }

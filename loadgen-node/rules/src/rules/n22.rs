@@ -23,8 +23,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`proto/machine/src/evidence`",
-    looked_at: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` is what the machines \
-         said in the runs, no more and no less",
+    looked_at: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` equals the \
+         machines' evidence in the runs",
     shown_by: "mutations",
     same: &[],
     judge,
@@ -43,7 +43,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     published(subject, found);
 }
 
-/// Each interface of a machine has a name of its own, and stands on interfaces of that machine.
+/// Returns findings about interfaces of a machine that share a name, or whose underlying interface
+/// is missing.
 fn misnamed(who: &str, machine: &Machine) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for interface in &machine.interfaces {
@@ -57,13 +58,15 @@ fn misnamed(who: &str, machine: &Machine) -> Vec<String> {
     for interface in &machine.interfaces {
         for below in interface.over.iter().filter(|below| !counts.contains_key(below.as_str())) {
             let name = &interface.name;
-            wrong.push(format!("{name} of {who} stands on {below}, which it does not have"));
+            wrong.push(format!(
+                "{name} of {who} has the underlying interface {below}, which is missing"
+            ));
         }
     }
     wrong
 }
 
-/// What the runs themselves tell.
+/// Judges the interfaces in use by the runs' evidence.
 fn of_runs(subject: &Subject, found: &mut Findings) {
     for seen in seen(subject, found) {
         let mut at = found.at(seen.place);
@@ -85,7 +88,7 @@ fn of_runs(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What is not known of an interface in use, or of an adapter that it stands on.
+/// Returns the unknown properties of an interface in use and of its underlying adapters.
 fn unknown(machine: &Machine, interface: &Interface) -> Vec<&'static str> {
     let adapters = machine.adapters(&interface.name);
     let all = |of: fn(&Interface) -> &Option<String>| {
@@ -101,7 +104,7 @@ fn unknown(machine: &Machine, interface: &Interface) -> Vec<&'static str> {
     known.iter().filter(|(_, known)| !known).map(|(what, _)| *what).collect()
 }
 
-/// What the submission shows of a machine is what the machine said in the runs.
+/// Compares the published evidence of each machine with the runs.
 fn published(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     let evidence = || subject.records().filter_map(|(_, record)| record.evidence.as_ref());
@@ -110,25 +113,26 @@ fn published(subject: &Subject, found: &mut Findings) {
     let names: BTreeSet<_> =
         with_nodes.flat_map(|all| all.machines()).map(|(name, _)| name).collect();
     strangers(tree, &names, found);
-    // A record that is missing, or that nothing can be judged by, may have been the only one in which a machine said this.
+    // A missing or unusable record may be the only one with this evidence.
     let all_known = subject.runs().all(|(_, run)| run.result().is_some());
     for name in names {
         let place = tree.home.evidence(name);
         let Some(text) = tree.text(&place) else {
-            let text = "is missing or empty: put there what the machine says in a result.json";
+            let text = "is missing or empty: copy the machine's evidence from a result.json";
             found.fail(place, text);
             continue;
         };
         let shown: Option<Machine> = serde_json::from_str(&text).ok();
         let is_shown = |machine: &Machine| shown.as_ref() == Some(machine);
         if all_known && !machines().any(|(said_by, machine)| said_by == name && is_shown(machine)) {
-            let text = "is not what the machine said in any run: take that from a result.json";
+            let text =
+                "differs from the machine's evidence in every run: copy it from a result.json";
             found.fail(place, text);
         }
     }
 }
 
-/// Files among the evidence that are of no machine, and that the architecture does not lead to either.
+/// Finds evidence files that belong to no machine and that the architecture does not link to.
 fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
     let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
     let Some(architecture) = architecture else { return };
@@ -137,7 +141,7 @@ fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
     for (name, _) in entries(&tree.path(&folder)).unwrap_or_default() {
         let is_of_machine = name.strip_suffix(".json").is_some_and(|name| names.contains(name));
         if !is_of_machine && !linked.contains(&format!("evidence/{name}").as_str()) {
-            let text = "is of a machine that no run knows: remove it, or let system-architecture.md lead to it";
+            let text = "belongs to no machine of the runs: remove it, or link to it in system-architecture.md";
             found.fail(format!("{folder}/{name}"), text);
         }
     }
@@ -149,8 +153,8 @@ fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) {
     for system in &subject.systems {
         let Some(field) = system.text("network_topology") else { continue };
         let Some(links) = topology::links(&field) else {
-            let text = "network_topology is no list of links, such as `loadgen:eth0 <-> leaf:1; \
-                        leaf:2 <-> node-a:eth0`: which switches there are cannot be told";
+            let text = "network_topology is not a list of links, such as `loadgen:eth0 <-> leaf:1; leaf:2 <-> node-a:eth0`, \
+         so the switches are unknown";
             found.unknown(&system.place, text);
             continue;
         };
@@ -160,19 +164,19 @@ fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) {
             let named = rows(&text).into_iter().filter(|row| row.head[0] == "switch");
             let named = named.filter_map(|row| row.cells.into_iter().next());
             at.fail_each(named.filter(|name| !switches.contains(name)).map(|name| {
-                format!("system-diagram.md has the switch {name}, which no link in network_topology leads to")
+                format!("system-diagram.md has the switch {name}, to which no link in network_topology leads")
             }));
         }
         for switch in switches.iter().filter(|switch| !is_described(&text, switch)) {
             at.fail(format!(
-                "the switch {switch} is not described: say its model, its ports and their speed in system-diagram.md"
+                "the switch {switch} is not described: state its model, its ports and their speed in system-diagram.md"
             ));
         }
         at.or_pass("every switch is described");
     }
 }
 
-/// A line with its name, a number of ports and a speed.
+/// Returns true if a line has the name of the switch, a number of ports and a speed.
 fn is_described(text: &str, switch: &str) -> bool {
     text.lines().any(|line| {
         let Some(rest) = without(line, switch) else { return false };
@@ -182,7 +186,8 @@ fn is_described(text: &str, switch: &str) -> bool {
     })
 }
 
-/// The line without the name, where it stands there as a word and not as a part of `NAME:PORT`.
+/// Returns the line without the name, if the name is a word of the line and not a part of
+/// `NAME:PORT`.
 fn without(line: &str, name: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
     line.match_indices(name).find_map(|(start, _)| {

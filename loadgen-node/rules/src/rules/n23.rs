@@ -16,8 +16,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: false,
     in_open: false,
     kept_in: "`drafting/diagram.rs` draws it from evidence and topology",
-    looked_at: "diagram and text made again from records, links and switches (`rules/made_again.rs`), and their bytes compared; \
-         one without the mark of `submission` is for people to judge, with the names that it lacks",
+    looked_at: "diagram and text regenerated from records, links and switches (`rules/made_again.rs`), and compared byte by \
+         byte; a reviewer judges one without the mark of `submission`, by the names that are missing from it",
     shown_by: "mutations",
     same: &[],
     judge,
@@ -28,11 +28,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = found.own_tree(subject, text) else { return };
     let mut switches = BTreeSet::new();
     for system in &subject.systems {
-        // N22 says of a text that is no list of links.
+        // N22 finds a text that is not a list of links.
         let links = system.text("network_topology").and_then(|field| topology::links(&field));
         let Some(links) = links else { continue };
         for (device, name) in topology::unlinked(subject, system, &links) {
-            let text = format!("{device}:{name} is in use, and network_topology has no link of it");
+            let text =
+                format!("{device}:{name} is in use, and network_topology has no link for it");
             found.fail(&system.place, text);
         }
         switches.extend(topology::switches(subject, &links));
@@ -65,11 +66,11 @@ fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &
     if ports.is_empty() {
         let has_evidence = subject.records().any(|(_, record)| record.evidence.is_some());
         let why = if has_evidence {
-            "no route in the runs' evidence is over an interface that it describes"
+            "no route in the runs' evidence uses an interface that the evidence describes"
         } else {
             "the runs have no evidence"
         };
-        at.unknown(format!("which machines and interfaces it must show is not known: {why}"));
+        at.unknown(format!("the machines and interfaces that it must show are unknown: {why}"));
     }
     at.or_pass("the diagram shows every machine, interface and switch, and has its text");
 }

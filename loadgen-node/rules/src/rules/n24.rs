@@ -35,7 +35,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     unnamed_versions(subject, found);
 }
 
-/// Returns where a record has another version of a program than its machine named.
+/// Returns findings if a record has another version of a program than its machine reported.
 fn other_versions(record: &RunResult) -> Vec<String> {
     let Some(evidence) = &record.evidence else { return Vec::new() };
     let program = said(&evidence.loadgen_node.program);
@@ -56,7 +56,7 @@ fn unnamed_versions(subject: &Subject, found: &mut Findings) {
         subject.systems.iter().filter_map(|system| system.text("status")).collect();
     let available = statuses.iter().any(|status| status.eq_ignore_ascii_case("available"));
     if !statuses.is_empty() && !available {
-        let text = format!("not asked of a system of status {}", listed(&statuses));
+        let text = format!("not required of a system with status {}", listed(&statuses));
         return found.pass("", text);
     }
     for seen in seen(subject, found) {
@@ -75,7 +75,8 @@ fn unnamed_versions(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What is not known of a machine's software. No container image is as good as one: there need not be a container.
+/// Returns the unknown parts of a machine's software. The container image is optional, because
+/// there may be no container.
 fn unnamed(machine: &Machine, is_node: bool) -> Vec<&'static str> {
     let is_said = |text: &Option<String>| said(text).is_some();
     let carriers = machine.carriers().used;

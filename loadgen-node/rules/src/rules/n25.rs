@@ -53,13 +53,15 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the finding about a node whose answers came with another encoding than it has published.
+/// Returns a finding about a node whose responses had another encoding than its published settings.
 fn other_encoding(node: &Node, evidence: &Evidence) -> Option<String> {
     let settings = evidence.published_settings(node)?;
     let encoding = settings.get("response_encoding").and_then(toml::Value::as_str)?;
     let mut used = node.response_encodings.iter().map(ToString::to_string);
     let (used, name) = (used.find(|used| used != encoding)?, &node.name);
-    Some(format!("answers of node {name} came as {used}, and its response_encoding is {encoding}"))
+    Some(format!(
+        "responses of node {name} were encoded as {used}, and its response_encoding is {encoding}"
+    ))
 }
 
 fn encoding(
@@ -89,7 +91,7 @@ fn encoding(
     }
     if subject.tree.is_none() {
         return at.unknown(
-            "what was sent was compressed: the approval of the scheme is in a submission",
+            "samples or responses were compressed: only a submission contains the approval of the scheme",
         );
     }
     match approval(subject, entry) {
@@ -97,8 +99,8 @@ fn encoding(
             "the compression is one of the table, and its approval is in {where_}"
         )),
         None => at.fail(
-            "what was sent was compressed: the scheme needs approval by the working group two weeks before the deadline; \
-             say when it was given, in compression_approval of submission.toml, which writes documentation/compression.md",
+            "samples or responses were compressed: the scheme needs approval by the working group two weeks before the deadline; \
+             state its date in compression_approval of submission.toml, which writes documentation/compression.md",
         ),
     }
 }
@@ -107,7 +109,7 @@ fn says_something(text: &str) -> bool {
     !is_placeholder(text) && !text.trim().eq_ignore_ascii_case("none")
 }
 
-/// Where the approval is written down.
+/// Returns the path of the file that states the approval.
 fn approval(subject: &Subject, entry: &Entry) -> Option<String> {
     if let Some(Ok((place, json))) = &entry.measurements {
         let entry = json.iter().find(|(key, _)| key.contains("approval"));

@@ -1,4 +1,4 @@
-//! N26: token ids are what an LLM is sent (rules, section 6.2.4).
+//! N26: an LLM receives token ids (rules, section 6.2.4).
 
 use super::RuleEntry;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N26,
     section: "6.2.4",
-    title: "token ids are what an LLM is sent",
+    title: "an LLM receives token ids",
     in_closed: false,
     in_open: false,
     kept_in: "`policy/samples.rs`",
@@ -37,10 +37,10 @@ fn judge(subject: &Subject, found: &mut Findings) {
 fn input(benchmark: &Benchmark, record: &RunResult, mut at: At) {
     let wanted = wanted_input(benchmark);
     match is_allowed_input(benchmark, &record.input) {
-        None => at.unknown(format!("what a sample held is not known; it should be {wanted}")),
-        Some(true) => at.or_pass(format!("samples are what the benchmark allows: {wanted}")),
+        None => at.unknown(format!("the tensors of a sample are unknown; expected {wanted}")),
+        Some(true) => at.or_pass(format!("samples contain what the benchmark allows: {wanted}")),
         Some(false) => at.fail(format!(
-            "a sample held {}, and should be {wanted}; all else is made of it at the nodes, timed",
+            "a sample contained {}; expected {wanted}; the nodes must compute the rest from it, within the timed region",
             record.input.join(" + ")
         )),
     }

@@ -1,4 +1,5 @@
-//! N27: the interfaces carry what Appendix B asks for at the throughput that was measured (rules, section 5.1).
+//! N27: the interfaces carry the bandwidth that Appendix B requires at the measured throughput
+//! (rules, section 5.1).
 
 use super::{
     RuleEntry,
@@ -16,12 +17,12 @@ use crate::{
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N27,
     section: "Appendix B, 5.1",
-    title: "the NICs carry what Appendix B asks",
+    title: "the NICs carry what Appendix B requires",
     in_closed: true,
     in_open: false,
     kept_in: "`judge/bandwidth.rs`, for the document and the check",
-    looked_at: "need at the measured rate, with the element types that were sent, against both ends' interfaces; the report, made \
-         again, and its bytes compared",
+    looked_at: "the bandwidth required at the measured rate, with the element types that were sent, against both ends' \
+         interfaces; the report, regenerated and compared byte by byte",
     shown_by: "mutations",
     same: &[],
     judge,
@@ -62,7 +63,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
                 )),
             }
         }
-        at.or_pass("the interfaces at both ends carry what Appendix B asks for");
+        at.or_pass("the interfaces at both ends carry what Appendix B requires");
     }
     document(subject, found);
 }
@@ -88,8 +89,8 @@ fn document(subject: &Subject, found: &mut Findings) {
         unknown.iter().filter(|(_, is_set_aside)| !is_set_aside).map(|(name, _)| name).collect();
     if !unexplained.is_empty() {
         at.unknown(format!(
-            "the figures of {} cannot be computed again, which takes a performance run with evidence, and a benchmark of the \
-             table; compare them by hand",
+            "the figures of {} cannot be computed again, which requires a performance run with evidence and a benchmark of \
+             the table; compare them by hand",
             listed(&unexplained)
         ));
     }
@@ -114,7 +115,8 @@ mod tests {
     use crate::subject::AllFindings;
     use crate::{Outcome, book::Table, fixture::submission_tree, subject::read};
 
-    /// What is said of the report, after a change of what was read and of the report.
+    /// Returns the outcomes about the report after a change of the subject and of the report's
+    /// text.
     fn said(change: impl FnOnce(&mut Subject), from: &str, to: &str) -> Vec<Outcome> {
         let folder = tempfile::tempdir().unwrap();
         let root = submission_tree(folder.path(), "network", "v5.0");

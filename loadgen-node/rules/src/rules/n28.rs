@@ -19,7 +19,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: true,
     in_open: false,
     kept_in: "`drafting/architecture.rs`",
-    looked_at: "made again, and its bytes compared; the measured bandwidth against the LoadGen node's interfaces",
+    looked_at: "regenerated and compared byte by byte; the measured bandwidth against the LoadGen node's interfaces",
     shown_by: "mutations",
     same: &[],
     judge,
@@ -32,8 +32,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let mut at = found.at(&place);
     let Some(text) = tree.document(documents::ARCHITECTURE) else {
         return at.fail(
-            "is missing or empty: describe the NICs, the way from them to the accelerators, and what shows that it carries \
-             the load",
+            "is missing or empty: describe the NICs, the path from them to the accelerators, and the evidence that it \
+             carries the load",
         );
     };
     let ports = topology::ports(subject.records());
@@ -41,7 +41,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let ours = Texts::of(subject, tree, documents::ARCHITECTURE);
     regenerated::compare(&mut at, &place, &text, &ours, names);
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
-        at.fail("gives no bandwidth, such as `100 Gb/s`");
+        at.fail("states no bandwidth, such as `100 Gb/s`");
     }
     for (place, text) in measured::wrong(subject, tree, &text) {
         at.fail_there(place, text);

@@ -1,4 +1,5 @@
-//! N30: the same program answers the same in accuracy and performance mode (rules, section 5.1).
+//! N30: the same program gives the same responses in accuracy and performance mode (rules, section
+//! 5.1).
 
 use std::collections::BTreeMap;
 
@@ -38,15 +39,17 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Every run of a result was made by the same program, with the same model and settings.
+/// Finds runs of a result with different programs, models or settings.
 fn same_code(entry: &Entry, found: &mut Findings) {
     let mut records = entry.records();
     let Some((first_place, first)) = records.next() else { return };
     for (place, record) in records {
         let differ = differences(first, record);
         if !differ.is_empty() {
-            let text =
-                format!("{} not as in {first_place}: run all again alike", differ.join(", "));
+            let text = format!(
+                "differs from {first_place} in {}: repeat all runs with one configuration",
+                differ.join(", ")
+            );
             found.fail(place, text);
         }
     }
@@ -63,7 +66,8 @@ fn differences(one: &RunResult, other: &RunResult) -> Vec<String> {
     of_run.chain(of_nodes(&one.running(), &other.running())).collect()
 }
 
-/// What of the nodes differs: that they are others, or what runs there, as far as both runs know it.
+/// Returns the differences between the nodes of two runs: other nodes, or properties that both runs
+/// know.
 fn of_nodes(one: &BTreeMap<&str, Running>, other: &BTreeMap<&str, Running>) -> Vec<String> {
     if !one.keys().eq(other.keys()) {
         return vec!["nodes".into()];
@@ -79,13 +83,14 @@ fn of_nodes(one: &BTreeMap<&str, Running>, other: &BTreeMap<&str, Running>) -> V
     differ.into_iter().map(|(what, nodes)| format!("{what} of {}", nodes.join(", "))).collect()
 }
 
-/// The same responses, by a test. Digests are of one run, and say nothing of the other mode.
+/// Judges by a compliance test that the responses are the same in both modes. Digests cover one
+/// run, and show nothing about the other mode.
 fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
     let mut at = found.at(&entry.place);
     let mut tests = benchmark.compliance.iter().filter(|test| **test != Test::Test04).peekable();
     let (Some(tree), Some(place), Some(_)) = (&subject.tree, &entry.tree, tests.peek()) else {
         return at.unknown(if benchmark.other_tests.is_empty() {
-            "no test compared the responses of both modes, and the digests are of one mode: run TEST01 or TEST06, and check \
+            "no test compared the responses of both modes, and digests cover one mode only: run TEST01 or TEST06, and check \
              the submission of all runs"
         } else {
             "no test compares the responses of both modes one by one"
@@ -95,7 +100,7 @@ fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: 
         let folder = place.compliance(test.name());
         if !tree.path(&folder).join(VERIFY_ACCURACY).exists() {
             let text = format!(
-                "{test} compares the responses of both modes, and its verdict is not there (N34)"
+                "{test} compares the responses of both modes, and its verdict is missing (N34)"
             );
             at.unknown_there(folder, text);
         } else if answers_differ(tree, place, *test, benchmark, &subject.formats()).is_some() {

@@ -44,7 +44,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: At) {
-    let Some(round) = round else { return at.unknown("the table has no round") };
+    let Some(round) = round else { return at.unknown("the table does not contain the round") };
     let (mut logged, mut announced) = (Vec::new(), Vec::new());
     for (setting, seed, here) in round.seeds.unlike(|setting| detail.seed(setting)) {
         match here {
@@ -57,7 +57,7 @@ fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: At) {
     }
     if !logged.is_empty() {
         let (logged, announced) = (logged.join(", "), announced.join(", "));
-        at.fail(format!("{logged}: for {} were announced {announced}", round.name));
+        at.fail(format!("{logged}: the seeds announced for {} are {announced}", round.name));
     }
     at.or_pass(format!("the seeds are those of round {}", round.name));
 }

@@ -28,11 +28,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "scenarios, duration and number of queries",
     in_closed: true,
     in_open: true,
-    kept_in: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that is \
-         of no compliance test (`policy/mod.rs`)",
-    looked_at: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test took and \
-         its queries, by what LoadGen measured (in SingleStream that also decides on `max_query_count`); both scenarios. `server_coalesce_queries` is reported and breaks nothing: \
-         no rule and no checker forbids it, and accepted results used it",
+    kept_in: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that \
+         belongs to no compliance test (`policy/mod.rs`)",
+    looked_at: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test \
+         took and its queries, by what LoadGen measured (in SingleStream that also decides on `max_query_count`); both \
+         scenarios. `server_coalesce_queries` is reported and breaks nothing: no rule and no checker forbids it, and \
+         accepted results used it",
     shown_by: "`rules.rs`",
     same: &SAME,
     judge,
@@ -81,7 +82,7 @@ const SAME: [Same; 24] = [
     },
 ];
 
-/// The duration that the record asked for. TEST06's audit.config sets another one.
+/// Returns the duration that the record requests. TEST06's audit.config sets another one.
 fn duration(run: &Run, record: &RunResult, key: &str) -> Option<String> {
     same::setting(run, record, key).filter(|_| !run.is_token_test())
 }
@@ -123,47 +124,49 @@ fn judge(subject: &Subject, found: &mut Findings) {
     in_effect::judge(subject, found);
 }
 
-/// Finds runs with an audit.config that are no compliance tests.
+/// Finds runs with an audit.config that are not compliance tests.
 fn audit_configs(entry: &Entry, run: &Run, found: &mut Findings) {
     if run.is_test() {
         return;
     }
-    let what = "an audit.config, which is for compliance tests: run again without";
+    let what = "an audit.config, which is for compliance tests: run again without it";
     let was_given = |record: &RunResult| record.settings.contains_key("audit_config");
     if entry.tree.is_some() && run.result().is_some_and(was_given) {
-        found.fail(&run.record_place, format!("the run was given {what}"));
+        found.fail(&run.record_place, format!("the run used {what}"));
     }
     if run.result().is_some() && run.detail().is_some_and(found_audit_config) {
         found.fail(&run.place, format!("LoadGen found {what}"));
     }
 }
 
-/// LoadGen warns of an audit.config that it found where it ran.
+/// Returns true if LoadGen warned of an audit.config in its working directory.
 fn found_audit_config(detail: &DetailLog) -> bool {
     let warnings = detail.all("warning_generic_message").filter_map(|text| text.as_str());
     warnings.into_iter().any(|text| text.starts_with("Found Audit Config"))
 }
 
-/// The QSL reports as many samples for performance as the run was given, or all of them.
+/// Returns a finding if the QSL does not report the number of performance samples that the run's
+/// settings have, or all samples.
 fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
     if record.settings.is_empty() {
         return None;
     }
     let logged = detail.integer("qsl_reported_performance_count")?;
     let total = record.dataset_samples;
-    // Another total is a finding of its own.
+    // Another total is a separate finding.
     detail.integer("qsl_reported_total_count").filter(|logged| *logged == total)?;
     let given = record.settings.get("performance_samples").and_then(|given| given.as_u64());
     let expected = given.unwrap_or(total).min(total);
     (logged != expected).then(|| {
         format!(
-            "qsl_reported_performance_count is {logged}, and the run was given {expected} performance samples: submit the log as \
-             LoadGen wrote it"
+            "qsl_reported_performance_count is {logged}, and the settings of the run have {expected} performance samples: \
+             submit the log as LoadGen wrote it"
         )
     })
 }
 
-/// LoadGen's settings that were set by hand, the last of each field.
+/// Compares the settings that the run set by hand with the record. The last value of a field
+/// counts.
 fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
     let settings = record.given_settings();
     let of = |key: &str| settings.and_then(|settings| settings.get(key));
@@ -179,36 +182,38 @@ fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
             || number(said)
                 .zip(number(&value))
                 .is_some_and(|(said, given)| same::is_within(said, given));
-        (!is_same)
-            .then(|| format!("the run was given {field} {value}, and test_settings has {said}"))
+        (!is_same).then(|| {
+            format!("the settings of the run have {field} {value}, and test_settings has {said}")
+        })
     })
 }
 
-/// Returns how a test took less time, or had fewer queries, than it has to.
+/// Returns findings about a test that was too short, or had too few queries.
 pub(super) fn too_short(
     subject: &Subject,
     entry: &Entry,
     run: &Run,
     detail: &DetailLog,
 ) -> Vec<String> {
-    // TEST06 has settings of its own.
+    // TEST06 has its own settings.
     if !run.measures() || run.is_token_test() || detail.mode() == Some(Mode::Accuracy) {
         return Vec::new();
     }
     too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()
 }
 
-/// Returns the finding about a test that took less time than the minimum, as LoadGen measured it. Its settings are judged apart.
+/// Returns a finding if a test took less time than the minimum, as LoadGen measured it. Another
+/// finding covers its settings.
 fn too_little_time(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
     let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
     let least = limits.min_duration_ms;
-    // A setting that is too low is a finding already.
+    // A setting below the minimum is a separate finding.
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
     let took = elapsed::duration(detail.scenario()?, detail)?;
     (took < least * (1.0 - same::DIGITS)).then(|| {
         format!(
-            "by its figures the test took {took:.1} s, and at least {least} s is asked for: run again, with more queries"
+            "by its figures the test took {took:.1} s, and the minimum is {least} s: run again, with more queries"
         )
     })
 }
@@ -217,11 +222,12 @@ fn too_few(detail: &DetailLog) -> Option<String> {
     let (count, least) =
         (detail.integer("result_query_count")?, detail.integer("effective_min_query_count")?);
     (count < least).then(|| {
-        format!("result_query_count is {count}, and effective_min_query_count asks for {least}: run again")
+        format!("result_query_count is {count}, and effective_min_query_count requires {least}: run again")
     })
 }
 
-/// A result of the datacenter suite that is inferred from a run of another scenario.
+/// Returns a finding if a result of the datacenter suite is inferred from a run of another
+/// scenario.
 fn inferred(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
     let (wanted, of) = entry.scenario.zip(detail.scenario())?;
     entry.tree.as_ref()?;
@@ -251,12 +257,13 @@ fn performance(
     ];
     for (key, least) in least {
         let Some(least) = least else { continue };
-        let wanted = format!("and at least {least} is asked for");
+        let wanted = format!("less than the minimum {least}");
         at.logged(key, detail.integer(key), |value| *value >= least, wanted);
     }
     for setting in ENDS {
         let key = format!("effective_{setting}");
-        // Offline has one query, which no number of queries ends. In SingleStream the log has the time that the queries took.
+        // A maximum number of queries does not end Offline's only query. In SingleStream, the log
+        // has the time that the queries took.
         let is_harmless = setting == MAX_QUERIES
             && match detail.scenario() {
                 Some(Scenario::Offline) => true,

@@ -23,8 +23,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_open: true,
     kept_in: "`run/outcome/judgement.rs`: an error line makes the verdict INVALID",
     looked_at: "every log, but TEST06 in Server, whose 100 queries are always too few for early stopping; every part of the \
-         verdict against the figures that make it (`n33/verdict_parts.rs`); answers of one token, of which LoadGen logs \
-         an error each",
+         verdict against the figures that make it (`n33/verdict_parts.rs`); responses of one token, for each of which \
+         LoadGen logs an error",
     shown_by: "`faults.rs`",
     same: &[],
     judge,
@@ -45,7 +45,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
         let mut at = found.at(&run.place);
         let Some(logs) = &run.logs else {
-            // Of the run with digests only the record is kept; it may be too short to be valid.
+            // Only the record of the run with digests is kept. That run may be too short to be
+            // valid.
             at.fail_each(run.result().and_then(|record| unlikely(record, Some(record.mode))));
             continue;
         };
@@ -76,7 +77,7 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
                 _ => format!("result_validity is {validity}"),
             });
         } else if detail.is_on("early_stopping_met") != Some(true) {
-            at.fail("early_stopping_met is not true: ask for more queries, or for less load");
+            at.fail("early_stopping_met is not true: run more queries, or reduce the load");
         }
         if validity == "VALID" {
             at.fail_each(contradictions(detail));
@@ -105,7 +106,7 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
     }
 }
 
-/// Reasons of a good verdict that nothing in the record accounts for.
+/// Returns a finding if a good verdict has reasons that nothing in the record explains.
 fn unexplained(record: &RunResult) -> Option<String> {
     let is_noted = |node: &Node| {
         node.lost.is_some()
@@ -126,16 +127,16 @@ fn unexplained(record: &RunResult) -> Option<String> {
     })
 }
 
-/// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that LoadGen always calls it INVALID. Neither
-/// the official script nor the checker reads that verdict.
+/// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that
+/// LoadGen always calls it INVALID. Neither the official script nor the checker reads that verdict.
 fn is_too_short_by_design(run: &Run, detail: &DetailLog) -> bool {
     run.is_token_test()
         && detail.scenario() == Some(Scenario::Server)
         && detail.is_on("early_stopping_met") == Some(false)
 }
 
-/// Finds lines that LoadGen writes once and the logs repeat: readers differ in which of the two they take. A log of several
-/// tests, which repeats everything, is a finding already.
+/// Finds lines that LoadGen writes once and a log repeats: readers differ in which of them they
+/// use. A log of several tests repeats everything, and is a separate finding.
 fn repeated(run: &Run, detail: &DetailLog) -> Vec<String> {
     if detail.tests() > 1 {
         return Vec::new();
@@ -158,7 +159,7 @@ fn repeated(run: &Run, detail: &DetailLog) -> Vec<String> {
     .collect()
 }
 
-/// A value as the log has it, without the middle of a long one.
+/// Returns a value as in the log, cut after [`LONGEST_VALUE`] characters.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(LONGEST_VALUE) {
@@ -167,7 +168,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Why a run does not end with such a verdict; the mode where it is known.
+/// Returns the reason why a run cannot end with its verdict. `mode` is `None` if unknown.
 fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
     let RunResult { verdict, reasons, .. } = record;
     let unmatched = record.total(|node| node.unmatched_replies);
@@ -175,16 +176,17 @@ fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
         (Verdict::Failed, _) => Some(format!("the run failed: {}; run again", reasons.join("; "))),
         (Verdict::Valid, Some(Mode::Accuracy))
         | (Verdict::Complete, Some(Mode::Performance | Mode::Submission)) => Some(format!(
-            "the verdict is {verdict:?}, which is none of its mode: take the record as the run wrote it"
+            "the verdict is {verdict:?}, which its mode does not have: take the record as the run wrote it"
         )),
         _ if unmatched > 0 && reasons.is_empty() => Some(format!(
-            "{unmatched} replies belonged to no sample, and the verdict's reasons do not say so: take the record as the run wrote it"
+            "{unmatched} replies belonged to no sample, and the verdict's reasons do not mention them: take the record as \
+             the run wrote it"
         )),
         _ => None,
     }
 }
 
-/// What LoadGen's verdict is made of says otherwise than the verdict.
+/// Returns parts of LoadGen's verdict that contradict the verdict.
 fn contradictions(detail: &DetailLog) -> impl Iterator<Item = String> {
     let parts =
         ["result_min_duration_met", "result_min_queries_met", "result_perf_constraints_met"];
@@ -192,6 +194,6 @@ fn contradictions(detail: &DetailLog) -> impl Iterator<Item = String> {
     let unmet = unmet.map(|key| format!("result_validity is VALID, and {key} is false: run again"));
     let reason = detail.text("result_invalid_reason");
     unmet.chain(reason.map(|why| {
-        format!("result_validity is VALID, and result_invalid_reason says why it is not: {why}")
+        format!("result_validity is VALID, but result_invalid_reason contradicts it: {why}")
     }))
 }

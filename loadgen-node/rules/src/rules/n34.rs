@@ -1,4 +1,5 @@
-//! N34: the compliance tests were made with their settings, and pass (policies and official checker).
+//! N34: the compliance tests were run with their settings, and pass (policies and official
+//! checker).
 
 use super::{RuleEntry, purposes, settings};
 use crate::{
@@ -26,8 +27,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: true,
     in_open: false,
     kept_in: "`loadgen-node audit`, `rules/compliance`",
-    looked_at: "the tests of the table, their verdicts, and that their settings were in effect; the figures in `verify_*.txt` \
-         against the logs, of which TEST06's has to be one that can be verified (`n34/verified.rs`), the settings against \
+    looked_at: "the tests of the table, their verdicts, and that their settings were in effect; the figures in \
+         `verify_*.txt` against the logs (TEST06's log must be verifiable, `n34/verified.rs`); the settings against \
          `user.conf`",
     shown_by: "`tests/compliance`, mutations",
     same: &[],
@@ -47,7 +48,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
             continue;
         };
         if subject.is_open() {
-            found.pass(&entry.place, "no compliance test is asked of the Open division");
+            found.pass(&entry.place, "the Open division requires no compliance test");
         } else if benchmark.tests().next().is_none() {
             found.pass(&entry.place, format!("{} needs no test", benchmark.name));
         } else {
@@ -91,7 +92,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
             ));
             continue;
         }
-        // What follows from a test that did not pass is not said again.
+        // Consequences of a test that did not pass are not reported again.
         let unverified = not_verified(tree, place, *test, benchmark, &formats);
         let mut is_failed = !unverified.is_empty();
         at.fail_each(unverified);
@@ -105,7 +106,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
             }
             for what in differences.stricter {
                 at.unknown(format!(
-                    "{what}, which the official script does not ask and netdiv does: look at it"
+                    "{what}: netdiv requires this, the official script does not; review it"
                 ));
             }
             if let Some(reference) = entry.run(Kind::Performance) {
@@ -113,7 +114,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
                     [Some(true), Some(true)] if is_failed => {}
                     [Some(true), Some(true)] => at.fail_each(speed(*test, reference, run)),
                     [Some(_), Some(_)] if *test != Test::Test06 => at.unknown(
-                        "its speed cannot be held against the performance run's, because one of both is not VALID",
+                        "its speed cannot be compared with the performance run's, because one of the two is not VALID",
                     ),
                     _ => {}
                 }
@@ -123,7 +124,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
     }
 }
 
-/// Where what the verification wrote down does not say that the test passed.
+/// Returns findings if the files of the verification do not state that the test passed.
 fn not_verified(
     tree: &Tree,
     place: &Place,
@@ -137,7 +138,8 @@ fn not_verified(
     speed.map(|wrong| wrong.text).into_iter().chain(answers).collect()
 }
 
-/// Where it does not say that the responses are the same in both modes.
+/// Returns a finding if the verification does not state that the responses are the same in both
+/// modes.
 pub(super) fn answers_differ(
     tree: &Tree,
     place: &Place,
@@ -164,14 +166,14 @@ pub(super) fn answers_differ(
     }
 }
 
-/// What is wrong with a file of a test's verification.
+/// Violation in a file of a test's verification.
 struct Wrong {
     text: String,
-    /// True if it has two verdicts.
+    /// True if the file contains two verdicts.
     is_contradiction: bool,
 }
 
-/// Reads a file of a test's verification.
+/// Returns the violation in a file of a test's verification, if there is one.
 fn verdict(tree: &Tree, place: &Place, test: &str, name: &str, formats: &Formats) -> Option<Wrong> {
     let path = tree.path(&format!("{}/{name}", place.compliance(test)));
     let (wrong, is_contradiction) = match files::read_to_string(&path) {
@@ -184,7 +186,7 @@ fn verdict(tree: &Tree, place: &Place, test: &str, name: &str, formats: &Formats
     Some(Wrong { text: format!("{name} {wrong}"), is_contradiction })
 }
 
-/// Two verdicts in one file: the official checker looks for the good one.
+/// Returns a finding if a file contains two verdicts. The official checker looks for the good one.
 fn contradiction(text: &str) -> Option<String> {
     let mut said: BTreeMap<&str, &str> = BTreeMap::new();
     for line in text.lines().map(str::trim) {
@@ -214,7 +216,7 @@ const PASSED: &str = "TEST PASS";
 
 const FAILED: &str = "TEST FAIL";
 
-/// What a verification says of a failure.
+/// Returns the reasons of a failure that a verification states.
 fn why(text: &str) -> String {
     let failed = text.lines().filter_map(|line| line.strip_prefix("TEST FAIL: "));
     let of_test06 =
@@ -223,10 +225,11 @@ fn why(text: &str) -> String {
     if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
 }
 
-/// Outputs of the official script for TEST01's samples: as the accuracy run answered them, and as the test did.
+/// Outputs of the official script for TEST01's samples: from the accuracy run and from the test.
 const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 
-/// The way out of TEST01 for a benchmark that is not deterministic.
+/// Compares the scores of TEST01's samples, by which a benchmark that is not deterministic may
+/// pass. Fails with the reasons if the scores differ.
 fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Result<(), String> {
     let [baseline, compliance] = BASELINE.map(|name| accuracy.join(name));
     let part = baseline_agrees(&baseline, &compliance, benchmark, formats).map_err(|error| {
@@ -236,12 +239,12 @@ fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Re
     if part.passed() { Ok(()) } else { Err(part.reasons()) }
 }
 
-/// The run was made with the test's settings, by LoadGen's own log.
+/// Finds a run without the test's settings, by LoadGen's own log.
 fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run, at: &mut At) {
     let Some(detail) = run.detail() else {
-        // The official checker asks for no detail log of TEST06.
+        // The official checker does not require a detail log of TEST06.
         if run.logs.is_none() && !has_sampled(tree, place, run) {
-            at.unknown("which settings it was made with is not known: its logs are not there");
+            at.unknown("its settings are unknown: its logs are missing");
         }
         return;
     };
@@ -258,8 +261,8 @@ fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run
     }
 }
 
-/// TEST06's accuracy log is the whole one of its run in performance mode: without the test's settings LoadGen would have
-/// logged no response.
+/// Returns true if TEST06's accuracy log is the complete log of its run in performance mode.
+/// Without the test's settings, LoadGen would have logged no response.
 fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
     let path = tree.path(&format!("{}/{ACCURACY_LOG}", place.compliance_accuracy("TEST06")));
     let is_that_of = |record: &RunResult| {
@@ -271,20 +274,21 @@ fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
     run.result().is_some_and(is_that_of) && has_entries()
 }
 
-/// A switch counts as 0 or 1.
+/// Returns a whole number of the log, with 0 or 1 for a switch.
 fn number(detail: &DetailLog, key: &str) -> Option<u64> {
     let value = detail.value(key)?;
     value.as_u64().or_else(|| value.as_bool().map(u64::from))
 }
 
-/// Whether its figures mean something, which N33 judges; none where a log is not there to say.
+/// Returns true if the run is VALID, so that its figures are meaningful (N33); `None` if a log is
+/// missing.
 fn is_valid(run: &Run) -> Option<bool> {
     let summary = run.logs.as_ref()?.summary.as_ref().ok()?;
     let is_valid = run.detail()?.text("result_validity") == Some("VALID");
     Some(is_valid && !summary.repeats("Result is"))
 }
 
-/// What the speeds in LoadGen's logs say against a test, whatever was written down.
+/// Returns a finding if the speeds in LoadGen's logs fail a test, whatever its files state.
 fn speed(test: Test, reference: &Run, run: &Run) -> Option<String> {
     if test == Test::Test06 {
         return None;
@@ -297,7 +301,7 @@ fn speed(test: Test, reference: &Run, run: &Run) -> Option<String> {
     }
 }
 
-/// Tests that the benchmark does not need, or that netdiv cannot make: what was written down must not say that they failed.
+/// Finds failures in files of tests that the benchmark does not need, or that netdiv cannot run.
 fn other_tests(subject: &Subject, entry: &Entry, found: &mut Findings) {
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
     let formats = subject.formats();
@@ -314,9 +318,10 @@ fn other_tests(subject: &Subject, entry: &Entry, found: &mut Findings) {
         let has_scores = BASELINE.iter().all(|name| accuracy.join(name).is_file());
         for file in formats.files_of(&name) {
             match verdict(tree, place, &name, file, &formats) {
-                // The way out of TEST01, whose scores are those of a benchmark that the table lacks.
+                // TEST01 may pass by scores, but those of a benchmark outside the table cannot be
+                // compared.
                 Some(wrong) if file == VERIFY_ACCURACY && has_scores && !wrong.is_contradiction => at.unknown(format!(
-                    "{}, and the scores of the same samples, which it may pass by, cannot be compared without the benchmark",
+                    "{}; the scores of the same samples, by which it may pass, cannot be compared without the benchmark",
                     wrong.text
                 )),
                 wrong => at.fail_each(wrong.map(|wrong| wrong.text)),

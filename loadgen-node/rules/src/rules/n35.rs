@@ -45,7 +45,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     readme::judge(subject, found);
 }
 
-/// The layout and the measurements files are of one round.
+/// Finds a layout, or measurements files, of another round.
 fn of_round(subject: &Subject, found: &mut Findings) {
     let (Some(tree), Some(round)) = (&subject.tree, subject.round) else { return };
     let Round { name, layout, .. } = round;
@@ -53,14 +53,14 @@ fn of_round(subject: &Subject, found: &mut Findings) {
     let mut at = found.at(home.root());
     if home.layout != *layout {
         at.fail(format!(
-            "is laid out as {} have it ({}), and round {name} has {layout}: move the files",
+            "has the layout of {} ({}), and round {name} has {layout}: move the files",
             rounds_of(subject.table, home.layout),
             home.layout
         ));
     } else if tree.path(&home.code()).is_dir() && !home.code().ends_with(layout.code()) {
         let (code, wanted) = (home.code(), layout.code());
         at.fail(format!(
-            "has its code in {code}, as {} have it, and round {name} has it in {wanted}/: rename the folder",
+            "has its code in {code}, as in {}, and round {name} has it in {wanted}/: rename the folder",
             others_than(subject.table, *layout)
         ));
     }
@@ -71,7 +71,7 @@ fn of_round(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Names the rounds with a layout.
+/// Returns a text that names the rounds with a layout.
 fn rounds_of(table: &Table, layout: Layout) -> String {
     let names = table.rounds.iter().filter(|round| round.layout == layout);
     format!(
@@ -80,7 +80,7 @@ fn rounds_of(table: &Table, layout: Layout) -> String {
     )
 }
 
-/// Names the rounds with another layout.
+/// Returns a text that names the rounds with another layout.
 fn others_than(table: &Table, layout: Layout) -> String {
     rounds_of(table, if layout == Layout::A { Layout::B } else { Layout::A })
 }

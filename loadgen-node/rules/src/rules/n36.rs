@@ -1,5 +1,5 @@
-//! N36: the description of a system has the fields that the official checker asks for, as it asks for them; in the Network
-//! division those of a network system too.
+//! N36: the description of a system has the fields that the official checker requires, in the
+//! required form. In the Network division, it also has the fields of a network system.
 
 use std::collections::BTreeSet;
 
@@ -27,11 +27,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     judge,
 };
 
-/// Beginnings of the names of fields that may say `N/A`: a system need not have it, or the maker of a part need not say it.
+/// Prefixes of fields that may be `N/A`: the system may lack the part, or its maker may not publish
+/// the value.
 const MAY_BE_ABSENT: [&str; 4] =
     ["host_storage_", "host_processor_caches", "host_processor_frequency", "accelerator_frequency"];
 
-/// Beginning of the names of fields about accelerators, which a system without any need not fill in.
+/// Prefix of fields about accelerators, which a system without accelerators need not fill in.
 const OF_ACCELERATORS: &str = "accelerator_";
 
 /// Fields that the official programs read as whole numbers.
@@ -52,9 +53,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         let mut at = found.at(&system.place);
         match &system.json {
             Err(why) if why.contains(TWICE) && subject.division != JudgedDivision::Network => {
-                at.unknown(format!(
-                    "{why}, and the official checker takes the last: state it once"
-                ));
+                at.unknown(format!("{why}, and the official checker uses the last: state it once"));
             }
             Err(why) => at.fail(why),
             Ok(json) => {
@@ -70,7 +69,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds runs with another number of nodes than the description. Of the other divisions N15 asks it.
+/// Finds runs with another number of nodes than the description. For the other divisions, N15
+/// judges this.
 fn other_number_of_nodes(subject: &Subject, system: &System) -> BTreeSet<String> {
     let of_system = subject.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
     let wrong = of_system.filter_map(|(_, run)| {
@@ -81,7 +81,7 @@ fn other_number_of_nodes(subject: &Subject, system: &System) -> BTreeSet<String>
     wrong.collect()
 }
 
-/// Returns true if the system says to be one over a network, as a text of any case.
+/// Returns true if the description claims a network system, in a text of any case.
 fn says_network(json: &Map<String, Value>) -> bool {
     let word = json.get("is_network").and_then(Value::as_str);
     word.is_some_and(|word| word.eq_ignore_ascii_case("true"))
@@ -116,7 +116,7 @@ fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) {
         if is_empty(value) || value.as_str().is_some_and(is_blank) {
             at.fail(match kind {
                 Kind::Network => format!("{name} is {value}: say what it is (section 6.2.2)"),
-                _ => format!("{name} is {value}, which the checker takes for empty"),
+                _ => format!("{name} is {value}, which the checker treats as empty"),
             });
         } else if *kind == Kind::Filled
             && let Some(text) = value.as_str().filter(|text| is_placeholder(text))
@@ -126,7 +126,7 @@ fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) {
     }
 }
 
-/// Values that are false to Python.
+/// Returns true for values that are false in Python.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty(),
@@ -138,7 +138,8 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The official checker takes any text. Its guidelines ask for one that says something, where there is something to say.
+/// Finds a field with a placeholder. The official checker accepts any text, but its guidelines
+/// require a meaningful one if the field applies.
 fn placeholder(
     name: &str,
     text: &str,
@@ -152,7 +153,7 @@ fn placeholder(
     });
     let may_be_absent = MAY_BE_ABSENT.iter().any(|start| name.starts_with(start))
         || (name.starts_with(OF_ACCELERATORS) && has_none);
-    // A system without a network part has more that does not apply.
+    // More fields do not apply to a system without a network part.
     let may_be_absent = may_be_absent || division != JudgedDivision::Network;
     if !(is_not_applicable(text) && may_be_absent) {
         let (outcome, text) = unwritten(division, format!("{name} is \"{text}\""));
@@ -160,36 +161,36 @@ fn placeholder(
     }
 }
 
-/// Returns the finding for a text that says nothing. The official checker takes it, its guidelines do not.
+/// Returns the finding for a placeholder. The official checker accepts it, its guidelines do not.
 pub(super) fn unwritten(division: JudgedDivision, what: String) -> (Outcome, String) {
     match division {
         JudgedDivision::Network => (Outcome::Fail, format!("{what}: say what it is")),
         JudgedDivision::Closed | JudgedDivision::Open => (
             Outcome::CannotTell,
             format!(
-                "{what}, which the official checker takes, and its guidelines ask for an answer: say what it is"
+                "{what}, which the official checker accepts but its guidelines do not: say what it is"
             ),
         ),
     }
 }
 
-/// Fields with a vocabulary of their own, and those that another place states.
+/// Judges fields with a fixed vocabulary, and fields that another file states.
 fn words(system: &System, tree: &Tree, at: &mut At) {
     let same = |field: &str, want: &str| system.text(field).is_none_or(|text| text == want);
     if !same("division", &tree.home.division) {
-        at.fail(format!("division is not {}, as the folder is", tree.home.division));
+        at.fail(format!("division is not {}, the name of the folder", tree.home.division));
     }
     let submitter = system.text("submitter");
     if submitter.is_some_and(|name| !name.eq_ignore_ascii_case(&tree.home.submitter)) {
-        at.fail(format!("submitter is not {}, as the folder is", tree.home.submitter));
+        at.fail(format!("submitter is not {}, the name of the folder", tree.home.submitter));
     }
     let status = system.text("status").map(|status| status.to_lowercase());
     if status.is_some_and(|status| !["available", "preview", "rdi"].contains(&status.as_str())) {
-        at.fail("status is none of available, preview and rdi");
+        at.fail("status is not available, preview or rdi");
     }
     let suite = system.text("system_type");
     if let Some(suite) = suite.filter(|suite| !SUITES.contains(&suite.as_str())) {
-        at.fail(format!("system_type is `{suite}`, and the checker knows {}", SUITES.join("; ")));
+        at.fail(format!("system_type is `{suite}`, and the checker accepts {}", SUITES.join("; ")));
     }
     for field in WHOLE {
         let is_none = |text: &str| field == "accelerators_per_node" && is_not_applicable(text);

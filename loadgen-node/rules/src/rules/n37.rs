@@ -1,4 +1,5 @@
-//! N37: the networking is that of another submission, so that an audit of one is good for both (rules, section 2.8).
+//! N37: the networking equals another submission's, so that an audit of one covers both (rules,
+//! section 2.8).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,23 +27,23 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     judge,
 };
 
-/// It names machines, which may be called otherwise elsewhere.
+/// Field that names machines, whose names may differ elsewhere.
 const TOPOLOGY: &str = "network_topology";
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let mut at = found.at("");
     let Some(others) = subject.against.as_deref() else {
-        return at.unknown("no other submission was named to compare with: name it with --against");
+        return at.unknown("no other submission to compare with: name one with --against");
     };
     if others.iter().any(|other| other.tree.is_some() != subject.tree.is_some()) {
         return at.unknown(
-            "a run says less than a submission: compare a submission with a submission, a run with a run",
+            "a run contains less than a submission: compare a submission with a submission, a run with a run",
         );
     }
     let (ours, theirs) = (described(std::slice::from_ref(subject)), described(others));
     if ours.is_empty() || theirs.is_empty() {
         return at
-            .unknown("one of the two says nothing of its networking: its runs have no evidence");
+            .unknown("one of the two does not describe its networking: its runs have no evidence");
     }
     for key in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
         let [one, other] =
@@ -54,7 +55,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     at.or_pass("the networking is the same");
 }
 
-/// Switches and cables without the names of their ends, which may change; or the text as it is.
+/// Returns switches and cables without the names of their ends, which may change; the text itself
+/// if it is not a list of links.
 fn cabling(subject: &Subject, text: &str) -> String {
     let Some(links) = topology::links(text) else { return text.to_owned() };
     let switches = topology::switches(subject, &links).len();
@@ -62,7 +64,7 @@ fn cabling(subject: &Subject, text: &str) -> String {
     format!("{switches} switches, {}", cables.join(", "))
 }
 
-/// What the networking is, by what is compared.
+/// Returns the properties of the networking, by the key under which they are compared.
 fn described(subjects: &[Subject]) -> BTreeMap<&'static str, String> {
     let mut all: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
     let mut add = |key, value: String| {
@@ -106,7 +108,7 @@ fn of_run(record: &RunResult) -> Vec<(&'static str, String)> {
     all
 }
 
-/// The adapters in use: what they are, and how many.
+/// Returns the adapters in use, with the number of each kind.
 fn interfaces(machine: &Machine) -> String {
     let adapters = machine.carriers().used.into_iter().flat_map(|interface| {
         let adapters = machine.adapters(&interface.name).into_values().flatten();

@@ -1,4 +1,5 @@
-//! N38: what does not conform goes to the Open division (rules, section 6.2). It is judged last, by what the other rules found.
+//! N38: a submission that does not conform belongs to the Open division (rules, section 6.2). This
+//! rule is judged last, by the findings of the others.
 
 use serde_json::json;
 
@@ -20,7 +21,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_closed: true,
     in_open: true,
     kept_in: "`run --division network` and `closed` refuse; `submission` writes `why-open.md`",
-    looked_at: "any rule above; a rehearsal, an exploratory run, or one for another division; in Open, a reason and the list of broken rules",
+    looked_at: "any rule above; a rehearsal, an exploratory run, or one for another division; in Open, a reason and the list \
+         of broken rules",
     shown_by: "`rules.rs`",
     same: &[],
     judge,
@@ -45,26 +47,26 @@ fn open(subject: &Subject, found: &mut Findings) {
             .fail("is missing or empty: say why the submission is not in the Closed or the Network division");
     };
     if is_placeholder(&why) {
-        at.fail("gives no reason below its heading: say why it is not in the Closed or the Network division");
+        at.fail("has no reason below its heading: say why it is not in the Closed or the Network division");
     }
     if why.starts_with(WHY_OPEN) {
         at.fail_each(listed_otherwise(&why, &broken, &unknown));
     }
-    // A submission with rehearsals for the Network division says so.
+    // A submission with rehearsals for the Network division must mention them.
     match subject.records().filter(|(_, record)| record.rehearsal).count() {
         0 => at.or_pass("it is in the Open division, and says why"),
         count if why.to_lowercase().contains("rehearsal") => at.or_pass(format!(
-            "it is in the Open division, and says why; {count} runs were rehearsals for another division, which it \
-             says, too"
+            "it is in the Open division, and says why; {count} runs were rehearsals for another division, which it mentions"
         )),
         count => at.fail(format!(
-            "{count} runs were rehearsals for another division, and this does not say so: say it, or run again \
-             without --rehearsal"
+            "{count} runs were rehearsals for another division, and this file does not mention them: mention them, or run \
+             again without --rehearsal"
         )),
     }
 }
 
-/// Rules that the list of ours lacks, and those in it that are kept. What the Open division asks for, too, is broken anyway.
+/// Returns findings about broken rules that the list omits, and about listed rules that are kept.
+/// Rules of the Open division are broken in any case.
 fn listed_otherwise(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String> {
     let items = why.lines().filter_map(|line| line.strip_prefix("- N"));
     let numbers = items.map(|item| item.split(|c: char| !c.is_ascii_digit()).next());
@@ -74,13 +76,13 @@ fn listed_otherwise(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String>
     let known: Vec<_> =
         broken.iter().chain(unknown).chain(&[Rule::N38]).map(Rule::to_string).collect();
     let surplus = said.iter().filter(|rule| !known.contains(rule));
-    let missing = missing.map(|rule| format!("does not say that {rule} is broken: list it"));
-    let surplus =
-        surplus.map(|rule| format!("says that {rule} is broken, which it is not: take it out"));
+    let missing = missing.map(|rule| format!("does not list {rule}, which is broken: add it"));
+    let surplus = surplus.map(|rule| format!("lists {rule}, which is not broken: remove it"));
     missing.chain(surplus).collect()
 }
 
-/// Judges the records alone: of a Closed submission without any, other rules say all that is wrong.
+/// Judges the records alone. Other rules report the violations of a Closed submission without
+/// records.
 fn closed(subject: &Subject, found: &mut Findings) {
     let conforms = records(subject, found);
     let mut at = found.at("");
@@ -90,7 +92,7 @@ fn closed(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Judges the records; returns true if all of them conform.
+/// Judges the records. Returns true if all of them conform.
 fn records(subject: &Subject, found: &mut Findings) -> bool {
     let broken = found.broken();
     let mut conforms = true;
@@ -127,9 +129,7 @@ fn conforming(subject: &Subject, found: &mut Findings) {
     }
     if subject.tree.is_some() && conforms && at.is_kept() && !unknown.is_empty() {
         let unknown = listed(&unknown);
-        at.unknown(format!(
-            "whether it conforms cannot be told as long as {unknown} cannot be told"
-        ));
+        at.unknown(format!("conformance is undecided, because {unknown} cannot be judged"));
     }
     if conforms {
         at.or_pass("no rule of the Network division is broken");
@@ -144,7 +144,8 @@ fn listed(rules: &[Rule]) -> String {
     rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Judges the division that the record gives its run. A rule that is broken here anyway is not named again.
+/// Judges the division of a run by its record. A rule that is broken here already is not named
+/// again.
 fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], at: &mut At) {
     let is_closed = judged == JudgedDivision::Closed;
     match record.division {
@@ -156,7 +157,7 @@ fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], a
             record.division.title()
         )),
         Division::Exploratory => at.fail(format!(
-            "the run was exploratory, and is no result: run again with --division {}",
+            "the run was exploratory, and is not a result: run again with --division {}",
             if is_closed { Division::Closed } else { Division::Network }
         )),
     }
@@ -176,7 +177,7 @@ fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], a
     at.fail_each(broken.map(|one| format!("the run itself found: {one}")));
 }
 
-/// What the settings of the run say otherwise than its record.
+/// Returns the run's settings that differ from its record.
 fn given_otherwise(record: &RunResult) -> Option<String> {
     let given = |key: &str| record.settings.get(key);
     let division = given("division").filter(|given| **given != json!(record.division));

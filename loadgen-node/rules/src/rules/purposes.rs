@@ -1,5 +1,6 @@
-//! Each run serves a single purpose (N34, N35). Two accuracy targets of one model may share their runs: the official preparation tool
-//! copies the results of the stricter one (`preprocess_submission.py`).
+//! Finds runs that serve several purposes (N34, N35). Two accuracy targets of one model may share
+//! their runs: the official preparation tool copies the results of the stricter target
+//! (`preprocess_submission.py`).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::{
     tree::Place,
 };
 
-/// Finds runs that serve two purposes: of compliance tests, or of the others.
+/// Finds runs that serve two purposes. `of_tests` selects pairs with a compliance test, or all
+/// other pairs.
 pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
     if subject.tree.is_none() {
         return;
@@ -29,7 +31,7 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
             && (run.is_test() || other.is_test()) == of_tests
         {
             let text = format!(
-                "is the run of {}, by its detail log: one run serves one purpose, so make another",
+                "has the detail log of {}: one run serves one purpose, so make another run",
                 other.place
             );
             found.fail(&run.place, text);
@@ -38,7 +40,8 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
     }
 }
 
-/// Returns true if the result of one scenario is inferred from the run of another one (`preprocess_submission.py`, in the edge suite).
+/// Returns true if the result of one scenario is inferred from the run of the other
+/// (`preprocess_submission.py`, in the edge suite).
 fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
     let scenarios = one.scenario.zip(other.scenario);
     subject.is_of_edge(one)
@@ -48,9 +51,10 @@ fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
             .is_some_and(|(one, other)| may_stand_for((one, other)) || may_stand_for((other, one)))
 }
 
-/// Returns true if two results are of one model, system and scenario, for its two targets.
+/// Returns true if two results have the same model, system and scenario, and differ in the accuracy
+/// target.
 fn are_two_targets(one: &Entry, other: &Entry) -> bool {
-    // Such as 99 and 99.9, or 95 and 99, in per cent of the reference's accuracy.
+    // The target is a percentage of the reference's accuracy, such as 99 and 99.9, or 95 and 99.
     let target = |name: &str| {
         let (model, target) = name.rsplit_once('-')?;
         let percent = target.parse::<f64>().ok().filter(|percent| (90.0..100.0).contains(percent));
@@ -65,12 +69,12 @@ fn are_two_targets(one: &Entry, other: &Entry) -> bool {
         && targets.is_some_and(|((one, first), (other, second))| one == other && first != second)
 }
 
-/// A log that is set aside has a finding of its own.
+/// Returns true if the detail log is unusable, which is a separate finding.
 fn has_unusable_log(run: &Run) -> bool {
     run.logs.as_ref().is_some_and(|logs| logs.detail.is_err())
 }
 
-/// The two halves of a run in mode `submission`.
+/// Returns true if two runs are the two halves of a run in mode `submission`.
 fn is_both(one: &Run, other: &Run) -> bool {
     let is_half = |run: &Run| {
         let logged = run.detail().and_then(|detail| detail.mode());

@@ -1,4 +1,4 @@
-//! A document of a submission beside the one that `submission` makes of the same runs.
+//! Compares a document of a submission with the one that `submission` makes of the same runs.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,9 @@ use crate::{
     subject::{At, listed},
 };
 
-/// Holds a document against those that the runs make, one for each run that `submission` may have taken. People judge one that
-/// another hand made, or one of another form: the finding lists the names that are missing from it. Ends of lines may be of any kind.
+/// Compares a document with the texts that the runs make, one for each run that `submission` may
+/// have used. A reviewer judges a document that another program made, or one of another form: the
+/// finding lists the names that are missing from it. Line endings are ignored.
 pub(super) fn compare<'n>(
     at: &mut At,
     place: &str,
@@ -25,8 +26,8 @@ pub(super) fn compare<'n>(
             let least = differences.min_by_key(String::len);
             return at.fail_each_there(place, least);
         }
-        Some(FORM) => "cannot be made again of these runs and links".to_owned(),
-        Some(other) => format!("was made in form {other}, and this program makes form {FORM}"),
+        Some(FORM) => "cannot be regenerated from these runs and links".to_owned(),
+        Some(other) => format!("has form {other}, and this program makes form {FORM}"),
         None => "was not made by loadgen-node submission".to_owned(),
     };
     let text = text.to_lowercase();
@@ -35,29 +36,29 @@ pub(super) fn compare<'n>(
         [] => String::new(),
         missing => format!("; missing from its text: {}", listed(missing)),
     };
-    let look = "please look at whether it says what the runs say";
+    let look = "check by hand that it agrees with the runs";
     at.unknown_there(place, format!("{why}: {look}{missing}"));
 }
 
-/// Returns how a document differs from ours.
+/// Returns the differences between a document and ours.
 fn difference(ours: &str, text: &str) -> String {
     let only_in = |one: &str, other: &str| -> Vec<String> {
         let others: BTreeSet<_> = other.lines().collect();
         let is_said = |line: &&str| !line.trim().is_empty() && !line.contains(FREE_SIGN);
         let lines = one.lines().filter(is_said).filter(|line| !others.contains(line));
         let mut lines: Vec<_> = lines.map(|line| format!("`{}`", line.trim())).collect();
-        // Of a drawing, its words come first.
+        // The words of a drawing sort first.
         lines.sort_by_key(|line| !line.contains("</text>"));
         lines
     };
     let missing = only_in(ours, text);
-    // A line more may be one of the submitter's.
+    // A surplus line may be the submitter's.
     let surplus = if ours.contains(FREE) { Vec::new() } else { only_in(text, ours) };
-    let mut found = String::from("is not what loadgen-node submission makes of these runs");
+    let mut found = String::from("differs from what loadgen-node submission makes of these runs");
     if missing.is_empty() && surplus.is_empty() {
         found += "; lines were added, moved or repeated";
     }
-    for (what, lines) in [("missing", missing), ("not of the runs", surplus)] {
+    for (what, lines) in [("missing", missing), ("not from the runs", surplus)] {
         if !lines.is_empty() {
             found += &format!("; {what}: {}", listed(&lines));
         }
@@ -65,7 +66,7 @@ fn difference(ours: &str, text: &str) -> String {
     found + "; make the submission again, or remove its line `Made by loadgen-node`"
 }
 
-/// Returns true if a document is ours, but for what the submitter has written in place of [`FREE`].
+/// Returns true if a document equals ours, except for the submitter's text in place of [`FREE`].
 fn fits(ours: &str, text: &str) -> bool {
     let (ours, text) = (ours.trim_end(), text.trim_end());
     let parts: Vec<_> = ours.split(FREE).collect();
@@ -97,10 +98,10 @@ mod tests {
         let moved = difference("a\nb\n", "b\na\n");
         assert!(moved.contains("; lines were added, moved or repeated; "), "{moved}");
         let other = difference("a\nb\n", "a\nc\n");
-        assert!(other.contains("; missing: `b`; not of the runs: `c`; "), "{other}");
+        assert!(other.contains("; missing: `b`; not from the runs: `c`; "), "{other}");
     }
 
-    /// SHA-256 of the documents of a submission in this form.
+    /// SHA-256 of a submission's documents in this form.
     const OF_FORM: &str = "cd351a172e3bf42d453817291188ed22a3662a78a3e74b6a56b2ce282f133bc0";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Facts that two places state: LoadGen's log, the record, and the settings that a run was given.
+//! Facts that two files state: LoadGen's log, the record, and the settings of the run.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,31 @@ use crate::{
     subject::{Findings, Run, Subject},
 };
 
-/// LoadGen logs numbers with six digits.
+/// Relative tolerance of logged numbers: LoadGen writes six digits.
 pub(super) const DIGITS: f64 = 1e-5;
 
-/// Returns a text of a record, as the log has it under a key; `None` where the two are not compared.
+/// Returns a record's value in the form that the log has under a key; `None` if the two are not
+/// compared.
 pub(super) type OfRecord = fn(&Run, &RunResult, &str) -> Option<String>;
 
-/// A fact of a run that two places state. A rule lists those that it is about.
+/// Fact of a run that two files state. Each rule lists its own facts.
 pub(super) enum Same {
-    /// The detail log, under a key, and the record.
+    /// Value of the detail log under a key, and the record's value.
     Logged { key: &'static str, log: fn(&DetailLog, &str) -> Option<String>, record: OfRecord },
-    /// The settings that the run was given, or the default of one, and the record.
+    /// Setting of the run, or its default, and the record's value.
     Given { key: &'static str, default: Option<fn() -> Value>, record: fn(&RunResult) -> Value },
-    /// LoadGen's setting in effect, and the one that was requested, of logs of one scenario or of all.
+    /// LoadGen's effective and requested setting, in logs of one scenario or of all.
     InEffect { effective: &'static str, requested: &'static str, scenario: Option<Scenario> },
 }
 
 impl Same {
-    /// Returns the row of a setting that takes effect as it was requested.
+    /// Returns the row of a setting whose effective and requested values have the same name and
+    /// must be equal.
     pub(super) const fn as_requested(setting: &'static str) -> Self {
         Self::InEffect { effective: setting, requested: setting, scenario: None }
     }
 
-    /// Finds where the two places differ.
+    /// Compares the two statements of the fact in one run.
     fn compare(&self, run: &Run, found: &mut Findings) {
         match self {
             Self::Logged { key, log, record } => {
@@ -57,13 +59,14 @@ impl Same {
                 let recorded = record(result);
                 if let Some(given) = given.filter(|given| *given != recorded) {
                     let text = format!(
-                        "the run was given {key} {given}, and the record has {recorded}: take the record as the run wrote it"
+                        "the settings of the run have {key} {given}, and the record has {recorded}: take the record as the \
+                         run wrote it"
                     );
                     found.fail(&run.record_place, text);
                 }
             }
             Self::InEffect { effective, requested, scenario } => {
-                // Of several entries of a key N33 says that there are several.
+                // N33 finds a key with several entries.
                 let detail = run.detail().filter(|detail| detail.repeated().next().is_none());
                 let is_of =
                     |detail: &&DetailLog| scenario.is_none() || detail.scenario() == *scenario;
@@ -76,7 +79,7 @@ impl Same {
     }
 }
 
-/// Finds where the facts of rows are stated otherwise in a second place.
+/// Compares the facts of all rows in every run.
 pub(super) fn compare(rows: &[Same], subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
         for row in rows {
@@ -100,29 +103,28 @@ fn not_in_effect(detail: &DetailLog, effective: &str, requested: &str) -> Option
     (!is_alike).then(|| format!("{effective} is {took}, and {requested} {asked}"))
 }
 
-/// Returns a text of the log.
 pub(super) fn text(detail: &DetailLog, key: &str) -> Option<String> {
     detail.text(key).map(str::to_owned)
 }
 
-/// Returns a whole number of the log.
 pub(super) fn integer(detail: &DetailLog, key: &str) -> Option<String> {
     detail.integer(key).map(|number| number.to_string())
 }
 
-/// Returns the setting that the record asked for, by its key in the log: `requested_` or `effective_`, and its name.
+/// Returns the record's requested setting. `key` is the key in the log: `requested_` or
+/// `effective_`, and the name.
 pub(super) fn setting(_: &Run, record: &RunResult, key: &str) -> Option<String> {
     let (_, name) = key.split_once('_')?;
     record.test_settings.get(name).cloned()
 }
 
-/// Returns a number of the log, where true is 1.
+/// Returns a number of the log, with 1 for true and 0 for false.
 pub(super) fn number(detail: &DetailLog, key: &str) -> Option<f64> {
     let value = detail.value(key)?;
     value.as_f64().or_else(|| value.as_bool().map(f64::from))
 }
 
-/// Returns true if a number equals a logged one within the logged digits.
+/// Returns true if a number equals a logged number within the logged digits.
 pub(super) fn is_within(number: f64, logged: f64) -> bool {
     (number - logged).abs() <= logged.abs() * DIGITS
 }
@@ -132,8 +134,8 @@ pub(super) fn is_same(one: f64, other: f64) -> bool {
     is_within(one, other) || is_within(other, one)
 }
 
-/// Finds records whose value differs from that of an earlier record with the same key, such as the version of the same sources. `of`
-/// returns key and value.
+/// Finds records whose value differs from the value of an earlier record with the same key, such as
+/// the version of the same sources. `of` returns key and value.
 pub(super) fn one_value(
     subject: &Subject,
     what: &str,
@@ -154,7 +156,7 @@ pub(super) fn one_value(
     }
 }
 
-/// Returns the finding about a machine that named another version of a program than the record has.
+/// Returns a finding if a machine reported another version of a program than the record has.
 pub(super) fn other_version(
     who: &str,
     named: Option<&str>,

@@ -1,4 +1,4 @@
-//! Judges a rule about the machines at both ends by their evidence (N4, N5).
+//! Judges the rules about the machines at both ends by their evidence (N4, N5).
 
 use crate::{
     Grouped, Outcome, Rule,
@@ -7,7 +7,7 @@ use crate::{
     subject::{Findings, Seen},
 };
 
-/// Adds what stands against a rule by the evidence, and what else does.
+/// Adds the violations of a rule by the evidence, and the findings in `more`.
 pub(super) fn of_run(
     seen: &Seen,
     rule: Rule,
@@ -24,7 +24,7 @@ pub(super) fn of_run(
     }
 }
 
-/// Each reason once, after all the machines that it is about.
+/// Returns each violation once, after the names of all machines that it concerns.
 fn reasons(of_machines: Vec<OfMachine>, rule: Rule) -> Vec<(Outcome, String)> {
     let findings = of_machines.into_iter().map(|one| one.finding);
     let of_rule: Vec<_> = findings.filter(|finding| finding.rule == rule).collect();

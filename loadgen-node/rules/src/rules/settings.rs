@@ -1,4 +1,4 @@
-//! LoadGen's settings, as its log, the record and `user.conf` have them (N2, N32, N34).
+//! LoadGen's settings in its log, the record and `user.conf` (N2, N32, N34).
 
 use super::same::is_within;
 use crate::{
@@ -13,15 +13,16 @@ use crate::{
     subject::{Entry, Findings, Kind, Run, Subject},
 };
 
-/// Settings that every record has.
+/// Settings that must be in every record.
 const ALWAYS: [&str; 4] =
     ["max_duration_ms", "max_query_count", "min_duration_ms", "min_query_count"];
 
-/// Finds the settings that the record has otherwise than the log. How tokens are measured is of N2, the rest of N32.
+/// Finds settings that differ between record and log. N2 judges the settings of token latencies,
+/// N32 the rest.
 pub(super) fn requested(subject: &Subject, is_of_tokens: bool, found: &mut Findings) {
     for (run, record) in subject.records() {
         let Some(detail) = run.detail() else { continue };
-        // A run folder does not say whether it is of a test.
+        // A run folder has no kind; only its settings show that it is a compliance test.
         let is_test = run.is_test()
             || (subject.tree.is_none() && record.settings.contains_key("audit_config"));
         for (key, text) in other_settings(run, is_test, record, detail) {
@@ -32,7 +33,8 @@ pub(super) fn requested(subject: &Subject, is_of_tokens: bool, found: &mut Findi
     }
 }
 
-/// Returns the requested settings that log and record have otherwise. An audit.config changes some after the record is filled.
+/// Returns the requested settings that differ between log and record. An audit.config changes some
+/// of them after the record is filled.
 fn other_settings<'d>(
     run: &Run,
     is_test: bool,
@@ -49,7 +51,7 @@ fn other_settings<'d>(
     for (key, value) in detail.starting_with("requested_") {
         let name = key.trim_start_matches("requested_");
         let logged = value.as_bool().map_or_else(|| value.as_f64(), |on| Some(f64::from(on)));
-        // Seeds and the duration are bound to the log where they are judged.
+        // The rules about seeds and duration compare them with the log.
         let is_bound = name == "min_duration_ms" || Seeds::SETTINGS.contains(&name);
         let Some(logged) = logged.filter(|_| !is_changed(name)) else { continue };
         let said = record.test_settings.get(name);
@@ -70,7 +72,7 @@ fn other_settings<'d>(
     wrong
 }
 
-/// Returns the switches of a rule that are set wrongly, by the log of a run.
+/// Returns the switches of a rule that have a wrong value in the log of a run.
 pub(super) fn wrong_switches(
     rule: Rule,
     subject: &Subject,
@@ -89,11 +91,11 @@ pub(super) fn wrong_switches(
     switches.flat_map(|switch| switch.wrong_in(detail).collect::<Vec<_>>()).collect()
 }
 
-/// Beginnings of settings that the audit.config of a compliance test may change.
+/// Prefixes of settings that the audit.config of a compliance test may change.
 const OF_TESTS: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
 
-/// Finds what differs from the settings of the runs of some kinds. What differs from the performance run's is not reported again for a
-/// test.
+/// Finds differences between `user.conf` and the settings of the runs of some kinds. A difference
+/// from the performance run is not reported again for a test.
 pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
@@ -114,21 +116,21 @@ pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &
                 continue;
             }
             let text = format!(
-                "is not what {} was made with: {}; bring back the run's own file, or take this one away where the run had it \
-                 and make the submission again",
+                "differs from the settings of {}: {}; restore the run's own file, or remove it from the run's folder and \
+                 make the submission again",
                 run.record_place,
                 differ.join(", ")
             );
             if is_judged(run.kind) {
                 found.fail(place.user_conf(), text);
             }
-            // What is not that of the performance run is not that of a test, either.
+            // A test shares the differences of the performance run.
             known.extend(differ);
         }
     }
 }
 
-/// The fields that a run set by hand.
+/// Returns the fields of LoadGen's settings that the run set by hand.
 fn given(record: &RunResult) -> Vec<&str> {
     let given = record.settings.get("setting").and_then(|given| given.as_array());
     given.into_iter().flatten().filter_map(|pair| pair.as_str()).collect()

@@ -1,4 +1,4 @@
-//! The registry, and the document that lists it, docs/generated/rules.md.
+//! Tests of the registry, and of docs/generated/rules.md, which lists it.
 
 use std::{env, fs, path::Path};
 
@@ -27,7 +27,7 @@ fn the_document_has_the_rules() {
     assert!(fs::read_to_string(path).unwrap() == made, "docs/generated/rules.md: {COMMAND}");
 }
 
-/// Names in the table that end in `.rs` are those of files.
+/// Every name in the table that ends in `.rs` is a file.
 #[test]
 fn the_files_that_the_table_names_are_there() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

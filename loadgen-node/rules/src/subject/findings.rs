@@ -1,4 +1,4 @@
-//! Collects what the rules find and makes one list of it.
+//! Collects what the rules find, and merges it into one list.
 
 use std::{fmt::Display, path::Path};
 
@@ -9,25 +9,25 @@ use crate::{
     record::RunResult,
 };
 
-/// Items that a list names before it only counts them.
+/// Maximum number of items that a list names; it counts the rest.
 const NAMED: usize = 3;
 
-/// All that was found so far, in the order in which it was found.
+/// All findings so far, in the order in which the rules reported them.
 #[derive(Debug, Default)]
 pub(crate) struct AllFindings(Vec<Finding>);
 
 impl AllFindings {
-    /// Begins with a rule, or goes on with it.
+    /// Starts or continues the findings about a rule.
     pub(crate) fn of(&mut self, rule: Rule) -> Findings<'_> {
         Findings { rule, list: &mut self.0 }
     }
 
-    /// Takes out all that was found about these rules.
+    /// Removes all findings about these rules.
     pub(crate) fn forget(&mut self, rules: &[Rule]) {
         self.0.retain(|finding| !rules.contains(&finding.rule));
     }
 
-    /// Takes a folder out of all that is said: places are relative to it.
+    /// Removes a folder from all texts, because places are relative to it.
     pub(crate) fn relative_to(&mut self, folder: &Path) {
         let folder = format!("{}/", folder.display());
         for finding in &mut self.0 {
@@ -35,8 +35,8 @@ impl AllFindings {
         }
     }
 
-    /// Returns findings of equal text as one, all passes of a rule as one, and at least one finding for each rule: by rule,
-    /// failures first.
+    /// Merges findings of equal text into one, and all passes of a rule into one. Returns at least
+    /// one finding for each rule: by rule, failures first.
     pub(crate) fn settled(self) -> Vec<Grouped> {
         let mut findings = Vec::new();
         for rule in Rule::all() {
@@ -55,21 +55,21 @@ impl AllFindings {
     }
 }
 
-/// The findings about a rule.
+/// Findings about a rule.
 pub(crate) struct Findings<'a> {
     rule: Rule,
-    /// All that was found so far, also about other rules.
+    /// All findings so far, including those about other rules.
     list: &'a mut Vec<Finding>,
 }
 
 impl Findings<'_> {
-    /// Adds what was found about the rule.
+    /// Adds a finding about the rule.
     fn add(&mut self, outcome: Outcome, place: impl Into<String>, text: impl Into<String>) {
         let (rule, place, text) = (self.rule, place.into(), text.into());
         self.list.push(Finding { rule, outcome, place, text });
     }
 
-    /// Begins to judge the rule at one place.
+    /// Starts to judge the rule at a place.
     pub(crate) fn at(&mut self, place: impl Into<String>) -> At<'_> {
         At {
             place: place.into(),
@@ -78,22 +78,23 @@ impl Findings<'_> {
         }
     }
 
-    /// The rule is kept there.
+    /// Reports that the rule passes at a place.
     pub(crate) fn pass(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.add(Outcome::Pass, place, text);
     }
 
-    /// The rule is broken there.
+    /// Reports that the rule is broken at a place.
     pub(crate) fn fail(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.add(Outcome::Fail, place, text);
     }
 
-    /// The rule cannot be told there.
+    /// Reports that the rule cannot be judged at a place.
     pub(crate) fn unknown(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.add(Outcome::CannotTell, place, text);
     }
 
-    /// Finds that records are not as their runs wrote them: `of` returns what a record has otherwise.
+    /// Reports the differences between records and what their runs wrote; `of` returns the
+    /// differences of a record.
     pub(crate) fn records<'s, I: IntoIterator<Item = String>>(
         &mut self,
         subject: &'s Subject,
@@ -109,7 +110,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Returns true if a rule was found broken, at that very place where one is named.
+    /// Returns true if a rule is broken, at `place` if there is one.
     pub(crate) fn is_broken(&self, rule: Rule, place: Option<&str>) -> bool {
         let is_it = |finding: &Finding| {
             finding.rule == rule && place.is_none_or(|place| finding.place == place)
@@ -117,7 +118,8 @@ impl Findings<'_> {
         self.list.iter().any(|finding| is_it(finding) && finding.outcome == Outcome::Fail)
     }
 
-    /// The tree of a submission. Of a run folder, which has none, the rule cannot be told; `text` names what shows it.
+    /// Returns the tree of a submission. For a run folder, which has no tree, reports that the rule
+    /// cannot be judged; `text` names the missing evidence.
     pub(crate) fn tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
         if subject.tree.is_none() {
             self.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
@@ -125,12 +127,13 @@ impl Findings<'_> {
         subject.tree.as_ref()
     }
 
-    /// Returns the tree of a submission that netdiv made; `None` for one by another program, which such a rule does not judge.
+    /// Returns the tree of a submission that netdiv made; `None` if another program made it,
+    /// because such a rule does not apply to it.
     pub(crate) fn own_tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
         self.tree(subject, text).filter(|_| !subject.is_foreign())
     }
 
-    /// The rules that are broken, in order.
+    /// Returns the broken rules, in order.
     pub(crate) fn broken(&self) -> Vec<Rule> {
         let broken = self.list.iter().filter(|finding| finding.outcome == Outcome::Fail);
         let mut rules: Vec<_> = broken.map(|finding| finding.rule).collect();
@@ -139,7 +142,7 @@ impl Findings<'_> {
         rules
     }
 
-    /// The rules of which something, or all, cannot be told, in order.
+    /// Returns the rules that cannot be judged, in whole or in part, in order.
     pub(crate) fn unknown_rules(&self) -> Vec<Rule> {
         let of_rule = |rule: Rule| self.list.iter().filter(move |finding| finding.rule == rule);
         let is_told = |rule: &Rule| {
@@ -150,34 +153,34 @@ impl Findings<'_> {
     }
 }
 
-/// The rule, judged at one place.
+/// Judgement of a rule at one place.
 pub(crate) struct At<'f> {
     place: String,
-    /// Whether nothing was found against it.
+    /// True until something is found against the rule.
     is_kept: bool,
     found: Findings<'f>,
 }
 
 impl At<'_> {
-    /// The rule is broken here.
+    /// Reports that the rule is broken here.
     pub(crate) fn fail(&mut self, text: impl Into<String>) {
         self.find(Outcome::Fail, text);
     }
 
-    /// The rule is broken here, for each of these reasons.
+    /// Reports that the rule is broken here, for each reason.
     pub(crate) fn fail_each<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
         for text in texts {
             self.fail(text);
         }
     }
 
-    /// The rule is broken at another place, which is judged together with this one.
+    /// Reports that the rule is broken at another place, which is judged together with this one.
     pub(crate) fn fail_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.is_kept = false;
         self.found.fail(place, text);
     }
 
-    /// The same for each of these reasons.
+    /// Like [`Self::fail_there`], for each reason.
     pub(crate) fn fail_each_there<T: Into<String>>(
         &mut self,
         place: &str,
@@ -188,24 +191,25 @@ impl At<'_> {
         }
     }
 
-    /// It cannot be told at another place, which is judged together with this one.
+    /// Reports that the rule cannot be judged at another place, which is judged together with this
+    /// one.
     pub(crate) fn unknown_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.is_kept = false;
         self.found.unknown(place, text);
     }
 
-    /// It cannot be told here.
+    /// Reports that the rule cannot be judged here.
     pub(crate) fn unknown(&mut self, text: impl Into<String>) {
         self.find(Outcome::CannotTell, text);
     }
 
-    /// That was found here.
+    /// Adds a finding at this place.
     pub(crate) fn find(&mut self, outcome: Outcome, text: impl Into<String>) {
         self.is_kept &= outcome == Outcome::Pass;
         self.found.add(outcome, self.place.clone(), text);
     }
 
-    /// What the detail log has under a key must be there, and right; `wanted` says what is.
+    /// Requires the detail log to have a right value of a key; `wanted` describes the right value.
     pub(crate) fn logged<T: Display>(
         &mut self,
         key: &str,
@@ -220,12 +224,12 @@ impl At<'_> {
         }
     }
 
-    /// Whether nothing was found against the rule so far.
+    /// Returns true if nothing was found against the rule so far.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
 
-    /// The rule is kept here, unless something was found against it.
+    /// Reports that the rule passes here, unless something was found against it.
     pub(crate) fn or_pass(mut self, text: impl Into<String>) {
         if self.is_kept {
             self.find(Outcome::Pass, text);
@@ -233,7 +237,7 @@ impl At<'_> {
     }
 }
 
-/// The first few of them, and how many more there are.
+/// Lists the first items, and counts the others.
 pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
     let named: Vec<_> = items.iter().take(NAMED).map(AsRef::as_ref).collect();
     match items.len().saturating_sub(NAMED) {

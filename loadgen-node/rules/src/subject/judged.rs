@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Rule, record::Division};
 
-/// The division whose rules are asked of something.
+/// Division whose rules apply to a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum JudgedDivision {
@@ -18,7 +18,7 @@ pub enum JudgedDivision {
 }
 
 impl JudgedDivision {
-    /// That of a submitter's folder.
+    /// Returns the division of a submitter's folder.
     pub(crate) fn of_folder(name: &str) -> Self {
         match name {
             "closed" => Self::Closed,
@@ -27,12 +27,14 @@ impl JudgedDivision {
         }
     }
 
-    /// Returns true if the division asks for the rule. The Open division's waivers depend on what was found.
+    /// Returns true if the division requires the rule. The Open division's waivers depend on the
+    /// findings.
     pub(crate) fn asks_for(self, rule: Rule) -> bool {
         self != Self::Closed || rule.entry().in_closed
     }
 
-    /// That of a run. An exploratory one is held against the Network division, and is no result.
+    /// Returns the division of a run. An exploratory run is judged by the rules of the Network
+    /// division, and is not a result.
     pub(crate) fn of_run(division: Division) -> Self {
         match division {
             Division::Closed => Self::Closed,
@@ -42,24 +44,25 @@ impl JudgedDivision {
     }
 }
 
-/// The round that something is judged by.
+/// Round that a subject is judged by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JudgedRound {
-    /// Its name, such as `v6.0`.
+    /// Name of the round, such as `v6.0`.
     pub name: String,
     /// Source of the name.
     pub by: RoundSource,
-    /// True if the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
+    /// True if the table has the round. Otherwise rules that change from round to round cannot be
+    /// judged.
     pub in_table: bool,
 }
 
-/// Sources of the round, in order: the first that has one counts.
+/// Sources of the round, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundSource {
     /// The option `--round`.
-    #[strum(serialize = "as --round says")]
+    #[strum(serialize = "set by --round")]
     Option,
     /// `round` in the measurements file, which `submission` writes.
     #[strum(serialize = "by its records")]
@@ -70,7 +73,7 @@ pub enum RoundSource {
     /// The LoadGen that wrote most of the logs.
     #[strum(serialize = "by LoadGen's version")]
     LoadgenVersion,
-    /// The folders, or the first round of the table where there is no log.
+    /// Layout of the folders, or the first round of the table if there is no log.
     #[strum(serialize = "by its layout")]
     Layout,
 }

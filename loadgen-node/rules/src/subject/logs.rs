@@ -1,4 +1,4 @@
-//! LoadGen's logs of one run: the detail log, and the summary that must say the same.
+//! LoadGen's logs of one run: the detail log, and the summary, which must agree with it.
 
 use std::path::Path;
 
@@ -12,18 +12,18 @@ use crate::{
     tree::{DETAIL, SUMMARY},
 };
 
-/// What a folder holds of one run.
+/// Logs in the folder of a run.
 #[derive(Debug)]
 pub(crate) struct Logs {
-    /// The detail log, or why nothing can be judged by it.
+    /// Detail log, or the reason why it is unusable.
     pub(crate) detail: Result<DetailLog, Unusable>,
-    /// The summary, or why nothing can be judged by it.
+    /// Summary, or the reason why it is unusable.
     pub(crate) summary: Result<Summary, Unusable>,
-    /// Marks of the round in a detail log, also in one that is set aside.
+    /// Marks of the round in the detail log, even if that log is set aside.
     pub(crate) marks: Option<Marks>,
 }
 
-/// Marks of the round in a detail log.
+/// Values in a detail log that identify its round.
 #[derive(Debug, Clone)]
 pub(crate) struct Marks {
     /// The seeds in effect, in the order of [`Seeds::SETTINGS`].
@@ -41,7 +41,7 @@ impl Marks {
         }
     }
 
-    /// The seed of a setting.
+    /// Returns the seed of a setting.
     pub(crate) fn seed(&self, setting: &str) -> Option<u64> {
         let place = Seeds::SETTINGS.iter().position(|known| *known == setting)?;
         self.seeds[place]
@@ -63,7 +63,8 @@ impl Logs {
     }
 }
 
-/// Where the summary does not say what the detail log says; a summary of an accuracy run says nothing.
+/// Lists the differences between the summary and the detail log. The summary of an accuracy run has
+/// no values to compare.
 pub(crate) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String> {
     let texts = [
         ("SUT name", "sut_name"),
@@ -126,12 +127,12 @@ pub(crate) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
         ("  Min queries satisfied", "result_min_queries_met"),
         ("  Early stopping satisfied", "early_stopping_met"),
     ];
-    // A latency of MultiStream is that of a query in the summary, and of a sample in these keys.
+    // A MultiStream latency is of a query in the summary, but of a sample in these keys.
     let is_of_queries = |name: &str| {
         detail.scenario() == Some(Scenario::MultiStream) && name.ends_with("latency (ns)")
     };
     let numbers = numbers.into_iter().filter(|(name, _)| !is_of_queries(name));
-    // Of two lines where LoadGen writes one, N33 says that there are two.
+    // N33 reports lines that occur twice although LoadGen writes one.
     let values = |name: &str| match summary.repeats(name) {
         true => [].iter(),
         false => summary.values(name).iter(),
@@ -168,12 +169,13 @@ pub(crate) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
         }
     }
     if summary.results.is_empty() && detail.text("result_validity").is_some() {
-        found.push("it gives no result, and the detail log does".into());
+        found.push("it has no result, but the detail log has one".into());
     }
     found
 }
 
-/// LoadGen's summary has two decimals or six significant figures.
+/// Returns true if two values agree up to rounding: LoadGen's summary has two decimals or six
+/// significant figures.
 fn is_rounded(said: f64, logged: f64) -> bool {
     (said - logged).abs() <= 0.0051 + logged.abs() * 1e-5
 }

@@ -1,4 +1,4 @@
-//! What the machines of a run said of themselves.
+//! Evidence about the machines of runs.
 
 use netdiv_contract::v1::Machine;
 
@@ -12,18 +12,18 @@ use crate::{
     record::{Evidence, RunResult},
 };
 
-/// A run whose machines are known.
+/// Run with evidence about its machines.
 pub(crate) struct Seen<'a> {
-    /// Where its record is.
+    /// Path of its record.
     pub(crate) place: &'a str,
-    /// The system that it was made on, in a tree.
+    /// System of the run, in a tree.
     pub(crate) system: Option<&'a str>,
     pub(crate) record: &'a RunResult,
     pub(crate) evidence: &'a Evidence,
 }
 
 impl<'a> Seen<'a> {
-    /// The LoadGen node, then the nodes by name; each with its name in a sentence.
+    /// Returns the LoadGen node, then the nodes by name, each with a description for a sentence.
     pub(crate) fn machines(&self) -> Vec<(String, &'a Machine)> {
         let who = |name: &str| match name {
             LOADGEN => "the LoadGen node".to_owned(),
@@ -33,7 +33,8 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// All runs with evidence; for the others, and for nodes that said nothing, the rule cannot be told.
+/// Returns all runs with evidence. Reports that the rule cannot be judged for other runs, and for
+/// nodes without evidence.
 pub(crate) fn seen<'a>(subject: &'a Subject, found: &mut Findings) -> Vec<Seen<'a>> {
     let mut all = Vec::new();
     for (entry, run) in subject.runs() {
@@ -42,19 +43,19 @@ pub(crate) fn seen<'a>(subject: &'a Subject, found: &mut Findings) -> Vec<Seen<'
         let mut at = found.at(place);
         let Some(evidence) = &record.evidence else {
             at.unknown(
-                "the run did not ask the machines what they are: run again with a loadgen-node and nodes that do",
+                "the run collected no evidence about the machines: run again with a loadgen-node and nodes that do",
             );
             continue;
         };
         for node in record.nodes.iter().filter(|node| !evidence.nodes.contains_key(&node.name)) {
-            at.unknown(format!("node {} said nothing of its machine", node.name));
+            at.unknown(format!("node {} reported nothing about its machine", node.name));
         }
         all.push(Seen { place, system: entry.system(), record, evidence });
     }
     all
 }
 
-/// What a submission must say, and what a run may still be told.
+/// Reports a missing statement: a failure for a submission, while a run may still supply it.
 pub(crate) fn lacking(subject: &Subject, text: &str, at: &mut At) {
     let outcome = if subject.tree.is_some() { Outcome::Fail } else { Outcome::CannotTell };
     at.find(outcome, format!("{text}: state it in the machine's evidence file and run again"));

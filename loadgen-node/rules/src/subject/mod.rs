@@ -1,4 +1,4 @@
-//! What is checked, read once: runs with their records and logs, and the tree around them.
+//! Subject of a check, read once: runs with their records and logs, and the tree around them.
 
 mod findings;
 mod judged;
@@ -37,68 +37,69 @@ use crate::{
     tree::{ACCURACY_LOG, DETAIL, Home, Place},
 };
 
-/// A run folder, or what one submitter hands in to one division.
+/// Run folder, or a submitter's submission to a division.
 pub(crate) struct Subject<'t> {
-    /// The rule book that it is checked against.
+    /// Rule book to check against.
     pub(crate) table: &'t Table,
-    /// The round that it is judged by; `None` where the table lacks it.
+    /// Round to judge by; `None` if the table lacks it.
     pub(crate) round: Option<&'t Round>,
-    /// The name of that round, and what told it.
+    /// Name of that round, and its source.
     pub(crate) judged_round: JudgedRound,
-    /// The division whose rules are asked of it.
+    /// Division whose rules apply.
     pub(crate) division: JudgedDivision,
-    /// The tree; none for a run folder.
+    /// Tree; `None` for a run folder.
     pub(crate) tree: Option<Tree>,
-    /// The systems of a tree that have results, in order.
+    /// Systems of a tree with results, in order.
     pub(crate) systems: Vec<System>,
-    /// Descriptions of others.
+    /// Descriptions of systems without results.
     pub(crate) idle_systems: Vec<String>,
     pub(crate) results: Vec<Entry<'t>>,
-    /// The documents about the machines with their names, as the runs make them; made when a rule asks for them.
+    /// Documents about the machines with their names, generated from the runs when a rule first
+    /// needs them.
     pub(crate) papers: OnceCell<Vec<(&'static str, String)>>,
-    /// True if the whole tree is checked, and this is the first submitter in it.
+    /// True if the whole tree is checked, and this is its first submitter.
     pub(crate) is_first: bool,
     /// Submissions or runs whose networking must be the same (N37).
     pub(crate) against: Option<Rc<[Self]>>,
 }
 
-/// The files of one submitter.
+/// Files of a submitter.
 pub(crate) struct Tree {
-    /// The folder that holds the divisions.
+    /// Folder that contains the divisions.
     pub(crate) root: PathBuf,
     pub(crate) home: Home,
 }
 
 impl Tree {
-    /// The text of a file, by its path from the root; none where there is no text.
+    /// Returns the text of a file, by its path from the root; `None` if it is missing or blank.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = files::read_to_string(&self.root.join(path)).ok()?;
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// The text of a document of the submission; none where there is no text.
+    /// Returns the text of a document of the submission; `None` if it is missing or blank.
     pub(crate) fn document(&self, name: &str) -> Option<String> {
         self.text(&self.home.document(name))
     }
 
-    /// The full path of one that is relative to the root.
+    /// Returns the full path of a path relative to the root.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 }
 
-/// A system of a tree.
+/// System of a tree.
 pub(crate) struct System {
-    /// Its name: that of its file and of its folder.
+    /// Name of its file and of its folder.
     pub(crate) name: String,
-    /// Its file.
+    /// Path of its file.
     pub(crate) place: String,
-    /// What the file says, or why it cannot be read.
+    /// Contents of its file, or the reason why it cannot be read.
     pub(crate) json: Result<Map<String, Value>, String>,
 }
 
 impl System {
-    /// A text of the file; numbers as their digits.
+    /// Returns a text of the file; numbers as their digits.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         match self.json.as_ref().ok()?.get(key)? {
             Value::String(text) => Some(text.trim().to_owned()),
@@ -108,38 +109,38 @@ impl System {
     }
 }
 
-/// One result: a benchmark in a scenario on a system. A run folder is one, too.
+/// Result: a benchmark in a scenario on a system. A run folder counts as a result.
 pub(crate) struct Entry<'t> {
-    /// Its folder from the root; empty for a run folder.
+    /// Folder, from the root; empty for a run folder.
     pub(crate) place: String,
-    /// Where all of it is, in a tree.
+    /// Paths of the result, in a tree.
     pub(crate) tree: Option<Place>,
-    /// The name of the benchmark, as it is written; empty where nothing says it.
+    /// Name of the benchmark, as written; empty if unknown.
     pub(crate) name: String,
-    /// The benchmark; none where the table has none of that name.
+    /// Benchmark; `None` if the table lacks the name.
     pub(crate) benchmark: Option<&'t Benchmark>,
-    /// The scenario; none where the name is none.
+    /// Scenario; `None` if its name is invalid.
     pub(crate) scenario: Option<Scenario>,
-    /// The measurements file, or its place and why it cannot be read; none in a run folder.
+    /// Measurements file, or its path and the reason why it cannot be read; `None` in a run folder.
     pub(crate) measurements: Option<Result<Measurements, (String, String)>>,
     pub(crate) runs: Vec<Run>,
 }
 
-/// The measurements file: where it is, and what it says.
+/// Path and contents of the measurements file.
 pub(crate) type Measurements = (String, Map<String, Value>);
 
 impl Entry<'_> {
-    /// The system that it is on, in a tree.
+    /// Returns the system of the result, in a tree.
     pub(crate) fn system(&self) -> Option<&str> {
         self.tree.as_ref().map(|place| place.system.as_str())
     }
 
-    /// The run of that kind.
+    /// Returns the run of a kind.
     pub(crate) fn run(&self, kind: Kind) -> Option<&Run> {
         self.runs.iter().find(|run| run.kind == kind)
     }
 
-    /// Whether a record is of its benchmark, by any of its names.
+    /// Returns true if a record is of the result's benchmark, by any of its names.
     pub(crate) fn is_of_benchmark(&self, record: &RunResult) -> bool {
         let named = |benchmark: &Benchmark| {
             [benchmark.name.as_str(), benchmark.checker_name()].contains(&record.benchmark.as_str())
@@ -147,72 +148,74 @@ impl Entry<'_> {
         self.name == record.benchmark || self.benchmark.is_some_and(named)
     }
 
-    /// The records of its runs, with their places.
+    /// Returns the records of the result's runs, with their paths.
     pub(crate) fn records(&self) -> impl Iterator<Item = (&str, &RunResult)> {
         self.runs.iter().filter_map(|run| Some((run.record_place.as_str(), run.result()?)))
     }
 }
 
-/// Reason why many rules cannot judge a result whose benchmark the table does not have, or has for another suite.
+/// Reason why many rules cannot judge a result whose benchmark is not in the table, or is of
+/// another suite.
 pub(crate) const NO_BENCHMARK: &str =
     "the table has no such benchmark of the datacenter suite, so that its limits are not known";
 
-/// What a run was for.
+/// Purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The performance run.
+    /// Performance run.
     Performance,
-    /// The accuracy run.
+    /// Accuracy run.
     Accuracy,
-    /// Both at once, in a run folder.
+    /// Performance and accuracy in a single run folder.
     Submission,
-    /// The run with digests, of which only the record is kept.
+    /// Run with digests; a submission contains only its record.
     Digests,
-    /// A compliance test.
+    /// Run of a compliance test.
     Test(Test),
 }
 
 impl Kind {
-    /// Whether its figures are those of the result.
+    /// Returns true if the figures of the run are those of the result.
     pub(crate) fn is_submitted(self) -> bool {
         matches!(self, Self::Performance | Self::Submission)
     }
 }
 
-/// One run.
+/// A run and its files.
 pub(crate) struct Run {
     pub(crate) kind: Kind,
-    /// The folder of its logs.
+    /// Folder of its logs, in findings.
     pub(crate) place: String,
-    /// The same, to read from.
+    /// Folder of its logs, for reading.
     pub(crate) folder: PathBuf,
-    /// Where its record is, or would be.
+    /// Path of its record, which may be missing.
     pub(crate) record_place: String,
-    /// The record, or why nothing can be judged by it; none where there is none.
+    /// Record, or the reason why it is unusable; `None` if it is missing.
     pub(crate) record: Option<Result<Box<RunResult>, Unusable>>,
-    /// Its logs; none where no logs are asked for and none are there.
+    /// Logs; `None` if they are missing and not required.
     pub(crate) logs: Option<Logs>,
-    /// The SHA-256 of its detail log, read when a rule asks for it.
+    /// SHA-256 of its detail log, computed when a rule first needs it.
     pub(crate) detail_sha256: OnceCell<Option<String>>,
 }
 
 impl Run {
-    /// Its record.
+    /// Returns the record, unless it is unusable.
     pub(crate) fn result(&self) -> Option<&RunResult> {
         self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
     }
 
-    /// Whether there is a record by which nothing can be judged.
+    /// Returns true if the record exists, but is unusable.
     pub(crate) fn has_unusable_record(&self) -> bool {
         matches!(self.record, Some(Err(_)))
     }
 
-    /// Whether neither its record nor its log is of a run that belongs here.
+    /// Returns true if neither the record nor the detail log belongs to this run.
     pub(crate) fn is_set_aside(&self) -> bool {
         self.has_unusable_record() && self.detail().is_none()
     }
 
-    /// Returns the SHA-256 of its detail log: of the log itself, or by the record where only that is kept.
+    /// Returns the SHA-256 of the detail log, computed from the log, or from the record if the logs
+    /// are not required.
     pub(crate) fn detail_sha256(&self) -> Option<&str> {
         let read = || match self.logs {
             Some(_) => files::sha256(&self.folder.join(DETAIL)).ok(),
@@ -221,44 +224,44 @@ impl Run {
         self.detail_sha256.get_or_init(read).as_deref()
     }
 
-    /// Its detail log.
+    /// Returns the detail log, unless it is unusable.
     pub(crate) fn detail(&self) -> Option<&DetailLog> {
         self.logs.as_ref()?.detail.as_ref().ok()
     }
 
-    /// Whether LoadGen measured performance in it.
+    /// Returns true if LoadGen measured performance.
     pub(crate) fn measures(&self) -> bool {
         matches!(self.kind, Kind::Performance | Kind::Submission | Kind::Test(_))
     }
 
-    /// Whether it is a compliance test.
+    /// Returns true for the run of a compliance test.
     pub(crate) fn is_test(&self) -> bool {
         matches!(self.kind, Kind::Test(_))
     }
 
-    /// Whether it is TEST06, which has settings of its own.
+    /// Returns true for the run of TEST06, which has its own settings.
     pub(crate) fn is_token_test(&self) -> bool {
         self.kind == Kind::Test(Test::Test06)
     }
 
-    /// Whether LoadGen issued the whole data set in it.
+    /// Returns true if LoadGen issued the whole data set.
     pub(crate) fn is_accuracy(&self) -> bool {
         matches!(self.kind, Kind::Accuracy | Kind::Submission)
     }
 }
 
 impl Subject<'_> {
-    /// All runs, each with the result that it belongs to.
+    /// Returns all runs, each with its result.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (&Entry<'_>, &Run)> {
         self.results.iter().flat_map(|entry| entry.runs.iter().map(move |run| (entry, run)))
     }
 
-    /// All records that could be read.
+    /// Returns all records that could be read.
     pub(crate) fn records(&self) -> impl Iterator<Item = (&Run, &RunResult)> {
         self.runs().filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
-    /// Those of a system's runs.
+    /// Returns the records of a system's runs.
     pub(crate) fn records_of<'a>(
         &'a self,
         system: &'a System,
@@ -267,12 +270,13 @@ impl Subject<'_> {
         runs.filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
-    /// All detail logs that could be read.
+    /// Returns all detail logs that could be read.
     pub(crate) fn details(&self) -> impl Iterator<Item = (&Entry<'_>, &Run, &DetailLog)> {
         self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
     }
 
-    /// Reads the accuracy log of a run whose record may be judged by it: in a tree that of a test lies beside its logs.
+    /// Reads the accuracy log of a run, if its record can be judged by it. In a tree, the accuracy
+    /// log of a compliance test is in a separate folder.
     pub(crate) fn answers(&self, entry: &Entry, run: &Run) -> Option<Readable> {
         run.logs.as_ref()?;
         let folder = match (&self.tree, &entry.tree, run.kind) {
@@ -285,7 +289,7 @@ impl Subject<'_> {
         (!log.entries.is_empty()).then_some(log)
     }
 
-    /// Returns the nodes that share a machine in a run, with the place of the record that says so.
+    /// Returns the nodes that share a machine in a run, with the path of the run's record.
     pub(crate) fn shared_machines(&self) -> impl Iterator<Item = (&str, String)> {
         let evidence =
             self.records().filter_map(|(run, record)| Some((run, record.evidence.as_ref()?)));
@@ -296,7 +300,7 @@ impl Subject<'_> {
         })
     }
 
-    /// The path of what is not there: the outermost folder that is missing, or the file.
+    /// Returns the path of a missing file, or of the outermost missing folder around it.
     pub(crate) fn missing(&self, path: &str) -> String {
         let mut missing = path;
         if let Some(tree) = &self.tree {
@@ -309,17 +313,18 @@ impl Subject<'_> {
         missing.to_owned()
     }
 
-    /// Whether it is made for the Open division, which has fewer rules.
+    /// Returns true for a submission or run of the Open division, which has fewer rules.
     pub(crate) fn is_open(&self) -> bool {
         self.division == JudgedDivision::Open
     }
 
-    /// The formats of its round's files.
+    /// Returns the file formats of the subject's round.
     pub(crate) fn formats(&self) -> Formats {
         Formats::of(self.round.map(|round| round.name))
     }
 
-    /// Returns true if the system of a result is described as one of the edge suite, alone or among others.
+    /// Returns true if the system of a result is described as an edge system, alone or among other
+    /// types.
     pub(crate) fn is_of_edge(&self, entry: &Entry) -> bool {
         let mut systems = self.systems.iter();
         let system = systems.find(|system| entry.system() == Some(&system.name));
@@ -327,7 +332,8 @@ impl Subject<'_> {
         suites.is_some_and(|suites| suites.contains("edge"))
     }
 
-    /// Returns true if another program than netdiv made it: no run has a record, and netdiv's sources are not there.
+    /// Returns true if another program than netdiv made the submission: no run has a record, and
+    /// netdiv's sources are missing.
     pub(crate) fn is_foreign(&self) -> bool {
         let has_record = || self.runs().any(|(_, run)| run.record.is_some());
         let has_sources = |tree: &Tree| tree.path(&tree.home.sources()).exists();
@@ -335,13 +341,13 @@ impl Subject<'_> {
     }
 }
 
-/// The text of a JSON object's file.
+/// Reads a file that contains a JSON object.
 pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
     json::from_slice(text.as_bytes())
         .map_err(|error| match error.to_string() {
             text if text.contains(json::TWICE) => {
-                format!("is not used: {text} with two values, of which readers take one or the other; remove one")
+                format!("is not used: {text} with two values, and readers differ in which one they use; remove one")
             }
             text => format!("cannot be read as a JSON object: {text}"),
         })

@@ -1,4 +1,4 @@
-//! Reads what is to be checked: a run folder, a whole tree, or one submitter's folder of a tree.
+//! Reads the subjects of a check: a run folder, a whole tree, or a submitter's folder in a tree.
 
 use netdiv_node_common::words::Mode;
 use std::{
@@ -24,10 +24,10 @@ use crate::{
     tree::{self, DETAIL, DIVISIONS, Home, INTERACTIVE, Layout, Place, list_homes},
 };
 
-/// An error that keeps a folder from being checked.
+/// Error that prevents the check of a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("{}: there is no such folder", .0.display())]
     NoFolder(PathBuf),
     /// The folder is neither a run, nor a tree, nor a submitter's folder in one.
@@ -37,7 +37,7 @@ pub enum CheckError {
         .0.display()
     )]
     Unknown(PathBuf),
-    /// Divisions without submitters.
+    /// The divisions have no submitters.
     #[error("{}: closed/, network/ and open/ have no submitter's folder in them", .0.display())]
     Empty(PathBuf),
     /// The folder cannot be read.
@@ -45,7 +45,7 @@ pub enum CheckError {
     Read(#[from] std::io::Error),
 }
 
-/// Reads all that a folder holds.
+/// Reads all subjects in a folder.
 pub(crate) fn all<'t>(
     dir: &Path,
     table: &'t Table,
@@ -68,7 +68,7 @@ pub(crate) fn all<'t>(
     Ok(vec![submission(&root, home, table, round)?])
 }
 
-/// The tree around a submitter's folder.
+/// Finds the tree around a submitter's folder.
 fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
     if !(dir.join("results").is_dir() || dir.join("systems").is_dir()) {
         return Ok(None);
@@ -80,12 +80,12 @@ fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
     Ok(home.map(|home| (root.to_path_buf(), home)))
 }
 
-/// Whether a folder is that of a run.
+/// Returns true for the folder of a run.
 fn is_run(dir: &Path) -> bool {
     dir.join(RunResult::FILE).is_file() || dir.join(DETAIL).is_file()
 }
 
-/// A run folder.
+/// Reads a run folder.
 fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'t> {
     let record = record(&dir.join(RunResult::FILE));
     let result = record.as_ref().and_then(|record| record.as_ref().ok());
@@ -136,7 +136,8 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
     }
 }
 
-/// The compliance test whose audit.config a run was made with, by what LoadGen's log has in effect.
+/// Returns the compliance test whose audit.config a run used, by the settings in effect in
+/// LoadGen's log.
 fn test_of(detail: &DetailLog) -> Option<Test> {
     if detail.is_on("effective_performance_issue_same") == Some(true) {
         return Some(Test::Test04);
@@ -156,7 +157,7 @@ fn record(path: &Path) -> Option<Result<Box<RunResult>, Unusable>> {
     path.exists().then(|| read().map_err(|error| Unusable::unread(path, error)))
 }
 
-/// What one submitter hands in to one division.
+/// Reads a submitter's submission to a division.
 fn submission<'t>(
     root: &Path,
     home: Home,
@@ -170,7 +171,7 @@ fn submission<'t>(
     let (mut round, mut judged_round) = round::round(table, option, &results, shown);
     let layout = round.map(|round| round.layout).filter(|_| shown.is_none());
     if let Some(layout) = layout.filter(|layout| *layout != tree.home.layout) {
-        // Where the folders do not show the layout, it is that of the round.
+        // If the folders do not show the layout, the round determines it.
         let Home { division, submitter, .. } = &tree.home;
         tree.home = tree::find_home(root, division, submitter, layout);
         results = entries_of(&tree, table)?;
@@ -203,7 +204,8 @@ fn entries_of<'t>(tree: &Tree, table: &'t Table) -> std::io::Result<Vec<Entry<'t
     Ok(places.map(|place| entry(tree, place, table)).collect())
 }
 
-/// Returns true if a result belongs to the edge suite, which the Network division and its table do not have.
+/// Returns true if a result belongs to the edge suite, which the Network division and its table
+/// lack.
 fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool {
     let is_its = |system: &&System| entry.system() == Some(&system.name);
     let kind = systems.iter().find(is_its).and_then(|system| system.text("system_type"));
@@ -223,7 +225,7 @@ fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool 
     }
 }
 
-/// Those that have results, and descriptions of others.
+/// Returns the systems with results, and the descriptions of other systems.
 fn systems(tree: &Tree, results: &[Entry]) -> (Vec<System>, Vec<String>) {
     let names: BTreeSet<_> = results.iter().filter_map(Entry::system).collect();
     let folder = tree.path(&format!("{}/systems", tree.home.root()));
@@ -275,7 +277,7 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         }
         let mut run = logged(Kind::Test(test), place.compliance_performance(name), name);
         if test == Test::Test06 && !run.folder.is_dir() {
-            // The official checker asks for no logs of it.
+            // The official checker requires no logs of this test.
             run.logs = None;
         }
         runs.push(run);
@@ -299,14 +301,14 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
     entry
 }
 
-/// The benchmark, where the division has it; of another only N1 says something.
+/// Returns the benchmark, if the division has it; otherwise only N1 reports a finding.
 fn of_division<'t>(table: &'t Table, division: &str, name: &str) -> Option<&'t Benchmark> {
     let is_there =
         |benchmark: &&Benchmark| division == "open" || benchmark.suite == Suite::Datacenter;
     table.find(name).filter(is_there)
 }
 
-/// The measurements file, under any of the names that the official checkers take.
+/// Reads the measurements file, under any of the names that the official checkers accept.
 fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, (String, String)> {
     let folder = place.measurements();
     let is_one = |name: &str| match place.home.layout {

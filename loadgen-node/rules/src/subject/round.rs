@@ -1,4 +1,4 @@
-//! The round that a submission is judged by, and what tells it.
+//! Round that a submission is judged by, and its source.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,11 @@ use crate::{
     tree::Layout,
 };
 
-/// Rules whose figures, files or fields change from round to round: of a round that the table lacks they cannot be told.
+/// Rules whose figures, files or fields change from round to round. They cannot be judged for a
+/// round that the table lacks.
 const DEPENDENT: [Rule; 12] = [N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36];
 
-/// The round of these results.
+/// Determines the round of results, and its source.
 pub(crate) fn round<'t>(
     table: &'t Table,
     option: Option<RoundName>,
@@ -44,7 +45,7 @@ pub(crate) fn round<'t>(
     named(first.map_or_else(String::new, |round| round.name.to_string()), RoundSource::Layout)
 }
 
-/// The rounds that measurements files name, each with the file.
+/// Returns the rounds that measurements files name, each with the path of the file.
 pub(crate) fn stated<'a>(results: &'a [Entry]) -> impl Iterator<Item = (&'a str, &'a str)> {
     results.iter().filter_map(|entry| {
         let (place, json) = entry.measurements.as_ref()?.as_ref().ok()?;
@@ -56,7 +57,7 @@ fn runs<'a>(results: &'a [Entry]) -> impl Iterator<Item = &'a Run> {
     results.iter().flat_map(|entry| &entry.runs)
 }
 
-/// The most frequent one; of several, the smallest.
+/// Returns the most frequent item, or the smallest of several.
 fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for one in all {
@@ -66,7 +67,8 @@ fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
     counts.into_iter().find(|(_, count)| *count == most).map(|(one, _)| one)
 }
 
-/// By the seeds in the logs, or where there is no log, by those that the record asked for.
+/// Determines the round by the seeds in the logs, or without a log, by the seeds that the record
+/// requested.
 fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
     let logged = |run: &Run| {
         let marks = run.logs.as_ref()?.marks.as_ref()?;
@@ -80,8 +82,9 @@ fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
         .or_else(|| most_frequent(runs(results).filter_map(asked_for)))
 }
 
-/// The round of the newest LoadGen in the table that is not newer than the logged version. Before the first of the table a round has
-/// the number of its LoadGen; after the last one it is not known.
+/// Determines the round by the newest LoadGen in the table that is not newer than the logged
+/// version. Before the first LoadGen in the table, the round has the number of the version. After
+/// the last one, it is unknown.
 fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
     let version = |run: &Run| run.logs.as_ref()?.marks.as_ref()?.version.clone();
     let version = most_frequent(runs(results).filter_map(version))?;
@@ -91,7 +94,8 @@ fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
         versions.map(move |version| (version, row))
     });
     let newest = rows.clone().map(|(version, _)| version).max();
-    // Of equal versions the first row counts: a version is published with the files that the commit before had.
+    // Of equal versions the first row counts: a version is published with the files of the commit
+    // before it.
     let rows = rows.filter(|(version, _)| *version <= numbers).collect::<Vec<_>>();
     let last = rows.iter().rev().max_by_key(|(version, _)| *version);
     Some(match last {
@@ -101,21 +105,21 @@ fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
     })
 }
 
-/// The numbers of a version such as `5.0.11`.
+/// Parses the numbers of a version such as `5.0.11`.
 fn numbers(version: &str) -> Option<[u32; 3]> {
     let mut parts = version.split('.').map(|part| part.parse().ok());
     Some([parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?])
 }
 
-/// Puts one finding in place of all that depends on a round that the table lacks.
+/// Replaces the findings about rules that depend on a round, if the table lacks the round.
 pub(crate) fn without_round(subject: &Subject, found: &mut AllFindings) {
     if subject.round.is_some() {
         return;
     }
     let JudgedRound { name, by, .. } = &subject.judged_round;
     let text = format!(
-        "round {name} ({by}) is not in the table, which has {}: what changes from round to round cannot be told; --round \
-         judges by another one, --benchmarks by a table of your own",
+        "round {name} ({by}) is not in the table, which has {}: rules that change from round to round cannot be judged; \
+         choose another round with --round, or your own table with --benchmarks",
         subject.table.round_names()
     );
     found.forget(&DEPENDENT);

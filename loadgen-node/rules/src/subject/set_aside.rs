@@ -1,7 +1,8 @@
-//! Files of a run by which nothing can be judged: missing, unreadable, changed after the run, or of another run.
+//! Unusable files of a run: missing, unreadable, changed after the run, or of another run.
 //!
-//! One finding says so: of N35, or of N32 where the run was made in another scenario or mode. The rules that are judged by
-//! such a file cannot be told there, and what it says is not held against any of them.
+//! A single finding reports such a file: of N35, or of N32 if the run was made in another scenario
+//! or mode. The rules that need the file cannot be judged there, and its contents do not count
+//! against any rule.
 
 use std::path::Path;
 
@@ -22,29 +23,30 @@ use crate::{
     tree::{DETAIL, SUMMARY},
 };
 
-/// How a finding begins that only says what follows from another.
+/// Start of a finding that only follows from another finding.
 pub(crate) const UNJUDGED: &str = "cannot be judged, because this";
 
-/// Facts that differ between two logs which are not of one run. Fewer are edits of one of them.
+/// Minimum number of different facts between two logs of different runs. Fewer are edits of one
+/// log.
 const OF_ANOTHER_RUN: usize = 4;
 
 const NO_RECORD: &str = "is missing: add the result.json that loadgen-node wrote";
 
 /// Finding about a submission that another program made.
-const FOREIGN: &str = "netdiv did not make this submission, and only the records, documents and sources that netdiv writes show it \
-                       to this check: read the submission's own";
+const FOREIGN: &str = "another program made this submission, and this check reads only the records, documents and sources that netdiv \
+                       writes: read the submission's own documents";
 
 pub(crate) const CHANGED: &str =
     "was changed after the run: its SHA-256 is not the one in result.json";
 
-/// Rules that are judged by the record of a run.
+/// Rules that need the record of a run.
 const BY_RECORD: [Rule; 20] =
     [N2, N4, N5, N6, N9, N11, N12, N14, N15, N16, N18, N19, N20, N21, N22, N24, N25, N26, N29, N30];
 
-/// Rules that are judged by the detail log of any run.
+/// Rules that need the detail log of any run.
 const BY_DETAIL: [Rule; 11] = [N2, N3, N9, N12, N13, N14, N15, N21, N31, N32, N33];
 
-/// Rules that are judged by the description of a system.
+/// Rules that need the description of a system.
 const BY_SYSTEM: [Rule; 7] = [N1, N5, N6, N15, N22, N23, N24];
 
 pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
@@ -92,7 +94,7 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     }
 }
 
-/// The file breaks its rule, and nothing can be judged by it.
+/// Reports that a file breaks its rule, and that other rules cannot be judged by it.
 fn unjudged(
     unusable: &Unusable,
     subject: &Subject,
@@ -102,7 +104,7 @@ fn unjudged(
 ) {
     let Unusable { rule, why } = unusable;
     if let Some(rule) = rule {
-        // Of a folder that is missing nothing more is said than that.
+        // A missing folder has no further finding.
         let missing = subject.missing(place);
         let why = if missing == place { why } else { MISSING };
         found.of(*rule).fail(missing, why);
@@ -110,7 +112,7 @@ fn unjudged(
     said(rules, place, why, found);
 }
 
-/// Says of each rule that it cannot be judged by the file.
+/// Reports for each rule that it cannot be judged by the file.
 fn said(rules: impl IntoIterator<Item = Rule>, place: &str, why: &str, found: &mut AllFindings) {
     let why = why.split(": ").next().unwrap_or(why);
     for rule in rules {
@@ -118,7 +120,7 @@ fn said(rules: impl IntoIterator<Item = Rule>, place: &str, why: &str, found: &m
     }
 }
 
-/// Sets aside what cannot be what the runs of an entry wrote.
+/// Sets aside files that the runs of an entry cannot have written.
 pub(crate) fn set_aside(entry: &mut Entry) {
     let mut runs = std::mem::take(&mut entry.runs);
     let may_infer = entry.tree.as_ref().is_some_and(|place| place.home.division != "network");
@@ -143,7 +145,7 @@ pub(crate) fn set_aside(entry: &mut Entry) {
         let (detail, summary) = (wrong(DETAIL), wrong(SUMMARY));
         let elsewhere = other_benchmark.map(|why| Unusable { rule: None, why });
         let other = run.detail().and_then(|log| {
-            // Of TEST06 only its own settings count.
+            // The settings alone identify TEST06, whatever the mode.
             let mode = if run.is_token_test() { Some(Mode::Performance) } else { log.mode() };
             let is_inferred = may_infer && scenario.zip(log.scenario()).is_some_and(may_stand_for);
             let wanted = if is_inferred { log.scenario() } else { scenario };
@@ -163,7 +165,8 @@ pub(crate) fn set_aside(entry: &mut Entry) {
     entry.runs = runs;
 }
 
-/// Sets aside one of two logs that are not of one run: the one that the record does not have its figures from.
+/// Sets aside one of two logs that are not of one run: the log whose figures the record does not
+/// have.
 fn separate(logs: &mut Logs, record: Option<&RunResult>) {
     let (Ok(detail), Ok(summary)) = (&logs.detail, &logs.summary) else { return };
     let differ = disagreements(summary, detail);
@@ -187,13 +190,14 @@ fn separate(logs: &mut Logs, record: Option<&RunResult>) {
     }
 }
 
-/// Whether a file of a run is not the one that the run wrote.
+/// Returns true if a file of a run is not the one that the run wrote.
 pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool {
     let here = files::sha256(&folder.join(name)).ok();
     here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
 }
 
-/// Returns true if the official checkers infer the first scenario's result from a run of the second (in the edge suite).
+/// Returns true if the official checkers infer the first scenario's result from a run of the second
+/// (in the edge suite).
 pub(crate) fn may_stand_for((wanted, run): (Scenario, Scenario)) -> bool {
     use Scenario::{MultiStream, Offline, SingleStream};
     matches!(
@@ -202,14 +206,14 @@ pub(crate) fn may_stand_for((wanted, run): (Scenario, Scenario)) -> bool {
     )
 }
 
-/// Why a record or a log of such a run does not belong where it lies.
+/// Returns the reason why a record or a log does not belong at its path.
 fn misplaced(
     run: &Run,
     wanted: Option<Scenario>,
     scenario: Option<Scenario>,
     mode: Option<Mode>,
 ) -> Option<String> {
-    let word = |word: Option<&'static str>| word.unwrap_or("nothing that is one");
+    let word = |word: Option<&'static str>| word.unwrap_or("unknown");
     if wanted.is_some() && scenario != wanted {
         let [of, not] = [scenario, wanted].map(|one| word(one.map(Scenario::word)));
         return Some(format!("is of a run of {of}, not of {not}"));

@@ -1,4 +1,5 @@
-//! The field `network_topology`: which port is linked with which, as `A:port <-> B:port (what)`, with `; ` between links.
+//! Field `network_topology`: links between ports, as `A:port <-> B:port (description)`, separated
+//! by `; `.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +9,20 @@ use crate::{
     record::RunResult,
 };
 
-/// Machines and their adapters.
+/// Machines, each with an adapter.
 pub(crate) type Ports = BTreeSet<(String, String)>;
 
-/// A cable.
+/// Cable between two ports.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     /// Device and port of each end.
     pub(crate) ends: [(String, String); 2],
-    /// What it is made of and what it carries.
+    /// Description: the medium, the rate and others.
     pub(crate) text: String,
 }
 
 impl Link {
-    /// What it is made of: what stands before its rate.
+    /// Returns the medium, which precedes the rate in the description.
     pub(crate) fn media(&self) -> Option<&str> {
         let rate = self.text.split(", ").find(|part| bits_per_second(part).is_some())?;
         let (media, _) = self.text.split_once(rate)?;
@@ -29,7 +30,7 @@ impl Link {
     }
 }
 
-/// All links; none where the text is no such list.
+/// Parses all links; `None` if the text is not such a list.
 pub(crate) fn links(text: &str) -> Option<Vec<Link>> {
     text.split("; ").map(link).collect()
 }
@@ -48,7 +49,7 @@ fn link(text: &str) -> Option<Link> {
     Some(Link { ends: [end(from)?, end(to)?], text: text.into() })
 }
 
-/// Devices of the links that are no machine of the runs.
+/// Returns the devices in the links that are not machines of the runs.
 pub(crate) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
     let is_machine = |name: &str| {
         name == LOADGEN
@@ -60,7 +61,7 @@ pub(crate) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
     devices.filter(|device| !is_machine(device)).collect()
 }
 
-/// Machines of runs, and their adapters on routes.
+/// Returns the machines of runs, with their adapters on routes.
 pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>) -> Ports {
     let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
     let machines = evidence.flat_map(|evidence| evidence.machines());
@@ -72,7 +73,7 @@ pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>)
     ports.collect()
 }
 
-/// Returns the ports in use by a system's runs that its links do not have.
+/// Returns the ports in use by a system's runs that are missing in the system's links.
 pub(crate) fn unlinked(subject: &Subject, system: &System, links: &[Link]) -> Ports {
     let linked: Ports = links.iter().flat_map(|link| link.ends.clone()).collect();
     ports(subject.records_of(system)).into_iter().filter(|port| !linked.contains(port)).collect()

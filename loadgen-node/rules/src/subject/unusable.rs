@@ -1,28 +1,28 @@
-//! Why nothing can be judged by a file.
+//! Reasons why a file is unusable for judging.
 
 use std::path::Path;
 
 use crate::Rule::{self, N35};
 
-/// Why nothing can be judged by a file.
+/// Reason why a file is unusable for judging.
 #[derive(Debug, Clone)]
 pub(crate) struct Unusable {
-    /// The rule that this breaks; none where another finding says it.
+    /// Rule that the file breaks; `None` if another finding reports that.
     pub(crate) rule: Option<Rule>,
-    /// What is wrong with the file, and what to do.
+    /// Fault of the file, and its remedy.
     pub(crate) why: String,
 }
 
 impl Unusable {
-    /// A file that could not be read.
+    /// Creates the reason for a file that could not be read.
     pub(crate) fn unread(path: &Path, error: impl ToString) -> Self {
-        // Who reads this knows the folder.
+        // The reader knows the folder.
         let folder = path.parent().map(|folder| format!("{}/", folder.display()));
         let error = error.to_string().replace(&folder.unwrap_or_default(), "");
         Self::in_file(path, format!("cannot be read: {error}"))
     }
 
-    /// A detail log in which nothing is logged.
+    /// Creates the reason for a detail log without entries.
     pub(crate) fn without_entries(path: &Path) -> Self {
         Self::in_file(path, "has no entry (:::MLLOG): submit the log as LoadGen wrote it")
     }
@@ -40,8 +40,8 @@ impl Unusable {
     }
 }
 
-/// What is said of anything that is not there.
+/// Text about a missing file or folder.
 pub(crate) const MISSING: &str = "is missing";
 
-/// What is said of a file without content.
+/// Text about a file without content.
 pub(crate) const EMPTY: &str = "is empty: fill or remove it";

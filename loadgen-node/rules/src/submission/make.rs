@@ -1,4 +1,5 @@
-//! Makes a submission: the draft is written beside its place, checked as any submission is, and moved there if it holds.
+//! Makes a submission: writes the draft beside its output folder, checks it like any submission,
+//! and moves it there if it passes.
 
 use std::{io, path::Path};
 
@@ -17,44 +18,45 @@ use crate::{
     sources_digest::Source,
 };
 
-/// Why no submission was made.
+/// Reason why no submission was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
-    /// Everything that stands against it, each with what to do.
+    /// All reasons against the submission, each with its remedy.
     #[error("no submission was made:\n{}", listed(.0))]
     Refused(Vec<Gap>),
-    /// The folder is there already, or cannot be written.
+    /// The output folder exists already, or cannot be written.
     #[error(transparent)]
     Folder(#[from] io::Error),
 }
 
-/// What stands against a submission.
+/// Findings that prevent a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// A rule that is broken, or of which it cannot be told.
+    /// Broken rules, and rules that cannot be judged.
     Strict,
-    /// A rule that is broken.
+    /// Broken rules.
     Usual,
-    /// Nothing: it may be made of runs that no submission can have, and says so.
+    /// No findings: the tree may contain runs that no submission can have, and states that.
     Rehearsal,
 }
 
-/// A submission that was made.
+/// Submission that was made.
 #[derive(Debug)]
 pub struct Made {
-    /// Its files.
+    /// Files of the submission.
     pub tree: Tree,
-    /// The rules of its division of which it cannot be told whether they are kept, each with what to do.
+    /// Rules of its division that cannot be judged, each with its remedy.
     pub open: Vec<String>,
 }
 
-/// Makes the submission in the new folder `output`, which is there as a whole or not at all.
+/// Makes the submission in the new folder `output`, which is complete or missing afterwards.
 ///
-/// `base` is the folder that paths of the settings start from, `sources` are the program's own.
+/// Paths in the settings are relative to `base`; `sources` are the program's own.
 ///
 /// # Errors
 ///
-/// When settings are missing or wrong, or when a check of the tree would find what stands against it in its division.
+/// Fails if settings are missing or invalid, or if a check of the tree would find anything against
+/// it in its division.
 pub fn make(
     settings: &Settings,
     base: &Path,
@@ -66,7 +68,8 @@ pub fn make(
     let mut draft = draft(settings, base, table, sources);
     let mut refused = std::mem::take(&mut draft.gaps);
     let of_rules = |text: String| Gap { file: None, text };
-    // A tree without a place, or with a file outside of it, is not written at all; the gaps say why.
+    // A tree without a path, or with a file outside of it, is not written; the gaps contain the
+    // reason.
     let has_division = settings.division.is_some_and(|one| one != Division::Exploratory);
     let has_place = has_division && is_folder_name(&draft.home.submitter);
     if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
@@ -75,7 +78,7 @@ pub fn make(
     let beside = Beside::new(output)?;
     let is_open = settings.division == Some(Division::Open);
     if is_open {
-        // The list of rules comes out of the check.
+        // The check determines the list of rules.
         draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, None));
     }
     beside.write(&draft.tree)?;
@@ -98,7 +101,7 @@ pub fn make(
             refused.extend(open.iter().cloned().map(of_rules));
         }
     } else {
-        // The gaps are the reason for everything that the tree lacks.
+        // The gaps explain everything that the tree lacks.
         refused.extend(found.of_runs(is_open).into_iter().map(of_rules));
     }
     if !refused.is_empty() {

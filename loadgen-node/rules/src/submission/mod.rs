@@ -1,7 +1,8 @@
-//! From runs to a submission: `submission.toml` and run folders become the tree that the official checkers accept.
+//! Submissions from runs: `submission.toml` and run folders become the tree that the official
+//! checkers accept.
 //!
-//! `drafting/` makes the files and names what is missing in the settings; [`check`](crate::check) finds what breaks a rule in the tree
-//! that was made (`make.rs`).
+//! `drafting/` creates the files and reports what is missing in the settings;
+//! [`check`](crate::check) reports broken rules in that tree (`make.rs`).
 
 mod make;
 mod refusals;

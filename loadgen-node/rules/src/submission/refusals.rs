@@ -1,5 +1,5 @@
-//! What the check of a tree under way found. Its maker knows run folders, not the files made of them: a finding about such a
-//! file names the run folder.
+//! Findings of the check of a tree in progress. Its maker knows run folders, not the files made
+//! from them, so a finding about such a file names the run folder.
 
 use std::path::Path;
 
@@ -9,40 +9,41 @@ use crate::{
     grouped::lines,
 };
 
-/// Rules about the machines. What is not known of them is refused, too: the operator states it in a machine's evidence file
-/// and runs again.
+/// Rules about the machines. Gaps in the evidence for them prevent a submission, too: the operator
+/// states the value in a machine's evidence file and runs again.
 const MACHINES: [Rule; 4] = [Rule::N20, Rule::N22, Rule::N24, Rule::N29];
 
-/// What N38 concludes from the other findings.
+/// Rule that concludes from the other findings.
 const CONCLUSION: Rule = Rule::N38;
 
-/// What is asked of two submissions.
+/// Rule that compares two submissions.
 const COMPARISON: Rule = Rule::N37;
 
-/// The findings about a tree that is being made.
+/// Findings about a tree in progress.
 pub(super) struct Refusals<'a> {
     pub(super) report: &'a Report,
-    /// The folder that was checked.
+    /// Folder that was checked.
     pub(super) part: &'a Path,
-    /// The submitter's folder in it.
+    /// Folder of the submitter, in that folder.
     pub(super) home: &'a str,
-    /// Folders and files of the tree, each with the run folder that it was made of.
+    /// Folders and files of the tree, each with the run folder that it was made from.
     pub(super) runs: &'a [(String, String)],
 }
 
 impl Refusals<'_> {
-    /// All that stands against the submission.
+    /// Lists all findings against the submission.
     pub(super) fn refused(&self, is_open: bool) -> Vec<String> {
         self.told(self.standing(is_open))
     }
 
-    /// The same, of what is about runs.
+    /// Like [`Self::refused`], but only for findings about runs.
     pub(super) fn of_runs(&self, is_open: bool) -> Vec<String> {
         let is_of_run = |finding: &&Grouped| finding.places.iter().any(|place| self.is_run(place));
         self.told(self.standing(is_open).filter(is_of_run))
     }
 
-    /// All that cannot be told of a submission outside of the Open division and does not stand against it.
+    /// Lists the rules that cannot be judged and do not prevent a submission outside of the Open
+    /// division.
     pub(super) fn open(&self) -> Vec<String> {
         let is_open = |finding: &&Grouped| {
             let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);
@@ -51,7 +52,8 @@ impl Refusals<'_> {
         self.told(self.report.findings().filter(is_open))
     }
 
-    /// All rules of its division that are not kept, with places in the tree; for the Open division, those that it waives.
+    /// Returns all findings against a submission in its division, with paths in the tree; for the
+    /// Open division, also the rules that it waives.
     pub(super) fn noted(&self, is_open: bool) -> Vec<Grouped> {
         let waived = self.report.waived().filter(|_| is_open);
         let mut noted: Vec<_> = self.standing(false).chain(waived).cloned().collect();
@@ -82,7 +84,7 @@ impl Refusals<'_> {
         self.runs.iter().any(|(path, _)| within(place, path).is_some())
     }
 
-    /// Lines about the run folders.
+    /// Formats findings as lines about the run folders.
     fn told<'f>(&self, findings: impl Iterator<Item = &'f Grouped>) -> Vec<String> {
         let findings: Vec<_> =
             findings.map(|finding| self.of_run_folders(finding.clone())).collect();
@@ -113,7 +115,7 @@ impl Refusals<'_> {
     }
 }
 
-/// What of a place is below that path.
+/// Returns the part of a place that is below `path`.
 fn within<'a>(place: &'a str, path: &str) -> Option<&'a str> {
     place.strip_prefix(path).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,4 +1,4 @@
-//! Trees of whole submissions, and what stands against them.
+//! Tests of whole submissions, and of the findings against them.
 
 mod faults;
 mod power;
@@ -23,7 +23,7 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
     let strictness = if rehearsal { Strictness::Rehearsal } else { Strictness::Usual };
     let made = make(&settings, folder, table, &SOURCES, strictness, &out.path().join("tree"));
     made.map(|made| made.tree).map_err(|error| match error {
-        // A gap in the settings is known by its text alone.
+        // The text alone identifies a gap in the settings.
         MakeError::Refused(gaps) => {
             let is_of_settings = |gap: &Gap| gap.file.as_ref() == Some(&settings.file);
             let told = |gap: Gap| if is_of_settings(&gap) { gap.text } else { gap.to_string() };
@@ -33,7 +33,7 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
     })
 }
 
-/// With NETDIV_TREE_OUT, writes the tree there, for the official checkers.
+/// Writes the tree below NETDIV_TREE_OUT, if that is set, for the official checkers.
 fn keep(tree: &Tree, name: &str) {
     if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
         let beside = Beside::new(&Path::new(&out).join(name)).unwrap();
@@ -42,7 +42,7 @@ fn keep(tree: &Tree, name: &str) {
     }
 }
 
-/// What stands against the submission of a folder that was changed.
+/// Returns the findings against the submission of a folder after a change.
 fn problems_of(change: impl FnOnce(&Path)) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fixture::submission_folder(folder.path(), "network", "v5.0");

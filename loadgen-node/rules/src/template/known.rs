@@ -1,4 +1,4 @@
-//! What is known when the files are made.
+//! Values of the settings files that are known in advance.
 
 use crate::{
     Division, Scenario,
@@ -9,31 +9,32 @@ use crate::{
 pub const RUN: &str = "run.toml";
 /// Settings of a SUT node.
 pub const NODE: &str = "node.toml";
-/// LoadGen's own.
+/// LoadGen's own settings.
 pub const USER_CONF: &str = "user.conf";
 /// Settings of a submission.
 pub const SUBMISSION: &str = "submission.toml";
 
-/// What is known when the files are made.
+/// Values of the settings files that are known in advance.
 #[derive(Debug, Clone)]
 pub struct Template<'a> {
-    /// The benchmark.
+    /// Benchmark of the submission.
     pub benchmark: &'a Benchmark,
-    /// The round of the submission.
+    /// Round of the submission.
     pub round: &'a Round,
-    /// The scenario of `run.toml`.
+    /// Scenario of `run.toml`.
     pub scenario: Scenario,
-    /// Network, closed or open.
+    /// Division: network, closed or open.
     pub division: Division,
-    /// The nodes, as `--nodes` names them.
+    /// Nodes, as `--nodes` names them.
     pub nodes: &'a [String],
-    /// The port of nodes that are named without one, where it was given.
+    /// Port of nodes that are named without one, if it was set.
     pub nodes_port: Option<u16>,
-    /// The port that nodes listen on.
+    /// Port that nodes listen on.
     pub port: u16,
-    /// Whether all nodes are on this machine, where TLS is not asked for.
+    /// True if all nodes are on this machine, where TLS is not required.
     pub is_local: bool,
-    /// Samples per second that all nodes together are expected to reach; `None` leaves a placeholder.
+    /// Samples per second that all nodes together are expected to reach; `None` leaves a
+    /// placeholder.
     pub rate: Option<f64>,
 }
 

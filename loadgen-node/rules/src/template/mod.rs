@@ -1,5 +1,6 @@
-//! Settings files to begin with, for a benchmark: every figure from the table, a comment before every key. What no table knows is
-//! a placeholder, which the programs name when they meet it. The files' texts are those of `*.j2`.
+//! Initial settings files for a benchmark. Every figure is from the table, and every key has a
+//! comment. Values that the table lacks are placeholders, which the programs report when they read
+//! them. The texts are in `*.j2`.
 
 mod known;
 mod render;

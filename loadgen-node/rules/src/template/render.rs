@@ -1,4 +1,4 @@
-//! Templates filled in with what is known.
+//! Renders the templates with known values.
 
 use minijinja::{Environment, Error, Value, context};
 use netdiv_node_common::words::TODO;
@@ -13,7 +13,7 @@ use crate::{
     drafting::systems::is_said_elsewhere,
 };
 
-/// Each file with its template.
+/// Files and their templates.
 const FILES: [(&str, &str); 4] = [
     (RUN, include_str!("run.toml.j2")),
     (NODE, include_str!("node.toml.j2")),
@@ -24,10 +24,11 @@ const FILES: [(&str, &str); 4] = [
 /// Maximum length of a line of a comment, in bytes.
 const WIDTH: usize = 110;
 
-/// Maximum length of a sample that a node takes by default, in bytes: `--max-payload-bytes` of `sut-node`.
+/// Maximum length of a sample that a node accepts by default, in bytes: `--max-payload-bytes` of
+/// `sut-node`.
 const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
 
-/// Fields of the system's description that must be written and that no evidence tells (docs/SUBMISSION.md).
+/// Required fields of the system's description that no evidence contains (docs/SUBMISSION.md).
 const UNTOLD: [&str; 5] = [
     "system_name",
     "host_storage_capacity",
@@ -40,14 +41,14 @@ const UNTOLD: [&str; 5] = [
 ///
 /// # Errors
 ///
-/// A template that cannot be filled in.
+/// Fails if a template cannot be rendered.
 pub fn files(template: &Template<'_>) -> Result<[(&'static str, String); 4], Error> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.set_keep_trailing_newline(true);
     let sources = template.benchmark.sources.clone();
-    // The place where a figure of the benchmark comes from, in brackets.
+    // Source of a figure of the benchmark, in brackets.
     environment.add_function("source", move |figure: &str| {
         sources.get(figure).map(|source| format!(" [{source}]")).unwrap_or_default()
     });
@@ -95,7 +96,7 @@ fn values(template: &Template<'_>) -> Value {
     let longest = longest.unwrap_or(0);
     let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
     let input_types: Vec<_> = benchmark.input_types.iter().map(|one| one.word()).collect();
-    // Without a topology, nothing tells how the nodes are connected.
+    // Without a topology, no evidence contains the connections of the nodes.
     let is_closed = *division == Division::Closed;
     let is_untold = |field: &&Field| {
         UNTOLD.contains(&field.name) || (is_closed && field.name == "host_networking_topology")

@@ -7,7 +7,8 @@ use crate::{
     Division, Scenario, book::Table, placeholder::is_placeholder, submission::Settings, user_conf,
 };
 
-/// Every benchmark of the suite in every required scenario, of every round that has it.
+/// Calls `with` for every benchmark of the suite, in every required scenario, of every round that
+/// has it.
 fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
     let table = Table::builtin().unwrap();
     let nodes = ["rack[1-8]:50051".to_owned()];
@@ -38,7 +39,7 @@ fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
     assert!(tried > 100, "{tried}");
 }
 
-/// Every key that may be set is set: a `#` without a space before it is taken away.
+/// Sets every key that may be set, by removing a `#` without a space after it.
 fn uncommented(text: &str) -> String {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest.to_owned(),
@@ -87,7 +88,7 @@ fn a_submission_is_read_and_has_every_key_that_the_reader_knows() {
     });
 }
 
-/// The keys that the reader knows and a file lacks.
+/// Returns the keys that the reader knows and a file lacks.
 fn unset(file: &toml::Table) -> BTreeSet<String> {
     let first = |key: &str| file[key].as_array().unwrap()[0].as_table().unwrap();
     let of = |key: &str| file[key].as_table().unwrap();
@@ -105,7 +106,7 @@ fn unset(file: &toml::Table) -> BTreeSet<String> {
     ];
     let mut unset = BTreeSet::new();
     for (wrong, table) in tables {
-        // The reader names all keys that it would have taken.
+        // The error lists all keys that the reader accepts.
         let error = toml::from_str::<Settings>(&wrong).unwrap_err().message().to_owned();
         let (_, expected) = error.split_once("expected ").unwrap();
         let known: BTreeSet<_> = expected.split('`').skip(1).step_by(2).collect();

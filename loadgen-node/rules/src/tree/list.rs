@@ -1,4 +1,4 @@
-//! What is in a tree, found by its folders.
+//! Lists the contents of a tree by its folders.
 
 use std::{
     collections::BTreeSet,
@@ -9,12 +9,12 @@ use std::{
 
 use super::{DIVISIONS, Home, Layout, Place};
 
-/// All submitters of the tree in the folder `root`, in order. A folder that does not show its layout is taken for one of
-/// layout A.
+/// Lists all submitters of the tree in the folder `root`, in order. A folder that does not show its
+/// layout counts as layout A.
 ///
 /// # Errors
 ///
-/// When a folder cannot be read; the message names it.
+/// Fails if a folder cannot be read; the message names it.
 pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
     let mut homes = Vec::new();
     for division in folders(root)?.into_iter().filter(|name| DIVISIONS.contains(&name.as_str())) {
@@ -24,7 +24,8 @@ pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
     Ok(homes)
 }
 
-/// A submitter's folder in the tree `root`, laid out as what lies in it shows, or else as `layout`.
+/// Finds a submitter's folder in the tree `root`. Its contents show its layout; otherwise the
+/// layout is `layout`.
 pub(crate) fn find_home(root: &Path, division: &str, submitter: &str, layout: Layout) -> Home {
     let folder = root.join(division).join(submitter);
     let layout = shown_layout(&folder).unwrap_or(layout);
@@ -33,7 +34,8 @@ pub(crate) fn find_home(root: &Path, division: &str, submitter: &str, layout: La
     Home::new(layout, division, submitter).with_code(code)
 }
 
-/// The layout that the submitter's folder shows; `None` where it has nothing that only one of them has.
+/// Returns the layout that the submitter's folder shows; `None` if it contains nothing that is
+/// specific to a layout.
 pub(crate) fn shown_layout(folder: &Path) -> Option<Layout> {
     let has = |name: &&str| folder.join(name).is_dir();
     if ["measurements", "compliance"].iter().any(has) {
@@ -52,7 +54,7 @@ pub(crate) fn shown_layout(folder: &Path) -> Option<Layout> {
     is_b.then_some(Layout::B)
 }
 
-/// The folders of scenarios, three levels below `folder`.
+/// Lists the folders of scenarios, three levels below `folder`.
 fn results(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut level = vec![folder.to_path_buf()];
     for _ in 0..3 {
@@ -65,11 +67,12 @@ fn results(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(level)
 }
 
-/// All results of a submitter in the tree `root`, in order: one for each folder of a scenario below `results`.
+/// Lists all results of a submitter in the tree `root`, in order: one for each folder of a scenario
+/// below `results`.
 ///
 /// # Errors
 ///
-/// When a folder cannot be read; the message names it.
+/// Fails if a folder cannot be read; the message names it.
 pub fn list_results(root: &Path, home: &Home) -> io::Result<Vec<Place>> {
     let folder = root.join(home.root()).join("results");
     if !folder.is_dir() {
@@ -84,11 +87,12 @@ pub fn list_results(root: &Path, home: &Home) -> io::Result<Vec<Place>> {
     Ok(results(&folder)?.into_iter().filter_map(place).collect())
 }
 
-/// Paths of all files under `root`, relative to it and in order. Links are files here: they are not followed.
+/// Lists the paths of all files under `root`, relative to it and in order. Links count as files and
+/// are not followed.
 ///
 /// # Errors
 ///
-/// When a folder cannot be read; the message names it.
+/// Fails if a folder cannot be read; the message names it.
 pub fn list_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut waiting = vec![PathBuf::new()];
@@ -102,13 +106,13 @@ pub fn list_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Folders by their names, as far as these are text; the check of names finds the others.
+/// Lists the folders whose names are text; the check of names finds the others.
 fn folders(path: &Path) -> io::Result<Vec<String>> {
     let folders = entries(path)?.into_iter().filter(|(_, is_folder)| *is_folder);
     Ok(folders.filter_map(|(name, _)| name.into_string().ok()).collect())
 }
 
-/// Names of a folder's entries in order, and whether each is a folder.
+/// Lists the names of a folder's entries in order, each with true if it is a folder.
 fn entries(path: &Path) -> io::Result<BTreeSet<(OsString, bool)>> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))

@@ -1,10 +1,10 @@
-//! Files as LoadGen writes them.
+//! Creates files as LoadGen writes them.
 
 use std::fmt::Write as _;
 
 use crate::compliance::test06::RESPONSES;
 
-/// The summary of a run with every setting that a compliance test asks for.
+/// Creates the summary of a run with every setting that a compliance test requires.
 pub(super) fn summary(scenario: &str, score: &str) -> String {
     let (first, later) = match scenario {
         "Offline" => (format!("Samples per second: {score}"), String::new()),
@@ -52,7 +52,7 @@ pub(super) fn summary(scenario: &str, score: &str) -> String {
     )
 }
 
-/// An accuracy log of samples and their responses in hex.
+/// Creates an accuracy log of samples and their responses in hex.
 pub(super) fn log(responses: &[(u64, &str)]) -> String {
     let entry = |(seq_id, (qsl_idx, data)): (usize, &(u64, &str))| {
         format!("\n{{ \"seq_id\" : {seq_id}, \"qsl_idx\" : {qsl_idx}, \"data\" : \"{data}\" }}")
@@ -61,16 +61,16 @@ pub(super) fn log(responses: &[(u64, &str)]) -> String {
     format!("[{}\n]\n", entries.join(","))
 }
 
-/// A response's tokens, its first tokens as they were reported, and the number that was reported.
+/// Tokens of a response, its first tokens as reported, and the reported number of tokens.
 pub(super) type Tokens<'a> = (&'a [i32], Option<&'a [i32]>, u64);
 
-/// An accuracy log with token counts, and with first tokens where the scenario has them: these responses over and over, as many
-/// as the test is of.
+/// Creates an accuracy log with token counts, and with first tokens if the scenario has them.
+/// Repeats the responses up to the number that the test requires.
 pub(super) fn token_log(responses: &[Tokens<'_>]) -> String {
     short_token_log(responses.iter().cycle().take(RESPONSES as usize))
 }
 
-/// One with these responses only.
+/// Creates an accuracy log with these responses only.
 pub(super) fn short_token_log<'a>(responses: impl Iterator<Item = &'a Tokens<'a>>) -> String {
     let entry = |(seq_id, (data, first, count)): (usize, &Tokens<'_>)| {
         let mut entry = format!(
@@ -86,7 +86,7 @@ pub(super) fn short_token_log<'a>(responses: impl Iterator<Item = &'a Tokens<'a>
     format!("[{}\n]\n", entries.join(","))
 }
 
-/// Numbers of 32 bits as LoadGen writes their bytes.
+/// Formats numbers of 32 bits in hex, in LoadGen's byte order.
 pub(super) fn hex(numbers: &[i32]) -> String {
     let mut text = String::new();
     for byte in numbers.iter().flat_map(|number| number.to_le_bytes()) {

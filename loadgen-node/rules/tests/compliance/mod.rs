@@ -1,7 +1,7 @@
-//! What the official scripts of tag v5.0.1 say of many inputs, and what we say of them.
+//! Compares the verdicts of the official scripts of tag v5.0.1 with ours, over many inputs.
 //!
-//! With `NETDIV_WRITE_CASES=folder` the test leaves each case there as the scripts want it, with our verdict and our
-//! files beside it, so that the scripts can be asked again.
+//! With `NETDIV_WRITE_CASES=folder` the test writes each case to that folder in the form that the
+//! scripts need, with our verdict and our files, so that the scripts can be run again.
 
 mod inputs;
 mod responses;
@@ -21,13 +21,13 @@ use crate::{
 enum Ours {
     Pass,
     Fail,
-    /// Failed although the official script passes it.
+    /// Failed although the official script passes.
     Stricter,
     Refused,
 }
 use Ours::{Fail, Pass, Refused, Stricter};
 
-/// A test's input, each file as its text; an empty one does not exist.
+/// Input of a test, each file as its text; empty if the file does not exist.
 #[derive(Clone)]
 struct Case {
     test: Test,
@@ -38,13 +38,13 @@ struct Case {
     reference: String,
     log: String,
     summary: String,
-    /// Whether the official script passes it.
+    /// True if the official script passes.
     official: bool,
     ours: Ours,
 }
 
 impl Case {
-    /// A case in `folder`: its input, the verdicts and our files.
+    /// Writes a case to `folder`: its input, the verdicts and our files.
     fn run(&self, folder: &Path) -> (Ours, String) {
         let (results, run) = (folder.join("results"), folder.join("run"));
         let accuracy_log = results.join("accuracy").join(ACCURACY_LOG);

@@ -1,11 +1,11 @@
-//! TEST01's responses.
+//! Responses of TEST01.
 
 use super::{
     inputs::{log, summary},
     *,
 };
 
-/// A name, the numbers' type, both logs, and the verdicts.
+/// Name, type of the numbers, both logs, and the verdicts.
 type Row = (&'static str, &'static str, String, String, bool, Ours);
 
 fn case((name, dtype, accuracy_log, log, official, ours): Row) -> Case {
@@ -69,7 +69,7 @@ pub(super) fn cases() -> Vec<Case> {
     rows.into_iter().map(case).collect()
 }
 
-/// As the official tool does it.
+/// Truncates a log as the official tool does.
 fn truncated(log: &str) -> String {
     format!("{}\n\n...\n\n{}", &log[..60], &log[log.len() - 60..])
 }

@@ -1,11 +1,11 @@
-//! TEST01's and TEST04's speed.
+//! Speed in TEST01 and TEST04.
 
 use super::{
     inputs::{log, summary},
     *,
 };
 
-/// A change to a summary's text.
+/// Change to a summary's text.
 type Edit = fn(String) -> String;
 
 const SAME: Edit = |text| text;
@@ -23,7 +23,7 @@ const OTHER_LATENCY: Edit = |text| text.replace("15000000", "50000000");
 const NO_SEED: Edit = |text| text.replace("720381539243781796", "0");
 const NOT_SAME: Edit = |text| text.replace("issue_same : 1", "issue_same : 0");
 
-/// A name, a scenario, both scores, a change to each summary, and the verdicts.
+/// Name, scenario, both scores, a change to each summary, and the verdicts.
 type Row = (&'static str, &'static str, [&'static str; 2], [Edit; 2], bool, Ours);
 
 fn case(test: Test, (name, scenario, scores, edits, official, ours): Row) -> Case {

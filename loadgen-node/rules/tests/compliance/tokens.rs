@@ -1,11 +1,11 @@
-//! TEST06's tokens.
+//! Tokens of TEST06.
 
 use super::{
     inputs::{hex, log, short_token_log, summary, token_log},
     *,
 };
 
-/// A name, the scenario, the log, and the verdicts.
+/// Name, scenario, log, and the verdicts.
 type Row = (&'static str, &'static str, String, bool, Ours);
 
 fn case((name, scenario, log, official, ours): Row) -> Case {

@@ -1,4 +1,4 @@
-//! Edits that a check must not find fault with.
+//! Edits that a check must accept.
 
 use netdiv_node_common::words::{Mode, Scenario, Transport};
 use netdiv_rules::record::Carrier;
@@ -13,7 +13,7 @@ use super::{
 };
 use netdiv_rules::{Outcome, Rule, testing::sha256_of, tree::ACCURACY_LOG};
 
-/// Lets all nodes have that engine, and add this to their settings, with all digests.
+/// Sets the engine of all nodes and appends to their settings, with all digests.
 fn engines(tree: &Tree, engine: &str, settings: &str) {
     tree.every_record(|record| {
         for node in &mut record.nodes {
@@ -28,7 +28,7 @@ fn engines(tree: &Tree, engine: &str, settings: &str) {
     });
 }
 
-/// Lets the file of the model have these keys.
+/// Sets keys of the model's file.
 fn model(tree: &Tree, keys: &str) {
     engines(tree, "plugin:torch", &format!("vocabulary = 32000\n{keys}\n"));
 }
@@ -43,7 +43,7 @@ fn responses(tree: &Tree, change: impl FnOnce(String) -> String) {
     });
 }
 
-/// Fewer responses of TEST06 than its audit.config asks for.
+/// Removes responses of TEST06, which are then fewer than its audit.config requires.
 fn fewer_responses(tree: &Tree) {
     responses(tree, |log| {
         let entries: Vec<_> = log.split(",\n").collect();
@@ -153,7 +153,7 @@ fn a_bond_that_carries_more_than_one_adapter() {
     assert_eq!(outcome(&tree, Rule::N6), Outcome::Fail);
 }
 
-/// Each of two systems is held against its own runs.
+/// Judges each of two systems by its own runs.
 #[test]
 fn another_fabric_of_another_system() {
     let tree = Tree::new();
@@ -175,9 +175,9 @@ fn another_fabric_of_another_system() {
     assert!(fs::exists(tree.path(&format!("{HOME}/results/{other}"))).unwrap());
     tree.replace(&system, "ens1f0np0", "ib0");
     assert_eq!(outcome(&tree, Rule::N5), Outcome::Pass, "{}", report(&tree).text());
-    let is_linked = |text: &str| !text.contains("network_topology has no link of it");
+    let is_linked = |text: &str| !text.contains("network_topology has no link for it");
     assert!(report(&tree).findings().all(|finding| is_linked(&finding.text)));
-    // One run cannot be that of two systems.
+    // A run cannot belong to two systems.
     let broken = broken(&report(&tree));
     assert!(broken.contains("N34") && broken.contains("N35"), "{broken:?}");
 }
@@ -199,15 +199,15 @@ fn queries_put_together_are_said() {
     assert!(of_settings.any(|finding| finding.text.contains("server_coalesce_queries: it is on")));
 }
 
-/// The official script prints `True` for such a log; published ones have 87 to 108 responses.
+/// Accepts fewer responses, because the official script prints `True` for such a log; published
+/// logs have 87 to 108 responses.
 #[test]
 fn fewer_responses_of_test06_are_only_said() {
     let tree = Tree::of_llama();
     fewer_responses(&tree);
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());
-    let text =
-        "99 responses were logged, and the test is of 100, which the official script does not ask";
+    let text = "99 responses were logged; the test requires 100: netdiv requires this, the official script does not";
     assert!(report.text().contains(text), "{}", report.text());
 }
 
@@ -229,11 +229,11 @@ fn unknown_round_trips_tell_nothing() {
     let tree = Tree::new();
     tree.record("Server/performance", |record| record.nodes[0].round_trip_ns = 0);
     assert_eq!(outcome(&tree, Rule::N14), Outcome::CannotTell);
-    // And what cannot be told of one rule cannot be told of the whole.
+    // A rule that cannot be judged leaves the conclusion open.
     assert_eq!(outcome(&tree, Rule::N38), Outcome::CannotTell);
 }
 
-/// Machines may differ, and what is set for them.
+/// Accepts different machines and their settings.
 #[test]
 fn nodes_of_different_machines() {
     let tree = Tree::new();
@@ -258,7 +258,7 @@ fn nodes_of_different_machines() {
     assert!(!report.failed(), "{}", report.text());
 }
 
-/// Another precision for another scenario is said by the measurements.
+/// Accepts another precision for another scenario, which the measurements state.
 #[test]
 fn other_weights_in_a_scenario() {
     let tree = Tree::new();

@@ -1,4 +1,4 @@
-//! Edits that are no data: of whole logs, of links, pipes and bytes that are no text.
+//! Edits as code: of whole logs, of links, pipes and bytes that are not text.
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, os::unix::fs::symlink, process::Command};
 
@@ -16,7 +16,7 @@ use super::{
     tree::{HOME, Tree},
 };
 
-/// An edit: its name, what is edited, the rules that it breaks beside N38, and how.
+/// Edit: its name, the submission, the broken rules besides N38, and the change.
 pub(super) type Row = (&'static str, Valid, &'static [Rule], fn(&Tree));
 
 const OFFLINE: &str = "Offline/performance";
@@ -24,7 +24,7 @@ const SERVER: &str = "Server/performance";
 const MEASUREMENTS: &str = "network/acme/measurements/two-H100-nodes/resnet50";
 const RESULTS: &str = "network/acme/results/two-H100-nodes/resnet50";
 
-/// Edits of which all that is said has one cause.
+/// Edits whose findings have one cause.
 pub(super) const ONE_CAUSE: &[Row] = &[
     ("half a record", Images, &[N35], |tree| {
         halve(tree, &format!("{MEASUREMENTS}/{OFFLINE}.result.json"));
@@ -63,7 +63,7 @@ pub(super) const ONE_CAUSE: &[Row] = &[
     }),
 ];
 
-/// All others.
+/// Edits with several causes.
 pub(super) const ROWS: &[Row] = &[
     ("a Server schedule of 300 s", Images, &[N32], half_the_schedule),
     ("settings of the LoadGen node that were edited in its evidence", Images, &[N20], |tree| {
@@ -127,7 +127,7 @@ pub(super) const ROWS: &[Row] = &[
             record.nodes[0].tokens.as_mut().unwrap().further_ns.p50 = u64::MAX;
         });
     }),
-    ("an interactive variant as a benchmark of its own", Chat, &[N1, N32, N35], |tree| {
+    ("an interactive variant as a separate benchmark", Chat, &[N1, N32, N35], |tree| {
         move_interactive(tree, "llama2-70b-interactive-99/Server");
     }),
     ("an interactive variant in the folder of Server", Chat, &[N35], |tree| {
@@ -144,13 +144,13 @@ fn halve(tree: &Tree, path: &str) {
     tree.write(path, &text[..text.len() / 2]);
 }
 
-/// A pipe in the place of a file.
+/// Replaces a file by a pipe.
 fn pipe(tree: &Tree, path: &str) {
     tree.remove(path);
     assert!(Command::new("mkfifo").arg(tree.path(path)).status().unwrap().success());
 }
 
-/// The seeds of round v5.1, in the logs and in the record.
+/// Sets the seeds of round v5.1, in the logs and in the record.
 fn seeds_of_v5_1(tree: &Tree, run: &str) {
     let table = Table::builtin().unwrap();
     let round = table.rounds.iter().find(|round| round.name.to_string() == "v5.1").unwrap();
@@ -164,7 +164,7 @@ fn seeds_of_v5_1(tree: &Tree, run: &str) {
     }
 }
 
-/// A Server run of 300 s, with all that follows from it.
+/// Shortens a Server run to 300 s, with all consequences.
 fn half_the_schedule(tree: &Tree) {
     const COMPLETED: &str = "Completed samples per second";
     let run = |run: &str, rate: &str, duration: &str, end: &str, scheduled: &str| {
@@ -190,7 +190,7 @@ fn half_the_schedule(tree: &Tree) {
     }
 }
 
-/// Moves the interactive variant, wherever it is.
+/// Moves the interactive variant in all folders.
 fn move_interactive(tree: &Tree, to: &str) {
     for kind in ["results", "measurements", "compliance"] {
         let folder = |rest: &str| tree.path(&format!("{HOME}/{kind}/two-H100-nodes/{rest}"));

@@ -1,4 +1,4 @@
-//! Edits of which all that is said has one cause: it is said once.
+//! Edits whose findings have one cause, which is reported once.
 
 use netdiv_rules::{
     Grouped, Outcome,
@@ -10,7 +10,8 @@ use netdiv_rules::{
 
 use super::{FILES, by_hand, edits, tree::Tree};
 
-/// Returns the report's lines on an edited tree, without N38, which is about the other rules.
+/// Returns the report's lines on an edited tree, without N37 and N38, which are about other
+/// submissions and other rules.
 fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
     let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
     let of_outcome = |f: &&Grouped| f.outcome == outcome && ![N37, N38].contains(&f.rule);
@@ -19,7 +20,7 @@ fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
 
 #[test]
 fn one_cause_is_said_once() {
-    // Two lines where two things need a fix, such as both scenarios.
+    // Two lines are permitted for two places to fix, such as both scenarios.
     let mut wrong = Vec::new();
     let mut look = |name: &str, tree: &Tree| {
         let (broken, unknown) = (told(tree, Outcome::Fail), told(tree, Outcome::CannotTell));

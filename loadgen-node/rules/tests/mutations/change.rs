@@ -8,31 +8,31 @@ use serde_json::Value;
 
 use super::tree::Tree;
 
-/// The edits of a rule's file.
+/// Edits in a rule's file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edits {
     pub(super) edit: Vec<Edit>,
 }
 
-/// An edit, and all that must be found then.
+/// Edit with all findings that it must cause.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edit {
     pub(super) name: String,
-    /// The valid submission that is edited.
+    /// Valid submission to edit.
     #[serde(default)]
     pub(super) tree: Valid,
-    /// At most two lines tell people of it, where all are one cause.
+    /// Requires a report of at most two lines, because all findings have one cause.
     #[serde(default)]
     pub(super) one_cause: bool,
     pub(super) change: Vec<Change>,
-    /// The broken rules but N38, each with a finding's text: `N33 the verdict is INVALID`.
+    /// Broken rules except N38, each with a finding's text: `N33 the verdict is INVALID`.
     pub(super) finds: Vec<String>,
 }
 
 impl Edit {
-    /// Returns a new tree with all changes made.
+    /// Returns a new tree with all changes.
     pub(super) fn made(&self) -> Tree {
         let tree = self.tree.tree();
         self.change.iter().for_each(|change| change.make(&tree));
@@ -40,7 +40,7 @@ impl Edit {
     }
 }
 
-/// A valid submission of the Network division.
+/// Valid submission of the Network division.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Valid {
@@ -66,11 +66,12 @@ impl Valid {
 /// Values by JSON pointer.
 type Values = BTreeMap<String, Value>;
 
-/// A step of an edit.
+/// Step of an edit.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Change {
-    /// The record of a run, such as `Server/accuracy`, and what `submission` copies of it.
+    /// Changes the record of a run, such as `Server/accuracy`, and the parts that `submission`
+    /// copies from it.
     Record {
         record: String,
         #[serde(default)]
@@ -78,7 +79,7 @@ pub(super) enum Change {
         #[serde(default)]
         remove: Vec<String>,
     },
-    /// All records whose path has this text, and what the documentation shows of the machines.
+    /// Changes all records whose path contains a text, and the documentation of the machines.
     Records {
         records: String,
         #[serde(default)]
@@ -86,11 +87,11 @@ pub(super) enum Change {
         #[serde(default)]
         remove: Vec<String>,
     },
-    /// A setting that the LoadGen node was given in a run, with its digests.
+    /// Changes a setting of the LoadGen node in a run, with its digests.
     Given { given: String, key: String, value: Value },
-    /// Fields of the system's description.
+    /// Changes fields of the system's description.
     System { system: BTreeMap<String, Value> },
-    /// A JSON file.
+    /// Changes a JSON file.
     Json {
         json: String,
         #[serde(default)]
@@ -98,7 +99,7 @@ pub(super) enum Change {
         #[serde(default)]
         remove: Vec<String>,
     },
-    /// An entry of a run's detail log, and the summary's line of that name.
+    /// Changes an entry of a run's detail log, and the line of that name in the summary.
     Entry {
         entry: String,
         run: String,
@@ -106,19 +107,19 @@ pub(super) enum Change {
         #[serde(default)]
         summary: String,
     },
-    /// A log of a run, and its hash in the record.
+    /// Changes a log of a run, and its hash in the record.
     Log { log: String, run: String, replace: [String; 2] },
-    /// A text in a file.
+    /// Replaces a text in a file.
     Replace { file: String, replace: [String; 2] },
-    /// A whole file.
+    /// Writes a whole file.
     Write { file: String, text: String },
-    /// A file in the place of another.
+    /// Copies a file over another one.
     Copy { copy: [String; 2] },
-    /// The digest of sources as they are then, in their REVISION and in all records.
+    /// Computes the digest of the sources, and writes it to their REVISION and to all records.
     Seal { seal: String },
-    /// A file or a folder that goes.
+    /// Deletes a file or a folder.
     Delete { delete: String },
-    /// A file or a folder that goes elsewhere.
+    /// Moves a file or a folder.
     Rename { rename: [String; 2] },
 }
 
@@ -172,7 +173,7 @@ fn edit_record(record: &mut RunResult, set: &Values, remove: &[String]) {
     *record = serde_json::from_value(value).unwrap();
 }
 
-/// Sets values, in new fields if need be, and removes others.
+/// Sets values, in new fields if necessary, and removes others.
 fn edit(value: &mut Value, set: &Values, remove: &[String]) {
     for (pointer, new) in set {
         let (parent, name) = parent_of(value, pointer);
@@ -189,7 +190,7 @@ fn edit(value: &mut Value, set: &Values, remove: &[String]) {
     }
 }
 
-/// Returns the array or object that a JSON pointer leads into, and the name of the field there.
+/// Returns the array or object that a JSON pointer leads into, and the name of the field in it.
 fn parent_of<'a>(value: &'a mut Value, pointer: &str) -> (&'a mut Value, String) {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     let parent = value.pointer_mut(parent).unwrap_or_else(|| panic!("missing: {parent}"));

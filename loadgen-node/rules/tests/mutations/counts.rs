@@ -1,4 +1,4 @@
-//! The document that counts the edits of each rule, docs/generated/mutations.md.
+//! Compares the number of edits of each rule with docs/generated/mutations.md.
 
 use std::{env, fs};
 

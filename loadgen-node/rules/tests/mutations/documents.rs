@@ -1,4 +1,4 @@
-//! Documents by another hand, with other words of the submitter, or with other links.
+//! Tests of documents by other programs, with other texts of the submitter, or with other links.
 
 use netdiv_rules::{Outcome, Rule};
 
@@ -9,7 +9,7 @@ const TEXT: &str = "network/acme/documentation/system-diagram.md";
 const ARCHITECTURE: &str = "network/acme/documentation/system-architecture.md";
 const BANDWIDTH: &str = "network/acme/documentation/bandwidth.md";
 
-/// In the Open division, the list of rules is the one that a check makes.
+/// Requires the list of rules in the Open division to be the list of a check.
 #[test]
 fn why_it_is_open() {
     let path = "open/acme/documentation/why-open.md";
@@ -42,7 +42,7 @@ fn why_it_is_open() {
     );
 }
 
-/// People judge documents by another hand; the finding lists the names that are missing.
+/// Leaves documents by other programs to reviewers; the finding lists the missing names.
 #[test]
 fn documents_by_another_hand_are_for_people_to_judge() {
     let names = "node-a node-b loadgen ens1f0np0 leaf-1 100 Gb/s";
@@ -54,7 +54,7 @@ fn documents_by_another_hand_are_for_people_to_judge() {
             ("<svg><text>100 Gb/s</text></svg>".into(), "; missing from its text: "),
         ] {
             let tree = Tree::new();
-            // The text describes the switch, and the architecture leads to what was measured.
+            // The text describes the switch, and the architecture links to the measurement.
             let more = match path {
                 TEXT => "leaf-1, SN3700, 32 ports, 200 Gb/s",
                 ARCHITECTURE => "[measured](evidence/fabric.json)",
@@ -66,13 +66,13 @@ fn documents_by_another_hand_are_for_people_to_judge() {
             assert_eq!(report.outcome(rule), Outcome::CannotTell, "{path}: {}", report.text());
             assert_eq!(report.outcome(Rule::N38), Outcome::CannotTell, "{path}");
             let told = report.findings().find(|finding| finding.places == [path]).unwrap();
-            let words = "was not made by loadgen-node submission: please look at whether it says what the runs say";
+            let words = "was not made by loadgen-node submission: check by hand that it agrees with the runs";
             assert!(told.text.starts_with(&format!("{words}{missing}")), "{path}: {}", told.text);
         }
     }
 }
 
-/// A check accepts any words of the submitter's own.
+/// Accepts any text of the submitter.
 #[test]
 fn the_submitters_own_words_are_free() {
     let tree = Tree::new();
@@ -87,7 +87,7 @@ fn the_submitters_own_words_are_free() {
     assert_eq!(report.outcome(Rule::N23), Outcome::Pass, "{}", report.text());
 }
 
-/// A checkout may change the ends of lines, and an editor the last one.
+/// Accepts other line endings, as after a checkout, and a missing last one.
 #[test]
 fn ends_of_lines_may_be_of_any_kind() {
     for path in [SVG, TEXT, ARCHITECTURE, BANDWIDTH] {
@@ -100,7 +100,7 @@ fn ends_of_lines_may_be_of_any_kind() {
     }
 }
 
-/// People judge a document of another form; a mark counts at its place alone.
+/// Leaves documents of another form to reviewers; the mark counts only at its place.
 #[test]
 fn the_mark_tells_the_form_where_it_stands() {
     let mark = "<!-- Made by loadgen-node of the runs, form ";
@@ -116,7 +116,7 @@ fn the_mark_tells_the_form_where_it_stands() {
     }
 }
 
-/// A table of the submitter's own is not one of switches, and what is left open there may not be said elsewhere.
+/// Ignores tables of the submitter that are not of switches, and does not fill gaps from them.
 #[test]
 fn the_submitters_tables_and_signs_are_words() {
     let tree = Tree::new();

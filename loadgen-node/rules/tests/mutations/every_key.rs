@@ -1,5 +1,5 @@
-//! Every key that something holds, edited by itself: the file that states it, the hashes, and the documents that are made of runs
-//! are corrected, and nothing else is.
+//! Edits every compared key separately: corrects the file that states it, the hashes, and the
+//! documents generated from runs, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use netdiv_rules::tree::{ACCURACY_LOG, DETAIL, SUMMARY};
 
-/// Runs whose logs and records are edited: the first that has a key.
+/// Runs whose logs and records are edited: for each key, the first run that has it.
 const RUNS: [&str; 5] = [
     "Server/performance",
     "Offline/performance",
@@ -42,14 +42,14 @@ fn an_edit_of_any_key_of_a_language_model_is_found() {
     unseen(Tree::of_llama);
 }
 
-/// An edit of a key, in the first run that has it.
+/// Edit of a key, in the first run that has it.
 struct Edit {
     source: Source,
     run: &'static str,
     key: String,
 }
 
-/// Edits each key of a valid tree, in both directions, and fails where neither is found.
+/// Edits each key of a valid tree in both directions, and fails if neither edit is found.
 fn unseen(valid: fn() -> Tree) {
     let tree = valid();
     let before = findings(&tree);
@@ -68,7 +68,7 @@ fn unseen(valid: fn() -> Tree) {
     assert!(unseen.is_empty(), "{count} of {all} edits are not found:\n{}", unseen.join("\n"));
 }
 
-/// Lists the keys that the table says are held.
+/// Lists the keys that the table compares.
 fn edits(tree: &Tree) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut seen = BTreeSet::new();
@@ -84,7 +84,7 @@ fn edits(tree: &Tree) -> Vec<Edit> {
     };
     for run in RUNS {
         let mut requested = BTreeSet::new();
-        // The run with digests is submitted without logs.
+        // A submission has no logs of the run with digests.
         if run != "Server/digests" && tree.path(&tree.folder(run)).exists() {
             let [detail, summary] =
                 [DETAIL, SUMMARY].map(|name| tree.read(&format!("{}/{name}", tree.folder(run))));
@@ -93,7 +93,7 @@ fn edits(tree: &Tree) -> Vec<Edit> {
             add(Source::Summary, run, &summary);
         }
         let Some(mut record) = tree.record_of(run) else { continue };
-        // LoadGen logs the settings of the scenario, and the record has all.
+        // LoadGen logs the settings of the scenario, but the record contains all settings.
         if let Some(settings) = record["test_settings"].as_object_mut() {
             settings.retain(|name, _| requested.contains(&format!("requested_{name}")));
         }
@@ -115,7 +115,7 @@ fn edits(tree: &Tree) -> Vec<Edit> {
     edits
 }
 
-/// Texts of all that is not as it should be.
+/// Lists the texts of all findings that are not passes.
 fn findings(tree: &Tree) -> BTreeSet<String> {
     let report = report(tree);
     let bad = report.findings().filter(|finding| finding.outcome != Outcome::Pass);
@@ -183,7 +183,7 @@ fn change(value: &mut Value, path: &str, key: &str, up: bool) -> bool {
     }
 }
 
-/// Words of which a statement is one.
+/// Groups of values that a statement can have.
 const WORDS: [&[&str]; 8] = [
     &["VALID", "INVALID"],
     &["COMPLETE", "FAILED"],

@@ -1,17 +1,19 @@
-//! Machines that nothing tells apart.
+//! Edits of machines that nothing distinguishes.
 
 use netdiv_contract::v1::{Machine, ServingEngine};
 
-/// An edit of the LoadGen node's machine and of node-b's.
+/// Edit of the LoadGen node's machine and of node-b's machine.
 type OfMachines = fn(&mut Machine, &mut Machine);
 
-/// Edits after which no rule is broken, and N4 cannot be told.
+/// Edits that break no rule, but after which N4 cannot be judged.
 pub(super) const INDISTINCT: &[(&str, OfMachines)] = &[
     ("a record of an older program", |_, node| node.virtual_machine = None),
     ("a LoadGen node of an older program", |loadgen, _| loadgen.virtual_machine = None),
     ("a virtual machine", |_, node| node.virtual_machine = Some(true)),
     ("a LoadGen node in a virtual machine", |loadgen, _| loadgen.virtual_machine = Some(true)),
-    ("a product that is one", |_, node| node.product = Some("QEMU Standard PC (Q35)".into())),
+    ("the product of a virtual machine", |_, node| {
+        node.product = Some("QEMU Standard PC (Q35)".into())
+    }),
     ("no product", |_, node| node.product = None),
     ("an empty product", |_, node| node.product = Some(" ".into())),
     ("a product that was stated", |_, node| node.supplied.push("product".into())),

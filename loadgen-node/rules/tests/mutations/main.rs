@@ -1,9 +1,9 @@
-//! A valid submission, edited in one place at a time: each edit names the findings that must then be there, and breaks no other
-//! rule.
+//! Tests of a valid submission, edited in one place at a time. Each edit names the findings that it
+//! must cause, and breaks no other rule.
 //!
-//! Edits are data: `n07.toml` has those that break N7 first, and `change.rs` reads and makes them. Those of `by_hand.rs` are
-//! code. `tree.rs` is the submission and the ways to edit it; `allowed.rs` has edits that break nothing, and `every_key.rs`
-//! edits every key by itself.
+//! Edits are data: `n07.toml` contains the edits that break N7 first, and `change.rs` reads and
+//! makes them. `by_hand.rs` contains edits as code, `tree.rs` the submission and its changes.
+//! `allowed.rs` contains edits that break nothing, and `every_key.rs` edits every key separately.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(
@@ -45,7 +45,7 @@ use by_hand::Row;
 use change::{Edit, Edits};
 use tree::{SOURCES, Tree};
 
-/// A test for each file of edits, and the list of all.
+/// Declares a test for each file of edits, and the list of all files.
 macro_rules! rules {
     ($($name:ident)*) => {
         const FILES: &[(&str, &str)] =
@@ -72,7 +72,7 @@ rules! {
     n27 n28 n29 n30 n31 n32 n33 n34 n35 n36 n38
 }
 
-/// The edits of a rule's file.
+/// Parses the edits of a rule's file.
 fn edits(text: &str) -> Vec<Edit> {
     toml::from_str::<Edits>(text).unwrap_or_else(|error| panic!("{error}")).edit
 }
@@ -88,26 +88,27 @@ fn broken(report: &Report) -> BTreeSet<String> {
     broken.map(|rule| rule.to_string()).collect()
 }
 
-/// The maximum number of lines about one edit; more would be the same over and over.
+/// Maximum number of lines about an edit; more lines would be repetitive.
 const MOST_LINES: usize = 9;
 
 fn is_repetitive(report: &Report) -> bool {
     lines(report.findings().filter(|f| f.outcome == Outcome::Fail), "").len() > MOST_LINES
 }
 
-/// The findings of a report that break a rule but N38, each as its rule and its text.
+/// Returns the findings that break a rule other than N38, each as its rule and its text.
 fn failures(report: &Report) -> BTreeSet<String> {
     let failures = report.findings().filter(|f| f.outcome == Outcome::Fail && f.rule != Rule::N38);
     failures.map(|finding| format!("{} {}", finding.rule, finding.text)).collect()
 }
 
-/// Returns a finding with names in place of the digests of the fixture's sources and of the tree's.
+/// Replaces the digests of the fixture's sources and of the tree's sources by names.
 fn without_digests(finding: &str, tree: &Tree) -> String {
     let (made_of, here) = (sources_sha256(&fixture::SOURCES), tree.digest_of_sources(SOURCES));
     finding.replace(&made_of, "{digest}").replace(&here, "{digest here}")
 }
 
-/// Makes every edit of a rule's file and compares; `NETDIV_WRITE_MUTATIONS=1` writes what is found into the file.
+/// Makes every edit of a rule's file and compares the findings; `NETDIV_WRITE_MUTATIONS=1` writes
+/// them to the file.
 fn each_finds_what_it_names(rule: &str) {
     let (_, text) = FILES.iter().find(|(name, _)| *name == rule).unwrap();
     let (mut wrong, mut found) = (Vec::new(), Vec::new());
@@ -206,7 +207,7 @@ fn machines_that_nothing_tells_apart_leave_n4_open() {
             edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
         });
         let report = report(&tree);
-        // The system's description is still that of the other machines.
+        // The system's description still describes the other machines.
         let of_description = BTreeSet::from(["N36", "N38"].map(String::from));
         assert!(broken(&report).is_subset(&of_description), "{name}: {}", report.text());
         assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
@@ -223,7 +224,7 @@ fn a_valid_submission_of_a_language_model_breaks_nothing() {
     }
 }
 
-/// Gives every log and record of the tree the version and the files of another LoadGen.
+/// Sets the version and the files of another LoadGen in every log and record of the tree.
 fn with_loadgen(tree: &Tree, version: &str, edit: impl Fn(String) -> String) {
     for run in ["performance", "accuracy"] {
         for scenario in ["Offline", "Server"] {
@@ -283,7 +284,7 @@ fn there_is_a_row_for_every_rule_that_an_edit_can_break() {
     let finds = FILES.iter().flat_map(|(_, text)| edits(text)).flat_map(|edit| edit.finds);
     let named: BTreeSet<_> =
         finds.map(|find| find.split(' ').next().unwrap_or_default().to_owned()).collect();
-    // N11 and N19 stand on N16; N37 needs a second submission; N38 is in every row.
+    // N11 and N19 depend on N16; N37 needs a second submission; N38 is in every row.
     let missing: Vec<_> = Rule::all().filter(|rule| !named.contains(&rule.to_string())).collect();
     assert_eq!(missing, [Rule::N11, Rule::N19, Rule::N37, Rule::N38]);
 }
@@ -334,7 +335,7 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
         let evidence = record.evidence.as_mut().unwrap();
         evidence.loadgen_node.memory_ecc = Some(false);
     });
-    // What was written for the runs as they were does not list it.
+    // The document about the original runs does not list it.
     let why = "open/acme/documentation/why-open.md";
     assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
     tree.write(why, "The LoadGen node has no ECC.");
@@ -342,7 +343,7 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
     assert!(!told.failed(), "{}", told.text());
     let waived: Vec<_> = told.waived().collect();
     assert_eq!(waived.len(), 1);
-    // No place is lost, and people see the first.
+    // The report has all places, and its text the first.
     assert_eq!(waived[0].places.len(), 10);
     assert!(told.text().contains("(in measurements/…/Offline/performance.result.json and 9 more)"));
     tree.every_record(|record| record.rehearsal = true);
@@ -368,7 +369,7 @@ fn for_an_audit_the_networking_must_be_the_same() {
     });
     other.field("nic_sut", serde_json::json!("E810-C"));
     other.field("host_network_card_count", serde_json::json!("1 x BCM5720, 1 x E810-C"));
-    // With the documents that belong to them.
+    // The documents are regenerated, too.
     report(&other);
     assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));
 }

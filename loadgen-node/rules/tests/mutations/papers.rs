@@ -1,5 +1,5 @@
-//! After an edit that left the documents alone, they are written again, as `submission` would have written them of such
-//! runs: a row about runs is not one about documents.
+//! Regenerates the documents after an edit that did not change them, as `submission` would write
+//! them for such runs: a row about runs is not a row about documents.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,15 @@ use netdiv_rules::{
 
 use super::tree::Tree;
 
-/// The documents that are made of runs.
+/// Names of the documents that are generated from runs.
 pub(super) const NAMES: [&str; 4] =
     [documents::DIAGRAM, documents::DIAGRAM_TEXT, documents::ARCHITECTURE, documents::BANDWIDTH];
 
-/// What they have from the submitter.
+/// Texts of the submitter in the documents.
 const TEXTS: [&str; 2] = ["PCIe 5.0 x16, 64 GB/s", "[evidence/fabric.json](evidence/fabric.json)"];
 
-/// Writes those that are found wrong, unless one of them was edited; whether there were any.
+/// Regenerates documents with findings, unless an edit changed a document. Returns true if it wrote
+/// any.
 pub(super) fn write_again(tree: &Tree, report: &Report) -> bool {
     let failed = report.findings().chain(report.waived()).filter(|f| f.outcome == Outcome::Fail);
     let is_wrong =
@@ -26,7 +27,7 @@ pub(super) fn write_again(tree: &Tree, report: &Report) -> bool {
     if !tree.has_documents_as_made() {
         return false;
     }
-    // Several runs make a document: the first does here.
+    // If several runs generate a document, the first one counts here.
     let mut written = BTreeSet::new();
     for (path, text) in regenerated(tree.root(), TEXTS).unwrap() {
         if is_wrong(&path) && !written.contains(&path) {

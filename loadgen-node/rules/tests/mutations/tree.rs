@@ -1,4 +1,4 @@
-//! A valid submission in a folder of its own, and ways to edit it.
+//! Valid submission in a separate folder, with methods to edit it.
 
 use netdiv_node_common::words::Mode;
 use std::{
@@ -22,9 +22,9 @@ use netdiv_rules::{
     tree::{self, DETAIL, SUMMARY},
 };
 
-/// The submitter's folder.
+/// Submitter's folder.
 pub(super) const HOME: &str = "network/acme";
-/// The system's description.
+/// System's description.
 pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
 
 /// Sources of the program.
@@ -32,25 +32,25 @@ pub(super) const SOURCES: &str = "network/acme/code/netdiv";
 
 pub(super) struct Tree {
     folder: tempfile::TempDir,
-    /// The documents that are made of runs, as they were made.
+    /// Documents generated from runs, in their original form.
     documents: Files,
 }
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 impl Tree {
-    /// One of the Network division, round v5.0.
+    /// Creates a tree of the Network division, round v5.0.
     pub(super) fn new() -> Self {
         static FILES: OnceLock<Files> = OnceLock::new();
         Self::with(FILES.get_or_init(|| files("network", "v5.0")))
     }
 
-    /// One of that division and round.
+    /// Creates a tree of a division and a round.
     pub(super) fn of(division: &str, round: &str) -> Self {
         Self::with(&files(division, round))
     }
 
-    /// One of a language model, Network division, round v5.0.
+    /// Creates a tree of a language model, Network division, round v5.0.
     pub(super) fn of_llama() -> Self {
         static FILES: OnceLock<Files> = OnceLock::new();
         let runs = [Scenario::Offline, Scenario::Server]
@@ -58,7 +58,8 @@ impl Tree {
         Self::with(FILES.get_or_init(|| files_of("v5.0", &runs)))
     }
 
-    /// One of a language model and its interactive variant, Network division, round v5.1.
+    /// Creates a tree of a language model and its interactive variant, Network division, round
+    /// v5.1.
     pub(super) fn of_chat() -> Self {
         static FILES: OnceLock<Files> = OnceLock::new();
         Self::with(FILES.get_or_init(|| files_of("v5.1", &RunSpec::chat())))
@@ -77,7 +78,7 @@ impl Tree {
         Self { folder, documents }
     }
 
-    /// Whether the documents that are made of runs are still what they were made as.
+    /// Returns true if the documents generated from runs are unchanged.
     pub(super) fn has_documents_as_made(&self) -> bool {
         let is_as_made = |path: &PathBuf, made: &Vec<u8>| {
             fs::read(self.folder.path().join(path)).is_ok_and(|bytes| bytes == *made)
@@ -109,7 +110,7 @@ impl Tree {
         sources_sha256(&sources)
     }
 
-    /// Writes a file, in a new folder if need be.
+    /// Writes a file, in a new folder if necessary.
     pub(super) fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -144,7 +145,7 @@ impl Tree {
         self.measurements(&path, &record);
     }
 
-    /// The record of one run as JSON; `None` where the submission has no such run.
+    /// Returns the record of one run as JSON; `None` if the submission has no such run.
     pub(super) fn record_of(&self, run: &str) -> Option<Value> {
         let path = format!("{}/{run}.result.json", self.under("measurements"));
         self.path(&path).exists().then(|| serde_json::from_str(&self.read(&path)).unwrap())
@@ -166,7 +167,7 @@ impl Tree {
         self.write(path, &serde_json::to_string_pretty(&value).unwrap());
     }
 
-    /// Edits what these nodes' machines said, in all records and where it is published.
+    /// Edits the evidence of these nodes' machines, in all records and in its published files.
     pub(super) fn every_machine(&self, names: &[&str], change: impl Fn(&mut Value) -> bool) {
         let files = tree::list_files(self.root()).unwrap();
         let records = files.iter().filter_map(|path| path.to_str());
@@ -183,12 +184,12 @@ impl Tree {
         }
     }
 
-    /// The measurements file of the Server run.
+    /// Returns the measurements file of the Server run.
     pub(super) fn measurements_file(&self) -> String {
         format!("{}/Server/two-H100-nodes_netdiv_Server.json", self.under("measurements"))
     }
 
-    /// Edits a setting of the LoadGen node as it was given, in one record, with its digests.
+    /// Edits a setting of the LoadGen node in one record, with its digests.
     pub(super) fn given(&self, run: &str, key: &str, value: Value) {
         self.record(run, |record| {
             record.settings.insert(key.into(), value);
@@ -199,7 +200,8 @@ impl Tree {
         });
     }
 
-    /// Writes what the record of a performance run says into the measurements file beside it, as a cheat would.
+    /// Copies the record of a performance run into the measurements file beside it, as a cheat
+    /// would.
     fn measurements(&self, path: &str, record: &RunResult) {
         self.readme(path);
         let Some(folder) = path.strip_suffix("/performance.result.json") else { return };
@@ -217,7 +219,7 @@ impl Tree {
         }
     }
 
-    /// Writes the README anew of what the records say.
+    /// Regenerates the README from the records.
     fn readme(&self, path: &str) {
         let (folder, _) = path.rsplit_once('/').unwrap();
         let readme = format!("{folder}/README.md");
@@ -245,12 +247,12 @@ impl Tree {
         self.write(&readme, &format!("{written}{made}"));
     }
 
-    /// Edits all records, wherever they are, and what the documentation shows of the machines.
+    /// Edits all records, and the documentation of the machines.
     pub(super) fn every_record(&self, change: impl Fn(&mut RunResult)) {
         self.records("", change);
     }
 
-    /// Edits all records whose paths have this text, and what the documentation shows of the machines.
+    /// Edits all records whose paths contain a text, and the documentation of the machines.
     pub(super) fn records(&self, part: &str, change: impl Fn(&mut RunResult)) {
         let files = tree::list_files(self.root()).unwrap();
         let records = files.iter().filter_map(|path| path.to_str());
@@ -269,8 +271,8 @@ impl Tree {
         }
     }
 
-    /// Edits an entry of a detail log and what the summary says of it, and the hashes in the record: all that a cheat would
-    /// think of. `in_summary` is the line's name there, if it has one.
+    /// Edits an entry of a detail log, its line in the summary, and the hashes in the record, as a
+    /// cheat would. `in_summary` is the name of the line; empty if there is none.
     pub(super) fn entry(&self, run: &str, key: &str, value: &str, in_summary: &str) {
         let detail = |text: &str| {
             let start = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": ");
@@ -300,14 +302,14 @@ impl Tree {
         }
     }
 
-    /// The benchmark's folder in one of the folders of the submitter.
+    /// Returns the benchmark's folder in one of the folders of the submitter.
     fn under(&self, folder: &str) -> String {
         let benchmarks = ["resnet50", "llama2-70b-99"];
         let folder = |name| format!("{HOME}/{folder}/two-H100-nodes/{name}");
         benchmarks.map(folder).into_iter().find(|path| self.path(path).exists()).unwrap()
     }
 
-    /// Where the logs of a run are.
+    /// Returns the folder with the logs of a run.
     pub(super) fn folder(&self, run: &str) -> String {
         let (scenario, run) = run.split_once('/').unwrap();
         match run {
@@ -334,7 +336,8 @@ fn files(division: &str, round: &str) -> Files {
     read(&fixture::submission_tree(folder.path(), division, round))
 }
 
-/// The files of a submission of these performance runs and all that belongs to them, Network division.
+/// Creates the files of a submission of these performance runs and all that belongs to them,
+/// Network division.
 fn files_of(round: &str, runs: &[RunSpec]) -> Files {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
@@ -346,7 +349,7 @@ fn files_of(round: &str, runs: &[RunSpec]) -> Files {
     read(&tree)
 }
 
-/// The files of a tree.
+/// Reads the files of a tree.
 fn read(root: &Path) -> Files {
     let read = |path: PathBuf| {
         let bytes = fs::read(root.join(&path)).unwrap();

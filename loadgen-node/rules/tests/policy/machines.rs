@@ -1,4 +1,4 @@
-//! Machines, and the ways between them.
+//! Tests of the machines and of the routes between them.
 
 use netdiv_contract::v1::ServingEngine;
 
@@ -75,7 +75,7 @@ fn what_tells_nothing_is_not_taken_for_the_same() {
         machine.machine_id = Some(String::new());
     }
     assert_eq!(found(Division::Network, &case), []);
-    unclear(case, Rule::N4, "rack-a", "nothing that was measured at both ends", |case| {
+    unclear(case, Rule::N4, "rack-a", "no measurement at both ends", |case| {
         node(case).boot_id = None;
     });
 }
@@ -88,7 +88,7 @@ fn what_is_stated_tells_no_machines_apart() {
             node(case).supplied = vec![field.into()];
         }
     };
-    unclear(images(), Rule::N4, "rack-a", "what is stated proves nothing", of("board_serial"));
+    unclear(images(), Rule::N4, "rack-a", "statements prove nothing", of("board_serial"));
     unclear(images(), Rule::N4, "rack-a", "its product was not measured", |case| {
         node(case).supplied = vec!["product".into()];
     });
@@ -99,9 +99,9 @@ fn what_is_stated_tells_no_machines_apart() {
 
 #[test]
 fn a_microvm_says_nothing_of_a_product() {
-    let why = "its product was not measured, so that it may share its host";
+    let why = "its product was not measured, so it may share its host";
     unclear(images(), Rule::N4, "rack-a", why, |case| node(case).product = None);
-    let why = "whether it is a virtual machine is not known";
+    let why = "it may be a virtual machine";
     unclear(images(), Rule::N4, "LoadGen node", why, |case| loadgen(case).virtual_machine = None);
     unclear(images(), Rule::N4, "rack-a", "it is a virtual machine", |case| {
         node(case).virtual_machine = Some(true);
@@ -112,7 +112,7 @@ fn a_microvm_says_nothing_of_a_product() {
 #[test]
 fn virtual_machines_are_not_known_to_be_separate() {
     for product in ["QEMU Standard PC", "VMware7,1", "Amazon EC2 c7g.large"] {
-        unclear(images(), Rule::N4, "rack-a", "is a virtual machine: whether it shares", |case| {
+        unclear(images(), Rule::N4, "rack-a", "is a virtual machine, which may share", |case| {
             node(case).product = Some(product.into());
         });
     }
@@ -135,7 +135,7 @@ fn the_machine_of_a_serving_engine_describes_itself() {
     let elsewhere = engine("10.0.0.77:8000", Some(false));
     let text = "its serving engine, 10.0.0.77:8000, over eth0, is on another machine";
     unclear(images(), Rule::N4, "rack-a", text, elsewhere);
-    let text = "where its serving engine, engine:8000, is cannot be told";
+    let text = "the machine of its serving engine, engine:8000, is unknown";
     unclear(images(), Rule::N4, "rack-a", text, engine("engine:8000", None));
     let mut case = images();
     let own = loadgen(&mut case).routes[0].local_address.clone().unwrap();
@@ -165,10 +165,10 @@ fn the_way_is_a_permitted_fabric() {
         images(),
         Rule::N5,
         place,
-        "of the kind `519`; permitted are Ethernet",
+        "has the kind `519`; permitted are Ethernet",
         interface("519"),
     );
-    unclear(images(), Rule::N5, place, "nothing is known of the interface ib7", |case| {
+    unclear(images(), Rule::N5, place, "the interface ib7 is unknown", |case| {
         loadgen(case).routes[1].interface = Some("ib7".into());
     });
     unclear(images(), Rule::N5, place, "the interface is not known", |case| {

@@ -1,4 +1,4 @@
-//! A run that may start, and every way to spoil it.
+//! Tests of a valid run, and of every change that makes it invalid.
 
 mod machines;
 mod run;
@@ -17,7 +17,7 @@ use crate::{
     record::{Evidence, Prepared},
 };
 
-/// All that a [`Choice`] borrows.
+/// Owner of all that a [`Choice`] borrows.
 #[derive(Clone)]
 struct Case {
     benchmark: &'static str,
@@ -49,7 +49,7 @@ fn engine(node: &'static str) -> Engine<'static> {
     }
 }
 
-/// LoadGen as built from its package of that version.
+/// Returns LoadGen as built from its package of a version.
 fn built(version: &str) -> BuiltLoadGen {
     let files: BTreeMap<String, String> =
         serde_json::from_str(&of_release(OF_5_0_11, version)).unwrap();
@@ -95,7 +95,7 @@ fn machine(name: &str, number: u8, peer: &str) -> Machine {
     }
 }
 
-/// LoadGen's settings after its mlperf.conf and a user.conf with a rate.
+/// Returns LoadGen's settings after its mlperf.conf and a user.conf with a rate.
 fn settings(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     let all = [
         ("qsl_rng_seed", "6023615788873153749"),
@@ -193,7 +193,7 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
     before_run(Table::builtin().unwrap(), division, &choice)
 }
 
-/// What is found when a good case is spoiled: one finding, and what its text says.
+/// Requires a change of a valid case to cause one finding with `text` in it.
 fn spoiled(
     mut case: Case,
     spoil: impl FnOnce(&mut Case),
@@ -207,7 +207,7 @@ fn spoiled(
     let [only] = &findings[..] else { panic!("{place}: {findings:#?}") };
     assert_eq!((only.outcome, only.rule), (outcome, rule), "{only}");
     assert!(only.place == place && only.text.contains(text), "{only}");
-    // The other divisions have no such rule.
+    // Other divisions have no such rule.
     assert_eq!(found(Division::Open, &case), []);
     assert_eq!(found(Division::Exploratory, &case), []);
 }
@@ -232,7 +232,7 @@ fn loadgen(case: &mut Case) -> &mut Machine {
     &mut case.evidence.as_mut().unwrap().loadgen_node
 }
 
-/// The settings of a case with the seeds of that round.
+/// Returns a case with the seeds of a round.
 fn of_round(case: Case, name: &str) -> Case {
     let seeds = Table::builtin().unwrap().round(name.parse().unwrap()).unwrap().seeds;
     let release = if name == "v5.1" { "5.0.22" } else { "6.0.10" };

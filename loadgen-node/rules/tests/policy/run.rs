@@ -1,4 +1,4 @@
-//! Benchmark, samples and settings.
+//! Tests of benchmark, samples and settings.
 
 use super::*;
 use netdiv_contract::encoding::Encoding;
@@ -33,10 +33,10 @@ fn a_run_by_the_rules_may_start() {
 fn accuracy_by_labels_needs_them_and_by_a_script_has_none() {
     for mode in [Mode::Accuracy, Mode::Submission] {
         let of = |case: Case| Case { mode, ..case };
-        fails(of(images()), Rule::N2, "labels", "give --labels FILE", |case| {
+        fails(of(images()), Rule::N2, "labels", "pass --labels FILE", |case| {
             case.has_labels = false;
         });
-        fails(of(tokens()), Rule::N2, "labels", "by the official script: leave them out", |case| {
+        fails(of(tokens()), Rule::N2, "labels", "by the official script: omit --labels", |case| {
             case.has_labels = true;
         });
         assert_eq!(found(Division::Network, &of(tokens())), []);
@@ -97,10 +97,10 @@ fn encodings_are_those_of_6_2_4() {
         tokens(),
         Rule::N25,
         "encoding",
-        "may not be compressed, and zstd does; choose none",
+        "must not be compressed, but zstd compresses them; choose none",
         |c| c.encoding = Encoding::Zstd,
     );
-    unclear(images(), Rule::N25, "encoding", "whether the Working Group has approved", |c| {
+    unclear(images(), Rule::N25, "encoding", "the Working Group must have approved", |c| {
         c.encoding = Encoding::Lz4
     });
 }
@@ -108,7 +108,7 @@ fn encodings_are_those_of_6_2_4() {
 #[test]
 fn tensors_are_those_of_6_2_4() {
     let input = |tensors: Vec<Tensor<'static>>| move |case: &mut Case| case.input = Some(tensors);
-    let text = "a sample holds input uint8[?], but a sample of llama2-70b-99 is token ids + input mask + input lengths, or \
+    let text = "a sample contains input uint8[?], but a sample of llama2-70b-99 is token ids + input mask + input lengths, or \
                 token ids, as int32 or int64";
     fails(tokens(), Rule::N26, "input", text, input(vec![tensor("uint8", &[-1])]));
     fails(
@@ -128,7 +128,7 @@ fn tensors_are_those_of_6_2_4() {
     );
     unclear(images(), Rule::N26, "input", "or a JPEG file of the data set", input(Vec::new()));
     fails(tokens(), Rule::N26, "input", "bytes of unknown meaning", input(Vec::new()));
-    unclear(tokens(), Rule::N26, "input", "it is not known what a sample holds", |case| {
+    unclear(tokens(), Rule::N26, "input", "the contents of a sample are unknown", |case| {
         case.input = None
     });
 }
@@ -174,7 +174,7 @@ fn samples_are_enough() {
         images(),
         Rule::N32,
         field,
-        "1023 samples, but the QSL of resnet50 has 1024",
+        "1023 samples, but the QSL of resnet50 has at least 1024",
         set(field, "1023"),
     );
     fails(images(), Rule::N32, field, "500 samples", |case| case.dataset_samples = 500);
@@ -221,13 +221,13 @@ fn scenarios_are_those_of_4_1_1() {
 #[test]
 fn durations_and_bounds_are_the_rules() {
     for (name, value, text) in [
-        ("min_duration_ms", "599999", "a run takes 600000 ms or more"),
+        ("min_duration_ms", "599999", "the minimum is 600000 ms"),
         ("max_duration_ms", "60000", "it would end the run after 60000 ms"),
         ("max_query_count", "30000", "it would end the run after 30000 queries"),
         (
             "server_target_latency_percentile",
             "0.970000",
-            "99 % of queries have to meet the bound, not 97 %",
+            "99 % of queries must meet the bound, not 97 %",
         ),
         ("performance_issue_unique", "true", "only an audit.config"),
         ("performance_issue_same", "true", "only an audit.config"),
@@ -260,7 +260,7 @@ fn durations_and_bounds_are_the_rules() {
     (gptj.dataset_samples, gptj.performance_samples) = (13_368, 13_368);
     set("performance_sample_count_override", "13368")(&mut gptj);
     fails(gptj, Rule::N2, "infer_token_latencies", "it must be true: the result", |_| {});
-    unclear(images(), Rule::N32, "min_duration_ms", "settings do not have it", |case| {
+    unclear(images(), Rule::N32, "min_duration_ms", "settings lack it", |case| {
         case.settings.remove("min_duration_ms");
     });
 }
@@ -280,7 +280,7 @@ fn all_nodes_run_the_same() {
         fails(images(), Rule::N2, "nodes", what, change);
     };
     differ(
-        "differ in their engine: onnx at rack-b, and torch at rack-a; a result is of one",
+        "differ in their engine: onnx at rack-b, and torch at rack-a; a result requires the same",
         |case| {
             case.engines[1].engine = "onnx";
         },
@@ -313,14 +313,14 @@ fn seeds_are_those_of_a_round() {
     for name in ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"] {
         fails(images(), Rule::N31, "seeds", text, set(name, "1"));
     }
-    // Seeds of two rounds mixed are those of none.
+    // Mixed seeds of two rounds are invalid.
     fails(images(), Rule::N31, "seeds", text, set("qsl_rng_seed", "1780908523862526354"));
     fails(images(), Rule::N31, "test05", "it must be false", set("test05", "true"));
 }
 
 #[test]
 fn a_benchmark_is_one_of_the_round() {
-    let text = "resnet50 is no benchmark of round v5.1, but of v5.0: build one for round v5.0 with `make LOADGEN=5.0.13`";
+    let text = "resnet50 is not a benchmark of round v5.1, but of v5.0: build one for round v5.0 with `make LOADGEN=5.0.13`";
     fails(of_round(images(), "v5.1"), Rule::N1, "benchmark", text, |_| {});
 }
 
@@ -330,8 +330,7 @@ fn loadgen_is_of_a_listed_commit_and_unaltered() {
     fails(images(), Rule::N3, "LoadGen", text, |case| case.loadgen.version = "6.0.17 @ NA".into());
     let text = "it was built with uncommitted changes: M loadgen.cc";
     fails(images(), Rule::N3, "LoadGen", text, |case| case.loadgen.changes = "M loadgen.cc".into());
-    let text =
-        "the files of LoadGen 5.0.11 @ ef1bd3b95e are not those of any commit that the table lists";
+    let text = "the files of LoadGen 5.0.11 @ ef1bd3b95e match no commit in the table";
     unclear(images(), Rule::N3, "LoadGen", text, |case| {
         case.loadgen.sources.sha256 = "5ca1ab1e".into()
     });
@@ -351,7 +350,7 @@ fn all_that_is_wrong_is_said_at_once() {
     assert_eq!(rules, [Rule::N32, Rule::N13, Rule::N1, Rule::N31, Rule::N29]);
 }
 
-/// Rules of section 6.2 alone are the Network division's.
+/// Only the Network division has the rules of section 6.2.
 #[test]
 fn the_closed_division_asks_for_the_suite_and_not_for_a_network() {
     let case = Case { benchmark: "bert-99", ..images() };

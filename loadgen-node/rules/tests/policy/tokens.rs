@@ -1,4 +1,4 @@
-//! Language models: prompts, outputs and their bounds.
+//! Tests of language models: prompts, outputs and their bounds.
 
 use super::*;
 use netdiv_node_common::words::Scenario;
@@ -8,17 +8,17 @@ fn no_engine_reuses_prompts() {
     const TOKENS: &str = "[engine.model]\nvocabulary = 100\n";
     let found = |word| format!("\n[found]\nprefix_caching = \"{word}\"\n");
     for (engine, found, text) in [
-        ("openai", String::new(), "it did not say whether its serving engine reuses"),
-        ("vllm-grpc", String::new(), "it did not say whether its serving engine reuses"),
-        ("sglang-grpc", String::new(), "it did not say whether its serving engine reuses"),
-        ("trtllm-grpc", String::new(), "it did not say whether its serving engine reuses"),
-        ("openai", found("no"), "it did not say whether"),
+        ("openai", String::new(), "it did not report whether its serving engine reuses"),
+        ("vllm-grpc", String::new(), "it did not report whether its serving engine reuses"),
+        ("sglang-grpc", String::new(), "it did not report whether its serving engine reuses"),
+        ("trtllm-grpc", String::new(), "it did not report whether its serving engine reuses"),
+        ("openai", found("no"), "it did not report whether"),
         ("openai", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
         ("openai", found("on"), "its serving engine reuses what it computed for other prompts"),
         ("plugin:torch", found("on"), "its serving engine reuses"),
         ("kserve", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
-        ("kserve", TOKENS.into(), "it did not say whether its serving engine reuses"),
-        ("kserve", format!("{TOKENS}{}", found("no")), "it did not say whether"),
+        ("kserve", TOKENS.into(), "it did not report whether its serving engine reuses"),
+        ("kserve", format!("{TOKENS}{}", found("no")), "it did not report whether"),
     ] {
         fails(images(), Rule::N10, "rack-a", text, |case| {
             case.engines.truncate(1);
@@ -43,11 +43,11 @@ fn no_engine_reuses_prompts() {
 fn a_language_model_ends_its_outputs_as_the_benchmark_does() {
     let file = |keys: &str| format!("[engine.model]\nvocabulary = 32000\n{keys}\n");
     for (keys, text) in [
-        ("max_tokens = 1023\neos = [2]", "max_tokens is 1023, and for llama2-70b-99 it is 1024"),
+        ("max_tokens = 1023\neos = [2]", "max_tokens is 1023, but llama2-70b-99 requires 1024"),
         ("max_tokens = 1025\neos = [2]", "max_tokens is 1025"),
         (
             "max_tokens = 1024\nmin_tokens = 3\neos = [2]",
-            "min_tokens is 3, and for llama2-70b-99 it is 1",
+            "min_tokens is 3, but llama2-70b-99 requires 1",
         ),
         ("max_tokens = 1024\neos = []", "there is no eos"),
         ("max_tokens = 1024", "there is no eos"),
@@ -88,9 +88,9 @@ fn outputs_are_drafted_only_where_the_rules_allow_it() {
             "v6.1",
             "my/head",
             3,
-            "with the head my/head, 3 steps and a top-k of 1, and for deepseek-r1-interactive it is the head",
+            "with the head my/head, 3 steps and a top-k of 1, but deepseek-r1-interactive permits only the head",
         ),
-        ("v6.1", HEAD, 4, "4 steps and a top-k of 1, and for deepseek-r1-interactive it is"),
+        ("v6.1", HEAD, 4, "4 steps and a top-k of 1, but deepseek-r1-interactive permits only"),
         ("v5.1", HEAD, 3, "which round v5.1 does not allow for deepseek-r1-interactive"),
     ] {
         let mut case = reasoning(round);
@@ -112,7 +112,7 @@ fn outputs_are_drafted_only_where_the_rules_allow_it() {
 fn a_serving_engine_has_room_for_the_longest_prompt_and_output() {
     let file = "[engine.model]\nvocabulary = 32000\nmax_tokens = 1024\neos = [2]\n\
                 [found]\nprefix_caching = \"off\"\ncontext_tokens = ";
-    let text = "room for 2047 tokens of a prompt and its output, and llama2-70b-99 has up to 1024 and 1024";
+    let text = "a context of 2047 tokens, but prompts of llama2-70b-99 have up to 1024 and outputs up to 1024";
     fails(tokens(), Rule::N2, "rack-a", text, |case| {
         case.engines.truncate(1);
         node(case).settings = Some(format!("{file}2047\n"));

@@ -1,7 +1,9 @@
-//! The keys of a submission's files, each with the statement that `check` compares it with (`stated.toml`).
+//! Keys of a submission's files, each with the statement that `check` compares it with
+//! (`stated.toml`).
 //!
-//! A cheat edits one statement and forgets another. So a key that a new program writes has no place in a submission until the
-//! table says what holds it: tests fail on a key that the table lacks, and on a key that an edit can change unseen.
+//! A cheat edits one statement and forgets another. So the table must state the comparison for each
+//! key that a new program writes: tests fail on a key that the table lacks, and on a key that an
+//! edit can change without a finding.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +16,7 @@ use netdiv_rules::tree::{DETAIL, SUMMARY, list_files};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A kind of file that states facts.
+/// Kind of file that states facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Source {
@@ -24,7 +26,7 @@ pub(crate) enum Source {
     Summary,
     /// `result.json`.
     Record,
-    /// A machine's part of it, which is also published by itself.
+    /// Machine in a record; a submission also contains it as a separate file.
     Evidence,
     /// A system description.
     System,
@@ -32,21 +34,21 @@ pub(crate) enum Source {
     Measurements,
 }
 
-/// Keys by what holds them; `*` stands for any text.
+/// Keys by the kind of comparison; `*` matches any text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Class {
-    /// Another place states the fact, or bounds it.
+    /// Another statement has or bounds the fact.
     pub(crate) compared: BTreeMap<String, String>,
-    /// Other statements give it.
+    /// Other statements determine the fact.
     pub(crate) derived: BTreeMap<String, String>,
-    /// Every run says it, and nothing else does.
+    /// Every run states the fact, and nothing else does.
     pub(crate) runs: BTreeMap<String, String>,
-    /// Nothing else says it; the text says why.
+    /// No other statement has the fact; the text gives the reason.
     pub(crate) once: BTreeMap<String, String>,
 }
 
-/// The table; empty, so that every key is missing, if it cannot be read.
+/// Table of all keys; empty, so that every key is missing, if it cannot be read.
 static TABLE: LazyLock<BTreeMap<Source, Class>> =
     LazyLock::new(|| toml::from_str(include_str!("stated.toml")).unwrap_or_default());
 
@@ -54,7 +56,7 @@ impl Source {
     /// Returns the kind of a file of a submission or of a run's folder.
     fn of(path: &str) -> Option<Self> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // Sources have runs of their own, for tests.
+        // Sources contain runs of tests.
         if matches!(folder.split('/').nth(2), Some("code" | "src")) {
             return None;
         }
@@ -72,7 +74,8 @@ impl Source {
         }
     }
 
-    /// Returns where the table has a key of such a file: a record repeats what its machines said.
+    /// Returns the position of such a file's key in the table: a record repeats the evidence of its
+    /// machines.
     pub(crate) fn entry(self, key: &str) -> (Self, &str) {
         match key.strip_prefix("evidence.machine.") {
             Some(key) => (Self::Evidence, key),
@@ -127,11 +130,12 @@ impl Source {
     }
 }
 
-/// Lists the keys that the table lacks, each with its kind of file, of a submission or of a run's folder.
+/// Lists the keys that the table lacks in the files of a submission or of a run's folder, each with
+/// its kind of file.
 ///
 /// # Errors
 ///
-/// A file that cannot be read.
+/// Fails if a file cannot be read.
 pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     let mut missing = BTreeSet::new();
     for path in list_files(root)? {
@@ -147,7 +151,8 @@ pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     Ok(missing)
 }
 
-/// Collects the paths of the values in a JSON document: `nodes[].name`. A machine's part of the evidence is `evidence.machine`.
+/// Collects the paths of the values in a JSON document: `nodes[].name`. The path of a machine is
+/// `evidence.machine`.
 fn leaves(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -176,7 +181,7 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns true if a text fits a pattern, in which `*` stands for any text.
+/// Returns true if a text matches a pattern, in which `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The built-in table against the text of the rules of July 2026 (`inference_rules_2026-07.adoc` in `NETDIV_RULES_TEXT`), row by row.
+//! Compares the built-in table with the text of the rules of July 2026
+//! (`inference_rules_2026-07.adoc` in `NETDIV_RULES_TEXT`), row by row.
 
 use std::path::PathBuf;
 
@@ -18,8 +19,8 @@ fn rules() -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Returns the rows of the first table behind a text, without the titles. A row begins with a bar; the lines up to the next one belong to
-/// it.
+/// Returns the rows of the first table after a text, without the title row. A row starts at a line
+/// that begins with a bar and ends before the next such line.
 fn rows(text: &str, behind: &str) -> Vec<Vec<String>> {
     let (_, text) = text.split_once(behind).unwrap_or_else(|| panic!("no `{behind}`"));
     let table = text.split("|===").nth(1).unwrap().replace("\\|", "/");
@@ -35,7 +36,8 @@ fn rows(text: &str, behind: &str) -> Vec<Vec<String>> {
     rows.iter().skip(1).map(cells).collect()
 }
 
-/// The benchmarks of the round, without the data base of E2E-RAG, of which the rules have no row.
+/// Returns the benchmarks of the round, except the database of E2E-RAG, for which the rules have no
+/// row.
 fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
     let round = ROUND.parse().unwrap();
     let is_of =
@@ -44,7 +46,7 @@ fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
     all.filter(is_of).filter(|one| one.name != "e2e-rag-db")
 }
 
-/// Returns the only row whose cell is the model of a benchmark.
+/// Returns the row whose cell is the model of a benchmark.
 fn row_of<'r>(
     rows: &'r [Vec<String>],
     cell: usize,
@@ -64,7 +66,7 @@ fn suites_sizes_qualities_and_bounds() {
         let [area, task, _, dataset, qsl, quality, latency] = &row[..] else { panic!("{row:?}") };
         assert_eq!([&benchmark.area, &benchmark.task, &benchmark.dataset], [area, task, dataset]);
         let size = in_rules(benchmark, "qsl_size", benchmark.qsl_size as f64);
-        // Of the interactive variant with a data set of its own the rules say nothing.
+        // The rules do not state the size of the interactive variant's separate data set.
         if name != "qwen3-vl-235b-a22b-interactive" {
             assert_eq!(size, qsl.parse::<f64>().unwrap(), "{name}");
         }
@@ -73,12 +75,13 @@ fn suites_sizes_qualities_and_bounds() {
     }
 }
 
-/// The rules give a reference, the share of it that is enough, or an error instead of what is right.
+/// Checks the quality targets. The rules state a reference, the required share of it, or an error
+/// rate.
 fn qualities(benchmark: &Benchmark, cell: &str) {
     let said = numbers(cell);
     let is_said = |number: f64| said.iter().any(|said| (said - number).abs() < 1e-4 * number);
     for target in &benchmark.quality {
-        // The checker alone bounds their lengths, and E2E-RAG is judged by a language model.
+        // Only the checker bounds output lengths, and a language model judges E2E-RAG.
         let is_unsaid =
             ["TOKENS_PER_SAMPLE", "E2E_ACCURACY", "ROUGELSUM"].contains(&target.metric.as_str());
         let is_interactive = benchmark.name == "qwen3-vl-235b-a22b-interactive";
@@ -115,7 +118,7 @@ fn scenarios() {
     let text = rules();
     let rows = rows(&text, "Each Datacenter benchmark *requires* the following scenarios");
     for benchmark in benchmarks().filter(|one| one.interactive_of.is_none()) {
-        // The task of gpt-oss-120b is text generation, with its kinds in brackets.
+        // The task of gpt-oss-120b is text generation, with the kinds in parentheses.
         let task = benchmark.task.split(" (").next().unwrap();
         let row = rows.iter().find(|row| row[1] == task);
         let row = row.unwrap_or_else(|| panic!("{} has no row", benchmark.name));
@@ -172,7 +175,8 @@ fn bytes_of_appendix_b() {
                 assert!(benchmark.bandwidth.is_empty(), "{} has no row", benchmark.name);
                 continue;
             };
-            // The last formula of a cell with several is that of performance runs.
+            // In a cell with several formulas, the last one is for performance runs; the first one
+            // counts.
             let formula = row[4].split("footnote:").next().unwrap().trim_matches('_');
             let formula = formula.split("__ (").next().unwrap();
             check_bytes(benchmark, formula, is_ingress);

@@ -1,5 +1,7 @@
-//! The built-in table against the text of the rules v5.0, cell by cell. The text is not part of the project: the environment
-//! variable `NETDIV_RULES_TEXT` names the folder that holds it, when the crate is built and when the tests run.
+//! Compares the built-in table with the text of the rules v5.0, cell by cell.
+//!
+//! The text is not part of the project. The environment variable `NETDIV_RULES_TEXT` names its
+//! folder, both when the crate is built and when the tests run.
 
 use std::path::PathBuf;
 
@@ -8,7 +10,7 @@ use crate::{
     book::{Benchmark, Compression, Suite, Table},
 };
 
-/// The lines of the text that are not empty.
+/// Returns the non-empty lines of the text.
 fn rules() -> Vec<String> {
     let folder = std::env::var_os("NETDIV_RULES_TEXT");
     let folder = folder.expect("NETDIV_RULES_TEXT names the folder with inference_rules_v5.0.txt");
@@ -18,7 +20,8 @@ fn rules() -> Vec<String> {
     text.lines().map(str::trim).filter(|l| !l.is_empty()).map(String::from).collect()
 }
 
-/// Rows of the table after the line that starts with `before`, up to the line that starts with `end`.
+/// Returns the rows of the table after the line that starts with `before`, up to the line that
+/// starts with `end`.
 fn rows<const N: usize>(lines: &[String], before: &str, end: &str) -> Vec<[String; N]> {
     let start = lines.iter().position(|line| line.starts_with(before)).unwrap() + 1;
     let length = lines[start..].iter().position(|line| line.starts_with(end)).unwrap();
@@ -28,7 +31,7 @@ fn rows<const N: usize>(lines: &[String], before: &str, end: &str) -> Vec<[Strin
     cells.chunks_exact(N).skip(1).map(|row| row.to_vec().try_into().unwrap()).collect()
 }
 
-/// The benchmarks of the round whose rules the text is.
+/// Returns the benchmarks that the rules v5.0 describe.
 fn of_v5_0() -> impl Iterator<Item = &'static Benchmark> {
     let round = "v5.0".parse().unwrap();
     let is_known = move |b: &&Benchmark| b.suite != Suite::Datacenter || b.rounds.contains(&round);
@@ -39,7 +42,7 @@ fn datacenter() -> impl Iterator<Item = &'static Benchmark> {
     of_v5_0().filter(|benchmark| benchmark.suite == Suite::Datacenter)
 }
 
-/// Benchmarks of a model, of which there is at least one.
+/// Returns the benchmarks of a model, at least one.
 fn of_model(model: &str) -> Vec<&'static Benchmark> {
     let of = |b: &&Benchmark| b.suite != Suite::Retired && b.model == model;
     let found: Vec<_> = of_v5_0().filter(of).collect();
@@ -47,7 +50,8 @@ fn of_model(model: &str) -> Vec<&'static Benchmark> {
     found
 }
 
-/// The numbers in a text, without those that end a word (rouge1, FP32) and without footnotes.
+/// Extracts the numbers from a text, except footnotes and numbers at the end of a word (rouge1,
+/// FP32).
 pub(super) fn numbers(text: &str) -> Vec<f64> {
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
     let mut found = Vec::new();
@@ -69,7 +73,7 @@ pub(super) fn numbers(text: &str) -> Vec<f64> {
     found
 }
 
-/// The value in the rules of a figure that the table has.
+/// Returns the rules' value of a figure in the table.
 pub(super) fn in_rules(benchmark: &Benchmark, figure: &str, ours: f64) -> f64 {
     let difference = benchmark.differences.iter().find(|d| d.figure == figure);
     difference.and_then(|difference| difference.rules).unwrap_or(ours)
@@ -125,7 +129,7 @@ fn describe_row(benchmark: &Benchmark, [area, task, dataset, qsl, quality]: [&St
         }
         known.extend(target.most.into_iter().flat_map(|m| [m, m / target.reference * 100.0]));
     }
-    // "65 Sample from LongBench" is no target.
+    // "65 Sample from LongBench" is not a target.
     known.push(65.0);
     for number in said {
         assert!(
@@ -261,7 +265,7 @@ fn bytes_are_those_of_appendix_b() {
     }
 }
 
-/// Reads a cell of 6.2.4.
+/// Parses a compression cell of section 6.2.4.
 pub(super) fn compression_of(cell: &str) -> Compression {
     match () {
         () if cell.contains("No compression allowed") => Compression::None,
@@ -271,7 +275,8 @@ pub(super) fn compression_of(cell: &str) -> Compression {
     }
 }
 
-/// Checks that a benchmark has a formula of Appendix B, and the elements, or without an element size the bytes, that it gives.
+/// Compares a benchmark with a formula of Appendix B: the number of elements, or of bytes if the
+/// formula has no element size.
 pub(super) fn check_bytes(benchmark: &Benchmark, formula: &str, is_ingress: bool) {
     for bandwidth in &benchmark.bandwidth {
         let (ours, elements, bytes) = if is_ingress {
@@ -286,14 +291,14 @@ pub(super) fn check_bytes(benchmark: &Benchmark, formula: &str, is_ingress: bool
     }
 }
 
-/// Elements of a formula of Appendix B, whose element sizes count 1: a product, of which the last factor may be a sum of
-/// products.
+/// Evaluates a formula of Appendix B with element sizes of 1. The formula is a product; its last
+/// factor may be a sum of products.
 fn value(formula: &str) -> u64 {
     let product = |text: &str| -> u64 {
         let factors = text.split('*').filter(|f| !f.is_empty() && !f.starts_with("dtype_size"));
         factors.map(|factor| factor.replace(',', "").parse::<u64>().unwrap()).product()
     };
-    // An estimate is marked so.
+    // `~` marks an estimate.
     let formula = formula.trim_start_matches('~');
     match formula.split_once('(') {
         None if formula == "negligible" => 0,

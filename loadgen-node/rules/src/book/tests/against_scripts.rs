@@ -1,4 +1,5 @@
-//! The formats against the scripts of a checkout of mlcommons/inference, with all its tags, which `NETDIV_MLCOMMONS` names.
+//! Compares the formats with the scripts of mlcommons/inference. `NETDIV_MLCOMMONS` names a
+//! checkout with all tags.
 
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
@@ -30,7 +31,7 @@ impl Checkout {
     }
 }
 
-/// The patterns of the dictionary `ACC_PATTERN` in Python's source.
+/// Extracts the patterns of the dictionary `ACC_PATTERN` from Python source code.
 fn patterns(source: &str) -> BTreeMap<String, String> {
     let (_, rest) = source.split_once("ACC_PATTERN = {").unwrap();
     let (dictionary, _) = rest.split_once("\n}").unwrap();
@@ -43,7 +44,8 @@ fn patterns(source: &str) -> BTreeMap<String, String> {
     dictionary.lines().filter_map(pattern).collect()
 }
 
-/// A pattern of Python's as `formats.toml` writes it: without anchor, needless escapes and a final `.*`.
+/// Converts a Python pattern into the form of `formats.toml`: without anchor, needless escapes and
+/// a final `.*`.
 fn plain(pattern: &str) -> String {
     let bare = ["\\\"", "\\'", "\\:"]
         .iter()
@@ -51,7 +53,7 @@ fn plain(pattern: &str) -> String {
     let bare = bare.replace("[\\d\\.]", "[\\d.]").replace("[0-9\\.]", "[0-9.]");
     let bare = bare.strip_prefix('^').unwrap_or(&bare);
     let bare = bare.strip_suffix(".*").unwrap_or(bare);
-    // Braces that Python takes for themselves.
+    // Python reads these braces literally.
     let mut text = String::new();
     for c in bare.chars() {
         if "{}".contains(c) && !text.ends_with('\\') {
@@ -67,14 +69,14 @@ fn row(file: &str, tag: &str) -> &'static Row {
     BOOK.rows.iter().find(is_it).unwrap_or_else(|| panic!("{file} has no row of {tag}"))
 }
 
-/// Texts of a row that its program at a tag does not have.
+/// Returns the texts of a row that the source of its program lacks.
 fn missing(row: &Row, source: &str) -> Vec<String> {
     let is_there = |text: &&String| source.contains(text.as_str());
     let texts = row.needs.iter().flatten().chain(&row.figures);
     let mut missing: Vec<_> = texts.filter(|text| !is_there(text)).cloned().collect();
     missing.extend(Some(row.mark.clone()).filter(|mark| !source.contains(mark.trim_end())));
     for (scenario, starts) in &row.scores {
-        // LoadGen puts the percentile into the line of a stream.
+        // LoadGen inserts the percentile into the line of a stream scenario.
         let is_printed = |start: &&String| match scenario {
             Scenario::Offline | Scenario::Server => source.contains(start.as_str()),
             _ => source.contains("th percentile estimate: "),

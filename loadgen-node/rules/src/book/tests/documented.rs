@@ -1,4 +1,4 @@
-//! The language models in docs/TOKENS.md, and what runs each benchmark in docs/MODELS.md.
+//! Compares the table with the language models and the benchmarks in docs/ENGINES.md.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn row(table: &Table, benchmark: &Benchmark) -> String {
 
 #[test]
 fn language_models_are_listed() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/TOKENS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ENGINES.md");
     let text = std::fs::read_to_string(path).unwrap();
     let table = Table::builtin().unwrap();
     let models = table
@@ -29,12 +29,12 @@ fn language_models_are_listed() {
     let head =
         "| benchmark | rounds | releases of LoadGen | TTFT / TPOT, ms |\n|---|---|---|---|\n";
     let want = format!("{head}{}\n", rows.join("\n"));
-    assert!(text.contains(&want), "docs/TOKENS.md has to have:\n{want}");
+    assert!(text.contains(&want), "docs/ENGINES.md has to have:\n{want}");
 }
 
 #[test]
 fn every_benchmark_of_the_suite_has_a_row() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MODELS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ENGINES.md");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, rows) = text.split_once("| benchmark | at a node | tests |\n|---|---|---|\n").unwrap();
     let (rows, _) = rows.split_once("\n\n").unwrap();
@@ -52,7 +52,7 @@ fn every_benchmark_of_the_suite_has_a_row() {
         let Some(why) = &benchmark.cannot_run else { continue };
         let is_there =
             reasons.lines().any(|row| row.contains(&benchmark.name) && row.contains(why.as_str()));
-        assert!(is_there, "docs/MODELS.md has to have: | `{}` | {why} |", benchmark.name);
+        assert!(is_there, "docs/ENGINES.md has to have: | `{}` | {why} |", benchmark.name);
     }
     for name in names {
         let table = Table::builtin().unwrap();

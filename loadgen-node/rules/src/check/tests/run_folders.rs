@@ -39,7 +39,7 @@ fn a_valid_run_breaks_nothing() {
             let told = [Outcome::Pass, Outcome::CannotTell];
             assert!(told.contains(&outcome), "{mode}: {rule}");
         }
-        // What needs more than one run, or documents, is said to need it.
+        // Rules that need several runs, or documents, report that.
         assert_eq!(report.outcome(Rule::N23), Outcome::CannotTell);
     }
 }
@@ -55,7 +55,7 @@ fn digests_prove_what_counts_cannot() {
 #[test]
 fn digests_of_one_mode_are_not_asked_for_again() {
     let (_folder, report) = run(&RunSpec { digests: true, ..spec(Mode::Performance) });
-    assert!(report.text().contains("the digests are of one mode"), "{}", report.text());
+    assert!(report.text().contains("digests cover one mode only"), "{}", report.text());
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn an_open_run_may_break_what_the_open_division_does_not_ask_for() {
     fs::write(&path, text.replace("\"memory_ecc\": true", "\"memory_ecc\": false")).unwrap();
     let report = self::report(folder.path());
     assert!(!report.failed() && report.waived().any(|finding| finding.rule == Rule::N29));
-    assert!(report.text().contains("Not asked of the Open division"), "{}", report.text());
+    assert!(report.text().contains("Not required in the Open division"), "{}", report.text());
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `mlperf_log_accuracy.json`, entry by entry: that of an image benchmark has gigabytes. Any layout of JSON will do.
+//! Reader of `mlperf_log_accuracy.json`, entry by entry: the file of an image benchmark has
+//! gigabytes. It accepts any layout of JSON.
 
 use std::{
     fs::File,
@@ -12,43 +13,44 @@ use serde_json::{Map, Value, error::Category};
 use super::LogError;
 use crate::input::{files, json::Unique};
 
-/// A truncated log is no JSON list.
+/// Suffix of errors that a truncated log causes: it is not a JSON list.
 const WHOLE: &str = "; LoadGen's whole log is needed, not a truncated one";
 
-/// One entry of the log.
+/// An entry of the log.
 pub(crate) struct Entry(Map<String, Value>);
 
 impl Entry {
-    /// The sample's place in the data set.
+    /// Returns the index of the sample in the data set.
     pub(crate) fn qsl_idx(&self) -> Result<u64, String> {
         self.integer("qsl_idx")
     }
 
-    /// A number that is not negative.
+    /// Returns a non-negative integer.
     pub(crate) fn integer(&self, key: &str) -> Result<u64, String> {
         let value = self.0.get(key).ok_or_else(|| format!("an entry has no `{key}`"))?;
-        value.as_u64().ok_or_else(|| format!("an entry's `{key}` is no whole number"))
+        value.as_u64().ok_or_else(|| format!("an entry's `{key}` is not a whole number"))
     }
 
-    /// Bytes that are written in hex, as written; none where the entry has no such key.
+    /// Returns bytes in hex, as written; `None` if the entry has no such key.
     pub(crate) fn hex(&self, key: &str) -> Result<Option<&str>, String> {
         let Some(value) = self.0.get(key) else { return Ok(None) };
-        value.as_str().map(Some).ok_or_else(|| format!("an entry's `{key}` is no text"))
+        value.as_str().map(Some).ok_or_else(|| format!("an entry's `{key}` is not a text"))
     }
 
-    /// Those bytes.
+    /// Returns bytes that are written in hex; `None` if the entry has no such key.
     pub(crate) fn bytes(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
         let Some(text) = self.hex(key)? else { return Ok(None) };
         hex::decode(text).map(Some).map_err(|_| format!("an entry's `{key}` is not hex"))
     }
 
-    /// The response.
+    /// Returns the response.
     pub(crate) fn response(&self) -> Result<Vec<u8>, String> {
         self.bytes("data")?.ok_or_else(|| "an entry has no `data`".into())
     }
 }
 
-/// Calls `each` with each entry. Fails at once where the file is no JSON list of objects, which a truncated log is not.
+/// Calls `each` for each entry. Fails if the file is not a JSON list of objects; a truncated log is
+/// not.
 pub(crate) fn for_each_entry(
     path: &Path,
     mut each: impl FnMut(Entry) -> Result<(), String>,
@@ -63,17 +65,17 @@ pub(crate) fn for_each_entry(
     Ok(())
 }
 
-/// One response of the log.
+/// A response in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The sample's place in the data set.
+    /// Index of the sample in the data set.
     pub qsl_idx: usize,
-    /// The response, byte for byte.
+    /// Bytes of the response.
     pub data: Vec<u8>,
 }
 
-/// The responses of an accuracy run, or the sampled ones of a compliance run, one by one. A file without a single byte
-/// has none: LoadGen leaves it so in performance mode.
+/// Iterates over the responses of an accuracy run, or over the sampled responses of a compliance
+/// run. An empty file has no responses: LoadGen leaves it empty in performance mode.
 pub fn responses(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Response, LogError>> + use<>, LogError> {
@@ -92,18 +94,18 @@ pub fn responses(
     }))
 }
 
-/// All of them.
+/// Reads all responses of a log.
 pub fn read_responses(path: &Path) -> Result<Vec<Response>, LogError> {
     responses(path)?.collect()
 }
 
-/// A JSON list of objects under way.
+/// A partially read JSON list of objects.
 struct Entries {
     path: PathBuf,
     file: BufReader<File>,
-    /// Entries so far.
+    /// Number of entries so far.
     count: u64,
-    /// Whether the list has ended.
+    /// True if the list has ended.
     is_closed: bool,
 }
 
@@ -156,7 +158,7 @@ impl Entries {
         })?;
         match entry {
             Unique(Value::Object(entry)) => Ok(Some(Entry(entry))),
-            Unique(_) => Err("it is no object".into()),
+            Unique(_) => Err("it is not a JSON object".into()),
         }
     }
 
@@ -169,7 +171,7 @@ impl Entries {
         }
     }
 
-    /// The next byte that is no white space, taken.
+    /// Consumes and returns the next byte that is not white space.
     fn take(&mut self) -> Result<Option<u8>, String> {
         let byte = self.peek()?;
         if byte.is_some() {
@@ -178,7 +180,8 @@ impl Entries {
         Ok(byte)
     }
 
-    /// The next byte that is no white space; none at the end of the file.
+    /// Returns the next byte that is not white space, without consuming it; `None` at the end of
+    /// the file.
     fn peek(&mut self) -> Result<Option<u8>, String> {
         loop {
             let buffer = self.file.fill_buf().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! `mlperf_log_detail.txt`, and LoadGen's metric and latencies in it.
+//! Reader of `mlperf_log_detail.txt`, with LoadGen's metric and latencies in it.
 
 use std::{
     collections::BTreeMap,
@@ -18,10 +18,10 @@ use crate::{
     record::Metric,
 };
 
-/// Characters of a line that are shown.
+/// Maximum number of characters of a line in a message.
 const LONGEST_QUOTE: usize = 200;
 
-/// The entries of `mlperf_log_detail.txt`.
+/// Entries of `mlperf_log_detail.txt`.
 #[derive(Debug, Clone, Default)]
 pub struct DetailLog {
     /// All entries of each key, in the order of the log.
@@ -34,15 +34,16 @@ pub struct DetailLog {
     tests: usize,
 }
 
-/// A value, and when it was logged in milliseconds from LoadGen's start.
+/// A value, and the time of its entry in milliseconds since LoadGen's start.
 #[derive(Debug, Clone)]
 struct Logged {
     value: Value,
     ms: Option<f64>,
 }
 
-/// Keys that LoadGen logs for each set of samples that it loads. A test of performance loads one; a test of accuracy as many as
-/// the data set needs (`loadgen.cc`: `RunAccuracyMode`, `LoadSamplesToRam`, `IssueQueries`).
+/// Keys that LoadGen logs for each set of samples that it loads. A performance test loads one set,
+/// an accuracy test as many sets as the data set needs (`loadgen.cc`: `RunAccuracyMode`,
+/// `LoadSamplesToRam`, `IssueQueries`).
 pub(crate) const OF_EACH_SET: [&str; 6] = [
     "generated_query_count",
     "generated_samples_per_query",
@@ -52,7 +53,7 @@ pub(crate) const OF_EACH_SET: [&str; 6] = [
     "power_end",
 ];
 
-/// Beginnings of keys that LoadGen logs whenever something happens (`loadgen.cc`, `logging.cc`).
+/// Prefixes of keys that LoadGen logs on events (`loadgen.cc`, `logging.cc`).
 const OF_EVENTS: [&str; 4] = ["generic_message", "warning_", "error_", "logger_"];
 
 #[derive(Deserialize)]
@@ -73,8 +74,8 @@ struct Metadata {
 }
 
 impl DetailLog {
-    /// Reads the file. The first entry of a key counts, as in the official checker; `repeated` names the
-    /// keys for which another entry must not follow.
+    /// Reads the file. The first entry of a key counts, as in the official checker; `repeated`
+    /// lists the keys that must not have another entry.
     pub fn read(path: &Path) -> Result<Self, LogError> {
         let file = files::open(path).map_err(|error| LogError::new(path, error))?;
         let mut log = Self::default();
@@ -85,7 +86,7 @@ impl DetailLog {
             let entry = match parse(json) {
                 Ok(entry) => entry,
                 Err(why) => {
-                    // A line may hold as many numbers as there are samples.
+                    // A line may contain a number for each sample.
                     let start: String = json.chars().take(LONGEST_QUOTE).collect();
                     log.unreadable.push(format!("{why}: {start}"));
                     continue;
@@ -103,7 +104,7 @@ impl DetailLog {
         Ok(log)
     }
 
-    /// Whether it has no entry.
+    /// Returns true if the log has no entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -112,12 +113,13 @@ impl DetailLog {
         self.entries.get(key)?.first()
     }
 
-    /// All values of a key, in the order of the log.
+    /// Returns all values of a key, in the order of the log.
     pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = &Value> {
         self.entries.get(key).into_iter().flatten().map(|logged| &logged.value)
     }
 
-    /// Keys that have more than one entry, and that LoadGen logs once in a test of this mode, each with its values.
+    /// Returns the keys with more than one entry that LoadGen logs once in a test of this mode,
+    /// each with its values.
     pub(crate) fn repeated(&self) -> impl Iterator<Item = (&str, Vec<&Value>)> {
         let loads_one_set = self.mode() == Some(Mode::Performance);
         let may_repeat = move |key: &str| {
@@ -129,7 +131,7 @@ impl DetailLog {
         repeated.map(|(key, _)| (key.as_str(), self.all(key).collect()))
     }
 
-    /// What LoadGen marked as an error; any of them makes a run invalid.
+    /// Messages that LoadGen marked as errors; any of them makes a run invalid.
     pub fn errors(&self) -> &[String] {
         &self.errors
     }
@@ -144,59 +146,59 @@ impl DetailLog {
         self.warnings
     }
 
-    /// Whether the first line is an entry, as the official checkers ask.
+    /// Returns true if the first line is an entry, as the official checkers require.
     pub(crate) fn begins_with_an_entry(&self) -> bool {
         self.begins_with_an_entry
     }
 
-    /// Tests that the log is of: a log that was appended to has more than one.
+    /// Number of tests in the log: a log that was appended to has several.
     pub(crate) fn tests(&self) -> usize {
         self.tests
     }
 
-    /// When a key was logged first, in seconds from LoadGen's start.
+    /// Time of the first entry of a key, in seconds since LoadGen's start.
     pub(crate) fn seconds_of(&self, key: &str) -> Option<f64> {
         self.first(key)?.ms.map(|ms| ms / 1e3)
     }
 
-    /// When each entry of a key was logged, in seconds from LoadGen's start.
+    /// Times of all entries of a key, in seconds since LoadGen's start.
     pub(crate) fn all_seconds_of(&self, key: &str) -> impl Iterator<Item = Option<f64>> {
         let entries = self.entries.get(key).into_iter().flatten();
         entries.map(|logged| logged.ms.map(|ms| ms / 1e3))
     }
 
-    /// When the last entry was logged, in seconds from LoadGen's start.
+    /// Time of the last entry, in seconds since LoadGen's start.
     pub(crate) fn last_seconds(&self) -> Option<f64> {
         let times = self.entries.values().flatten().filter_map(|logged| logged.ms);
         times.reduce(f64::max).map(|ms| ms / 1e3)
     }
 
-    /// A text entry.
+    /// Returns the value of a key as a text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.value(key)?.as_str()
     }
 
-    /// The scenario that the run had.
+    /// Scenario of the run.
     pub(crate) fn scenario(&self) -> Option<Scenario> {
         Scenario::of_official_name(self.text("effective_scenario")?)
     }
 
-    /// The mode that it had.
+    /// Mode of the run.
     pub(crate) fn mode(&self) -> Option<Mode> {
         Mode::of_official_name(self.text("effective_test_mode")?)
     }
 
-    /// The seed that LoadGen used for a setting.
+    /// Seed that LoadGen used for a setting.
     pub(crate) fn seed(&self, setting: &str) -> Option<u64> {
         self.integer(&format!("effective_{setting}"))
     }
 
-    /// Whether a switch is on; none where the log does not say.
+    /// Returns true if a boolean setting is on; `None` if the log does not state it.
     pub fn is_on(&self, key: &str) -> Option<bool> {
         self.value(key)?.as_bool()
     }
 
-    /// Samples per second. The metric of the streams is a latency, and they have none.
+    /// Samples per second; `None` for the streams, whose metric is a latency.
     pub(crate) fn throughput(&self, scenario: Scenario) -> Option<f64> {
         match scenario {
             Scenario::Offline | Scenario::Server => Some(metric(scenario, self)?.value),
@@ -204,30 +206,31 @@ impl DetailLog {
         }
     }
 
-    /// Any entry.
+    /// Returns the value of a key.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.first(key).map(|logged| &logged.value)
     }
 
-    /// A whole number, all of its digits: seeds have 64 bits.
+    /// Returns the value of a key as an integer with all digits, because seeds have 64 bits.
     pub fn integer(&self, key: &str) -> Option<u64> {
         self.value(key)?.as_u64()
     }
 
-    /// Samples of an accuracy run: the whole data set, or what `accuracy_sample_count_override` leaves of it (LoadGen 6.0.6 and later).
+    /// Number of samples in an accuracy run: the whole data set, or the part that
+    /// `accuracy_sample_count_override` selects (LoadGen 6.0.6 and later).
     pub(crate) fn accuracy_samples(&self) -> Option<u64> {
         let total = self.integer("qsl_reported_total_count")?;
         let counted = self.integer("effective_accuracy_sample_count");
         Some(counted.map_or(total, |counted| counted.min(total)))
     }
 
-    /// Returns true of LoadGen 5.0 and later. Before, it logged Offline's queries and samples otherwise than it issued them, and some
-    /// revisions did not log that samples are issued equally often.
+    /// Returns true for LoadGen 5.0 and later. Earlier releases log other numbers of Offline's
+    /// queries and samples than they issue, and some revisions do not log equal issue.
     pub(crate) fn logs_as_issued(&self) -> bool {
         self.is_since([5, 0, 0])
     }
 
-    /// Returns true if LoadGen has that version or a later one.
+    /// Returns true if LoadGen has this version or a later one.
     pub(crate) fn is_since(&self, version: [u64; 3]) -> bool {
         let own = self.text("loadgen_version").and_then(|version| version.split(' ').next());
         let numbers = own.map(|own| {
@@ -237,8 +240,8 @@ impl DetailLog {
         numbers.is_some_and(|numbers| numbers >= version)
     }
 
-    /// Samples of a query. With equal issue Offline's has whole passes over the samples that are loaded, which LoadGen's settings in
-    /// effect do not say.
+    /// Number of samples in a query. With equal issue, Offline's query consists of whole passes
+    /// over the loaded samples; LoadGen's effective settings do not show this.
     pub(crate) fn samples_per_query(&self) -> Option<u64> {
         let asked = self.integer("effective_samples_per_query")?;
         let is_padded = self.is_on("effective_sample_concatenate_permutation") == Some(true)
@@ -247,12 +250,12 @@ impl DetailLog {
         Some(if is_padded { asked.div_ceil(pass).saturating_mul(pass) } else { asked })
     }
 
-    /// A number.
+    /// Returns the value of a key as a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.value(key)?.as_f64()
     }
 
-    /// All keys that start so, with their first values.
+    /// Returns all keys with a prefix, with their first values.
     pub(crate) fn starting_with<'a>(
         &'a self,
         prefix: &'a str,
@@ -262,14 +265,15 @@ impl DetailLog {
         with_prefix.filter_map(|(key, entries)| Some((key.as_str(), &entries.first()?.value)))
     }
 
-    /// All keys that start so, with their first values as numbers.
+    /// Returns all keys with a prefix whose first value is a number, with these numbers.
     pub fn numbers<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
         self.starting_with(prefix).filter_map(|(key, value)| Some((key, value.as_f64()?)))
     }
 }
 
-/// LoadGen's metric of the scenario (rules, section 3). For the streams it is the early-stopping estimate of the
-/// percentile (Appendix A), as in the official checker; the percentile as measured where there is none.
+/// Returns LoadGen's metric of the scenario (rules, section 3). For the streams it is the
+/// early-stopping estimate of the percentile (Appendix A), as in the official checker, or the
+/// measured percentile if there is no estimate.
 pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     let choices: &[(&str, &str, &str)] = match scenario {
         Scenario::Offline => &[("result_samples_per_second", "samples per second", "samples/s")],
@@ -299,7 +303,7 @@ pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// LoadGen's tokens per second, where it counts tokens or infers how many there are.
+/// Returns LoadGen's tokens per second, if LoadGen counts or infers tokens.
 pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     let choices = match scenario {
         Scenario::Offline => [
@@ -318,11 +322,12 @@ pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// How the keys of times for each further token begin. Releases up to v5.1 have both.
+/// Prefixes of the keys with times per further token. Releases up to v5.1 have both.
 const FURTHER_TOKENS: [&str; 2] = ["result_time_per_output_token_", "result_time_to_output_token_"];
 
-/// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`, `result_first_token_max_latency_ns` becomes
-/// `first_token_max`, and `result_time_to_output_token_mean` becomes `further_token_mean`.
+/// Returns LoadGen's latencies: `result_mean_latency_ns` becomes `mean`,
+/// `result_first_token_max_latency_ns` becomes `first_token_max`, and
+/// `result_time_to_output_token_mean` becomes `further_token_mean`.
 pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
     let name = |key: &str| {
         let further = FURTHER_TOKENS.iter().find_map(|start| key.strip_prefix(start));
@@ -335,7 +340,8 @@ pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
     log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
 }
 
-/// LoadGen writes numbers that JSON does not have, such as the rate of a run with one query.
+/// Parses an entry. LoadGen writes numbers that JSON does not support, such as the rate of a run
+/// with one query.
 fn parse(json: &str) -> Result<Entry, serde_json::Error> {
     serde_json::from_str(json).or_else(|_| {
         let number = |text: &str| format!("\"value\": {text},");

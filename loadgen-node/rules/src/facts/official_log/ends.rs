@@ -1,4 +1,4 @@
-//! The ends of LoadGen's logs: it does not look whether they were written.
+//! Check of the ends of LoadGen's logs, because LoadGen does not check its writes.
 
 use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -11,11 +11,11 @@ use crate::{
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
 
-/// Bytes at the end of a log that are read.
+/// Number of bytes to read at the end of a log.
 const END_BYTES: u64 = 64;
 
-/// Checks that each log of a test that is over ends as LoadGen ends it. A log that once could not be written gets nothing more,
-/// so that one without its end is cut.
+/// Checks that each log of a finished test has the usual end. After a failed write LoadGen appends
+/// nothing more to a log, so a log without its end is incomplete.
 pub fn check_ends(folder: &Path) -> Result<(), LogError> {
     for (name, ends) in [
         (SUMMARY, &["encountered during test.\n", "encountered. See detailed log.\n"][..]),
@@ -31,8 +31,8 @@ pub fn check_ends(folder: &Path) -> Result<(), LogError> {
     Ok(())
 }
 
-const CUT: &str = "its end is missing: the system did not take all that LoadGen wrote. Look for room on that file system \
-                   (`df -h`, `df -i`) and for errors of the disk, and run again";
+const CUT: &str = "its end is missing: the system did not store everything that LoadGen wrote. Check the free space of that \
+                   file system (`df -h`, `df -i`) and the disk for errors, and run again";
 
 fn end(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = files::open(path)?;

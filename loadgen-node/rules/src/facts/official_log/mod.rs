@@ -1,4 +1,4 @@
-//! LoadGen's own logs, read back: what counts is what they say.
+//! Readers of LoadGen's own logs, which decide a result.
 
 mod accuracy;
 mod detail;
@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::input::files;
 
-/// The file, and why it cannot be read.
+/// Error of a log that cannot be read: the path and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {why}")]
 pub struct LogError {
@@ -35,7 +35,7 @@ impl LogError {
     }
 }
 
-/// SHA-256 of LoadGen's log files in a folder, in hex, by their name.
+/// Returns the SHA-256 of LoadGen's log files in a folder, in hex, by file name.
 pub fn digests(folder: &Path) -> Result<BTreeMap<String, String>, LogError> {
     let mut digests = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(|error| LogError::new(folder, error))? {
@@ -48,7 +48,7 @@ pub fn digests(folder: &Path) -> Result<BTreeMap<String, String>, LogError> {
     Ok(digests)
 }
 
-/// SHA-256 of a file, in hex.
+/// Returns the SHA-256 of a file, in hex.
 pub fn digest(path: &Path) -> Result<String, LogError> {
     files::sha256(path).map_err(|error| LogError::new(path, error))
 }

@@ -2,13 +2,14 @@
 
 use std::time::UNIX_EPOCH;
 
-/// A date and time as `test_datetime` and the record write them: `2026-11-22T11:57:47.307Z`.
+/// Parses a date and time in the form of `test_datetime` and of the record:
+/// `2026-11-22T11:57:47.307Z`.
 pub(crate) fn of_iso(text: &str) -> Option<f64> {
     let time = humantime::parse_rfc3339(text.trim()).ok()?;
     Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64())
 }
 
-/// A mark for power meters: `11-22-2026 11:57:47.307`, in UTC.
+/// Parses a mark for power meters: `11-22-2026 11:57:47.307`, in UTC.
 pub(crate) fn of_mark(text: &str) -> Option<f64> {
     let (date, time) = text.trim().split_once(' ')?;
     let [month, day, year] = date.split('-').collect::<Vec<_>>().try_into().ok()?;

@@ -1,4 +1,5 @@
-//! The entries of an accuracy log that can be read: all of a whole one, those at both ends of a truncated one.
+//! The readable entries of an accuracy log: all of a complete log, or those at both ends of a
+//! truncated one.
 
 use std::path::Path;
 
@@ -6,32 +7,34 @@ use serde_json::Value;
 
 use crate::input::{files, json::Unique};
 
-/// Largest log that is read, in bytes: whole ones of images have gigabytes, and lie in run folders.
+/// Maximum size of a log to read, in bytes: complete logs of images, in run folders, have
+/// gigabytes.
 const LARGEST: u64 = 64 << 20;
 
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadableEntry {
-    /// The sample's number in the run.
+    /// Number of the sample in the run.
     pub(crate) seq_id: u64,
-    /// The sample's place in the data set.
+    /// Index of the sample in the data set.
     pub(crate) qsl_idx: u64,
-    /// The response.
+    /// Bytes of the response.
     pub(crate) data: Vec<u8>,
-    /// The number of its tokens, where LoadGen counts them.
+    /// Number of tokens in the response, if LoadGen counts them.
     pub(crate) token_count: Option<u64>,
 }
 
-/// Entries that can be read of a log.
+/// Readable entries of a log.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Readable {
-    /// Its entries, each once.
+    /// Entries, each once.
     pub(crate) entries: Vec<ReadableEntry>,
-    /// True if these are all.
+    /// True if these are all entries of the log.
     pub(crate) is_whole: bool,
 }
 
-/// Reads a log as LoadGen writes it, an entry on a line; nothing of one that is too large or is no file.
+/// Reads a log in LoadGen's layout, with one entry per line. Returns nothing for a log that is too
+/// large or not a file.
 pub(crate) fn readable(path: &Path) -> Readable {
     let length = path.metadata().map_or(u64::MAX, |file| file.len());
     let bytes = if length <= LARGEST { files::read(path).unwrap_or_default() } else { Vec::new() };

@@ -1,33 +1,33 @@
-//! `mlperf_log_summary.txt`, read as the official scripts read it.
+//! Reader of `mlperf_log_summary.txt`, like that of the official scripts.
 
 use std::{collections::BTreeMap, io, path::Path};
 
 use crate::{Scenario, book::formats::has_score, input::files};
 
-/// Beginnings of lines that LoadGen writes twice where it counts tokens: among the results and among the statistics, or for
-/// first and further tokens (`results.cc`).
+/// Prefixes of lines that LoadGen writes twice if it counts tokens: among the results and among the
+/// statistics, or for first and further tokens (`results.cc`).
 const TWICE: [&str; 2] = ["Completed tokens per second", "* Early stopping"];
 
-/// What a summary says.
+/// Contents of a summary.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    /// The scenario's official name; empty where the file has none.
+    /// Official name of the scenario; empty if the file has none.
     pub(crate) scenario: String,
-    /// What the scenario is scored by: samples per second, or nanoseconds in the streams.
+    /// Score of the scenario: samples per second, or nanoseconds in the streams.
     pub(crate) score: Option<Score>,
-    /// What LoadGen calls the result, each time that it does.
+    /// All of LoadGen's verdicts on the result.
     pub(crate) results: Vec<String>,
-    /// Numbers of errors, where LoadGen counts any.
+    /// Numbers of errors, as written, if LoadGen counts any.
     pub(crate) errors: Vec<String>,
-    /// Number of warnings, where LoadGen says how many there were.
+    /// Number of warnings, if the summary states it.
     warnings: Option<u64>,
-    /// All `key: value` lines, among them the settings that were in effect: the values of each key, in their order.
+    /// Values of all `key: value` lines by key, in file order. They include the effective settings.
     values: BTreeMap<String, Vec<String>>,
-    /// The first line that an official script would stumble over.
+    /// Problem of the first line that an official script cannot read.
     malformed: Option<String>,
 }
 
-/// A score, as it is written and as a number.
+/// A score, as text and as a number.
 #[derive(Debug, Clone)]
 pub(crate) struct Score {
     pub(crate) text: String,
@@ -35,7 +35,7 @@ pub(crate) struct Score {
 }
 
 impl Summary {
-    /// Reads the file.
+    /// Reads a summary from a file.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         Ok(Self::of(&files::read_to_string(path)?))
     }
@@ -55,7 +55,7 @@ impl Summary {
     }
 
     fn add(&mut self, line: &str) -> Result<(), String> {
-        // The order counts: what stands before the scenario is no score.
+        // The order counts: a line before the scenario is not a score.
         if line.starts_with("Scenario") {
             self.scenario = value(line)?.into();
         } else if is_score(&self.scenario, line) {
@@ -79,12 +79,12 @@ impl Summary {
         Ok(())
     }
 
-    /// Number of warnings; `None` where the summary does not say.
+    /// Number of warnings; `None` if the summary does not state it.
     pub(crate) fn warnings(&self) -> Option<u64> {
         self.warnings
     }
 
-    /// The summary, where an official script can read all of it; else why not.
+    /// Returns the summary if an official script can read all of it, or else the reason.
     pub(crate) fn well_formed(self) -> Result<Self, String> {
         match self.malformed {
             None => Ok(self),
@@ -92,33 +92,33 @@ impl Summary {
         }
     }
 
-    /// Returns true if a key has more than one line where LoadGen writes one.
+    /// Returns true if a key has several lines although LoadGen writes one.
     pub(crate) fn repeats(&self, key: &str) -> bool {
         self.repeated().any(|(repeated, _)| repeated.trim() == key.trim())
     }
 
-    /// Whether LoadGen calls the result invalid.
+    /// Returns true if one of LoadGen's verdicts is INVALID.
     pub(crate) fn invalid(&self) -> bool {
         self.results.iter().any(|result| result == "INVALID")
     }
 
-    /// The value of a key; the last one counts.
+    /// Returns the last value of a key, which counts.
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
         self.values(key).last().map(String::as_str)
     }
 
-    /// All values of a key.
+    /// Returns all values of a key.
     pub(crate) fn values(&self, key: &str) -> &[String] {
         self.values.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Keys of more than one line that LoadGen writes once, each with its values.
+    /// Returns the keys with several lines although LoadGen writes one, each with its values.
     pub(crate) fn repeated(&self) -> impl Iterator<Item = (&String, &Vec<String>)> {
         let may_repeat = |key: &str| TWICE.iter().any(|start| key.trim_start().starts_with(start));
         self.values.iter().filter(move |(key, values)| values.len() > 1 && !may_repeat(key))
     }
 
-    /// All keys that start so, with their values.
+    /// Returns all keys with a prefix, with their values.
     pub(crate) fn starting_with(
         &self,
         prefix: &'static str,
@@ -131,14 +131,14 @@ fn is_score(scenario: &str, line: &str) -> bool {
     Scenario::of_official_name(scenario).is_some_and(|scenario| has_score(scenario, line))
 }
 
-/// What follows the first `: `.
+/// Returns the text after the first `: `.
 fn value(line: &str) -> Result<&str, String> {
     line.split_once(": ")
         .map(|(_, value)| trim(value))
         .ok_or_else(|| format!("the line `{line}` has no value"))
 }
 
-/// What Python calls white space has four control characters more.
+/// Trims white space like Python, which includes four further control characters.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
 }
@@ -146,7 +146,7 @@ fn trim(text: &str) -> &str {
 fn score(text: &str) -> Result<Score, String> {
     match text.parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(Score { text: text.into(), value }),
-        _ => Err(format!("the score `{text}` is no positive number")),
+        _ => Err(format!("the score `{text}` is not a positive number")),
     }
 }
 

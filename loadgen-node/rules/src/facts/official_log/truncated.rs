@@ -1,4 +1,4 @@
-//! An accuracy log as submissions have it: its two ends, and the hash of the whole.
+//! Accuracy logs as in submissions: both ends, and the hash of the complete log.
 
 use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -7,24 +7,24 @@ use std::{
 
 use crate::input::files;
 
-/// What is kept at either end, in bytes.
+/// Size of the part that is kept at each end, in bytes.
 const VIEWABLE: u64 = 4096;
 
-/// What stands between the two ends.
+/// Text between the two ends.
 const GAP: &[u8] = b"\n\n...\n\n";
 
-/// An accuracy log.
+/// A truncated accuracy log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TruncatedLog {
-    /// SHA-256 of the whole file, in hex.
+    /// SHA-256 of the complete file, in hex.
     pub(crate) sha256: String,
-    /// Its beginning and its end.
+    /// Start and end of the log.
     pub(crate) truncated: Vec<u8>,
 }
 
 impl TruncatedLog {
-    /// Reads a log of any length. As the official script does, it keeps the first and the last 4096 bytes of a log that
-    /// has so many.
+    /// Reads a log of any length. Like the official script, it keeps the first and the last 4096
+    /// bytes of a log that has at least 4096 bytes.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let sha256 = files::sha256(path)?;
         let mut file = files::open(path)?;
@@ -48,7 +48,7 @@ impl TruncatedLog {
 /// Gap that the script writes on Windows.
 const GAP_OF_WINDOWS: &[u8] = b"\r\n\r\n...\r\n\r\n";
 
-/// Returns true if a log is not whole.
+/// Returns true if a log is truncated.
 pub(crate) fn is_truncated(log: &[u8]) -> bool {
     [GAP, GAP_OF_WINDOWS].into_iter().any(|gap| log.windows(gap.len()).any(|part| part == gap))
 }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(short.truncated, b"[\n]\n");
         assert_eq!(short.sha256, files::sha256_of(b"[\n]\n"));
         assert_eq!(log(&[b'x'; 4095]).truncated.len(), 4095);
-        // Ends that overlap are both kept, as there.
+        // Overlapping ends are both kept, like in the official script.
         assert_eq!(log(&[b'x'; 5000]).truncated.len(), 2 * 4096 + 7);
         let text: Vec<u8> = (0..100_000_u32).map(|n| b'a' + (n % 26) as u8).collect();
         let long = log(&text).truncated;

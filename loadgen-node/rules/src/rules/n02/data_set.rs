@@ -1,5 +1,5 @@
-//! Log, record, settings and manifest name one data set, which is the benchmark's, and an accuracy run has all of it (rules,
-//! sections 2.2 and 4.1.1).
+//! Judges the data set: log, record, settings and manifest name the benchmark's data set, and an
+//! accuracy run uses all of it (rules, sections 2.2 and 4.1.1).
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let (place, known) = first.get_or_insert_with(|| (&run.record_place, names.clone()));
             if *known != names {
                 at.fail(format!(
-                    "the data set is `{}`, and was another one in {place}: make all runs of a result with one data set",
+                    "the data set is `{}`, but {place} has another one: make all runs of a result with one data set",
                     record.dataset
                 ));
             }
@@ -45,7 +45,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// LoadGen's logs of one result name one QSL.
+/// Finds logs of one result that name different QSLs.
 fn other_libraries(entry: &Entry, found: &mut Findings) {
     let named = entry.runs.iter().filter_map(|run| Some((run, run.detail()?.text("qsl_name")?)));
     let mut named = named.filter(|(run, _)| run.result().is_none());
@@ -62,12 +62,13 @@ fn other_libraries(entry: &Entry, found: &mut Findings) {
     }
 }
 
-/// Names of the files of a data set, without folders and endings: they differ between runs and between record and log.
+/// Returns the names of a data set's files, without folders and endings, which differ between runs
+/// and between record and log.
 fn names(text: &str) -> BTreeSet<String> {
     let name = |part: &str| {
         let file = part.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let name = file.strip_suffix(".npy").unwrap_or(file);
-        // LoadGen's log has no quotes and backslashes.
+        // LoadGen's log contains no quotes and no backslashes.
         name.replace('"', "'").replace('\\', "/").rsplit('/').next().unwrap_or_default().to_owned()
     };
     text.split('+').map(name).collect()
@@ -85,7 +86,7 @@ fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String>
     let given = record.settings.get("dataset").and_then(|given| given.as_str());
     if let Some(given) = given.filter(|given| names(given) != recorded) {
         return Some(format!(
-            "the run was given the data set `{given}`, and the record has `{}`",
+            "the settings of the run have the data set `{given}`, and the record has `{}`",
             record.dataset
         ));
     }
@@ -97,7 +98,7 @@ fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String>
     ))
 }
 
-/// Two runs of a result whose samples are not of one preparation.
+/// Returns a finding if two runs of a result used samples of different preparations.
 fn prepared_differently(entry: &Entry) -> Option<String> {
     let digests = |record: &RunResult| -> Vec<String> {
         record.prepared.iter().map(|part| part.manifest_sha256.clone()).collect()
@@ -106,7 +107,8 @@ fn prepared_differently(entry: &Entry) -> Option<String> {
     let (first, known) = records.next()?;
     let (other, _) = records.find(|(_, digests)| *digests != known)?;
     Some(format!(
-        "the data sets of {first} and {other} have different manifests, or one has none: make both runs with the same data set"
+        "the data sets of {first} and {other} have different manifests, or one has no manifest: make both runs with the same \
+         data set"
     ))
 }
 

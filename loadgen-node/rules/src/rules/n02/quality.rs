@@ -1,4 +1,4 @@
-//! Accuracy, latency and calibration (rules, sections 4.1.1 and 2.3).
+//! Judges accuracy, latency and calibration (rules, sections 4.1.1 and 2.3).
 
 use crate::{
     Rule,
@@ -14,10 +14,10 @@ use crate::{
     tree::{ACCURACY_TXT, documents},
 };
 
-/// The official scripts print percentages with three decimals.
+/// Tolerance of printed percentages: the official scripts print three decimals.
 const PRINTED: f64 = 0.001;
 
-/// They round tokens per sample to one.
+/// Tolerance of printed tokens per sample: the official scripts print one decimal.
 const DECIMAL: f64 = 0.0501;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -36,7 +36,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
     let Some(run) = entry.runs.iter().find(|run| run.is_accuracy()) else {
         let text =
-            "this run measured no accuracy: check the submission that its accuracy run is in";
+            "this run measured no accuracy: check the submission that contains its accuracy run";
         return found.unknown(&entry.place, text);
     };
     if run.is_set_aside() {
@@ -46,7 +46,7 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
     if let Some(text) = record.and_then(miscounted) {
         found.fail(&run.record_place, text);
     }
-    // The run's own count, where it made one.
+    // The run's own count, if it made one.
     let counted = record.and_then(|record| record.accuracy.as_ref());
     let counted = counted.zip(benchmark.quality.first());
     let counted = counted.map(|(counted, quality)| (quality.metric.clone(), counted.metric.value));
@@ -54,7 +54,7 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
     if path.exists() || subject.tree.is_some() {
         let values = match subject.tree {
             Some(_) => accuracy_of(&path, benchmark, &subject.formats()),
-            // A submission gets it in the form that the checker reads.
+            // `submission` converts the output to the form that the checker reads.
             None => {
                 printed_accuracy(&path, benchmark, &subject.formats()).map(|(values, _)| values)
             }
@@ -88,17 +88,18 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
     } else {
         let script = record.and_then(|record| record.official_accuracy.as_deref());
         let text = format!(
-            "the accuracy is not known: keep what {} prints as {ACCURACY_TXT} beside the log",
+            "the accuracy is unknown: save the output of {} as {ACCURACY_TXT} beside the log",
             script.unwrap_or("the official accuracy script")
         );
         found.unknown(&run.place, text);
     }
 }
 
-/// Metrics that a run counts itself.
+/// Metrics that a run computes itself.
 const COUNTED: [&str; 2] = ["top-1", "exact match"];
 
-/// The run's own accuracy is that of the right answers among all samples, with the digits that are reported.
+/// Returns a finding if the run's own accuracy is not the share of right answers among all samples,
+/// within the reported digits.
 fn miscounted(record: &RunResult) -> Option<String> {
     let Accuracy { metric, reported, correct, total } = record.accuracy.as_ref()?;
     let (value, all) = (metric.value, record.dataset_samples);
@@ -122,7 +123,8 @@ fn miscounted(record: &RunResult) -> Option<String> {
 
 const REACHED: &str = "the accuracy reaches its target";
 
-/// Printed values of the metric that a run counted which are not what it counted, but for the digits that are printed.
+/// Returns printed values of the run's own metric that differ from the run's value by more than the
+/// printed digits allow.
 fn not_as_counted(
     values: &[(String, f64)],
     (metric, counted): &(String, f64),
@@ -132,7 +134,8 @@ fn not_as_counted(
     differ.map(move |value| format!("{metric} is {value}, and the run itself counted {counted}"))
 }
 
-/// Tokens of an answer that the script counted otherwise than the run did, but for the one decimal that is printed.
+/// Returns a finding if the script's tokens per answer differ from the run's by more than the
+/// printed decimal allows.
 fn other_lengths(values: &[(String, f64)], record: &RunResult) -> Option<String> {
     let tokens = record.nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.total));
     let total = tokens.reduce(u64::saturating_add)?;
@@ -140,12 +143,13 @@ fn other_lengths(values: &[(String, f64)], record: &RunResult) -> Option<String>
     let printed = values.iter().filter(|(name, _)| name == "TOKENS_PER_SAMPLE");
     let (_, other) = printed.into_iter().find(|(_, said)| (said - counted).abs() > DECIMAL)?;
     Some(format!(
-        "TOKENS_PER_SAMPLE is {other}, and the answers of the run had {counted:.2}: give the script that run's log, with --dtype \
-         int32"
+        "TOKENS_PER_SAMPLE is {other}, and the answers of the run had {counted:.2}: run the script on that run's log, with \
+         --dtype int32"
     ))
 }
 
-/// The right answers and all of them, as the official script prints both behind the accuracy.
+/// Returns a finding if the official script printed other numbers of right answers or samples,
+/// after the accuracy, than the run counted.
 fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Option<String> {
     let printed = |line: &str, name: &str| {
         let (_, rest) = line.split_once(name)?;
@@ -158,7 +162,7 @@ fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Optio
     };
     let line = text.lines().filter(|line| line.starts_with("accuracy=")).find(is_other)?;
     Some(format!(
-        "says `{line}`, and the run itself counted {correct} right answers to {total} samples"
+        "has the line `{line}`, and the run itself counted {correct} right answers to {total} samples"
     ))
 }
 
@@ -168,7 +172,7 @@ fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut 
         let Some(detail) = run.detail() else { continue };
         let mut at = found.at(&run.place);
         at.fail_each(settings::wrong_switches(Rule::N2, subject, entry, run));
-        // TEST06 has settings of its own.
+        // TEST06 has its own settings.
         let is_bound = run.measures() && !run.is_token_test();
         let metric = entry.scenario.and_then(|scenario| token_metric(scenario, detail));
         if is_bound && benchmark.token_latencies.is_some() && metric.is_none() {
@@ -188,7 +192,7 @@ fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
         ("requested_server_ttft_latency", limits.first_token_ms),
         ("requested_server_tpot_latency", limits.further_token_ms),
     ];
-    // The official checker wants less than the bound.
+    // The official checker requires less than the bound.
     let measured = [
         ("result_first_token_99.00_percentile_latency_ns", limits.first_token_ms),
         ("result_time_per_output_token_99.00_percentile_ns", limits.further_token_ms),
@@ -196,17 +200,18 @@ fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
     let in_ns = |most_ms: Option<f64>| most_ms.map(|ms| ms * 1e6);
     for (key, most) in asked.map(|(key, most)| (key, in_ns(most))) {
         let Some(most) = most else { continue };
-        let wanted = format!("and at most {most} is allowed");
+        let wanted = format!("more than the maximum {most}");
         at.logged(key, detail.number(key), |value| *value <= most, wanted);
     }
     for (key, bound) in measured.map(|(key, bound)| (key, in_ns(bound))) {
         let Some(bound) = bound else { continue };
-        let wanted = format!("and has to be below {bound}");
+        let wanted = format!("and must be below {bound}");
         at.logged(key, detail.number(key), |value| *value < bound, wanted);
     }
 }
 
-/// LoadGen's verdict is about the target; this is what was measured, in one place with it.
+/// Returns a finding if the measured latency exceeds the benchmark's bound. LoadGen's verdict
+/// compares it with the target setting only.
 fn measured(detail: &DetailLog, benchmark: &Benchmark) -> Option<String> {
     let percentile = detail.number("result_99.00_percentile_latency_ns")?;
     let most_ms = benchmark.server_latency_ms?;
@@ -226,8 +231,7 @@ fn calibration(subject: &Subject, found: &mut Findings) {
     match places.iter().find(says) {
         Some(place) => found.pass(place, "calibration is documented"),
         None => {
-            let text = "is missing or empty: say how quantization was calibrated, or that there is \
-                        none";
+            let text = "is missing or empty: describe how quantization was calibrated, or state that there is none";
             found.fail(&places[0], text);
         }
     }

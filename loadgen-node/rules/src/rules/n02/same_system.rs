@@ -1,5 +1,6 @@
-//! A result is of one model, program and framework at all nodes, and the results of a system are of the same one (rules,
-//! sections 2.2 and 4.1.1). N30 judges what differs between the runs of one result, and N20 another machine.
+//! Finds results with several models, programs or frameworks at their nodes, and results of one
+//! system that differ in them (rules, sections 2.2 and 4.1.1). N30 judges differences between the
+//! runs of one result, and N20 another machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +10,14 @@ use crate::{
     subject::{Entry, Findings, Subject},
 };
 
-/// Of all results of a system.
+/// Properties that all results of a system share.
 const OF_SYSTEM: [&str; 3] = [PROGRAM, VERSION, KERNEL];
 
-/// Of all results of a benchmark on it: another one may need another engine.
+/// Properties that all results of a benchmark on a system share. Another benchmark may need another
+/// engine.
 const OF_BENCHMARK: [&str; 4] = [MODEL, ENGINE, FRAMEWORK, IMAGE];
 
-/// What measurements say of a model. Other weights for a scenario are said there.
+/// Fields of the measurements that describe a model. They also state other weights for a scenario.
 const OF_WEIGHTS: [&str; 4] = [
     "starting_weights_filename",
     "weight_data_types",
@@ -51,7 +53,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What ran at the nodes in all runs of a result alike. What did not is of N30.
+/// Returns the properties of each node that are equal in all runs of a result. N30 judges the
+/// others.
 fn undisputed<'a>(entry: &'a Entry) -> BTreeMap<&'a str, Running> {
     let mut all: BTreeMap<&str, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (node, running) in entry.records().flat_map(|(_, record)| record.running()) {
@@ -68,7 +71,7 @@ fn undisputed<'a>(entry: &'a Entry) -> BTreeMap<&'a str, Running> {
     all.into_iter().map(|(node, known)| (node, of_node(known))).collect()
 }
 
-/// What is otherwise than in another result, with the nodes of which it is.
+/// Returns the values of a property that differ from another result, with the nodes that have them.
 fn changes(
     what: &str,
     here: &BTreeMap<&str, Running>,
@@ -89,7 +92,7 @@ fn changes(
     nodes.into_iter().map(text).collect()
 }
 
-/// Whether the measurements of both do not say that their weights differ.
+/// Returns true if the measurements of two results state the same weights.
 fn same_weights(one: &Entry, other: &Entry) -> bool {
     let fields = |entry: &Entry| {
         let (_, fields) = entry.measurements.as_ref()?.as_ref().ok()?;

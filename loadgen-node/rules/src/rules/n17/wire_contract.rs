@@ -1,11 +1,12 @@
-//! The messages of the wire contract, field by field, as the `.proto` files have them and as a document describes them.
+//! The messages of the wire contract, field by field, as the `.proto` files have them and as a
+//! document describes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A field: its number, its name and its type.
+/// Number, name and type of a field.
 pub(super) type Field = (String, String, String);
 
-/// Messages and their fields.
+/// Fields of each message.
 pub(super) type Messages = BTreeMap<String, BTreeSet<Field>>;
 
 const PROTOS: [&str; 2] = [
@@ -13,7 +14,8 @@ const PROTOS: [&str; 2] = [
     include_str!("../../../../../proto/contract/netdiv/v1/quic.proto"),
 ];
 
-/// The messages that are sent, with those that stand in them by name as `message` and the enums as `enum`.
+/// Returns the messages that are sent. A field whose type is a message or an enum has the type
+/// `message` or `enum`.
 pub(super) fn contract() -> Messages {
     let names = |kind: &str| -> BTreeSet<&str> {
         let lines = PROTOS.iter().flat_map(|proto| proto.lines());
@@ -41,13 +43,14 @@ pub(super) fn contract() -> Messages {
         let (body, _) = rest.split_once("\n}")?;
         Some((name.to_owned(), body.lines().map(str::trim).filter_map(field).collect()))
     });
-    // What stands in messages and is described where it stands.
+    // These messages are nested in others and described there.
     sent.filter(|(name, _)| !["TensorSpec", "InputLayout", "DigestCount"].contains(&&name[..]))
         .collect()
 }
 
-/// The messages that a document has tables of: the heading or the table's first line names a message, a row has the number
-/// and the name of a field in its first cell and the type in its second.
+/// Returns the messages for which a document has tables. The heading or the table's first line
+/// names a message. A row has the number and the name of a field in its first cell, and the type in
+/// its second.
 pub(super) fn described(text: &str) -> Messages {
     let mut messages = Messages::new();
     let mut current = String::new();

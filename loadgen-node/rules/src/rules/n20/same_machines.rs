@@ -1,4 +1,5 @@
-//! A name stands for the same machine in all runs of a system, set up alike.
+//! Finds names that denote different machines, or machines with different setups, in the runs of a
+//! system.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// Fields that each run has of its own, that other rules judge, or that a container's start changes.
+/// Fields that differ between runs, that other rules judge, or that the start of a container
+/// changes.
 const OF_RUN: [&str; 10] = [
     "host_name",
     "boot_id",
@@ -36,7 +38,8 @@ const OF_BOOT: [&str; 8] = [
     "virtual_machine",
 ];
 
-/// A field's first value, by the machine that has it, and where it was said.
+/// First value of each field, by the field and the machine that has it, with the path of the
+/// record.
 type Known<'s> = BTreeMap<(String, String), (String, &'s str)>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -65,15 +68,16 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 let key = format!("{boot} {who}");
                 for (first, by) in differences(&mut of_boots, &key, of_boot, place) {
                     let text = format!(
-                        "{name} has another {by} than in {first}, and was not booted in between: take the record as the run wrote it"
+                        "{name} has another {by} than in {first}, and was not booted in between: take the record as the run \
+                         wrote it"
                     );
                     found.fail(place, text);
                 }
             }
             for (first, by) in differences(&mut set_up, &who, others, place) {
                 let text = format!(
-                    "{name} was set up otherwise than in {first}, by its {by}: make all runs with one setup of the machines, or say \
-                     in the documentation what changed"
+                    "{name} was set up differently than in {first}, by its {by}: make all runs with one setup of the \
+                     machines, or document what changed"
                 );
                 found.unknown(place, text);
             }
@@ -81,7 +85,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns which fields are not as they were first, by where that was.
+/// Returns the fields that differ from their first values, by the path of the record that has the
+/// first value.
 fn differences<'s>(
     known: &mut Known<'s>,
     who: &str,
@@ -98,7 +103,7 @@ fn differences<'s>(
     differ.into_iter().map(|(first, by)| (first, by.join(", "))).collect()
 }
 
-/// Facts that no boot changes.
+/// Returns the facts that no boot changes.
 fn lasting(machine: &Machine) -> Vec<(String, String)> {
     let text = |text: &Option<String>| said(text).map(str::to_owned);
     let models = || counted(machine.accelerators.iter().map(|one| &one.name)).join(", ");
@@ -112,7 +117,8 @@ fn lasting(machine: &Machine) -> Vec<(String, String)> {
     facts.into_iter().filter_map(|(what, value)| Some((what.to_owned(), value?))).collect()
 }
 
-/// All other fields that are said, and the interfaces of devices, each under its name.
+/// Returns all other fields that have a value, and the interfaces that are devices, each under its
+/// name.
 fn fields(machine: &Machine) -> Vec<(String, String)> {
     let Ok(Value::Object(fields)) = serde_json::to_value(machine) else { return Vec::new() };
     let is_said = |(name, value): &(String, Value)| {
@@ -122,7 +128,7 @@ fn fields(machine: &Machine) -> Vec<(String, String)> {
     let devices = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
     let devices = devices.filter_map(|interface| {
         let mut fields = serde_json::to_value(interface).ok()?;
-        // A cable that was pulled in the meantime.
+        // A cable may be pulled between two runs.
         fields.as_object_mut()?.remove("up");
         Some((format!("interface {}", interface.name), fields.to_string()))
     });

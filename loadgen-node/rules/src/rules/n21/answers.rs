@@ -1,4 +1,4 @@
-//! LoadGen's accuracy logs have as many answers as the run.
+//! Compares the number of responses in LoadGen's accuracy logs with the run.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn miscounted(run: &Run, log: &Readable) -> Vec<String> {
     if let Some(ReadableEntry { seq_id, .. }) = log.entries.iter().find(is_over) {
         wrong.push(format!("has seq_id {seq_id}, and {} samples were issued", issued.unwrap_or(0)));
     }
-    // Where these two differ, that is a finding of N2.
+    // N2 finds a difference between these two.
     let recorded = run.result().map(|record| record.dataset_samples);
     let logged = run.detail().and_then(|detail| detail.integer("qsl_reported_total_count"));
     let total =

@@ -1,4 +1,4 @@
-//! The dates and times of a run, by LoadGen's log and by the record, are those of one moment.
+//! Compares the dates and times of a run in LoadGen's log and in the record.
 
 use netdiv_node_common::words::Mode;
 
@@ -11,11 +11,12 @@ use crate::{
     subject::{Findings, Run, Subject},
 };
 
-/// Clocks of one machine differ by a correction between two readings.
+/// Maximum difference of two clocks of one machine, in seconds. A clock may be corrected between
+/// two readings.
 const STEP_SECONDS: f64 = 60.0;
 
-/// `test_datetime` is the local time, whatever its last letter says. Time zones are apart by quarters of an hour, and by 14 hours at
-/// most.
+/// Distance of time zones, in seconds. `test_datetime` is the local time, whatever its last letter
+/// is. Time zones differ by quarters of an hour, and by at most 14 hours.
 const ZONE_SECONDS: f64 = 900.0;
 
 const FARTHEST_ZONE: f64 = 14.0 * 3600.0;
@@ -23,7 +24,7 @@ const FARTHEST_ZONE: f64 = 14.0 * 3600.0;
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
-        // A log of several tests is a finding of N12.
+        // N12 finds a log of several tests.
         if detail.tests() == 1 {
             let wrong = not_a_date(detail).or_else(|| uneven(detail)).or_else(|| apart(detail));
             at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
@@ -40,7 +41,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A mark of the log that is not a date and time.
+/// Returns a finding if a mark of the log is not a date and time.
 fn not_a_date(detail: &DetailLog) -> Option<String> {
     let of = |key: &'static str, read: fn(&str) -> Option<f64>| {
         let is_wrong = move |value: &&serde_json::Value| value.as_str().and_then(read).is_none();
@@ -52,8 +53,8 @@ fn not_a_date(detail: &DetailLog) -> Option<String> {
     wrong.map(|(key, value)| format!("{key} is {value}, which is not a date and time"))
 }
 
-/// Entries that LoadGen logs once for each set of samples, of which the log has different numbers. A test of performance has one set, and
-/// a second entry is a finding of N33.
+/// Returns a finding if the log has different numbers of entries that LoadGen logs once per set of
+/// samples. A performance test has one set, and N33 finds a second entry.
 fn uneven(detail: &DetailLog) -> Option<String> {
     if detail.mode() == Some(Mode::Performance) {
         return None;
@@ -65,7 +66,7 @@ fn uneven(detail: &DetailLog) -> Option<String> {
     Some(format!("the log has {count} entries of {first}, and {others} of {other}"))
 }
 
-/// The marks for power meters of each set of samples: its start and its end.
+/// Returns start and end of each set of samples by the marks for power meters, in seconds.
 fn sets(detail: &DetailLog) -> Vec<(f64, f64)> {
     let marks = |key: &str| {
         let values = detail.all(key);
@@ -74,7 +75,7 @@ fn sets(detail: &DetailLog) -> Vec<(f64, f64)> {
     marks("power_begin").into_iter().zip(marks("power_end")).collect()
 }
 
-/// Times of the log that are not of one test.
+/// Returns a finding if times of the log do not belong to one test.
 fn apart(detail: &DetailLog) -> Option<String> {
     let sets = sets(detail);
     let is_backward = |(begin, end): &(f64, f64)| *end < begin - 1.0;
@@ -94,14 +95,14 @@ fn apart(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns true if a local time is a moment, in some time zone.
+/// Returns true if a local time is a given moment in some time zone, within `slack` seconds.
 fn is_same_in_some_zone(local: f64, moment: f64, slack: f64) -> bool {
     let offset = local - moment;
     let zone = (offset / ZONE_SECONDS).round() * ZONE_SECONDS;
     (offset - zone).abs() <= slack && zone.abs() <= FARTHEST_ZONE
 }
 
-/// Finds where the record's clock and LoadGen's put the test at different times.
+/// Returns a finding if the record's clock and LoadGen's put the test at different times.
 fn other_moment(run: &Run, detail: &DetailLog) -> Option<String> {
     let record = run.result()?;
     let said = record.started.as_deref()?;
@@ -114,7 +115,7 @@ fn other_moment(run: &Run, detail: &DetailLog) -> Option<String> {
         let after = after?;
         if (begin - (started + after)).abs() > STEP_SECONDS + after * AROUND {
             return Some(format!(
-                "started is {said}, and LoadGen's log has power_begin {:.0} s from there",
+                "started is {said}, and power_begin in LoadGen's log is {:.0} s from it",
                 begin - started
             ));
         }

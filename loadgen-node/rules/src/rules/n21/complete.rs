@@ -1,4 +1,5 @@
-//! A log has every figure that LoadGen writes of such a run. A figure that is missing is compared with nothing.
+//! Requires every figure that LoadGen writes for such a run. A missing figure escapes all
+//! comparisons.
 
 use netdiv_node_common::words::Mode;
 use serde_json::Value;
@@ -50,7 +51,7 @@ const OF_ALL: [&str; 33] = [
 const SINCE_6_0_6: [&str; 2] =
     ["effective_accuracy_sample_count", "requested_accuracy_sample_count_override"];
 
-/// Keys of a test of performance.
+/// Keys of a performance test.
 const OF_PERFORMANCE: [&str; 13] = [
     "early_stopping_met",
     "result_50.00_percentile_latency_ns",
@@ -95,7 +96,8 @@ fn is_figure(value: &Value) -> bool {
     value.is_number() || value.is_boolean() || value.is_null()
 }
 
-/// Returns the keys that the log of such a test has. One that LoadGen has not ended has no result, which is another finding.
+/// Returns the keys that the log of such a test must have. A test that LoadGen has not ended has no
+/// result, which is another finding.
 fn expected(detail: &DetailLog) -> impl Iterator<Item = &'static str> {
     let is_ended = detail.text("result_validity").is_some();
     let (performance, scenario): (&[&str], &[&str]) = match (detail.mode(), detail.scenario()) {

@@ -1,4 +1,4 @@
-//! The numbers of queries and samples that LoadGen generated, issued and loaded agree.
+//! Compares the numbers of queries and samples that LoadGen generated, issued and loaded.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// Queries of Server come by chance. A run of netdiv's own tests is a few per cent off; this is far beyond any chance.
+/// Tolerance for the number of Server's queries, which arrive at random. Runs of netdiv's own tests
+/// deviate by a few per cent; this is far beyond any random deviation.
 const CHANCE: f64 = 0.05;
 
 const DEVIATIONS: f64 = 8.0;
@@ -39,7 +40,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Without an end by number or time LoadGen issues all that it generated.
+/// Returns a finding if LoadGen did not issue all generated queries, although no maximum number or
+/// time ends the test.
 fn ended_early(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     if scenario == Scenario::Offline && !detail.logs_as_issued() {
         return None;
@@ -59,7 +61,8 @@ fn ended_early(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Server's schedule has as many queries as its rate gives in its time, and lasts as long as it should.
+/// Returns a finding if Server's schedule has another number of queries than its rate gives in its
+/// time, or is too short.
 fn off_schedule(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     if scenario != Scenario::Server || detail.integer("effective_max_query_count") != Some(0) {
         return None;
@@ -72,19 +75,20 @@ fn off_schedule(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     let slack = wanted * CHANCE + DEVIATIONS * wanted.sqrt();
     if seconds < least * (1.0 - 1e-6) {
         return Some(format!(
-            "generated_query_duration is {seconds:.1} s, and effective_target_duration_ms asks for {least:.1} s: submit the log as \
+            "generated_query_duration is {seconds:.1} s, and effective_target_duration_ms requires {least:.1} s: submit the log as \
              LoadGen wrote it"
         ));
     }
     ((queries - wanted).abs() > slack).then(|| {
         format!(
-            "generated_query_count is {queries}, and effective_target_qps gives {wanted:.0} in generated_query_duration: submit the \
-             log as LoadGen wrote it"
+            "generated_query_count is {queries}, and effective_target_qps gives {wanted:.0} in generated_query_duration: \
+             submit the log as LoadGen wrote it"
         )
     })
 }
 
-/// An accuracy run loads every sample of the data set, and issues each that it has loaded.
+/// Returns a finding if an accuracy run did not load every sample of the data set, or did not issue
+/// each loaded sample.
 fn not_all(detail: &DetailLog) -> Option<String> {
     if detail.mode() != Some(Mode::Accuracy) {
         return None;
@@ -97,7 +101,7 @@ fn not_all(detail: &DetailLog) -> Option<String> {
     let loaded: BTreeSet<_> = sets.into_iter().flatten().filter_map(|one| one.as_u64()).collect();
     if loaded.len() as u64 != expected {
         return Some(format!(
-            "loaded_qsl_set has {} samples in all, and the accuracy run is of {expected}: {as_written}",
+            "loaded_qsl_set has {} samples in all, and the accuracy run has {expected}: {as_written}",
             loaded.len()
         ));
     }
@@ -121,7 +125,8 @@ fn not_all(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Offline's only query is due after as much time as the rate gives one.
+/// Returns a finding if Offline's only query is not due after the time that the rate gives for one
+/// query.
 fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
     if detail.scenario() != Some(Scenario::Offline) || !detail.logs_as_issued() {
         return None;
@@ -131,13 +136,14 @@ fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
     let expected = 1e9 / rate;
     ((logged - expected).abs() > 2.0 + expected * 1e-4).then(|| {
         format!(
-            "generated_query_duration is {logged}, and effective_target_qps gives {expected:.0} ns: submit the log as LoadGen wrote \
-             it"
+            "generated_query_duration is {logged}, and effective_target_qps gives {expected:.0} ns: submit the log as \
+             LoadGen wrote it"
         )
     })
 }
 
-/// Each set of samples has samples of the data set, and each of them once. MultiStream fills its sets up.
+/// Returns a finding if a set of samples has samples outside the data set, or contains one twice.
+/// MultiStream fills its sets up.
 fn loaded_otherwise(detail: &DetailLog) -> Option<String> {
     let total = detail.integer("qsl_reported_total_count")?;
     for set in detail.all("loaded_qsl_set") {

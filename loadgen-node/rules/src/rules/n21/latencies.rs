@@ -1,4 +1,5 @@
-//! Latencies of one distribution are in order, and the late ones are those beyond the bound.
+//! Judges latencies: the figures of one distribution are in order, and late queries are beyond the
+//! bound.
 
 use netdiv_node_common::words::Mode;
 
@@ -12,8 +13,8 @@ use crate::{
 /// LoadGen's percentiles.
 const PERCENTILES: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
 
-/// Where LoadGen logs the least, the percentiles, the greatest and the mean of one kind of latency; `#` stands for the
-/// percentile.
+/// Keys of the minimum, the percentiles, the maximum and the mean of each kind of latency; `#`
+/// stands for the percentile.
 const KINDS: [[&str; 4]; 4] = [
     [
         "result_min_latency_ns",
@@ -51,7 +52,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         at.or_pass("LoadGen's latencies are in order");
     }
     for (run, record) in subject.records() {
-        // `tallies.rs` finds the times of a node that are not in order.
+        // `tallies.rs` finds percentiles of a node that are not in order.
         let is_ordered = |node: &Node| node.times().iter().all(|(_, times)| times.is_ordered());
         let detail = run.detail().filter(|detail| detail.mode() == Some(Mode::Performance));
         let detail = detail.filter(|_| record.nodes.iter().all(is_ordered));
@@ -60,8 +61,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// The clock of the Query Dispatch Library runs inside of LoadGen's: no latency of its is longer. Its histograms have three digits,
-/// and end at an hour.
+/// Tolerance for latencies of the Query Dispatch Library. Its clock runs within LoadGen's, so none
+/// of its latencies is longer. Its histograms have three digits, and end at an hour.
 const DIGITS: f64 = 1.002;
 
 const LONGEST_NS: u64 = 3_590_000_000_000;
@@ -80,7 +81,7 @@ fn longer_than_loadgens(record: &RunResult, detail: &DetailLog) -> Option<String
     }
     let answered: f64 = nodes.iter().map(|node| node.answered as f64).sum();
     let sum: f64 = nodes.iter().map(|node| node.answered as f64 * node.latency_ns.mean).sum();
-    // The least of the nodes' percentiles is no more than that of all samples.
+    // The minimum of the nodes' percentiles is at most the percentile of all samples.
     let least = |of: fn(&Distribution) -> u64| {
         nodes.iter().map(|node| of(&node.latency_ns)).min().unwrap_or(0) as f64
     };
@@ -99,13 +100,13 @@ fn longer_than_loadgens(record: &RunResult, detail: &DetailLog) -> Option<String
     });
     longer.map(|(what, ours, key, logged)| {
         format!(
-            "the {what} of latency_ns at the nodes is {ours:.0}, and LoadGen, which measures from before it until after it, has {logged} \
+            "the {what} of latency_ns at the nodes is {ours:.0}, and LoadGen, whose interval contains it, has {logged} \
              ({key}): take the record as the run wrote it"
         )
     })
 }
 
-/// Two figures of a distribution that cannot both be.
+/// Returns a finding if two figures of a distribution contradict each other.
 fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog) -> Option<String> {
     let percentiles = PERCENTILES.map(|share| percentile.replace('#', share));
     let keys =
@@ -115,7 +116,7 @@ fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog)
         [(low, less), (high, more)] if less > more => Some((*low, *less, *high, *more)),
         _ => None,
     });
-    // LoadGen adds latencies up in 64 bits, and of many samples they do not fit.
+    // LoadGen adds latencies up in 64 bits, which overflow for many samples.
     let samples = detail.number("result_query_count").zip(detail.samples_per_query());
     let sum = samples.map(|(queries, samples)| queries * samples as f64);
     let sum = sum.zip(detail.number(greatest)).map(|(samples, most)| samples * most);
@@ -134,7 +135,8 @@ fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog)
     })
 }
 
-/// A query is late when it took longer than the bound; where tokens are measured there is no bound for the whole.
+/// Returns a finding if the number of late queries contradicts the maximum latency. A query is late
+/// if it took longer than the bound. If tokens are measured, the whole query has no bound.
 fn late(detail: &DetailLog) -> Option<String> {
     let bound = detail.number("effective_target_latency_ns").filter(|bound| *bound > 0.0)?;
     let late = detail.integer("result_overlatency_query_count")?;

@@ -1,4 +1,4 @@
-//! The record has the figures of LoadGen's log.
+//! Compares the record's figures with LoadGen's log.
 
 use crate::{
     Scenario,
@@ -57,7 +57,7 @@ fn other_latencies(record: &RunResult, detail: &DetailLog) -> Option<String> {
     let differ = names.filter(|name| said.get(*name) != logged.get(*name)).collect::<Vec<_>>();
     (!differ.is_empty()).then(|| {
         format!(
-            "loadgen_latency_ns is not what LoadGen's log has for {}: take the record as the run wrote it",
+            "loadgen_latency_ns differs from LoadGen's log in {}: take the record as the run wrote it",
             listed(&differ)
         )
     })

@@ -1,4 +1,5 @@
-//! The counts and times of each node in a record agree: batches with answers, and percentiles with each other.
+//! Compares counts and times of each node in a record: batches with responses, and percentiles with
+//! each other.
 
 use crate::{
     record::Node,
@@ -12,7 +13,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 fn differences(node: &Node) -> Vec<String> {
     let Node { name, answered, batches, .. } = node;
     let mut wrong = Vec::new();
-    // Of each size one batch may have been answered in part.
+    // For each size, one batch may have been answered in part.
     let room = |spare: u64| {
         let samples = batches.iter().map(|(size, count)| {
             let size = u64::from(*size).max(1);

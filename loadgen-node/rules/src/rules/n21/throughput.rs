@@ -1,4 +1,5 @@
-//! LoadGen's rate is the one that its own counts and times give, and the run took as long as that rate needs.
+//! Judges LoadGen's rate: it agrees with LoadGen's counts and times, and with the duration of the
+//! run.
 
 use netdiv_node_common::words::Mode;
 
@@ -10,10 +11,11 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// LoadGen logs rates with six digits.
+/// Relative tolerance of LoadGen's rates, which have six digits.
 const DIGITS: f64 = 1e-4;
 
-/// Two clocks differ, and so do what was issued and what a rate is of: Server's leaves out the last query.
+/// Tolerance between LoadGen's rate and the record. Two clocks differ, and so do the issued samples
+/// and the samples of a rate: Server's rate omits the last query.
 const ROUNDING: f64 = 0.02;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -40,7 +42,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// LoadGen says how many samples a query had, and which settings made it so.
+/// Returns a finding if the samples per query that LoadGen generated contradict the settings in
+/// effect.
 fn generated_otherwise(detail: &DetailLog) -> Option<String> {
     if !detail.logs_as_issued() {
         return None;
@@ -54,10 +57,11 @@ fn generated_otherwise(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Samples, and the least and most seconds in which LoadGen's log has them answered.
+/// Number of samples, and the minimum and maximum seconds in which they were answered by LoadGen's
+/// log.
 type Counted = (f64, f64, f64);
 
-/// The query's latency is the time of the whole test.
+/// Returns the counts of Offline: the query's latency is the duration of the whole test.
 fn offline(detail: &DetailLog) -> Option<Counted> {
     if !detail.logs_as_issued() {
         return None;
@@ -66,7 +70,8 @@ fn offline(detail: &DetailLog) -> Option<Counted> {
     Some((samples(detail)?, time, time))
 }
 
-/// The last query is answered within the greatest latency after it was due; its way does not count.
+/// Returns the counts of Server: the last query is answered within the maximum latency after it was
+/// due. Its own latency does not count.
 fn server(detail: &DetailLog) -> Option<Counted> {
     let due = elapsed::duration(Scenario::Server, detail)?;
     Some((samples(detail)? - 1.0, due, due + elapsed::greatest_latency(detail)?))
@@ -86,14 +91,15 @@ fn by_log(rate: f64, (samples, least, most): Counted) -> Option<String> {
     })
 }
 
-/// The record's own clock ran from before the test to after it.
+/// Returns a finding if the record's duration does not fit LoadGen's rate. The record's clock ran
+/// from before the test until after it.
 fn by_clock(rate: f64, record: &RunResult) -> Option<String> {
     let seconds = record.test_seconds;
     let time = record.samples.issued as f64 / rate;
     let most = time * (1.0 + AROUND) + AROUND_SECONDS;
     (!(time * (1.0 - ROUNDING)..=most).contains(&seconds)).then(|| {
         format!(
-            "at LoadGen's rate the samples of the record take {time:.1} s, and it has {seconds:.1} s for its test"
+            "at LoadGen's rate the samples of the record take {time:.1} s, and its test_seconds is {seconds:.1}"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! All times in LoadGen's log, and the record's, are of one test.
+//! Compares all times in LoadGen's log and in the record, which must belong to one test.
 
 use netdiv_node_common::words::Mode;
 
@@ -10,12 +10,14 @@ use crate::{
     subject::{At, Findings, Run, Subject},
 };
 
-/// LoadGen logs rates with six digits, and marks for power meters in milliseconds.
+/// Relative tolerance of LoadGen's rates, which have six digits. Marks for power meters are in
+/// milliseconds.
 const DIGITS: f64 = 1e-5;
 
 const CLOCK_SECONDS: f64 = 1.0;
 
-/// Times between queries of Server's schedule are distributed exponentially: one of so many means does not come about.
+/// Maximum pause between two queries of Server, as a multiple of the mean. Pauses are distributed
+/// exponentially, so a longer one does not occur.
 const LONGEST_PAUSE: f64 = 40.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -34,11 +36,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// One test has one length, wherever the log has it.
+/// Compares the durations of one test that the log states in several entries.
 fn times(scenario: Scenario, detail: &DetailLog, at: &mut At) {
     let marked = match elapsed::between_power_marks(detail) {
         Ok(Some(seconds)) => seconds,
-        // `clocks.rs` names what is not a date.
+        // `clocks.rs` finds marks that are not dates.
         Ok(None) => return,
         Err(why) => return at.fail(format!("{why}: submit the log as LoadGen wrote it")),
     };
@@ -48,7 +50,8 @@ fn times(scenario: Scenario, detail: &DetailLog, at: &mut At) {
     at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
 }
 
-/// From the start to the last response, by LoadGen's figures and by its marks for power meters.
+/// Compares the time from the start to the last response by LoadGen's figures with its marks for
+/// power meters.
 fn measured(scenario: Scenario, detail: &DetailLog, marked: f64) -> Option<String> {
     let least = elapsed::duration(scenario, detail)?;
     let most = match scenario {
@@ -61,7 +64,8 @@ fn measured(scenario: Scenario, detail: &DetailLog, marked: f64) -> Option<Strin
     })
 }
 
-/// Server's last query is at the end of the schedule, where all of it was played.
+/// Returns a finding if Server's last query is not at the end of a schedule that was played to its
+/// end.
 fn scheduled(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     let queries = detail.number("result_query_count")?;
     let generated = detail.number("generated_query_count")?;
@@ -73,24 +77,28 @@ fn scheduled(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     let pause = LONGEST_PAUSE * last / queries;
     let slack = CLOCK_SECONDS + last * DIGITS;
     (!(last - slack..=last + pause + slack).contains(&end)).then(|| {
-        format!("by result_scheduled_samples_per_sec the last query was due after {last:.1} s, by generated_query_duration after {end:.1} s")
+        format!("by result_scheduled_samples_per_sec the last query was due after {last:.1} s, by generated_query_duration \
+             after {end:.1} s")
     })
 }
 
-/// Entries are written as the test goes on: one before its start, one after its end.
+/// Returns a finding if the times of log entries do not fit the marks: LoadGen writes one entry
+/// before the start and one after the end.
 fn logged(detail: &DetailLog, marked: f64) -> Option<String> {
     let time = |key: &str| detail.seconds_of(key);
     let (Some(start), Some(end)) = (time("generated_query_duration"), time("power_end")) else {
-        return Some("its entries do not say when they were written (time_ms)".into());
+        return Some("its entries lack the time at which they were written (time_ms)".into());
     };
     let lines = end - start;
     let most = marked * (1.0 + AROUND) + AROUND_SECONDS;
     (!(marked - CLOCK_SECONDS..=most).contains(&lines)).then(|| {
-        format!("from power_begin to power_end it has {marked:.1} s, and its entries around the test are {lines:.1} s apart (time_ms)")
+        format!("from power_begin to power_end it has {marked:.1} s, and its entries around the test are {lines:.1} s apart \
+             (time_ms)")
     })
 }
 
-/// The record's own clock ran from before the test to after it. Where a rate says how long that was, it is held against the rate.
+/// Compares the record's duration with the log's. The record's clock ran from before the test until
+/// after it. `throughput.rs` compares the duration with LoadGen's rate.
 fn by_record(run: &Run, detail: &DetailLog, at: &mut At) {
     let (Some(record), Some(last)) = (run.result(), detail.last_seconds()) else { return };
     let RunResult { test_seconds, .. } = *record;

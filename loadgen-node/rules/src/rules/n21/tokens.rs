@@ -1,4 +1,4 @@
-//! The tokens that a record counts are those of its answers, and LoadGen was given as many.
+//! Compares the tokens in a record with its responses and with LoadGen's rates.
 
 use netdiv_node_common::words::Mode;
 
@@ -9,7 +9,7 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// LoadGen logs rates with six digits, and two of them are divided.
+/// Relative tolerance of a quotient of two of LoadGen's rates, which have six digits.
 const DIGITS: f64 = 1e-4;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -28,7 +28,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     });
 }
 
-/// Returns the finding about a node with tokens that nobody asked for, or without those that somebody did.
+/// Returns a finding if a node counted tokens without being asked, or did not count requested
+/// tokens.
 fn uncounted(record: &RunResult, node: &Node) -> Option<String> {
     let are_counted = record.counts_tokens();
     (are_counted != node.tokens.is_some()).then(|| {
@@ -43,7 +44,7 @@ fn miscounted(node: &Node, tokens: &Tokens) -> Vec<String> {
     let mean = tokens.total as f64 / *answered as f64;
     if (mean - tokens.per_answer.mean).abs() > 0.001 * mean + 0.01 {
         wrong.push(format!(
-            "node {name} gave {} tokens in {answered} answers, and {} in each",
+            "node {name} sent {} tokens in {answered} responses, and per_answer has a mean of {}",
             tokens.total, tokens.per_answer.mean
         ));
     }
@@ -52,14 +53,15 @@ fn miscounted(node: &Node, tokens: &Tokens) -> Vec<String> {
         || tokens.finished_by_length.is_some_and(|cut| cut > *answered)
     {
         wrong.push(format!(
-            "node {name} counts more answers by their tokens than the {answered} that it gave"
+            "the token counts of node {name} cover more responses than the {answered} that it sent"
         ));
     }
     wrong
 }
 
-/// LoadGen's tokens per second and samples per second have the same time below them; in Server neither counts the last sample's
-/// way.
+/// Returns a finding if the nodes' tokens contradict LoadGen's rates. Tokens per second and samples
+/// per second have the same duration as divisor. In Server, neither includes the latency of the
+/// last sample.
 fn counted_otherwise(record: &RunResult, log: &DetailLog) -> Option<String> {
     let rate = log.throughput(record.scenario)?;
     let tokens = token_metric(record.scenario, log)?.value;
@@ -73,8 +75,8 @@ fn counted_otherwise(record: &RunResult, log: &DetailLog) -> Option<String> {
     let logged = tokens / rate * samples as f64;
     ((logged - counted).abs() > counted * DIGITS + 1.0).then(|| {
         format!(
-            "the nodes gave {counted} tokens, and by LoadGen's rates it was given {logged:.0}: take the record and the log as the run \
-             wrote them"
+            "the nodes sent {counted} tokens, and by LoadGen's rates it received {logged:.0}: take the record and the log as \
+             the run wrote them"
         )
     })
 }

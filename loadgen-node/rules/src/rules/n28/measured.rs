@@ -1,4 +1,4 @@
-//! The bandwidth that `loadgen-node fabric` measured is one of this network.
+//! Requires that the bandwidth which `loadgen-node fabric` measured belongs to this network.
 
 use crate::{
     facts::{
@@ -13,10 +13,11 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Clocks and counters do not agree to the last bit.
+/// Tolerance for clocks and counters, which differ slightly.
 const TOLERANCE: f64 = 1.02;
 
-/// What the reports that the architecture leads to have otherwise than the machines' evidence: each with its place.
+/// Returns the differences between the reports that the architecture links to and the machines'
+/// evidence, each with its path.
 pub(super) fn wrong(subject: &Subject, tree: &Tree, architecture: &str) -> Vec<(String, String)> {
     let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
     let evidence: Vec<_> =
@@ -32,7 +33,7 @@ pub(super) fn wrong(subject: &Subject, tree: &Tree, architecture: &str) -> Vec<(
     reports.into_iter().filter_map(of_report).flatten().collect()
 }
 
-/// Where a report differs from the evidence of the run that it is most like.
+/// Returns the differences between a report and the run whose evidence is most similar.
 fn differences(report: &Value, evidence: &[&Evidence]) -> BTreeSet<String> {
     let all = evidence.iter().map(|evidence| {
         interfaces(report, evidence).chain(rates(report, evidence)).collect::<BTreeSet<_>>()
@@ -44,7 +45,7 @@ fn list<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     json.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The LoadGen node's interfaces, by their speeds.
+/// Compares the speeds of the LoadGen node's interfaces.
 fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
     list(report, "routes").filter_map(|route| {
         let link = route.get("link")?;
@@ -52,17 +53,17 @@ fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<It
         let speed = link.get("speed_mbit_per_second")?.as_u64()?;
         match evidence.loadgen_node.interface(name) {
             None => Some(format!("was measured over {name}, which the LoadGen node does not have: measure this network")),
-            // That of a radio changes.
+            // The speed of a radio changes.
             Some(interface) if interface.kind == "wifi" => None,
             Some(interface) => interface.speed_mbit_per_second.filter(|known| *known != speed).map(|known| {
                 let (speed, known) = (of_interface(speed), of_interface(known));
-                format!("says that {name} has {speed}, and it has {known}: measure this network")
+                format!("states {speed} for {name}, which has {known}: measure this network")
             }),
         }
     })
 }
 
-/// No more goes over the LoadGen node's interfaces than they carry.
+/// Returns findings about rates that exceed the capacity of the LoadGen node's interfaces.
 fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
     let carriers = evidence.loadgen_node.carriers().used;
     let capacity = evidence.loadgen_node.bits_per_second();
@@ -74,9 +75,7 @@ fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = 
         let most = rate("bytes_per_second_to_nodes").max(rate("bytes_per_second_from_nodes"));
         (most > capacity * TOLERANCE).then(|| {
             let (most, capacity) = (in_words(most), in_words(capacity));
-            format!(
-                "says that {most} went over interfaces that carry {capacity}: measure this network"
-            )
+            format!("states that interfaces of {capacity} carried {most}: measure this network")
         })
     })
 }

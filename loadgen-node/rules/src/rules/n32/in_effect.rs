@@ -1,4 +1,5 @@
-//! LoadGen's settings in effect are what it makes of those that were requested (`test_settings_internal.cc`).
+//! Compares LoadGen's effective settings with the values that it derives from the requested
+//! settings (`test_settings_internal.cc`).
 
 use crate::{
     Scenario,
@@ -9,7 +10,7 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
-        // Of several entries of a key N33 says that there are several.
+        // N33 finds a key with several entries.
         if detail.repeated().next().is_some() {
             continue;
         }
@@ -19,7 +20,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Settings that LoadGen computes from others.
+/// Returns findings about settings that LoadGen computes from others.
 fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
     let of = |key: &str| number(detail, key);
     let mut wrong = Vec::new();
@@ -67,7 +68,8 @@ fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
     wrong
 }
 
-/// Offline's query has a tenth more samples than the expected rate gives in the least duration.
+/// Returns a finding about the number of samples in Offline's query: 10 % more than the expected
+/// rate gives in the minimum duration.
 fn offline_samples(detail: &DetailLog) -> Option<String> {
     let of = |key: &str| number(detail, key);
     let seconds = of("requested_min_duration_ms")? / 1e3;

@@ -1,4 +1,4 @@
-//! Every system has, of each benchmark, the scenarios that the suite requires.
+//! Requires, for each benchmark of a system, the scenarios that the suite requires.
 
 use crate::{
     Scenario,
@@ -42,11 +42,12 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// The results of a benchmark's folder.
+/// Results in a benchmark's folder.
 struct Family<'t> {
-    /// Whose scenarios are required.
+    /// Benchmark whose scenarios are required.
     benchmark: &'t Benchmark,
-    /// True if its interactive variant may replace Server: both are that scenario to LoadGen.
+    /// True if the interactive variant may replace Server: LoadGen uses the scenario Server for
+    /// both.
     may_be_interactive: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The parts of LoadGen's verdict are what its own figures make them.
+//! Compares the parts of LoadGen's verdict with the figures that determine them.
 
 use netdiv_node_common::words::Mode;
 
@@ -9,7 +9,7 @@ use crate::{
     subject::{Findings, Run, Subject},
 };
 
-/// Two ways to compute the least number of queries differ by less.
+/// Relative tolerance for the minimum number of queries, which LoadGen computes differently.
 const ROUNDING: f64 = 0.01;
 
 /// LoadGen's percentiles, each with its key.
@@ -27,7 +27,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         if detail.repeated().next().is_some() {
             continue;
         }
-        // What follows from a figure that another rule refuses is not said again.
+        // Consequences of a figure that violates another rule are not reported again.
         let [is_late, is_short] =
             [Rule::N2, Rule::N32].map(|rule| found.is_broken(rule, Some(&run.place)));
         let mut at = found.at(&run.place);
@@ -42,7 +42,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Errors and warnings, as the log has them, as it counts them, and as the summary does.
+/// Compares the errors and warnings in the log with the numbers in the log and the summary.
 fn errors(run: &Run, detail: &DetailLog) -> Option<String> {
     let logged = detail.errors().len() as u64;
     let counted = detail.integer("num_errors").filter(|counted| *counted != logged);
@@ -53,7 +53,7 @@ fn errors(run: &Run, detail: &DetailLog) -> Option<String> {
     }
     let summary = run.logs.as_ref()?.summary.as_ref().ok()?;
     let (warned, said) = (detail.warnings() as u64, summary.warnings()?);
-    // LoadGen may warn, and count it, when its log is closed already.
+    // LoadGen may still count a warning after it has closed its log.
     (warned > said).then(|| {
         format!(
             "the summary counts {said} warnings, and the detail log has {warned}: submit the logs as LoadGen wrote them"
@@ -61,7 +61,8 @@ fn errors(run: &Run, detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// LoadGen says first in which mode it starts.
+/// Returns a finding if LoadGen started in another mode than the effective mode. It logs the start
+/// first.
 fn other_mode(detail: &DetailLog) -> Option<String> {
     let mode = detail.mode()?;
     let said = detail.all("generic_message").filter_map(|message| message.as_str());
@@ -84,7 +85,7 @@ fn other_mode(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns the finding about a part of the verdict that its figures contradict.
+/// Formats the finding about a part of the verdict that its figures contradict.
 fn contradicts(part: &str, is: bool, figures: &str) -> String {
     format!("{part} is {is}, and {figures}: submit the log as LoadGen wrote it")
 }
@@ -96,13 +97,13 @@ fn duration(detail: &DetailLog) -> Option<String> {
     let least = detail.number("effective_min_duration_ms")? / 1e3;
     (is_met && took < least * (1.0 - 1e-5)).then(|| {
         let figures = format!(
-            "the test took {took:.1} s of the {least} s that effective_min_duration_ms asks for"
+            "the test took {took:.1} s of the {least} s that effective_min_duration_ms requires"
         );
         contradicts(part, is_met, &figures)
     })
 }
 
-/// The bounds of Server are met by the 99th percentile, or they are not.
+/// Returns a finding if the 99th percentile contradicts the verdict on Server's bounds.
 fn constraints(detail: &DetailLog) -> Option<String> {
     let part = "result_perf_constraints_met";
     let is_met = detail.is_on(part)?;
@@ -132,7 +133,8 @@ fn constraints(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Compares percentiles with the number of late queries: those are beyond the bound that have fewer after them.
+/// Compares percentiles with the number of late queries. A percentile exceeds the bound if fewer
+/// queries are beyond it than are late.
 fn late(detail: &DetailLog) -> Option<String> {
     let bound = detail.number("effective_target_latency_ns").filter(|bound| *bound > 0.0)?;
     let late = detail.number("result_overlatency_query_count")?;
@@ -145,14 +147,15 @@ fn late(detail: &DetailLog) -> Option<String> {
     });
     wrong.map(|(_, key)| {
         format!(
-            "result_overlatency_query_count is {late} of {queries} queries, and {key} is {} with a bound of {bound}: submit the log \
-             as LoadGen wrote it",
+            "result_overlatency_query_count is {late} of {queries} queries, and {key} is {} with a bound of {bound}: submit \
+             the log as LoadGen wrote it",
             detail.number(key).unwrap_or_default()
         )
     })
 }
 
-/// Early stopping is met with enough queries for so many late ones.
+/// Returns a finding if the number of queries contradicts the verdict on early stopping, given the
+/// number of late queries.
 fn early_stopping(detail: &DetailLog) -> Option<String> {
     let part = "early_stopping_met";
     let is_met = detail.is_on(part)?;
@@ -166,12 +169,14 @@ fn early_stopping(detail: &DetailLog) -> Option<String> {
     let needed = min_queries(late, share, TOLERANCE, CONFIDENCE) as f64;
     let is_close = (queries - needed).abs() <= needed * ROUNDING + 1.0;
     ((queries >= needed) != is_met && !is_close).then(|| {
-        let figures = format!("{late} late queries need {needed} of them, and there are {queries}");
+        let figures =
+            format!("{late} late queries require {needed} queries, and there are {queries}");
         contradicts(part, is_met, &figures)
     })
 }
 
-/// Server's texts about early stopping say of each bound that enough queries met it, or that some did not.
+/// Returns a finding if Server's texts about early stopping contradict the verdict. Each text
+/// states for one bound that enough queries met it, or that some did not.
 fn early_text(detail: &DetailLog) -> Option<String> {
     let part = "early_stopping_met";
     let is_met = detail.is_on(part)?;

@@ -1,4 +1,4 @@
-//! A sample that TEST01 and the accuracy run both show was answered alike.
+//! Compares the responses to samples that are in the logs of both TEST01 and the accuracy run.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// A sample that both logs show was answered alike, but for as many as the test itself has counted.
+/// Finds samples with different responses in both logs, if there are more than the test itself
+/// counted.
 fn test01(subject: &Subject, benchmark: &Benchmark, entry: &Entry, found: &mut Findings) {
     let of = |kind: Kind| subject.answers(entry, entry.run(kind)?);
     let Some(test) = of(Kind::Test(Test::Test01)) else { return };
@@ -42,8 +43,8 @@ fn test01(subject: &Subject, benchmark: &Benchmark, entry: &Entry, found: &mut F
     let counted = counted.unwrap_or(0);
     if let Some(ReadableEntry { qsl_idx, .. }) = others.first().filter(|_| others.len() > counted) {
         let text = format!(
-            "sample {qsl_idx} was answered otherwise in the accuracy run, and {VERIFY_ACCURACY} counts {counted} mismatches: verify \
-             the test again"
+            "sample {qsl_idx} was answered differently in the accuracy run, and {VERIFY_ACCURACY} counts {counted} \
+             mismatches: verify the test again"
         );
         found.fail(folder, text);
     }

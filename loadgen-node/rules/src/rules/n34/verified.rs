@@ -1,5 +1,5 @@
-//! Compares the files that the verification of a compliance test wrote with the logs. If the logs of responses are truncated, its
-//! counts must fit the runs.
+//! Compares the files that the verification of a compliance test wrote with the logs. If the logs
+//! of responses are truncated, its counts must fit the runs.
 
 use crate::{
     book::{Benchmark, Formats, Test},
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) struct Differences {
     /// Contradictions with a file that the official script reads.
     pub(super) wrong: Vec<String>,
-    /// Demands on the logs that only this program makes.
+    /// Violations of requirements that only this program has.
     pub(super) stricter: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn differences(
             let odd = odd_counts(&text, entry).map(|what| format!("{VERIFY_ACCURACY} {what}"));
             wrong.extend(odd);
         }
-        // Without its log other rules say so.
+        // Other rules find a missing log.
         (Test::Test06, Some(scenario)) if run.is_file() => {
             let found = tokens(&run, scenario, benchmark);
             let reason = match &found {
@@ -83,7 +83,8 @@ pub(super) fn differences(
                 Ok(part) => {
                     Some(format!("{ACCURACY_LOG} does not pass: {}", part.problems.join("; ")))
                 }
-                // LoadGen may have logged no response, which neither the script nor the checker asks for.
+                // LoadGen may have logged no response, which neither the script nor the checker
+                // requires.
                 Err(why) if is_foreign => {
                     stricter.push(format!("cannot be verified: {}", without_path(why.problems())));
                     None
@@ -98,7 +99,7 @@ pub(super) fn differences(
     Differences { wrong, stricter }
 }
 
-/// Problems of an accuracy log without its folder, which the finding names.
+/// Returns the problems of an accuracy log without its folder, which is the place of the finding.
 fn without_path(problems: &[String]) -> String {
     let bare = problems.iter().map(|problem| match problem.split_once(ACCURACY_LOG) {
         Some((_, what)) => format!("{ACCURACY_LOG}{what}"),
@@ -107,19 +108,20 @@ fn without_path(problems: &[String]) -> String {
     bare.collect::<Vec<_>>().join("; ")
 }
 
-/// Where the logs give none, other rules say what is wrong with them.
+/// Returns the figures that the logs give; empty if they give none, which other rules find.
 fn figures<E>(part: Result<Part, E>) -> Vec<Vec<String>> {
     let figures = part.map(|part| part.figures).unwrap_or_default();
     figures.into_iter().map(|figure| vec![figure]).collect()
 }
 
-/// LoadGen's metric in the detail log of a run.
+/// Returns LoadGen's metric in the detail log of a run.
 fn metric_of(run: &Run) -> Option<f64> {
     let detail = run.detail()?;
     Some(metric(detail.scenario()?, detail)?.value)
 }
 
-/// Returns a text's value of a figure that rounds to the summary's, which has fewer digits than the detail log.
+/// Returns the value of a figure in a text if it rounds to the summary's value. The summary has
+/// fewer digits than the detail log.
 fn more_digits(text: &str, name: &str, summed: &str) -> Option<String> {
     let digits = summed.split_once('.').map_or(0, |(_, digits)| digits.len());
     let value = *given(text, name).first()?;
@@ -131,21 +133,22 @@ fn is_whole(path: &Path) -> bool {
     files::read(path).is_ok_and(|log| !log.is_empty() && !is_truncated(&log))
 }
 
-/// The name and the value of a figure.
+/// Returns name and value of a figure.
 fn figure(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once([':', '='])?;
-    // Something may follow the value.
+    // Other text may follow the value.
     Some((name.trim(), value.split_whitespace().next().unwrap_or_default()))
 }
 
-/// Returns every value that a text gives for a figure. `loadgen-node audit` writes names as tag v5.0 does, and later tags
-/// differ in their first letter.
+/// Returns every value of a figure in a text. `loadgen-node audit` writes names as tag v5.0 does,
+/// and later tags differ in the case of the first letter.
 fn given<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let figures = text.lines().filter_map(figure);
     figures.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
 
-/// The figures that a text lacks, or of which it says something else. Each may have several values, which are as good.
+/// Returns findings about figures that a text lacks or contradicts. A figure may have several
+/// values, each of which is right.
 fn others(text: &str, figures: &[Vec<String>]) -> Vec<String> {
     let is_same = |one: &str, other: &str| {
         let numbers = one.parse::<f64>().ok().zip(other.parse::<f64>().ok());
@@ -168,7 +171,8 @@ fn others(text: &str, figures: &[Vec<String>]) -> Vec<String> {
     wrong
 }
 
-/// What the counts of TEST01 contradict: each other, its verdict, or the number of samples in the accuracy run's log.
+/// Returns a finding if the counts of TEST01 contradict each other, the verdict, or the number of
+/// samples in the accuracy run's log.
 fn odd_counts(text: &str, entry: &Entry) -> Option<String> {
     let count = |name: &str| match given(text, name)[..] {
         [one] => one.parse::<u64>().ok(),
@@ -182,17 +186,17 @@ fn odd_counts(text: &str, entry: &Entry) -> Option<String> {
         "num_missing_qsl_idxs",
     ];
     let known: Option<Vec<u64>> = counts.iter().map(|name| count(name)).collect();
-    // One that could not be verified has none, and says so.
+    // A failed verification has no counts, and states its failure.
     let Some(&[all, tested, matched, unlike, missing]) = known.as_deref() else {
         return text.contains("TEST PASS").then(|| {
-            format!("does not give each of {} once: verify the test again", counts.join(", "))
+            format!("does not state each of {} once: verify the test again", counts.join(", "))
         });
     };
     let run = entry.run(Kind::Accuracy);
     let log = run.and_then(Run::detail);
     let total = log.and_then(|log| log.integer("qsl_reported_total_count"));
     let recorded = run.and_then(Run::result).map(|record| record.dataset_samples);
-    // Where these two differ, that is a finding already.
+    // Another finding covers a difference between these two.
     let is_recorded = total.is_some_and(|total| recorded.is_none_or(|recorded| recorded == total));
     let issued = log.and_then(DetailLog::accuracy_samples).filter(|_| is_recorded);
     let passes = text.contains("TEST PASS");

@@ -1,4 +1,4 @@
-//! Files and folders that a submission must have, and may have.
+//! Judges which files and folders a submission must have, and which it may have.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Where power was measured, the performance run has this beside its logs.
+/// File beside the logs of a performance run whose power was measured.
 const POWER_LOG: &str = "spl.txt";
 
 /// Files that may be in any folder of logs.
@@ -38,21 +38,23 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         at.or_pass("every folder has the files that it must have, and no others");
     }
     for place in &subject.idle_systems {
-        // Checkers up to tag v6.0.0pre refuse it, the newest does not.
+        // Checkers up to tag v6.0.0pre refuse it; the newest does not.
         let outcome = match tree.home.layout {
             Layout::A => Outcome::Fail,
             Layout::B => Outcome::CannotTell,
         };
-        found.at(place).find(outcome, "is of a system without results: add them or remove it");
+        found
+            .at(place)
+            .find(outcome, "belongs to a system without results: add results or remove it");
     }
 }
 
-/// Which files a folder must have, and which it may.
+/// Required and permitted files of a folder.
 struct Wanted {
     folder: String,
     must: Vec<&'static str>,
     may: Vec<&'static str>,
-    /// True if nobody looks for other files there.
+    /// True if no checker looks for other files in the folder.
     may_have_more: bool,
 }
 
@@ -85,7 +87,8 @@ fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut 
         for name in must.iter().filter(|name| !names.contains(*name)) {
             at.fail_there(format!("{folder}/{name}"), MISSING);
         }
-        // The official checker looks for other files in folders of logs, and from round v6.0 on in those of TEST01 alone.
+        // The official checker looks for other files in folders of logs. From round v6.0 on, it
+        // does so only in those of TEST01.
         let is_looked_at = !may_have_more
             && (place.home.layout == Layout::A || folder.starts_with(&place.compliance("TEST0")));
         let known =
@@ -103,7 +106,7 @@ fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut 
     }
 }
 
-/// A folder of another name in the result's would be read by nobody.
+/// Finds folders of a result with other names, which no program would read.
 fn folders(tree: &Tree, place: &Place, at: &mut At) {
     let results = place.results();
     let is_test = |name: &str| place.home.layout == Layout::B && name.starts_with("TEST");
@@ -154,7 +157,7 @@ fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
     }
 }
 
-/// user.conf and README.md.
+/// Judges user.conf and README.md.
 fn texts(division: JudgedDivision, tree: &Tree, place: &Place, at: &mut At) {
     for path in [place.user_conf(), place.readme()] {
         match tree.text(&path) {
@@ -174,15 +177,14 @@ fn code(tree: &Tree, place: &Place, at: &mut At) {
         Layout::B => place.home.code(),
     };
     let is_there = match tree.text(&code).as_deref().map(str::trim) {
-        // N16 looks for our own.
+        // N16 judges netdiv's own sources.
         Some(IMPLEMENTATION) => true,
         Some(name) if name.contains('/') || name.starts_with('.') => false,
         Some(name) => tree.path(&format!("{}/{name}", tree.home.code())).is_dir(),
         None => tree.path(&code).is_dir(),
     };
     if !is_there {
-        let text =
-            "is no code: the checker asks for code there, or for a file that names its folder";
+        let text = "is not code: the checker requires code there, or a file that names its folder";
         at.fail_there(code, text);
     }
 }

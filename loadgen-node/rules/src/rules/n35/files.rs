@@ -1,4 +1,4 @@
-//! Names and sizes of all files, as the official checkers ask for (v5.0.1, v5.1 and main).
+//! Judges names and sizes of all files by the official checkers (v5.0.1, v5.1 and main).
 
 use std::{fs, io, path::Path};
 
@@ -9,36 +9,37 @@ use crate::{
     tree::{DIVISIONS, Layout},
 };
 
-/// Largest file, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 50 * 1024 * 1024;
 
-/// What may lie in the root beside the divisions.
+/// Folders that may be in the root beside the divisions.
 const ROOT_FOLDERS: [&str; 3] = [".git", ".github", "assets"];
 
-/// LoadGen's trace, which nobody asks for.
+/// LoadGen's trace, which no checker requires.
 const TRACE: &str = "mlperf_log_trace.json";
 
-const LINK: &str = "is a symbolic link: put what it stands for there";
+const LINK: &str = "is a symbolic link: replace it with its target";
 
-/// Something in a tree.
+/// File or folder in a tree.
 struct Item {
-    /// From the root, with `/` between its parts.
+    /// Path from the root, with `/` between its parts.
     path: String,
-    /// Whether the name is not UTF-8, so that the path is not all of it.
+    /// True if the name is not UTF-8, so that `path` is not exact.
     is_garbled: bool,
     kind: Kind,
 }
 
 enum Kind {
     File(u64),
-    /// A pipe, a socket or a device.
+    /// Pipe, socket or device.
     Special,
     Link,
     Empty,
     Folder,
 }
 
-/// Returns true of files that people or checkers read. No official program asks whether others are empty: scripts, locks, marks.
+/// Returns true for files that a person or a checker reads. No official program checks whether
+/// others are empty, such as scripts, locks and marks.
 fn says_something(name: &str) -> bool {
     let is_read = |ending| name.ends_with(ending);
     name == "user.conf"
@@ -46,7 +47,7 @@ fn says_something(name: &str) -> bool {
         || [".md", ".json", ".txt", ".pdf", ".svg"].into_iter().any(is_read)
 }
 
-/// All below one submitter's folder.
+/// Judges everything below one submitter's folder.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the files that it must have";
     let Some(tree) = found.tree(subject, text) else { return };
@@ -57,7 +58,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         Ok(items) => items,
         Err(error) => return found.fail(tree.home.root(), format!("cannot be read: {error}")),
     };
-    // No official program asks whether the sources of others have empty files.
+    // No official program checks whether the sources of others contain empty files.
     let code = ["code", "src"].map(|folder| format!("{}/{folder}/", tree.home.root()));
     let is_foreign = subject.is_foreign();
     let is_of_others =
@@ -66,9 +67,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
         let mut at = found.at(&path);
         if is_garbled {
-            at.fail("has a name that is no UTF-8: rename it");
+            at.fail("has a name that is not UTF-8: rename it");
         }
-        // The newest checker, of rounds from v6.0 on, does not look at names.
+        // The newest checker, for rounds from v6.0 on, does not check names.
         let names = match tree.home.layout {
             Layout::A => Outcome::Fail,
             Layout::B => Outcome::CannotTell,
@@ -99,7 +100,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What lies above the submitters' folders, once for a whole tree.
+/// Judges everything above the submitters' folders, once for a whole tree.
 fn judge_root(root: &Path, found: &mut Findings) {
     let in_root = match entries(root) {
         Ok(in_root) => in_root,
@@ -112,11 +113,11 @@ fn judge_root(root: &Path, found: &mut Findings) {
         }
         if path.is_dir() {
             if !is_division && !ROOT_FOLDERS.contains(&name.as_str()) {
-                let text = "is no division: only closed, network and open may be in the root";
+                let text = "is not a division: only closed, network and open may be in the root";
                 found.fail(&name, text);
             }
         } else if !(name.ends_with(".md") || name.ends_with(".pdf")) {
-            found.fail(&name, "lies in the root, outside of every division: remove it");
+            found.fail(&name, "is in the root, outside every division: remove it");
         }
         if !is_division {
             continue;
@@ -126,13 +127,13 @@ fn judge_root(root: &Path, found: &mut Findings) {
             if path.is_symlink() {
                 at.fail(LINK);
             } else if !path.is_dir() {
-                at.fail("lies outside of every submitter's folder: remove it");
+                at.fail("is outside every submitter's folder: remove it");
             }
         }
     }
 }
 
-/// Everything below a folder, in order.
+/// Returns everything below a folder, in order.
 fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
     let mut items = Vec::new();
     let mut waiting = vec![root.join(start)];

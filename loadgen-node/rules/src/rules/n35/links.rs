@@ -1,4 +1,5 @@
-//! The documents of a submission can be read, and their links lead somewhere in it.
+//! Requires that the documents of a submission can be read, and that their links have targets in
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +15,11 @@ type Headings = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
-    // Of the documents that other programs and people write, nobody asks it.
+    // Submissions of other programs need not have such links.
     if subject.is_foreign() {
         return;
     }
-    // What cannot be listed is told with the names of files.
+    // `files.rs` reports a folder that cannot be listed.
     let files = list_files(&tree.path(&tree.home.root())).unwrap_or_default();
     let documents = files.iter().filter(|path| is_document(path));
     let mut headings = Headings::new();
@@ -29,7 +30,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         let bytes = tree.path(&place).symlink_metadata().map_or(0, |file| file.len());
         if bytes > DOCUMENT_BYTES {
-            let text = "which is the most that is read: shorten it";
+            let text = "the maximum that is read: shorten it";
             found.fail(&place, format!("has {bytes} bytes, more than {DOCUMENT_BYTES}, {text}"));
             continue;
         }
@@ -46,19 +47,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let dead: Vec<_> = dead.collect();
         if !dead.is_empty() {
             let dead = listed(&dead);
-            at.fail(format!("has dead links: {dead}; correct them, or take them out"));
+            at.fail(format!("has dead links: {dead}; correct or remove them"));
         }
-        at.or_pass("every link leads somewhere");
+        at.or_pass("every link has a target");
     }
 }
 
-/// Whether it lies among sources: of these, only what is said of our own is ours.
+/// Returns true if a file is among the sources of others. Only the README of netdiv's sources is
+/// ours.
 fn is_of_others(tree: &Tree, place: &str) -> bool {
     place.starts_with(&format!("{}/", tree.home.code()))
         && place != format!("{}/README.md", tree.home.sources())
 }
 
-/// Why a link of a document leads nowhere.
+/// Returns the reason why a link of a document has no target.
 fn dead(tree: &Tree, place: &str, target: &str, known: &mut Headings) -> Option<&'static str> {
     let (path, heading) = local(target)?;
     let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -76,7 +78,7 @@ fn dead(tree: &Tree, place: &str, target: &str, known: &mut Headings) -> Option<
     (!names.contains(&heading)).then_some("no such heading")
 }
 
-/// Whether another rule says that a file is not there.
+/// Returns true if another rule reports a missing file.
 fn is_told_elsewhere(tree: &Tree, path: &str) -> bool {
     let sources = tree.home.sources();
     let is_missing = |path: &str| !tree.path(path).exists();
@@ -98,7 +100,7 @@ mod tests {
         tree::{Home, Layout},
     };
 
-    /// What is said of a submission with these files.
+    /// Returns the findings about a submission with these files, each with its places.
     fn said(files: &[(&str, &str)]) -> Vec<(String, String)> {
         let root = tempfile::tempdir().unwrap();
         let home = Home::new(Layout::B, "network", "acme");
@@ -136,7 +138,7 @@ mod tests {
         let links = "[a](a.md) [b](b.md) [c](#c) [c](#c) [d](d.md) [e](e.md) [up](#) [k](k%C3%bc.md#%C3%bc)";
         let there = ("documentation/k\u{fc}.md", "# \u{dc}\n");
         let text = "has dead links: `#c` (no such heading), `a.md` (no such file), `b.md` (no such file) and 2 more; \
-                    correct them, or take them out";
+                    correct or remove them";
         let place = "network/acme/documentation/x.md";
         assert_eq!(said(&[("documentation/x.md", links), there])[0], (place.into(), text.into()));
     }
@@ -146,8 +148,7 @@ mod tests {
         for name in ["x.md", "x.svg"] {
             let place = format!("documentation/{name}");
             let said = said(&[(&place, &"a".repeat((1 << 20) + 1))]);
-            let text =
-                "has 1048577 bytes, more than 1048576, which is the most that is read: shorten it";
+            let text = "has 1048577 bytes, more than 1048576, the maximum that is read: shorten it";
             assert_eq!(said, [(format!("network/acme/{place}"), text.to_owned())]);
         }
     }

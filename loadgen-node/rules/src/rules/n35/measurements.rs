@@ -1,4 +1,4 @@
-//! The measurements file, and that its figures are those of the runs.
+//! Judges the measurements file, whose figures must be those of the runs.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::{
     subject::{At, Entry, JudgedDivision, Kind},
 };
 
-/// What the official checker asks it for.
+/// Fields that the official checker requires.
 const ASKED: [&str; 5] = [
     "input_data_types",
     "retraining",
@@ -27,7 +27,7 @@ const ASKED: [&str; 5] = [
 pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
     let (path, json) = match &entry.measurements {
         None => return,
-        // The official checker takes the last of two values.
+        // The official checker uses the last of two values.
         Some(Err((path, why))) if why.contains(TWICE) && division != JudgedDivision::Network => {
             return at.unknown_there(path, format!("{why}: state it once"));
         }
@@ -47,7 +47,7 @@ pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
     if let Some(record) = entry.run(Kind::Performance).and_then(|run| run.result()) {
         for (field, value) in recorded(record) {
             if json.get(field).is_some_and(|said| *said != value) {
-                let text = format!("{field} is not what the record of the performance run says");
+                let text = format!("{field} differs from the record of the performance run");
                 at.fail_there(path, text);
             }
         }
@@ -62,7 +62,7 @@ pub(super) fn unwritten_there(division: JudgedDivision, place: &str, what: Strin
     }
 }
 
-/// Data types that the runs used, and the file leaves out.
+/// Returns findings about data types that the runs used and the file omits.
 fn other_types(entry: &Entry, json: &Map<String, Value>) -> BTreeSet<String> {
     let mut wrong = BTreeSet::new();
     let mut compare = |field: &str, what: &str, used: &str| {
@@ -84,14 +84,14 @@ fn other_types(entry: &Entry, json: &Map<String, Value>) -> BTreeSet<String> {
     wrong
 }
 
-/// The type of the weights, by a node's published settings.
+/// Returns the data type of the weights, by a node's published settings.
 fn precision(machine: &Machine) -> Option<String> {
     let settings: toml::Table = machine.settings.as_ref()?.parse().ok()?;
     let model = settings.get("engine")?.get("model")?;
     Some(model.get("precision")?.as_str()?.to_owned())
 }
 
-/// Data types in a text, each by one name.
+/// Returns the data types in a text, with one name per type.
 fn types(text: &str) -> BTreeSet<String> {
     let one = |word: String| match word.as_str() {
         "fp16" | "half" => Some("float16".to_owned()),
@@ -107,7 +107,8 @@ fn types(text: &str) -> BTreeSet<String> {
     pieces(text).into_iter().filter_map(one).collect()
 }
 
-/// Returns true if a text about data types lacks one that was used; false if nothing of a data type was used, such as bytes.
+/// Returns true if a text about data types omits one that was used; false if no data type was used,
+/// such as for bytes.
 fn leaves_out_types(stated: &str, used: &str) -> bool {
     !types(used).is_subset(&types(stated))
 }

@@ -1,4 +1,4 @@
-//! The README of a result says what the records beside it say.
+//! Compares the README of a result with the records beside it.
 
 use crate::{
     Scenario,
@@ -21,7 +21,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let known = entry.scenario.map(Scenario::official_name);
         let scenario = known.unwrap_or(&place.scenario);
         let wanted = made(tree, place, &format!("{} {scenario}", entry.name));
-        // What is missing or still to be written is a finding already.
+        // Another finding covers a missing or unwritten README.
         let written = tree.text(&place.readme()).filter(|text| !is_placeholder(text));
         let (Some(wanted), Some(written)) = (wanted, written) else { continue };
         if !written.contains(&wanted) {
@@ -29,15 +29,16 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let missing = wanted.lines().find(|wanted| lines.all(|line| line != *wanted));
             let line = missing.unwrap_or("its lines in this order, and no others between them");
             let text = format!(
-                "says otherwise than the records beside it; by them it has `{line}`: take the text as loadgen-node submission \
-                 wrote it, and write yours above it"
+                "differs from the records beside it, which require `{line}`: keep the text as loadgen-node submission wrote \
+                 it, and write yours above it"
             );
             found.fail(place.readme(), text);
         }
     }
 }
 
-/// What the records tell, where all of them can be read. The record of a compliance test may be all that there is of it.
+/// Returns the text that the records give, if all of them can be read. The record of a compliance
+/// test may be its only file.
 fn made(tree: &Tree, place: &Place, name: &str) -> Option<String> {
     let record = |run: &str| {
         let path = tree.path(&place.record(run));

@@ -1,4 +1,4 @@
-//! Every log is the one that its run made.
+//! Requires that every log is the one that its run wrote.
 
 use crate::{
     compliance::accuracy_hash,
@@ -12,7 +12,7 @@ use crate::{
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, Place, SUMMARY},
 };
 
-/// Largest accuracy log, in bytes: the official script leaves 8 KiB of it.
+/// Maximum size of an accuracy log, in bytes. The official script leaves 8 KiB.
 const LARGEST_ACCURACY_LOG: u64 = 10 * 1024;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -30,7 +30,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// The logs are those of the record: an edited log is found.
+/// Finds logs that differ from the record's hashes, and so were edited.
 fn hashes(subject: &Subject, run: &Run, record: &RunResult, at: &mut At) {
     // In a tree the accuracy log is truncated; its hash is in accuracy.txt.
     let names: &[&str] = match (&run.logs, &subject.tree) {
@@ -42,14 +42,14 @@ fn hashes(subject: &Subject, run: &Run, record: &RunResult, at: &mut At) {
         if run.folder.join(name).exists() && !record.logs.contains_key(*name) {
             at.fail_there(&run.record_place, format!("has no hash of {name}"));
         }
-        // By a changed detail log or summary nothing else is judged.
+        // A changed detail log or summary is set aside, so that nothing is judged by it.
         if *name == ACCURACY_LOG && is_changed(&run.folder, name, record) {
             at.fail_there(*name, CHANGED);
         }
     }
 }
 
-/// The accuracy log is truncated, and its hash is that of the whole one.
+/// Judges the accuracy logs: each is truncated, and its hash is the hash of the complete log.
 fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
     let accuracy = entry.run(Kind::Accuracy).map(|run| (place.accuracy(), run));
     let tests = entry.runs.iter().filter_map(|run| match run.kind {
@@ -59,7 +59,7 @@ fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
     for (folder, run) in accuracy.into_iter().chain(tests) {
         let log = format!("{folder}/{ACCURACY_LOG}");
         let whole = run.result().and_then(|record| record.logs.get(ACCURACY_LOG));
-        // The official checker and the tool that truncates leave TEST06's as it is.
+        // The official checker and the truncation tool leave TEST06's log complete.
         if run.is_token_test() {
             let here = files::sha256(&tree.path(&log)).ok();
             if whole.zip(here).is_some_and(|(whole, here)| *whole != here) {
@@ -67,7 +67,7 @@ fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
             }
             continue;
         }
-        // From round v6.0 on the official tools leave those of tests as they are.
+        // From round v6.0 on, the official tools leave the logs of tests complete.
         let is_left = place.home.layout == Layout::B && run.is_test();
         truncated(tree, &folder, &log, whole, is_left, found);
     }
@@ -99,19 +99,19 @@ fn truncated(
     hashes.dedup();
     match (hash, whole) {
         (_, Some(_)) if hashes.len() > 1 => {
-            at.fail("has several lines hash=: keep the one that the tool which truncates wrote")
+            at.fail("has several lines hash=: keep the one that the truncation tool wrote")
         }
-        // A script may write a hash of its own before the tool does (Qwen3-VL).
+        // A script may write its own hash before the tool does (Qwen3-VL).
         (_, None) if hashes.len() > 1 => at.unknown(
-            "has several lines hash=, of which the checker takes the last: keep the one that the tool which truncates wrote",
+            "has several lines hash=, and the checker uses the last: keep the one that the truncation tool wrote",
         ),
         (None, None) if is_left => {}
         (None, _) => at.fail("has no line hash=: add the whole log's SHA-256"),
         (Some(hash), Some(whole)) if hash != *whole => {
-            at.fail("its hash= is not that of the accuracy log that the run made");
+            at.fail("its hash= is not the hash of the accuracy log that the run wrote");
         }
         (Some(hash), _) if is_whole && hash != files::sha256_of(&here) => {
-            at.fail("its hash= is not that of the accuracy log beside it");
+            at.fail("its hash= is not the hash of the accuracy log beside it");
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! What stands against a submission is said, all of it at once.
+//! Tests of findings against a submission, which are all reported at once.
 
 use netdiv_node_common::words::Scenario;
 use std::{fs, path::Path};
@@ -58,9 +58,9 @@ fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
     for want in [
         "offline/performance/mlperf_log_summary.txt: was changed after the run",
         "N33 (section 5.1): offline/accuracy: the run's verdict is Invalid: 3 samples lost",
-        "server/performance: the run was exploratory, and is no result: run again with --division",
+        "server/performance: the run was exploratory, and is not a result: run again with --division",
         "N3 (section 5.1): server/performance: the log's loadgen_version is 5.0.11 @ ef1bd3b95e, result.json has 5.0.12 @ abc",
-        "N30 (section 5.1): model of node-a not as in server/performance: run all again alike (in server/digests and ",
+        "N30 (section 5.1): differs from server/performance in model of node-a: repeat all runs with one configuration (in server/digests and ",
         "N32 (section 3, 4.1.1): server/accuracy: is of a run of offline, not of server",
         "server/digests: that run was made without --digests",
         "resnet50 Offline TEST04: is missing: make TEST04, which resnet50 needs, with loadgen-node audit",
@@ -84,7 +84,7 @@ fn settings_that_do_not_fit_are_said() {
     })
     .join("\n");
     for want in [
-        "[[result]] resnet50 Offline is there twice",
+        "[[result]] resnet50 Offline is listed twice",
         "write weight_data_types, such as \"fp16\"",
         "retraining is for the Open division",
         "calibration.md: calibration: No such file",
@@ -124,7 +124,7 @@ fn bandwidth_that_is_too_small_is_found() {
             });
         }
     });
-    // The other runs were made with the interfaces as they were.
+    // The other runs have the interfaces as they were.
     let all: Vec<_> = all.into_iter().filter(|text| !text.starts_with("N20 ")).collect();
     assert_eq!(all.len(), 2, "{all:#?}");
     for (text, node) in all.iter().zip(["node-a", "node-b"]) {
@@ -204,7 +204,7 @@ fn accuracy_below_the_target_and_a_foreign_hash_are_found() {
     .join("\n");
     for want in [
         "N2 (section 6.2, 4.1.1): offline/accuracy/accuracy.txt: acc is 60, less than 75.6954",
-        "server/accuracy/accuracy.txt: its hash= is not that of the accuracy log that the run made",
+        "server/accuracy/accuracy.txt: its hash= is not the hash of the accuracy log that the run wrote",
     ] {
         assert!(all.contains(want), "{want}: {all}");
     }
@@ -222,14 +222,14 @@ fn compliance_runs_are_verified_against_the_runs_that_are_submitted() {
         let test04 = folder.join("offline/compliance/TEST04");
         crate::fixture::replace_log(&test04, tree::SUMMARY, faster);
     });
-    // N21 and N30 are about the same edits.
+    // N21 and N30 report the same edits.
     let rules: Vec<_> = all.iter().map(|text| text.split(' ').next().unwrap()).collect();
     assert_eq!(rules, ["N21", "N30", "N34", "N34"], "{all:#?}");
     let test01 = "offline/compliance/TEST01: verify_accuracy.txt does not say TEST PASS: ";
     assert!(all[2].contains(test01), "{}", all[2]);
-    assert!(all[2].contains("responses are not those of the accuracy run"), "{}", all[2]);
+    assert!(all[2].contains("responses differ from those of the accuracy run"), "{}", all[2]);
     assert!(all[2].contains("score the same samples of both runs"), "{}", all[2]);
-    let test04 = "offline/compliance/TEST04: verify_performance.txt does not say TEST PASS: the test score is +";
+    let test04 = "offline/compliance/TEST04: verify_performance.txt does not say TEST PASS: the test score differs from the reference score by +";
     assert!(all[3].contains(test04), "{}", all[3]);
 }
 

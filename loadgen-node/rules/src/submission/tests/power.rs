@@ -1,4 +1,4 @@
-//! Runs whose power was measured.
+//! Tests of runs with measured power.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ const FILES: [&str; 6] = [
     "ranging/spl.txt",
 ];
 
-/// What the client leaves of the Offline run.
+/// Creates the files that the power client leaves for the Offline run.
 fn measure(folder: &Path) {
     let client = folder.join("watts");
     for name in ["power", "ranging"] {
@@ -88,7 +88,7 @@ fn what_a_measurement_lacks_is_said_at_once() {
     for want in [
         "other/power/server.log: power: No such file",
         "other/ranging/spl.txt: power: No such file",
-        "other/run_1/mlperf_log_detail.txt: power: its log is not that of watts/run_1",
+        "other/run_1/mlperf_log_detail.txt: power: its log differs from that of watts/run_1",
         "table.md: analyzer_table: No such file",
         "[power] write power_settings",
     ] {

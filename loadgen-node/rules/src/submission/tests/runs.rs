@@ -1,4 +1,4 @@
-//! What is held against the runs of a submission, and what is not.
+//! Tests of findings about the runs of a submission.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn nodes_on_one_machine_share_its_interface() {
     };
     let is_short = |all: &[String]| all.iter().any(|text| text.starts_with("N27"));
     assert!(!is_short(&one_machine(100_000)));
-    // Two of these would do.
+    // Two of these interfaces would suffice.
     assert!(is_short(&one_machine(20_000)));
 }
 
@@ -98,7 +98,8 @@ fn what_cannot_be_told_is_listed_and_refused_where_that_is_asked_for() {
     let settings = Settings::read(&dir.join("submission.toml")).unwrap();
     let table = Table::builtin().unwrap();
     let make = |strictness| make(&settings, dir, table, &SOURCES, strictness, &dir.join("tree"));
-    let want = "N4 (section 6.2.2): server/performance: node-a, node-b: whether it is a virtual machine is not known";
+    let want =
+        "N4 (section 6.2.2): server/performance: node-a, node-b: it may be a virtual machine";
     let Err(MakeError::Refused(refused)) = make(Strictness::Strict) else { panic!() };
     assert!(refused.len() == 1 && refused[0].text.starts_with(want), "{refused:#?}");
     let made = make(Strictness::Usual).unwrap();

@@ -1,4 +1,4 @@
-//! The trees are what the official checkers ask for.
+//! Tests that the trees are what the official checkers require.
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_node_common::words::Mode;
@@ -17,8 +17,8 @@ use crate::{
     tree,
 };
 
-/// Rounds, divisions and what is run for them. With NETDIV_TREE_OUT, the trees are written there, for the official
-/// checkers.
+/// Makes the tree of each round, division and benchmark. Writes the trees below NETDIV_TREE_OUT, if
+/// that is set, for the official checkers.
 #[test]
 fn both_layouts_have_what_the_official_checkers_ask_for() {
     let both = [Scenario::Offline, Scenario::Server];
@@ -71,7 +71,7 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
     }
 }
 
-/// Sixteen Closed systems of round v6.0 have several nodes behind a network.
+/// Makes Closed submissions whose nodes are behind a network, as in sixteen systems of round v6.0.
 #[test]
 fn a_closed_system_needs_no_drawing_no_digests_and_no_machine_of_its_own() {
     for (name, round, runs) in [
@@ -110,14 +110,14 @@ fn a_closed_system_needs_no_drawing_no_digests_and_no_machine_of_its_own() {
         assert!(tree.contains_key(&home.document(tree::documents::ARCHITECTURE)));
         assert!(!tree.contains_key(&home.document(tree::documents::DIAGRAM)));
         keep(&tree, &format!("{round}-closed-{name}"));
-        // The description is held to the runs, as in every division.
+        // The description must agree with the runs, as in every division.
         change_settings(folder.path(), "system_name =", "number_of_nodes = \"72\"\nsystem_name =");
         let refused = build_in(folder.path(), false).unwrap_err().join("\n");
         assert!(refused.contains("number_of_nodes is 72, and the runs have 2"), "{refused}");
     }
 }
 
-/// The run folders below a folder.
+/// Returns the run folders below a folder.
 fn runs_in(folder: &Path) -> Vec<PathBuf> {
     let inside = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (folders, _): (Vec<_>, Vec<_>) = inside.partition(|path| path.is_dir());
@@ -141,7 +141,7 @@ fn check_place(tree: &Tree, place: &tree::Place, spec: &RunSpec) {
     accuracy.extend(spec.tests.contains(&"TEST01").then(|| place.compliance_accuracy("TEST01")));
     for folder in accuracy {
         let log = format!("{folder}/{}", tree::ACCURACY_LOG);
-        // 43 responses are short enough to stay.
+        // A log of 43 responses is short enough to keep.
         assert_eq!(tree[&log].len() == 2 * 4096 + 7, spec.dataset_samples > 43, "{log}");
         want.extend([log, format!("{folder}/{}", tree::ACCURACY_TXT)]);
     }
@@ -223,7 +223,7 @@ fn the_same_inputs_make_the_same_bytes_and_folders_are_whole_or_absent() {
     }
     assert_eq!(tree::list_results(&out, &tree::list_homes(&out).unwrap()[0]).unwrap().len(), 2);
     let again = make().unwrap_err().to_string();
-    assert!(again.contains("is there already"), "{again}");
+    assert!(again.contains("exists already"), "{again}");
     assert!(!folder.path().join("tree.part").exists());
 }
 
@@ -248,7 +248,10 @@ fn the_open_division_says_why() {
     let folder = tempfile::tempdir().unwrap();
     fixture::submission_folder(folder.path(), "open", "v5.0");
     let problems = build_in(folder.path(), false).unwrap_err();
-    assert_eq!(problems, ["the division is open; write reason, why it is"]);
+    assert_eq!(
+        problems,
+        ["the division is open; write reason: why the submission is in this division"]
+    );
     change_settings(folder.path(), "status", "reason = \"Pruned weights.\"\nstatus");
     change_settings(folder.path(), "fp16 conversion", "pruned\"\nretraining = \"Yes");
     change_settings(
@@ -265,7 +268,7 @@ fn the_open_division_says_why() {
     assert!(why.contains("Pruned weights.") && why.contains("N38"), "{why}");
     let tag = text(&tree, "open/acme/documentation/retraining.md");
     assert!(tag.contains("| retraining_cost_metric | 0.25 |"), "{tag}");
-    // An invalid run is one in no division.
+    // No division accepts an invalid run.
     change_result(&folder.path().join("offline/accuracy"), |run| run.verdict = Verdict::Failed);
     assert!(build_in(folder.path(), false).unwrap_err()[0].starts_with("N33"));
 }
