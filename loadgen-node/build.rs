@@ -1,5 +1,5 @@
-//! Puts the sources that this program is made of into it: a submission has to hold the QDL's (rules, section 6.2.1),
-//! exactly as they ran.
+//! Embeds the sources of this program into it: a submission has to contain the QDL's sources
+//! (rules, section 6.2.1), exactly as they ran.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is part of a submission, from the top folder.
+/// Files and folders of a submission's sources, relative to the top folder.
 const PARTS: [&str; 26] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -21,7 +21,7 @@ const PARTS: [&str; 26] = [
     "qdl",
     "sut-node",
     "loadgen-node",
-    // The demo's models and data are in the programs.
+    // The demo's models and data are embedded in the programs.
     "deploy/digits/digits.onnx",
     "deploy/digits/images.npy",
     "deploy/digits/labels.npy",
@@ -30,7 +30,7 @@ const PARTS: [&str; 26] = [
     "deploy/sorting/prompts.ids",
     "deploy/sorting/sorting.onnx",
     "deploy/sorting/sorting.toml",
-    // Members of the workspace, too, without which Cargo builds nothing.
+    // Members of the workspace, without which Cargo builds nothing.
     "tests",
     "tools",
     "tests/plugin/factor.txt",
@@ -41,13 +41,13 @@ const PARTS: [&str; 26] = [
     README,
 ];
 
-/// How to build them. Once more among the sources as their README.
+/// Build instructions, which the sources also contain as their README.
 const README: &str = "loadgen-node/src/sources/readme.txt";
 
-/// Files of these kinds are sources; so is what is named above.
+/// Extensions of source files. A file named in [`PARTS`] is a source whatever its extension.
 const KINDS: [&str; 10] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "json", "css", "j2"];
 
-/// Folders that hold what was built or installed.
+/// Folders that hold build products or installed packages.
 const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut list = String::from("[\n");
     for (number, (name, file)) in named.iter().enumerate() {
-        // A copy: the file may change before the compiler comes to it.
+        // A copy, because the file may change before the compiler reads it.
         let copy = out.join(format!("source-{number}"));
         fs::copy(file, &copy)?;
         writeln!(
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The sources under a folder, without what is hidden and without links.
+/// Collects the sources under a folder, without hidden files and links.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! The right to write into a folder, which one process has at a time.
+//! Lock of an output folder: one process at a time may write into it.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -10,11 +10,11 @@ use std::{
 use rustix::{fs::OFlags, io::Errno};
 use tracing::warn;
 
-/// The file that is locked. It is empty, and gone when the run has ended.
+/// Name of the lock file. It is empty, and removed when the run has ended.
 const LOCK: &str = "run.lock";
 
-/// A folder that no other run writes into as long as this value lives. The system lets go of it when the process ends,
-/// however it does.
+/// Exclusive right of this process to write into a folder, as long as this value lives. The kernel
+/// releases it when the process ends, in whatever way.
 #[derive(Debug)]
 pub(crate) struct Claim {
     folder: PathBuf,
@@ -22,13 +22,14 @@ pub(crate) struct Claim {
     _made: MadeFolders,
 }
 
-/// Folders that were made for a claim, the innermost first; dropping them removes those that are empty.
+/// Folders that were created for a claim, the innermost first. Dropping them removes the empty
+/// ones.
 #[derive(Debug, Default)]
 struct MadeFolders(Vec<PathBuf>);
 
 impl Claim {
-    /// Claims a folder, which is made where it is missing; `None` when another process has it. A folder that was made and is still
-    /// empty in the end is removed again.
+    /// Claims a folder, and creates it if it is missing. Returns `None` if another process has
+    /// claimed it. A created folder that is still empty when the claim is dropped is removed again.
     pub(crate) fn make(folder: &Path) -> io::Result<Option<Self>> {
         // The last ancestor of a relative path is empty.
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
@@ -38,7 +39,7 @@ impl Claim {
         Self::lock(folder, made)
     }
 
-    /// Claims a folder; `None` when another process has it.
+    /// Claims an existing folder. Returns `None` if another process has claimed it.
     pub(crate) fn of(folder: &Path) -> io::Result<Option<Self>> {
         Self::lock(folder, MadeFolders::default())
     }
@@ -46,7 +47,8 @@ impl Claim {
     fn lock(folder: &Path, made: MadeFolders) -> io::Result<Option<Self>> {
         let path = folder.join(LOCK);
         loop {
-            // It may be the other's, so it is not truncated; and it may be a pipe, so it is not waited for.
+            // The file may be another process's, so it is not truncated. It may be a pipe, so
+            // opening must not block.
             let lock = File::options()
                 .create(true)
                 .truncate(false)
@@ -55,15 +57,16 @@ impl Claim {
                 .open(&path)?;
             match lock.try_lock() {
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                // Some network file systems lock nothing.
+                // Some network file systems do not support locks.
                 Err(TryLockError::Error(error)) if has_no_locks(&error) => {
-                    warn!(folder = %folder.display(), "the file system has no locks: start no other run into this folder");
+                    warn!(folder = %folder.display(), "the file system does not support locks: start no other run into this folder");
                     return Ok(Some(Self { folder: folder.into(), _lock: lock, _made: made }));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {}
             }
-            // The other may have removed the file between our opening and our locking it.
+            // Another process may have removed the file after it was opened here and before it was
+            // locked.
             let place = |file: &fs::Metadata| (file.dev(), file.ino());
             let ours = lock.metadata()?;
             if fs::metadata(&path).is_ok_and(|now| place(&now) == place(&ours)) {
@@ -78,9 +81,10 @@ fn has_no_locks(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|error| none.contains(&error))
 }
 
-/// Tidies up a folder that this process has claimed, where the process ends without dropping its claim.
+/// Removes the lock file of a folder that this process has claimed, for a process that ends without
+/// dropping its claim.
 pub(crate) fn tidy(folder: &Path) {
-    // Left behind it would be an empty file that nobody has locked.
+    // Otherwise an empty, unlocked file would remain.
     let _ = fs::remove_file(folder.join(LOCK));
 }
 
@@ -93,7 +97,7 @@ impl Drop for Claim {
 impl Drop for MadeFolders {
     fn drop(&mut self) {
         for folder in &self.0 {
-            // A folder that holds anything stays.
+            // A folder that is not empty stays.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -115,7 +119,7 @@ mod tests {
         assert!(Claim::of(folder.path()).unwrap().is_none());
         drop(first);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
-        // What a process that was killed leaves is no lock.
+        // A lock file left by a killed process is not locked.
         fs::write(folder.path().join(LOCK), "").unwrap();
         drop(Claim::of(folder.path()).unwrap().unwrap());
         assert!(Claim::of(Path::new("/nowhere")).is_err());

@@ -1,18 +1,18 @@
-//! Why a run has no verdict, and the exit codes for it.
+//! Errors of commands, and their exit codes.
 
 use netdiv_dataset::DatasetError;
 use netdiv_node_common::resources::remedy;
 use netdiv_qdl::ConnectError;
 
-/// Exit code when settings, files or nodes do not allow a run.
+/// Exit code if settings, files or nodes do not allow a run.
 const EXIT_USAGE: u8 = 2;
 /// Exit code of a run that failed.
 pub(crate) const EXIT_FAILED: u8 = 3;
 
-/// Why there is no run, or no end to it.
+/// Reason why a command has no result, or a run no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A setting is missing or makes no sense.
+    /// A setting is missing or invalid.
     #[error("{0}")]
     Usage(String),
     /// The data set cannot be used.
@@ -24,15 +24,15 @@ pub enum RunError {
     /// The run began and did not finish.
     #[error("the run failed: {0}")]
     Failed(String),
-    /// An official script did not do its part.
+    /// An official script failed.
     #[error("{0}")]
     Script(String),
     /// Results could not be written.
     #[error("cannot write {path}: {error}{}", remedy(error))]
     Output {
-        /// The file or folder.
+        /// File or folder, or `to standard output`.
         path: String,
-        /// What the system says.
+        /// Error of the system.
         error: std::io::Error,
     },
 }
@@ -44,7 +44,7 @@ impl From<netdiv_node_common::process::SettingsError> for RunError {
 }
 
 impl RunError {
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Dataset(_) | Self::Connect(_) => EXIT_USAGE,

@@ -1,19 +1,21 @@
-//! The LoadGen node: official LoadGen, Query Sample Library, Query Dispatch Library, and what comes out.
+//! The LoadGen node: official LoadGen, Query Sample Library, Query Dispatch Library, and results.
 //!
-//! - `settings/`: the keys of command line and settings file, and the run that they resolve to, once
+//! - `settings/`: the options of the command line, the keys of the settings file, and the run that
+//!   they resolve to
 //! - `qsl/`: the Query Sample Library, and the files that describe its samples
-//! - `run/`: a run, from its settings to `result.json`: `setup/` checks it before LoadGen starts, `system.rs` runs LoadGen, `sut.rs` joins
-//!   LoadGen and the QDL, `progress/` and `guard/` watch, `outcome/` goes from the logs to a verdict
-//! - `fabric/`: what the network can carry
-//! - `doctor/`: what keeps this machine, or the way to a node, from measuring well
-//! - `probe/`: one sample to every node, and its answer
+//! - `run/`: a run, from its settings to `result.json`: `setup/` checks it before LoadGen starts,
+//!   `system.rs` runs LoadGen, `sut.rs` connects LoadGen and the QDL, `progress/` and `guard/`
+//!   watch, `outcome/` turns the logs into a verdict
+//! - `fabric/`: measurements of the network's capacity
+//! - `doctor/`: causes of bad measurements on this machine and on the routes to the nodes; one
+//!   sample for every node, and its response
 //! - `evaluation/`: the accuracy of a run by the official script
-//! - `comparison/`: runs beside runs
-//! - `recording/`: what a run leaves beside its result, so that it can be looked at
-//! - `report/`: tables for the terminal, and pictures
-//! - `commands/`: the subcommands, a file for each
+//! - `comparison/`: comparisons of runs
+//! - `recording/`: records that a run leaves beside its result
+//! - `report/`: tables for the terminal, pages and plots
+//! - `commands/`: the subcommands, one file each
 //!
-//! The rules themselves are a crate of their own, `netdiv-rules`.
+//! The rules are a separate crate, `netdiv-rules`.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -52,11 +54,12 @@ pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, 
 pub use sources::SOURCES;
 use tracing::error;
 
-/// Does what the command line asks for, and returns the exit code.
+/// Runs the command line and returns the exit code.
 ///
 /// # Errors
 ///
-/// The exit code of a process that must not begin, or was asked for help; the reason has been printed.
+/// Returns the exit code of a process that must not begin, or that was asked for help; the reason
+/// has been printed.
 pub fn main(in_process: Option<InProcess>) -> Result<u8, ExitCode> {
     let _logging = netdiv_node_common::process::start_logging(
         "info",

@@ -1,5 +1,5 @@
-//! The output folder. Files are written beside their place and moved there, so that a reader finds the old
-//! state or the whole new one.
+//! The output folder of a run. A file is written under a temporary name and then renamed, so that a
+//! reader finds the old state or the complete new one.
 
 use std::{
     fs,
@@ -14,19 +14,20 @@ use tracing::error;
 
 use crate::{RunError, claim::Claim};
 
-/// Name of our result file.
+/// Name of netdiv's result file.
 pub(crate) const RESULT: &str = "result.json";
 
 /// Name of the file with a measurement of a network.
 pub(crate) const FABRIC: &str = "fabric.json";
 
-/// Name of LoadGen's detail log of a failed run that cannot say so itself: no reader takes it for a log.
+/// Name of LoadGen's detail log if a failed run could not be marked in it. No reader takes a file
+/// of this name for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 
-/// How LoadGen's log begins to say why a run failed.
+/// Beginning of the text by which LoadGen's log gives the reason for a failed run.
 pub(crate) const FAILED: &str = "netdiv: the run failed: ";
 
-/// Returns the order that ends LoadGen's test, with the reason for its log.
+/// Returns the error that ends LoadGen's test, with the reason for its log.
 pub(crate) fn failed(why: impl std::fmt::Display) -> Abort {
     Abort(format!("{FAILED}{why}"))
 }
@@ -37,15 +38,16 @@ pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
         .map_err(|error| RunError::Output { path: "to standard output".into(), error })
 }
 
-/// Prints what a file holds as well: if standard output cannot be written, that is logged, and nothing fails.
+/// Prints a text that a file also holds. If standard output cannot be written, that is logged, and
+/// the command does not fail.
 pub(crate) fn report(text: impl std::fmt::Display) {
     if let Err(error) = say(text) {
         error!("{error}");
     }
 }
 
-/// Makes the folder and claims it for this process. Refuses a folder that holds another run, or into which another run writes.
-/// Dropping the claim removes the folder if it is still empty.
+/// Creates the folder and claims it for this process. Fails if the folder holds another run, or if
+/// another run is writing into it. Dropping the claim removes the folder if it is still empty.
 pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
     let failed =
         |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
@@ -69,12 +71,12 @@ pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
     Ok(claim)
 }
 
-/// Number of files that a run writes: LoadGen's four logs (it makes the trace even if nobody asks for one), the series, the
-/// histograms and the result.
+/// Number of files that a run writes: LoadGen's four logs (it creates the trace even if tracing is
+/// off), the series, the histograms and the result.
 const FILES: usize = 7;
 
-/// Checks that the files of a run can be made: makes and removes as many. LoadGen reports neither the log that it cannot open nor
-/// the reason.
+/// Checks that the files of a run can be created: creates as many and removes them. LoadGen reports
+/// neither which log it cannot open nor the reason.
 pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
     let trials: Vec<_> = (0..FILES).map(|n| folder.join(format!("trial-{n}.part"))).collect();
     // All are open at the same time.
@@ -86,21 +88,21 @@ pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
     made.map(drop).map_err(|error| named(folder, error))
 }
 
-/// Writes a whole file or nothing.
+/// Writes a complete file or none.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     let mut beside = PathBuf::from(path).into_os_string();
     beside.push(".part");
     let written =
         write_through(Path::new(&beside), content).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // A part of a file is of no use. The first error is the one to report.
+        // A partial file is useless. The first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(|error| named(path, error))
 }
 
-/// Adds an error to LoadGen's detail log, in LoadGen's form, that says why the run failed: for a failure that is found after
-/// LoadGen has closed its logs. Every reader rejects a log with an error.
+/// Adds an error in LoadGen's format to its detail log, with the reason for a failure that is
+/// detected after LoadGen has closed its logs. Every reader rejects a log with an error.
 pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     let path = folder.join(DETAIL);
     let value = serde_json::Value::from(format!("{FAILED}{reason}"));
@@ -112,20 +114,21 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     );
     let log = fs::File::options().append(true).open(&path);
     log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| {
-        // Without the line the log may say VALID. A new name needs no room.
+        // Without the line the log may contain VALID. Renaming needs no space.
         let _ = fs::rename(&path, folder.join(UNMARKED));
         named(&path, error)
     })
 }
 
-/// Writes a file and waits until it is on the disk: after a power cut the name must not lead to an empty file.
+/// Writes a file and syncs it to the disk: after a power cut the name must not lead to an empty
+/// file.
 fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
     create(path, content)?.sync_all()
 }
 
-/// Makes a file with this content.
+/// Creates a file with this content.
 fn create(path: &Path, content: &[u8]) -> io::Result<fs::File> {
-    // Whatever is there, and be it a pipe, is not written to.
+    // An existing file, even a pipe, is replaced and not written to.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_say_that_its_run_failed_is_no_log() {
         let folder = tempfile::tempdir().unwrap();
-        // Nothing can be added to a folder.
+        // Appending to a folder fails.
         fs::create_dir(folder.path().join(DETAIL)).unwrap();
         mark_failed(folder.path(), "a cable was cut").unwrap_err();
         assert_eq!(names(folder.path()), [UNMARKED]);

@@ -6,7 +6,7 @@ use netdiv_rules::book::{BuiltLoadGen, Round, RoundName, Sources, Table};
 
 use crate::RunError;
 
-/// Returns LoadGen's own description.
+/// Returns the description of the LoadGen in this program.
 pub(crate) fn built() -> BuiltLoadGen {
     let files = loadgen_sys::file_sha1();
     BuiltLoadGen {
@@ -16,14 +16,14 @@ pub(crate) fn built() -> BuiltLoadGen {
     }
 }
 
-/// Returns the round whose seeds LoadGen's mlperf.conf has.
+/// Returns the round whose seeds LoadGen's embedded mlperf.conf has.
 pub(crate) fn round(table: &Table) -> Option<&Round> {
     let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
     settings.from_config(None, "*").ok()?;
     table.round_of_seeds(|setting| settings.field(setting)?.parse().ok())
 }
 
-/// Refuses a round that LoadGen has no seeds of.
+/// Fails for a round whose seeds LoadGen does not have.
 pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError> {
     let wanted = table.known_round(name).map_err(RunError::Usage)?;
     let own = round(table);
@@ -38,8 +38,9 @@ pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError
     )))
 }
 
-/// Returns the text that `--version` prints: the program's version, its LoadGen, and the round that it can run; nothing without that
-/// option, so that no other command reads the table at its start.
+/// Returns the text that `--version` prints: the program's version, its LoadGen, and the round that
+/// it can run. Returns nothing without that option, so that no other command reads the table at its
+/// start.
 pub(crate) fn version() -> Resettable<Str> {
     if !std::env::args_os().any(|arg| arg == "--version") {
         return Resettable::Reset;

@@ -1,11 +1,11 @@
-//! The sources that this program was made of.
+//! The sources of this program.
 
 use netdiv_rules::submission::{Source, sources_sha256};
 
-/// Each file's path from the top folder, and its bytes.
+/// Path of each file relative to the top folder, and its bytes.
 pub static SOURCES: &[Source<'_>] = &include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// SHA-256 over all of them, in hex.
+/// Returns the SHA-256 over all sources, in hex.
 pub(crate) fn sha256() -> String {
     sources_sha256(SOURCES)
 }
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn they_are_whole() {
         assert_eq!(missing_sources(SOURCES), [""; 0]);
-        // The build script takes their README from here.
+        // The build script takes the README from this file.
         let find = |file: &str| SOURCES.iter().find(|(path, _)| *path == file).map(|one| one.1);
         assert!(find("README.md").is_some());
         assert_eq!(find("README.md"), find("loadgen-node/src/sources/readme.txt"));

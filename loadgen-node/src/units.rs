@@ -1,6 +1,6 @@
-//! Figures of a network, as people read them.
+//! Formats of network figures.
 
-/// With three digits that count, of slow networks too.
+/// Formats bytes as gigabytes, with three significant digits for slow networks too.
 pub(crate) fn gigabytes(bytes: f64) -> String {
     match bytes / 1e9 {
         gb if gb < 0.1 => format!("{gb:.5}"),
@@ -8,7 +8,7 @@ pub(crate) fn gigabytes(bytes: f64) -> String {
     }
 }
 
-/// Writes bytes per second in the unit that links are sold in.
+/// Formats bytes per second in Gbit/s, the unit in which links are sold.
 pub(crate) fn gigabits(bytes: f64) -> String {
     match bytes * 8.0 / 1e9 {
         gb if gb < 1.0 => format!("{gb:.4}"),
@@ -16,17 +16,17 @@ pub(crate) fn gigabits(bytes: f64) -> String {
     }
 }
 
-/// A rate in both units.
+/// Formats a rate in both units.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     format!("{} GB/s ({} Gbit/s)", gigabytes(bytes_per_second), gigabits(bytes_per_second))
 }
 
-/// A number of things: `1 round`, `3 rounds`.
+/// Formats a number of things: `1 round`, `3 rounds`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A message size.
+/// Formats a message size.
 pub(crate) fn size(bytes: usize) -> String {
     match bytes {
         n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),

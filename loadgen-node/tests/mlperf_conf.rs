@@ -1,6 +1,6 @@
-//! The table of benchmarks against the `mlperf.conf` of the LoadGen that this program was built with.
+//! Compares the table of benchmarks with the `mlperf.conf` of the LoadGen in this program.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests stand on is a test, too")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn settings(model: &str, scenario: Scenario) -> BTreeMap<String, String> {
     settings.fields().into_iter().collect()
 }
 
-/// The version of the LoadGen that was built, and its round.
+/// Returns the version of the LoadGen that was built, and its round.
 fn built() -> (String, &'static Round) {
     let version = loadgen_sys::version();
     let number = version.split(" @ ").next().unwrap().to_owned();
@@ -44,7 +44,8 @@ fn check(benchmark: &Benchmark, round: &Round, scenario: Scenario) {
     is("sample_index_rng_seed", round.seeds.sample_index.to_string());
     is("schedule_rng_seed", round.seeds.schedule.to_string());
     match scenario {
-        // It has no number for interactive variants, of which equal issue makes a whole pass.
+        // mlperf.conf has no number for interactive variants; equal issue makes their run a whole
+        // pass.
         Scenario::Offline if benchmark.interactive_of.is_some() => {
             is("min_query_count", "100".into());
         }
@@ -93,7 +94,7 @@ fn what_the_table_says_of_a_benchmark_loadgen_says_too() {
     let mut tried = 0;
     let releases: Vec<_> = loadgen_sys::releases().collect();
     let place = |release: &str| releases.iter().position(|one| *one == release);
-    // Where mlperf.conf lacks figures of benchmarks that cannot be run, the table has the checker's.
+    // For benchmarks that cannot be run, mlperf.conf may lack figures; the table has the checker's.
     let is_run = |one: &&Benchmark| one.suite == Suite::Datacenter && one.cannot_run.is_none();
     for benchmark in table.benchmarks.iter().filter(is_run) {
         let since = benchmark.loadgen_since.as_deref();

@@ -1,4 +1,4 @@
-//! `loadgen-node accuracy`: the official script's figures for an accuracy run.
+//! `loadgen-node accuracy`: the metrics of an accuracy run, computed by the official script.
 
 use std::path::{Path, PathBuf};
 
@@ -17,35 +17,37 @@ use crate::{
     settings::{TableArgs, usage},
 };
 
-/// Keys of `loadgen-node accuracy`.
+/// Options of `loadgen-node accuracy`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Script")]
 pub(crate) struct AccuracyArgs {
     /// Folder of the accuracy run
     #[arg(required_unless_present = "check")]
     run: Option<PathBuf>,
-    /// Only say whether the script has all that it needs and all options, before there is a run
+    /// Only check that the script has all that it needs, and all options, before there is a run
     #[arg(long, requires = "benchmark", conflicts_with = "run")]
     check: bool,
-    /// The benchmark, for --check
+    /// Name of the benchmark, for --check
     #[arg(long, value_name = "NAME", requires = "check")]
     benchmark: Option<String>,
-    /// A checkout of mlcommons/inference, of the round's tag (v5.0.1, v5.1.1), which has the script
+    /// Checkout of mlcommons/inference at the round's tag (v5.0.1, v5.1.1), which contains the
+    /// script
     #[arg(long, value_name = "DIR")]
     reference: PathBuf,
-    /// A virtual environment that has the script's packages [default: one of its own in ~/.cache/netdiv/accuracy, made at the first
-    /// use; the packages are fetched]
+    /// Virtual environment that has the script's packages [default: a separate one in
+    /// ~/.cache/netdiv/accuracy; the first use creates it and fetches the packages]
     #[arg(long, value_name = "DIR")]
     python: Option<PathBuf>,
     #[command(flatten)]
     table: TableArgs,
-    /// Options of the script that no run knows, such as the folder of the annotations; it is said which are needed
+    /// Options of the script that the run does not know, such as the folder of the annotations; an
+    /// error names the missing ones
     #[arg(last = true, value_name = "OPTION")]
     options: Vec<String>,
 }
 
 impl AccuracyArgs {
-    /// Runs the script. Exit code 1 where a target is missed.
+    /// Runs the script. Returns exit code 1 if a target is missed.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         match (&self.run, &self.benchmark) {
             (Some(run), _) => self.evaluate(run),
@@ -104,15 +106,15 @@ fn unknown<T>(table: &Table, benchmark: &str) -> Result<T, RunError> {
     usage(format!("no official script is known for {benchmark}{meant}"))
 }
 
-/// The SHA-256 of a run's accuracy log. Refuses a run that lacks answers.
+/// Returns the SHA-256 of a run's accuracy log. Fails for a run that lacks responses.
 fn whole<'a>(folder: &Path, run: &'a RunResult) -> Result<&'a str, RunError> {
     let wrong = |why: &str| {
         let reasons = run.reasons.join("; ");
-        usage(format!("{}: {why} {reasons}; make the accuracy run again", folder.display()))
+        usage(format!("{}: {why} {reasons}; repeat the accuracy run", folder.display()))
     };
     match (run.mode, run.verdict) {
         (_, Verdict::Failed) => return wrong("the run failed:"),
-        // A run in mode submission may be too slow and have the right answers all the same.
+        // A run in mode submission may be too slow and still have the right responses.
         (Mode::Accuracy, Verdict::Invalid) => return wrong("the run is INVALID:"),
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! `loadgen-node audit`: the compliance tests that a benchmark demands, run with the settings of its performance run and
-//! verified against the runs that are to be submitted.
+//! `loadgen-node audit`: the compliance tests that a benchmark requires. They run with the settings
+//! of its performance run, and are verified against the runs of the submission.
 
 use std::{
     collections::BTreeMap,
@@ -22,11 +22,11 @@ use crate::{
     settings::{TableArgs, usage},
 };
 
-/// Keys of `loadgen-node audit`.
+/// Options of `loadgen-node audit`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Tests")]
 pub(crate) struct AuditArgs {
-    /// Folder of the performance run; its settings are used again
+    /// Folder of the performance run, whose settings the tests use
     #[arg(long, value_name = "DIR")]
     performance: PathBuf,
     /// Folder of the accuracy run
@@ -35,26 +35,28 @@ pub(crate) struct AuditArgs {
     /// Folder for the tests, one folder each
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Run only these of the benchmark's tests [default: all], for instance to repeat one in a new --output
+    /// Run only these of the benchmark's tests, for instance to repeat one in a new --output
+    /// [default: all]
     #[arg(long, value_delimiter = ',')]
     tests: Vec<Test>,
     #[command(flatten)]
     table: TableArgs,
-    /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes; --setting replaces all
-    /// its fields
+    /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes;
+    /// --setting replaces all fields
     #[arg(last = true, value_name = "OPTION")]
     options: Vec<String>,
 }
 
 impl AuditArgs {
-    /// Runs and verifies the tests. LoadGen is one per process, so each test is a process of its own.
+    /// Runs and verifies the tests. LoadGen exists once per process, so each test runs in a
+    /// separate process.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let performance = read_unchanged(&self.performance, Mode::Performance)?;
         let accuracy = read_unchanged(&self.accuracy, Mode::Accuracy)?;
         let of = |run: &RunResult| (run.benchmark.clone(), run.scenario);
         if of(&performance) != of(&accuracy) {
             return usage(format!(
-                "the performance run is of {} {}, the accuracy run of {} {}",
+                "the runs differ: the performance run has {} {}, the accuracy run {} {}",
                 performance.benchmark, performance.scenario, accuracy.benchmark, accuracy.scenario
             ));
         }
@@ -91,7 +93,7 @@ impl AuditArgs {
     }
 }
 
-/// The benchmark's tests, or those of them that were asked for.
+/// Returns the benchmark's tests, or the requested ones.
 fn chosen(benchmark: &Benchmark, wanted: &[Test]) -> Result<Vec<Test>, RunError> {
     let tests = &benchmark.compliance;
     if let Some(other) = wanted.iter().find(|test| !tests.contains(test)) {
@@ -103,7 +105,7 @@ fn chosen(benchmark: &Benchmark, wanted: &[Test]) -> Result<Vec<Test>, RunError>
     Ok(tests.iter().filter(is_wanted).copied().collect())
 }
 
-/// What a test sets itself cannot be set.
+/// Fails for options that the test itself sets.
 fn refuse_own(options: &[String]) -> Result<(), RunError> {
     const OWN: [&str; 4] = ["--output", "--audit-config", "--mode", "--config"];
     let is_own = |option: &&String| OWN.contains(&option.split('=').next().unwrap_or_default());
@@ -127,8 +129,9 @@ fn run_test(
     let settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
     let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<RunArgs>(key)?));
     if let Some(why) = settings.keys().find_map(unknown) {
-        let why =
-            format!("a setting of the performance run, {why}; repeat that run with this program");
+        let why = format!(
+            "a setting of the performance run is invalid: {why}; repeat that run with this program"
+        );
         return Err(failed(&why));
     }
     let mut settings: RunArgs = settings.try_into().map_err(|error| failed(&error))?;
@@ -143,7 +146,7 @@ fn run_test(
     drop(claim);
     info!(test = test.name(), "running");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
-    // The test has the settings of the performance run, not those of this environment.
+    // The test uses the settings of the performance run, not those of this environment.
     let mut run = netdiv_node_common::process::program(&program);
     let status = run
         .arg("run")
@@ -153,7 +156,7 @@ fn run_test(
         .status()
         .map_err(|error| failed(&error))?;
     match status.code() {
-        // What LoadGen thinks of the result is part of the verification.
+        // LoadGen's verdict is part of the verification.
         Some(0 | 1) => Ok(()),
         Some(2) => usage(format!("{}: the run was refused; see above", test.name())),
         _ => Err(RunError::Failed(format!("{}: the run failed: {status}", test.name()))),

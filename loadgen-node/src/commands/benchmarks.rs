@@ -1,4 +1,4 @@
-//! `loadgen-node benchmarks`: the table of benchmarks, or one of them.
+//! `loadgen-node benchmarks`: the table of benchmarks, or a single benchmark.
 
 use netdiv_node_common::process::{columns, folded};
 
@@ -9,11 +9,11 @@ use crate::{
     settings::{TableArgs, usage},
 };
 
-/// Keys of `loadgen-node benchmarks`.
+/// Options of `loadgen-node benchmarks`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Test")]
 pub(crate) struct BenchmarksArgs {
-    /// Show all that is known of this benchmark
+    /// Show everything that the table has about this benchmark
     name: Option<String>,
     #[command(flatten)]
     table: TableArgs,

@@ -13,29 +13,31 @@ use netdiv_transport::{
 
 use crate::{RunError, output::say};
 
-/// Keys of `loadgen-node certificates`.
+/// Options of `loadgen-node certificates`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Certificates")]
 pub(crate) struct CertificatesArgs {
-    /// The nodes that the certificates are for, as docs/OPERATING.md#name-the-nodes says; a port has no effect
+    /// Nodes that the certificates are for, named as in docs/OPERATING.md#name-the-nodes; a port
+    /// has no effect
     #[arg(long, value_name = "NODES", required_unless_present_any = ["clients", "sign"])]
     hosts: Vec<String>,
     /// Names of clients (LoadGen nodes) [default: client, with a new authority]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     clients: Vec<String>,
-    /// Folder for the files; none of them may exist [default: that of --authority, else certificates]
+    /// Folder for the files; none of them may exist [default: the folder of --authority, else
+    /// certificates]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How long the certificates are good, a minute to ten years [default: 365d]
+    /// Validity of the certificates, from a minute to ten years [default: 365d]
     #[arg(long, value_name = "TIME")]
     valid_for: Option<TimeSpan>,
-    /// Keep the new authority's key (ca.key), so that certificates can be added
+    /// Keep the new authority's key (ca.key), so that more certificates can be signed later
     #[arg(long, conflicts_with_all = ["authority", "requests", "sign"])]
     keep_authority: bool,
-    /// Sign with the authority that this folder holds (ca.pem, ca.key), instead of a new one
+    /// Sign with the authority in this folder (ca.pem, ca.key) instead of a new one
     #[arg(long, value_name = "DIR", conflicts_with = "requests")]
     authority: Option<PathBuf>,
-    /// Make keys and requests (NAME.csr) for an authority of your own, and no certificates
+    /// Make keys and requests (NAME.csr) for your own authority, and no certificates
     #[arg(long, conflicts_with_all = ["sign", "valid_for"])]
     requests: bool,
     /// Requests (NAME.csr) to sign with --authority
@@ -60,7 +62,7 @@ impl CertificatesArgs {
         Ok(0)
     }
 
-    /// The names or IP addresses by which the nodes are reached.
+    /// Returns the names or IP addresses of the nodes.
     fn hosts(&self) -> Result<Vec<String>, RunError> {
         if self.hosts.is_empty() {
             return Ok(Vec::new());

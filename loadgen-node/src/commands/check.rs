@@ -1,4 +1,4 @@
-//! `loadgen-node check`: the rules of a division, one by one, over a run or a submission.
+//! `loadgen-node check`: a check of a run or a submission against the rules of a division.
 
 use std::path::PathBuf;
 
@@ -11,16 +11,17 @@ use netdiv_rules::{
 
 use crate::{RunError, output::say, settings::TableArgs};
 
-/// Keys of `loadgen-node check`.
+/// Options of `loadgen-node check`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Check")]
 pub(crate) struct CheckArgs {
-    /// The folder of a run, or the tree of a submission
+    /// Folder of a run, or tree of a submission
     path: PathBuf,
     /// Another run or submission to compare the network with, for an audit
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// The round to judge by, such as v6.0, in place of the one that records, seeds, LoadGen's version or folders show
+    /// Round to judge by, such as v6.0, instead of the one that records, seeds, LoadGen's version
+    /// or folders show
     #[arg(long, value_name = "ROUND")]
     round: Option<RoundName>,
     /// Print JSON
@@ -46,7 +47,7 @@ impl CheckArgs {
         } else {
             say(folded(&report.text(), columns()))?;
         }
-        // Without --against there is nothing to compare with.
+        // Without --against, N37 has nothing to compare with.
         let counts = |rule: &Rule| *rule != Rule::N37 || self.against.is_some();
         let is_open = |rule: Rule| report.outcome(rule) == Outcome::CannotTell;
         let is_unknown = self.strict && Rule::all().filter(counts).any(is_open);

@@ -1,4 +1,4 @@
-//! `loadgen-node compare`: runs beside runs.
+//! `loadgen-node compare`: a comparison of runs.
 
 use std::path::{Path, PathBuf};
 
@@ -9,35 +9,39 @@ use crate::{
     settings::usage,
 };
 
-/// Keys of `loadgen-node compare`.
+/// Options of `loadgen-node compare`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompareArgs {
-    /// What is compared, the baseline first: each is a run's folder, or a folder with repeated runs in it
+    /// Folders to compare, the baseline first: each is a run's folder, or a folder with repeated
+    /// runs in it
     #[arg(required = true, num_args = 2.., value_name = "RUN-OR-RUNS")]
     sides: Vec<PathBuf>,
-    /// Maximum by which a figure may be worse than the baseline's. One measurement on each side does not show the noise: then a
-    /// figure counts only if this option is given. Any loss of accuracy counts [default: 5%]
+    /// Maximum by which a figure may be worse than the baseline's. With one measurement on each
+    /// side the noise is unknown, and a figure counts only if this option is given. Any loss of
+    /// accuracy counts [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Comparison")]
     tolerance: Option<f64>,
-    /// Write a page with the distributions of latencies over each other, with - to standard output in place of the tables
+    /// Write a page that plots the distributions of latencies over each other, or with - to
+    /// standard output instead of the tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Write what was found as JSON into this file, or with - to standard output in place of the tables
+    /// Write the comparison as JSON into this file, or with - to standard output instead of the
+    /// tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 }
 
 impl CompareArgs {
-    /// Compares and prints what was found. 1 when a figure is worse.
+    /// Compares, and prints the differences. Returns 1 if a figure is worse.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         if self.sides.len() < 2 {
             return usage(
-                "give two or more: the baseline's folder first, then those that are compared with it",
+                "give two or more folders: the baseline first, then the runs to compare with it",
             );
         }
         let both = [&self.html, &self.json].map(|path| path.as_deref() == Some(Path::new("-")));
         if both == [true, true] {
-            return usage("--html and --json cannot both have standard output");
+            return usage("--html and --json cannot both write to standard output");
         }
         let sides = self.sides.iter().map(|folder| Side::read(folder));
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
@@ -67,7 +71,7 @@ impl CompareArgs {
     }
 }
 
-/// A percentage, as a share.
+/// Parses a percentage into a share.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
     match number {

@@ -1,4 +1,5 @@
-//! `loadgen-node doctor`: what keeps this machine, or the way to a node, from measuring well.
+//! `loadgen-node doctor`: causes of bad measurements on this machine and on the routes to the
+//! nodes.
 
 use netdiv_dataset as dataset;
 use netdiv_machine::{
@@ -16,7 +17,7 @@ use crate::{
     settings::{Names, Target, usage},
 };
 
-/// `loadgen-node doctor`.
+/// Arguments of `loadgen-node doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorCommand {
     #[command(flatten)]
@@ -27,20 +28,20 @@ pub(crate) struct DoctorCommand {
     report: ReportArgs,
 }
 
-/// What is looked at.
+/// Settings that `doctor` examines.
 struct Looked {
     settings: Settings,
     pin: Vec<usize>,
-    /// The run, where a benchmark is named.
+    /// The run, if a benchmark is named.
     run: Option<RunConfig>,
 }
 
-/// Stands for the nodes where none is named, and is not asked: the settings of a run want one.
+/// Placeholder if no node is named, because the settings of a run require one. It is never asked.
 const NOBODY: &str = "localhost:1";
 
 fn resolve(given: &RunArgs, names: Names) -> Result<Looked, RunError> {
     if given.in_process.is_some() {
-        return usage("doctor looks at what a network needs; leave --in-process out");
+        return usage("doctor examines runs over the network; leave --in-process out");
     }
     let mut args = given.clone();
     let is_alone = args.network.nodes.is_none();
@@ -76,13 +77,13 @@ pub(super) fn put(args: &ReportArgs, report: &Report, text: String) -> Result<u8
 }
 
 impl DoctorCommand {
-    /// Looks, prints what was found, and returns the exit code.
+    /// Examines the machine and the nodes, prints the findings, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = Names::of(&self.file);
         let looked: Result<_, RunError> = self.file.resolve(&self.run, |run: &RunArgs| {
             let mut looked = resolve(run, names)?;
-            // Where settings are only printed, an error in them is no finding: it ends the command.
+            // If settings are only printed, an invalid one is not a finding: it ends the command.
             if self.file.only_prints() {
                 looked.run.take().map(prepare).transpose()?;
             }

@@ -1,4 +1,4 @@
-//! `loadgen-node fabric`: measures what the network to the nodes can carry.
+//! `loadgen-node fabric`: a measurement of the capacity of the network to the nodes.
 
 use std::{
     collections::BTreeSet,
@@ -32,7 +32,7 @@ use crate::{
     settings::{Names, bytes, set_time, usage},
 };
 
-/// Rates of an open loop, in messages per second.
+/// Range of an open loop's rates, in messages per second.
 const RATES: &str = "must be above 0 and at most 100000000";
 
 fn is_rate(rate: f64) -> bool {
@@ -48,9 +48,9 @@ const MOST_ROUNDS: usize = 1000;
 
 /// Headings of options in the help.
 const MEASUREMENT: &str = "Measurement";
-const WAY_OUT: &str = "Way out of this machine";
+const WAY_OUT: &str = "Egress";
 
-/// `loadgen-node fabric`.
+/// Arguments of `loadgen-node fabric`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FabricCommand {
     #[command(flatten)]
@@ -62,72 +62,81 @@ pub(crate) struct FabricCommand {
 /// Keys of `loadgen-node fabric`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub(super) struct FabricArgs {
-    /// The network side.
+    /// Keys of the connections to nodes.
     #[command(flatten)]
     #[serde(flatten)]
     network: NetworkArgs,
-    /// Measure more sizes, each for longer, so that figures vary less: 64,16KiB,128KiB,1MiB,64MiB, each for 5s after 1s of warm-up.
-    /// With one node that takes five minutes, and without this option half a minute
+    /// Measure more sizes, each for longer, so that figures vary less: 64,16KiB,128KiB,1MiB,64MiB,
+    /// each for 5s after 1s of warm-up. With one node that takes five minutes instead of half a
+    /// minute
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
     thorough: Option<bool>,
-    /// Message sizes, with --target also those of the benchmark's samples and responses [default: 64,16KiB,1MiB]
+    /// Message sizes; with --target also the sizes of the benchmark's samples and responses
+    /// [default: 64,16KiB,1MiB]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', help_heading = MEASUREMENT)]
     sizes: Option<Vec<ByteCount>>,
     /// Length of each measurement, after the warm-up [default: 300ms; with --thorough and --rate 5s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     duration: Option<TimeSpan>,
-    /// Time that each measurement of bandwidth leaves out at its beginning; 0 for nothing [default: 200ms; with --thorough and --soak 1s]
+    /// Time at the beginning of each bandwidth measurement that does not count; 0 counts all of it
+    /// [default: 200ms; with --thorough and --soak 1s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     warm_up: Option<TimeSpan>,
-    /// How often each bandwidth is measured, in turn with the others; the median counts [default: 3]
+    /// Number of measurements of each bandwidth, in turn with the others; the median counts
+    /// [default: 3]
     #[arg(long, value_name = "COUNT", help_heading = MEASUREMENT)]
     rounds: Option<usize>,
-    /// Rates that the fabric has to carry, for instance resnet50=20000; the exit code is 1 if it does not
+    /// Rates that the network has to carry, for instance resnet50=20000; the exit code is 1 if it
+    /// does not
     #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',', help_heading = MEASUREMENT)]
     target: Option<Vec<String>>,
-    /// In place of all else: the longest of the sizes between all pairs of hosts: this machine and each node, this machine and
-    /// all nodes at once, and node to node, for which nodes are started with --fabric-peers. The slow hosts and pairs are named
-    /// [sizes by default: 1MiB]
+    /// Measure only the longest of the sizes, between all pairs of hosts: this machine and each
+    /// node, this machine and all nodes at once, and node to node, for which nodes are started with
+    /// --fabric-peers. Names the slow hosts and pairs [sizes by default: 1MiB]
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
     matrix: Option<bool>,
-    /// In place of all else: the longest of the sizes both ways for so long, with its longest gap and its p99.9
-    /// [sizes by default: 1MiB]
+    /// Measure only the longest of the sizes, in both directions for this time, with its longest
+    /// gap and its p99.9 [sizes by default: 1MiB]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     soak: Option<TimeSpan>,
-    /// Send at this rate to all nodes together, without waiting for answers, in place of all other measurements. Latencies count
-    /// from the time at which a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
+    /// Measure only an open loop: send at this rate to all nodes together, without waiting for
+    /// answers. Latencies count from the time at which a message was due. The exit code is 1 if the
+    /// rate could not be kept [sizes by default: 64,16KiB,128KiB]
     #[arg(long, value_name = "MESSAGES_PER_SECOND", value_parser = rate, help_heading = MEASUREMENT)]
     rate: Option<f64>,
-    /// The benchmark, or several with commas between them. With --rate and without --sizes: messages and answers are as long as its
-    /// samples and responses. Without --soak, --rate and --matrix: the report leaves other benchmarks out
+    /// Benchmark, or several separated by commas. With --rate and without --sizes: messages and
+    /// answers are as long as its samples and responses. Without --soak, --rate and --matrix: the
+    /// report leaves out other benchmarks
     #[arg(long, value_name = "BENCHMARK", help_heading = MEASUREMENT)]
     benchmark: Option<String>,
-    /// Nodes without TLS beside those of --nodes, such as a second sut-node on each host. Everything is measured over both in turn,
-    /// and the report says what TLS costs
+    /// Nodes without TLS beside those of --nodes, such as a second sut-node on each host.
+    /// Everything is measured over both in turn, and the report shows what TLS costs
     #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
     plaintext_nodes: Option<Vec<String>>,
-    /// Send out of this interface alone, whatever the routes say
+    /// Send only through this interface, whatever the routes are
     #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
     interface: Option<String>,
-    /// gRPC: the differentiated services code point of what this machine sends, from 0 to 63 (RFC 2474)
+    /// gRPC: differentiated services code point (DSCP) of sent packets, from 0 to 63 (RFC 2474)
     #[arg(long, value_name = "CODE_POINT", help_heading = WAY_OUT)]
     dscp: Option<u8>,
-    /// Congestion control of what this machine sends: gRPC takes those of the kernel, QUIC cubic, new-reno or bbr
+    /// Congestion control of sent packets: for gRPC one of the kernel's, for QUIC cubic, new-reno
+    /// or bbr
     #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
     congestion_control: Option<String>,
-    /// Write the statement about the network that the rules of MLPerf Endpoints ask for into this file, in Markdown: interconnect, hops,
-    /// latency and bandwidth. For the measurement of all sizes
+    /// Write the statement about the network that the rules of MLPerf Endpoints require into this
+    /// file, in Markdown: interconnect, hops, latency and bandwidth. For the measurement of all
+    /// sizes
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     statement: Option<PathBuf>,
-    /// Write the report as JSON into this file, or with - to standard output in place of the tables
+    /// Write the report as JSON into this file, or with - to standard output instead of the tables
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     json: Option<PathBuf>,
-    /// Folder for fabric.json and its picture, fabric.svg or matrix.svg [default: out/fabric]
+    /// Folder for fabric.json and its plot, fabric.svg or matrix.svg [default: out/fabric]
     #[arg(long, value_name = "DIR", help_heading = MEASUREMENT)]
     output: Option<PathBuf>,
 }
 
-/// A measurement, and where its report goes.
+/// Measurement, and the files for its report.
 struct FabricConfig {
     plan: Plan,
     json: Option<PathBuf>,
@@ -156,7 +165,7 @@ impl FabricArgs {
         }
         if self.statement.is_some() && !matches!(kind, Kind::Sweep { .. }) {
             return usage(
-                "--statement is for the measurement of all sizes; leave the other one out",
+                "--statement is for the measurement of all sizes; leave out --matrix, --soak and --rate",
             );
         }
         let given = [self.network.connections, self.network.streams, self.network.io_threads];
@@ -171,7 +180,7 @@ impl FabricArgs {
             settings,
             plaintext,
             times,
-            // A length that was given is that of each measurement.
+            // --duration applies to every measurement.
             round_trips: self.duration.map_or(defaults.round_trips, |_| Duration::MAX),
             rounds: if has_rounds { rounds } else { 1 },
             is_quick: has_rounds && !thorough,
@@ -187,7 +196,7 @@ impl FabricArgs {
         })
     }
 
-    /// The QDL's settings for nodes, with the way out of this machine.
+    /// Returns the QDL's settings for nodes, with the egress options of this machine.
     fn settings(
         &self,
         option: &'static str,
@@ -205,7 +214,7 @@ impl FabricArgs {
         Ok(settings)
     }
 
-    /// The settings for nodes without TLS, if there are any.
+    /// Returns the settings for nodes without TLS, if there are any.
     fn plaintext(
         &self,
         secure: &Settings,
@@ -217,21 +226,21 @@ impl FabricArgs {
         }
         if !matches!(kind, Kind::Sweep { .. }) {
             return usage(
-                "--plaintext-nodes is for the measurement of all sizes; leave the other one out",
+                "--plaintext-nodes is for the measurement of all sizes; leave out --matrix, --soak and --rate",
             );
         }
         if secure.network.options.transport == Transport::Quic {
             return usage("--plaintext-nodes: QUIC is always encrypted; leave it out");
         }
         if secure.network.options.tls.is_none() {
-            return usage("--plaintext-nodes is compared with TLS, which --tls-ca turns on");
+            return usage("--plaintext-nodes compares plaintext with TLS; give --tls-ca");
         }
         let plain = NetworkArgs {
             nodes: self.plaintext_nodes.clone(),
             tls_ca: None,
             tls_certificate: None,
             tls_key: None,
-            // It would travel in plaintext.
+            // The token would travel in plaintext.
             token_file: None,
             insecure: Some(true),
             ..self.network.clone()
@@ -240,13 +249,13 @@ impl FabricArgs {
         let (nodes, secure) = (plain.nodes.len(), secure.nodes.len());
         if nodes != secure && names == Names::LookUp {
             return usage(format!(
-                "--plaintext-nodes: there are {nodes}, and {secure} with TLS; give one for each"
+                "--plaintext-nodes: {nodes} nodes without TLS and {secure} with TLS; give the same number of both"
             ));
         }
         Ok(Some(plain))
     }
 
-    /// In ascending order.
+    /// Returns the message sizes in bytes, in ascending order.
     fn sizes(&self, default: &[usize]) -> Result<Vec<usize>, RunError> {
         let size = |size: &ByteCount| bytes("sizes", Some(*size), 1, 1..=MAX_PAYLOAD_BYTES);
         let mut sizes = match &self.sizes {
@@ -322,7 +331,7 @@ impl FabricArgs {
 }
 
 impl FabricCommand {
-    /// Measures, prints the figures and writes them down.
+    /// Measures, prints the figures and writes them into files.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let interruptions = Interruptions::listen()?;
         let names = Names::of(&self.file);
@@ -370,7 +379,8 @@ impl FabricCommand {
     }
 }
 
-/// Returns the default sizes, with those of a target's samples and responses, on which its verdict rests.
+/// Returns the default sizes, with the sizes of a target's samples and responses, on which its
+/// verdict depends.
 fn default_sizes(kind: &Kind, defaults: &Defaults) -> Vec<usize> {
     match kind {
         Kind::Sweep { needs, targets } => {
@@ -386,7 +396,7 @@ fn default_sizes(kind: &Kind, defaults: &Defaults) -> Vec<usize> {
     }
 }
 
-/// Checks that nodes can measure with each other as the options ask.
+/// Checks that the nodes can measure with each other with these options.
 fn check_matrix(settings: &Settings, times: Times, names: Names) -> Result<(), RunError> {
     let connections = settings.connections_per_node;
     if connections > MEASURE_CONNECTIONS as usize {
@@ -403,7 +413,7 @@ fn check_matrix(settings: &Settings, times: Times, names: Names) -> Result<(), R
     Ok(())
 }
 
-/// Fails where a part of the matrix could not be measured.
+/// Fails if a part of the matrix could not be measured.
 fn unmeasured(figures: &Report) -> Result<(), RunError> {
     let failures = figures.matrix.iter().flat_map(|matrix| &matrix.failures);
     let failures: Vec<_> = failures.collect();
@@ -411,13 +421,13 @@ fn unmeasured(figures: &Report) -> Result<(), RunError> {
     Err(RunError::Failed(format!("{} parts could not be measured; {first}", failures.len())))
 }
 
-/// Returns true if the network carries what was asked for.
+/// Returns true if the network carries the requested rates.
 fn is_enough(figures: &Report) -> bool {
     let carried = figures.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false));
     carried && figures.open_loop.iter().all(|open_loop| open_loop.kept)
 }
 
-/// Returns what a benchmark needs of a network, or refuses what was given.
+/// Returns a benchmark's need for bandwidth. Fails for an unknown benchmark.
 fn find<'a>(
     table: &Table,
     needs: &'a [Need],
@@ -432,7 +442,8 @@ fn find<'a>(
     })
 }
 
-/// Refuses a name that resembles a benchmark's. A file of settings may name a benchmark of the user's own.
+/// Fails for a name that resembles a benchmark's. A settings file may name the user's own
+/// benchmark.
 fn check_name(table: &Table, needs: &[Need], name: &str) -> Result<(), RunError> {
     if needs.iter().any(|need| is_of(table, need, name)) {
         return Ok(());
@@ -455,13 +466,13 @@ fn meant(table: &Table, needs: &[Need], name: &str) -> String {
     did_you_mean(name, known)
 }
 
-/// Returns true if a need is that of a benchmark, or has the name itself.
+/// Returns true if a need belongs to a benchmark, or has the name itself.
 fn is_of(table: &Table, need: &Need, name: &str) -> bool {
     let of_benchmark = table.find(name).map(|benchmark| &benchmark.bandwidth);
     need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)
 }
 
-/// Messages as long as a benchmark's samples, with answers as long as its responses.
+/// Returns messages as long as a benchmark's samples, with answers as long as its responses.
 fn of_benchmark(
     table: &Table,
     needs: &[Need],

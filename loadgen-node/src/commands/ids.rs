@@ -6,23 +6,23 @@ use netdiv_dataset::{Rows, prompts, write_ids};
 
 use crate::{RunError, output::say};
 
-/// Keys of `loadgen-node ids`.
+/// Options of `loadgen-node ids`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Data")]
 pub(crate) struct IdsArgs {
-    /// The prompts: a .npy array of int32 or int64 with a row for each; .json, a list of lists of ids; or .jsonl, a list of
-    /// ids in each line
+    /// Prompts: a .npy array of int32 or int64 with a row for each; .json, a list of lists of ids;
+    /// or .jsonl, a list of ids in each line
     input: PathBuf,
-    /// The file to write; it must not exist
+    /// File to write; it must not exist
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// .npy: the number of tokens in each row, in another .npy file
+    /// .npy: number of tokens in each row, in another .npy file
     #[arg(long, value_name = "FILE")]
     lengths: Option<PathBuf>,
-    /// .npy: an id that fills up the rows, to be left out at their ends
+    /// .npy: id that pads the rows, to be removed from their ends
     #[arg(long, value_name = "ID")]
     pad: Option<i32>,
-    /// .jsonl: where an object has its ids
+    /// .jsonl: key of the ids in an object
     #[arg(long, value_name = "NAME", default_value = "input_ids")]
     key: String,
 }

@@ -1,17 +1,18 @@
-//! The tool that runs LoadGen and the engines of a SUT node in one process: a program beside this one, which links both.
+//! The tool that runs LoadGen and the engines of a SUT node in one process: a separate program
+//! beside this one, which links both.
 
 use std::{env, os::unix::process::CommandExt as _, path::PathBuf, process::Command};
 
 use crate::RunError;
 
-/// The tool's file.
+/// File name of the tool.
 const TOOL: &str = "netdiv-in-process";
 
 /// Returns the tool's path.
 ///
 /// # Errors
 ///
-/// The tool is not beside this program.
+/// Fails if the tool is not beside this program.
 pub(super) fn find() -> Result<PathBuf, RunError> {
     let own = env::current_exe().map_err(|error| RunError::Failed(error.to_string()))?;
     let tool = own.with_file_name(TOOL);
@@ -19,13 +20,13 @@ pub(super) fn find() -> Result<PathBuf, RunError> {
         return Ok(tool);
     }
     Err(RunError::Usage(format!(
-        "{}: no such program. It runs LoadGen and the engines in one process, and the packages have it; to build it: \
+        "{}: no such program. It runs LoadGen and the engines in one process, and is in the packages; to build it: \
          cargo build --release --package netdiv-tools --bin {TOOL}",
         tool.display()
     )))
 }
 
-/// Puts the tool in the place of this process, with the same arguments, and returns only the error.
+/// Replaces this process by the tool, with the same arguments. Returns only if that fails.
 pub(super) fn become_it() -> RunError {
     match find() {
         Ok(tool) => {

@@ -1,4 +1,4 @@
-//! `loadgen-node init`: settings files to begin with, and what to do with them.
+//! `loadgen-node init`: initial settings files, and the next steps.
 
 use std::{
     fs, io,
@@ -25,28 +25,29 @@ use crate::{
     settings::{TableArgs, usage},
 };
 
-/// Keys of `loadgen-node init`.
+/// Options of `loadgen-node init`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct InitArgs {
-    /// The benchmark
+    /// Name of the benchmark
     benchmark: String,
-    /// The scenario of run.toml; the other files have all that the suite requires
+    /// Scenario of run.toml; the other files have all scenarios that the suite requires
     #[arg(long)]
     scenario: Scenario,
-    /// The SUT nodes, as docs/OPERATING.md#name-the-nodes says
+    /// SUT nodes, named as in docs/OPERATING.md#name-the-nodes
     #[arg(long, value_name = "NODES", required = true)]
     nodes: Vec<String>,
-    /// Port of nodes that are named without one [default: 50051]
+    /// Port of nodes that are named without a port [default: 50051]
     #[arg(long, value_name = "PORT")]
     nodes_port: Option<u16>,
-    /// The division: network, closed or open [default: network]
+    /// Division: network, closed or open [default: network]
     #[arg(long)]
     division: Option<Division>,
-    /// The round, such as v5.0 [default: that of LoadGen in this program]
+    /// Round, such as v5.0 [default: the round of LoadGen in this program]
     #[arg(long, value_name = "ROUND")]
     round: Option<RoundName>,
-    /// Rate that all nodes together are expected to reach: target_qps in user.conf. Without it, user.conf has TODO in its place
+    /// Rate that all nodes together are expected to reach: target_qps in user.conf. Without it,
+    /// user.conf has TODO instead
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
     /// Folder for the files; none of them may exist [default: the benchmark's name]
@@ -64,15 +65,15 @@ impl InitArgs {
         let division = self.division.unwrap_or(Division::Network);
         if division == Division::Exploratory {
             return usage(
-                "--division exploratory: init writes files for a submission, of the division network, closed or open; other runs need no \
-                 more than options of loadgen-node run",
+                "--division exploratory: init writes files for a submission; give network, closed or open. An exploratory run \
+                 needs only options of loadgen-node run",
             );
         }
         if let Some(rate) = self.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
             return usage(format!("--rate {rate}: write a number above 0"));
         }
         let hosts = self.hosts()?;
-        // In run.toml, a path of a file of nodes would be relative to that file.
+        // In run.toml, the path of a file of nodes would be relative to run.toml.
         let nodes = self.nodes.iter().map(|nodes| with_files(nodes, &mut absolute));
         let nodes = nodes.collect::<Result<Vec<_>, _>>().map_err(RunError::Usage)?;
         let known = Template {
@@ -93,14 +94,14 @@ impl InitArgs {
         Ok(0)
     }
 
-    /// The benchmark, which the suite has, in a scenario that it requires.
+    /// Returns the benchmark. Fails if the suite does not have it, or not in this scenario.
     fn benchmark<'a>(&self, table: &'a Table) -> Result<&'a Benchmark, RunError> {
         let name = &self.benchmark;
         let Some(benchmark) = table.find(name) else {
             return usage(table.unknown(name));
         };
         if let Some(why) = table.refusal(name) {
-            return usage(format!("{why} (docs/MODELS.md)"));
+            return usage(format!("{why} (docs/ENGINES.md)"));
         }
         if benchmark.rounds.is_empty() {
             let why = policy::outside_suite(table, name)
@@ -118,7 +119,8 @@ impl InitArgs {
         Ok(benchmark)
     }
 
-    /// The round that was given, or that of LoadGen; where it does not have the benchmark, the latest that does.
+    /// Returns the round of --round, or else LoadGen's. If LoadGen's round does not have the
+    /// benchmark, returns the latest round that does.
     fn round<'a>(&self, table: &'a Table, benchmark: &Benchmark) -> Result<&'a Round, RunError> {
         let has_it = |round: &&Round| benchmark.rounds.contains(&round.name);
         let Some(name) = self.round else {
@@ -131,7 +133,7 @@ impl InitArgs {
         let Some(round) = table.round(name).filter(has_it) else {
             let rounds: Vec<_> = benchmark.rounds.iter().map(ToString::to_string).collect();
             return usage(format!(
-                "--round {name}: {} is of {}",
+                "--round {name}: {} belongs to {}",
                 benchmark.name,
                 rounds.join(", ")
             ));
@@ -147,7 +149,7 @@ impl InitArgs {
     }
 }
 
-/// What to do where the program's LoadGen is not of the round.
+/// Returns the advice for a round that the program's LoadGen does not belong to.
 fn other_loadgen(template: &Template<'_>, table: &Table) -> String {
     let (round, built) = (template.round, loadgen_sys::version());
     let build = table.build_for(round);
@@ -158,12 +160,12 @@ fn address(host: &str, port: u16) -> String {
     format!("{}:{port}", named(host))
 }
 
-/// A host as options name it.
+/// Formats a host for options.
 fn named(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.into() }
 }
 
-/// Writes all files or none, and over none that is there.
+/// Writes all files or none. Fails if one of them exists.
 fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
     let failed = |path: &Path, error: io::Error| RunError::Output {
         path: path.display().to_string(),
@@ -191,13 +193,14 @@ fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
         Ok(())
     });
     if written.is_err() {
-        // One file without the others would be in the way of the next attempt. The first error is the one to report.
+        // One file without the others would block the next attempt. The first error is the one to
+        // report.
         made.iter().for_each(|path| drop(fs::remove_file(path)));
     }
     written
 }
 
-/// The commands that come next, in order.
+/// Returns the next commands, in order.
 fn next_steps(
     template: &Template<'_>,
     folder: &Path,
@@ -207,7 +210,7 @@ fn next_steps(
     let benchmark = &template.benchmark.name;
     let mut lines = vec![
         format!(
-            "{RUN}, {NODE}, {USER_CONF} and {SUBMISSION} are in {}. What comes next:",
+            "{RUN}, {NODE}, {USER_CONF} and {SUBMISSION} are in {}. Next steps:",
             folder.display()
         ),
         String::new(),
@@ -244,7 +247,7 @@ fn next_steps(
             format!("{run} --mode accuracy --output {}", output("accuracy")),
             format!("{run} --output {}", output("performance")),
         ]);
-        // Proofs of every byte are for rules of the Network division.
+        // Digests are evidence for rules of the Network division.
         if template.division != Division::Closed {
             let digests = output("digests");
             lines.push(format!(

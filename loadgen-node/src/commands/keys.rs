@@ -1,4 +1,4 @@
-//! The keys of a settings file. Commands that take one share it.
+//! Keys of settings files. All commands with a settings file share them.
 
 use netdiv_dataset::with_paths;
 use netdiv_node_common::process::{Keys, Replace};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{fabric::FabricArgs, probe::ProbeArgs};
 use crate::{NetworkArgs, RunArgs};
 
-/// Keys of all commands that take a settings file.
+/// Keys of all commands that read a settings file.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub struct AllKeys {
     /// Keys of `probe`, which include the keys of `run`, `doctor` and `nodes`.
@@ -53,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    /// A settings file in a folder of its own.
+    /// Creates a settings file in a temporary folder.
     fn run_toml(text: &str) -> (TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.toml");

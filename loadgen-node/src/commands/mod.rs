@@ -1,4 +1,4 @@
-//! The subcommands, a file for each. `execute` does what the keys say and returns the process's exit code.
+//! The subcommands, one file each. `execute` runs a command and returns the process's exit code.
 
 mod accuracy;
 mod audit;
@@ -26,7 +26,7 @@ use netdiv_node_common::process::ShellCommand;
 pub use self::run::exit_code;
 use crate::{RunError, own_loadgen, run::InProcess};
 
-/// The LoadGen node of the MLPerf Inference Network division: runs the official LoadGen against SUT nodes.
+/// Run the official LoadGen against SUT nodes (MLPerf Inference Network division)
 #[derive(Debug, Parser)]
 #[command(name = "loadgen-node", version, long_version = own_loadgen::version())]
 pub(crate) struct Cli {
@@ -36,56 +36,99 @@ pub(crate) struct Cli {
     command: Command,
 }
 
-/// What `loadgen-node` can do.
+/// Subcommands of `loadgen-node`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write settings files to begin with, run.toml, node.toml, user.conf and submission.toml, and tell what to do with them
+    /// Write initial settings files for runs and a submission, and list the next steps
+    ///
+    /// The files are run.toml, node.toml, user.conf and submission.toml.
     Init(init::InitArgs),
-    /// Run LoadGen. Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not allow a run;
-    /// 3: the run failed
+    /// Run LoadGen against SUT nodes
+    ///
+    /// Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not
+    /// allow a run; 3: the run failed
     Run(Box<run::RunCommand>),
-    /// Make a page of runs, for people to look at: verdict, latencies, what happened second by second, nodes side by side,
-    /// settings, machines and rules. Exit code 2: a folder holds no run; 3: the page cannot be written
+    /// Write an HTML report of one or more runs
+    ///
+    /// The page shows verdict, latencies, the course of the run by the second, nodes side by side,
+    /// settings, machines and rules. Other formats are tables in Markdown and CSV.
+    ///
+    /// Exit code 2: a folder holds no run; 3: the report cannot be written
     Report(report::ReportArgs),
-    /// Compare runs, or folders of repeated runs, with a baseline: what differs in settings and machines, and what that changed,
-    /// with the noise. Exit code 0: nothing is worse, or the noise is unknown; 1: something is worse, beyond --tolerance and the
-    /// noise; 2: they cannot be compared
+    /// Compare runs, or folders of repeated runs, with a baseline
+    ///
+    /// Shows the differences in settings and machines, and their effect on the figures, with the
+    /// noise.
+    ///
+    /// Exit code 0: nothing is worse, or the noise is unknown; 1: something is worse, beyond
+    /// --tolerance and the noise; 2: the runs cannot be compared
     Compare(compare::CompareArgs),
-    /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
+    /// Measure the cost of the network against the same run in one process
+    ///
+    /// Runs over the loopback interface and in one process, in turn.
     Tax(tax::TaxArgs),
-    /// Send one sample to every node, twice, and show what it answers, before a run is spent on them. Exit code 0: all answer, and
-    /// alike; 1: there is a problem, or what --fail-on names; 2: settings or files do not allow it; 3: it failed, or the report
-    /// cannot be written
+    /// Send one sample to every node, twice, and show the responses
+    ///
+    /// Run it before you spend a run on the nodes.
+    ///
+    /// Exit code 0: all nodes respond, and alike; 1: there is a problem, or a finding that
+    /// --fail-on names; 2: settings or files do not allow it; 3: it failed, or the report cannot be
+    /// written
     Probe(Box<probe::ProbeCommand>),
-    /// Look at this machine, and at the ways to the nodes where some are named: what keeps a run with these settings from
-    /// measuring well, what that costs, and what fixes it. It changes nothing. Exit code 0: no problem; 1: there is one, or what
-    /// --fail-on names; 2: settings or files do not allow looking; 3: it failed, or the report cannot be written
+    /// Find causes of bad measurements on this machine and on the routes to nodes
+    ///
+    /// Shows what keeps a run with these settings from measuring well, what that costs, and what
+    /// fixes it. Examines the routes if nodes are named. It changes nothing.
+    ///
+    /// Exit code 0: no problem; 1: there is a problem, or a finding that --fail-on names; 2:
+    /// settings or files do not allow the examination; 3: it failed, or the report cannot be
+    /// written
     Doctor(Box<doctor::DoctorCommand>),
-    /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
-    /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
+    /// Measure the capacity of the network to the nodes
+    ///
+    /// Start the nodes with --engine none.
+    ///
+    /// Exit code 0: measured, and the network carries every target; 1: it misses a target; 2:
+    /// settings or nodes do not allow it; 3: a node was lost
     Fabric(Box<fabric::FabricCommand>),
-    /// Make certificates for a lab: an authority (ca.pem), one certificate and key for each node (HOST.pem,
-    /// HOST.key), and one for LoadGen nodes (client.pem, client.key)
+    /// Make certificates for a lab
+    ///
+    /// Writes an authority (ca.pem), a certificate and key for each node (HOST.pem, HOST.key), and
+    /// one for LoadGen nodes (client.pem, client.key).
     Certificates(certificates::CertificatesArgs),
-    /// Compute the metric of an accuracy run with the benchmark's official script, and write accuracy.txt beside its log. Exit code 0:
-    /// every target is reached; 1: one is not; 2: files or settings do not allow it; 3: the script failed
+    /// Compute the metrics of an accuracy run with the benchmark's official script
+    ///
+    /// Writes accuracy.txt beside the run's log.
+    ///
+    /// Exit code 0: every target is reached; 1: a target is missed; 2: files or settings do not
+    /// allow it; 3: the script failed
     Accuracy(accuracy::AccuracyArgs),
-    /// Run the compliance tests that the benchmark demands, and verify them. Exit code 0: all pass; 1: one does not; 2:
-    /// files or settings do not allow it; 3: a run failed
+    /// Run and verify the compliance tests that a benchmark requires
+    ///
+    /// Exit code 0: all tests pass; 1: a test fails; 2: files or settings do not allow it; 3: a run
+    /// failed
     Audit(audit::AuditArgs),
-    /// Check the rules N1 to N38, as far as the division asks for them, over a run or a submission. Exit code 0: none is broken; 1: one
-    /// is; 2: the folder is neither
+    /// Check a run or a submission against the rules N1 to N38
+    ///
+    /// Only the rules that its division requires count.
+    ///
+    /// Exit code 0: no rule is broken; 1: a rule is broken; 2: the folder is neither a run nor a
+    /// submission
     Check(check::CheckArgs),
     /// Make a submission from runs
     Submission(submission::SubmissionArgs),
-    /// Tell how long a run takes, how many queries it has, and what bandwidth it needs
+    /// Estimate the duration, the queries and the bandwidth of a run
     Plan(plan::PlanArgs),
-    /// Show the benchmarks of the suite and what the rules demand of each
+    /// Show the benchmarks of the suite and what the rules require of each
     Benchmarks(benchmarks::BenchmarksArgs),
-    /// Make a data set of token ids, for a language model, from a .npy, .json or .jsonl file
+    /// Make a data set of token ids from a .npy, .json or .jsonl file
+    ///
+    /// The data set is for a language model.
     Ids(ids::IdsArgs),
-    /// Ask the nodes who they are. Exit code 0: all answer; 1: there is a problem, or what --fail-on names; 2: settings or files do
-    /// not allow it; 3: it failed, or the report cannot be written
+    /// Ask the nodes for their identity
+    ///
+    /// Exit code 0: all nodes reply; 1: there is a problem, or a finding that --fail-on names; 2:
+    /// settings or files do not allow it; 3: it failed, or the report cannot be written
     Nodes(Box<nodes::NodesCommand>),
     /// Completions and man pages.
     #[command(flatten)]
@@ -93,7 +136,7 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Does what was asked for, and returns the exit code.
+    /// Runs the subcommand and returns the exit code.
     pub(crate) fn execute(&self, in_process: Option<InProcess>) -> Result<u8, RunError> {
         match &self.command {
             Command::Init(args) => args.execute(),

@@ -1,4 +1,4 @@
-//! `loadgen-node nodes`: asks the nodes who they are.
+//! `loadgen-node nodes`: the identity of the nodes.
 
 use netdiv_machine::{
     doctor::{Facts, ReportArgs, identify},
@@ -9,7 +9,7 @@ use netdiv_node_common::process::SettingsFile;
 use super::doctor::put;
 use crate::{NetworkArgs, RunError, doctor, report, run::Interruptions, settings::Names};
 
-/// `loadgen-node nodes`.
+/// Arguments of `loadgen-node nodes`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NodesCommand {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub(crate) struct NodesCommand {
 }
 
 impl NodesCommand {
-    /// Asks every node, prints the answers, and returns the exit code.
+    /// Asks every node, prints the replies, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = Names::of(&self.file);

@@ -1,4 +1,4 @@
-//! `loadgen-node plan`: how long a run takes, how many queries it has, and what it needs.
+//! `loadgen-node plan`: the duration of a run, its queries, and its needs.
 
 use netdiv_node_common::process::{columns, folded};
 use netdiv_rules::{
@@ -8,26 +8,27 @@ use netdiv_rules::{
 
 use crate::{RunError, output::say, settings::TableArgs};
 
-/// Keys of `loadgen-node plan`.
+/// Options of `loadgen-node plan`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("expected").required(true).args(["rate", "token_rate"]))]
 #[command(next_help_heading = "Run")]
 pub(crate) struct PlanArgs {
-    /// The benchmark
+    /// Name of the benchmark
     benchmark: String,
-    /// How LoadGen issues queries
+    /// Scenario, by which LoadGen issues queries
     #[arg(long)]
     scenario: Scenario,
-    /// The division of the submission: in the closed one no run needs digests [default: network]
+    /// Division of the submission; the closed division needs no run with digests [default: network]
     #[arg(long)]
     division: Option<Division>,
-    /// The expected rate
+    /// Expected rate, in samples per second
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
-    /// The expected rate in tokens of outputs, for a language model
+    /// Expected rate in tokens of outputs per second, for a language model
     #[arg(long, value_name = "TOKENS_PER_SECOND")]
     token_rate: Option<f64>,
-    /// Tokens of an output on average, for a language model [default: those of the reference implementation]
+    /// Mean number of tokens of an output, for a language model [default: that of the reference
+    /// implementation]
     #[arg(long, value_name = "N")]
     output_tokens: Option<f64>,
     /// Print JSON

@@ -1,4 +1,4 @@
-//! `loadgen-node probe`: one sample to every node, and its answer.
+//! `loadgen-node probe`: one sample for every node, and its response.
 
 use netdiv_dataset::{self as dataset, Dataset};
 use netdiv_machine::{
@@ -19,10 +19,10 @@ use crate::{
     settings::{Names, usage},
 };
 
-/// The name that a benchmark has where none is given: a sample is one whatever it belongs to.
+/// Name of the benchmark if none is given: a sample does not depend on it.
 const NAMELESS: &str = "probe";
 
-/// `loadgen-node probe`.
+/// Arguments of `loadgen-node probe`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProbeCommand {
     #[command(flatten)]
@@ -36,13 +36,13 @@ pub(crate) struct ProbeCommand {
 /// Keys of `loadgen-node probe`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub(super) struct ProbeArgs {
-    /// Those of a run; what is about LoadGen has no effect.
+    /// Keys of `run`; those about LoadGen have no effect.
     #[command(flatten)]
     #[serde(flatten)]
     run: RunArgs,
 }
 
-/// A run, and its data set.
+/// Run to probe for, and its data set.
 struct Probe {
     config: RunConfig,
     data: Box<dyn Dataset>,
@@ -63,14 +63,14 @@ impl ProbeArgs {
         }
         let config = run.resolve_with(names)?;
         let data = dataset::open(&config.dataset)?;
-        // The answers are not compared with them, and a run would refuse what is wrong with them.
+        // The responses are not compared with the labels, but a run would refuse invalid labels.
         labels::of_run(&config, data.sample_count())?;
         Ok(Probe { config, data })
     }
 }
 
 impl ProbeCommand {
-    /// Asks every node and prints what it answered.
+    /// Asks every node and prints its responses.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = Names::of(&self.file);

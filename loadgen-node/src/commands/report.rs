@@ -1,4 +1,4 @@
-//! `loadgen-node report`: runs, for people to look at and for other programs to read.
+//! `loadgen-node report`: reports of runs, as a page for a browser or as tables for other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,23 @@ use clap::ValueEnum;
 
 use crate::{RunError, output, recording::run::RecordedRun, report};
 
-/// Keys of `loadgen-node report`.
+/// Options of `loadgen-node report`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArgs {
-    /// Folders of runs that have ended
+    /// Folders of finished runs
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// html: a page for any browser, without a network; markdown: tables; csv: a row for each run and for each of its nodes
+    /// html: a page for any browser, without network access; markdown: tables; csv: a row for each
+    /// run and for each of its nodes
     #[arg(long, value_name = "FORMAT", default_value = "html", help_heading = "Output")]
     format: Format,
-    /// The file, or - for standard output [default: report.html in the run's folder; - for markdown and csv, and for the page of
-    /// several runs report.html here]
+    /// File to write, or - for standard output [default: report.html in the run's folder; for
+    /// several runs report.html in this folder; - for markdown and csv]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
 
-/// What is written.
+/// Format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Html,
@@ -29,7 +30,7 @@ enum Format {
     Csv,
 }
 
-/// The page's name where none is given.
+/// File name of the page by default.
 const PAGE: &str = "report.html";
 
 impl ReportArgs {
@@ -52,7 +53,7 @@ impl ReportArgs {
     }
 }
 
-/// Writes a text to a file, and says so, or to standard output.
+/// Writes a text to standard output, or to a file whose path it prints.
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     if path.as_os_str() == "-" {
         return output::say(text.trim_end());

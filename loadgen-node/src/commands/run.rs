@@ -10,7 +10,7 @@ use crate::{
 };
 use netdiv_node_common::process::SettingsFile;
 
-/// `loadgen-node run`.
+/// Arguments of `loadgen-node run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunCommand {
     #[command(flatten)]
@@ -37,7 +37,7 @@ impl RunCommand {
     }
 }
 
-/// The exit code of a run.
+/// Returns the exit code of a run.
 pub const fn exit_code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Valid | Verdict::Complete => 0,

@@ -1,4 +1,4 @@
-//! `loadgen-node submission`: from runs to a submission.
+//! `loadgen-node submission`: a submission made from runs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,21 @@ use crate::{
     sources::SOURCES,
 };
 
-/// Keys of `loadgen-node submission`.
+/// Options of `loadgen-node submission`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Submission")]
 pub(crate) struct SubmissionArgs {
-    /// What the runs are, and what no machine knows; docs/SUBMISSION.md lists the keys
+    /// Settings of the submission: its runs, and facts that no machine knows; docs/SUBMISSION.md
+    /// lists the keys
     #[arg(long, value_name = "FILE", default_value = "submission.toml")]
     settings: PathBuf,
     /// Folder for the tree; it must not exist
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Make a tree even if rules of its division are broken, for practice; the tree says so
+    /// Make a tree even if it breaks rules of its division, for practice; the tree states that
     #[arg(long)]
     rehearsal: bool,
-    /// Refuse a submission of which it cannot be told whether it keeps a rule
+    /// Refuse a submission if a rule cannot be decided
     #[arg(long, conflicts_with = "rehearsal")]
     strict: bool,
     #[command(flatten)]
@@ -56,7 +57,7 @@ impl SubmissionArgs {
         if !open.is_empty() {
             let open: Vec<_> = open.iter().map(|one| format!("  {one}")).collect();
             let open = open.join("\n");
-            output::report(format_args!("It cannot be told whether these rules are kept:\n{open}"));
+            output::report(format_args!("These rules cannot be decided:\n{open}"));
         }
         Ok(0)
     }

@@ -1,4 +1,5 @@
-//! `loadgen-node tax`: what the network costs. The same run over the network and in one process, in turn.
+//! `loadgen-node tax`: the cost of the network. Runs the same test over the network and in one
+//! process, in turn.
 
 use std::{
     ffi::OsString,
@@ -21,32 +22,33 @@ use crate::{
     settings::usage,
 };
 
-/// Keys of `loadgen-node tax`.
+/// Options of `loadgen-node tax`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Measurement")]
 pub(crate) struct TaxArgs {
-    /// Settings file of a SUT node, both for the node that is started and for the run in one process
+    /// Settings file of a SUT node, for the node that is started and for the run in one process
     #[arg(long, value_name = "FILE")]
     node_config: PathBuf,
-    /// The program of the node [default: sut-node beside this program]
+    /// Program of the node [default: sut-node beside this program]
     #[arg(long, value_name = "FILE")]
     sut_node: Option<PathBuf>,
-    /// How often to run both
+    /// Number of rounds; each runs both
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
     /// Folder for the runs
     #[arg(long, value_name = "DIR", default_value = "out/tax")]
     output: PathBuf,
-    /// An option of the runs over the network alone, such as --network-option=--transport=quic; any number of them
+    /// Option for the runs over the network only, such as --network-option=--transport=quic; may be
+    /// repeated
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     network_option: Vec<String>,
-    /// Options of `loadgen-node run`, for both: scenario, data set, settings
+    /// Options of `loadgen-node run` for both runs: scenario, data set, settings
     #[arg(last = true, required = true)]
     run: Vec<String>,
 }
 
 impl TaxArgs {
-    /// Runs both, as often as asked, and prints the ratio. An odd round begins with the network.
+    /// Runs both in each round, and prints the ratio. Odd rounds begin with the network.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         if self.rounds == 0 {
             return usage("--rounds 0: must be at least 1");
@@ -74,7 +76,8 @@ impl TaxArgs {
     }
 }
 
-/// A rate's ratio, or a latency's inverse one: below 1 the network costs something.
+/// Returns the ratio of rates, or the inverse ratio of latencies: below 1 the network costs
+/// something.
 fn ratio(network: &RunResult, alone: &RunResult) -> Result<f64, RunError> {
     let value = |result: &RunResult| {
         let metric = result.metric.as_ref().filter(|_| result.verdict != Verdict::Failed);
@@ -99,7 +102,7 @@ fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
     run(args, folder, &["--in-process".into(), args.node_config.clone().into()])
 }
 
-/// Runs this program again: LoadGen runs once in a process.
+/// Runs this program in a new process, because LoadGen runs once per process.
 fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
     let failed = |why: String| RunError::Failed(why);
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
@@ -112,7 +115,7 @@ fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, 
         .stdout(Stdio::null())
         .status()
         .map_err(|error| failed(error.to_string()))?;
-    // 1: finished and not valid, which the table shows.
+    // 1: finished, not valid; the table shows it.
     if !matches!(ran.code(), Some(0 | 1)) {
         return Err(failed(format!("`loadgen-node run` ended with {ran}")));
     }
@@ -122,10 +125,10 @@ fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, 
     serde_json::from_str(&text).map_err(|error| bad(error.to_string()))
 }
 
-/// How often to look whether the node is ready.
+/// Interval at which the ready file is read.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// What a node writes into its ready file.
+/// Content of a node's ready file.
 #[derive(Deserialize)]
 struct Ready {
     grpc: Option<String>,
@@ -133,7 +136,7 @@ struct Ready {
     pid: u32,
 }
 
-/// A SUT node on this machine; ended with the value.
+/// SUT node on this machine. Dropping it ends its process.
 struct Node {
     child: Child,
     address: String,
@@ -146,7 +149,7 @@ impl Node {
         let failed = |why: String| RunError::Usage(format!("{}: {why}", program.display()));
         let unusable = |error: io::Error| failed(error.to_string());
         let ready_file = args.output.join("node.json");
-        // Its settings are those of the file, as in one process.
+        // The node has only the settings of the file, as in one process.
         let child = netdiv_node_common::process::program(&program)
             .arg("--config")
             .arg(&args.node_config)
@@ -161,20 +164,19 @@ impl Node {
                 node.address = ready
                     .grpc
                     .or(ready.quic)
-                    .ok_or_else(|| failed("says no address in its ready file".into()))?;
+                    .ok_or_else(|| failed("its ready file has no address".into()))?;
                 return Ok(node);
             }
             if let Some(status) = node.child.try_wait().map_err(unusable)? {
-                return Err(failed(format!(
-                    "ended before it was ready ({status}); its log says why"
-                )));
+                return Err(failed(format!("ended before it was ready ({status}); see its log")));
             }
             thread::sleep(PERIOD);
         }
     }
 }
 
-/// The node writes the file whole, once it is ready; until then there is none, or that of an earlier node.
+/// Reads the ready file. The node writes it completely once it is ready; until then it is missing,
+/// or belongs to an earlier node.
 fn read_ready(file: &Path) -> Option<Ready> {
     serde_json::from_str(&files::read_text(file).ok()?).ok()
 }

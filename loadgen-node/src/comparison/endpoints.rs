@@ -1,4 +1,5 @@
-//! Results of MLPerf Endpoints: `result_summary.json`, as its client writes it (mlcommons/endpoints, `metrics/report.py` at ea332753).
+//! Results of MLPerf Endpoints: `result_summary.json`, as its client writes it
+//! (mlcommons/endpoints, `metrics/report.py` at ea332753).
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +19,7 @@ use crate::{RunError, recording::histograms::Histograms};
 
 const FILE: &str = "result_summary.json";
 
-/// The keys of a summary that are read. Its client may write more.
+/// Keys of a summary that netdiv reads. The client may write more.
 #[derive(Debug, Deserialize)]
 struct Summary {
     version: String,
@@ -46,7 +47,7 @@ struct Summary {
     run_config: Option<RunConfig>,
 }
 
-/// A series of values; empty where there was none.
+/// Statistics of a series of values. Empty if there were no values.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Series {
@@ -56,7 +57,7 @@ struct Series {
 }
 
 impl Series {
-    /// Returns a percentile, which is written as `99` or as `99.0`.
+    /// Returns a percentile. Its key may be `99` or `99.0`.
     fn percentile(&self, wanted: &str) -> Option<f64> {
         let wanted: f64 = wanted.parse().ok()?;
         let is_it = |key: &&String| key.parse::<f64>().is_ok_and(|key| key == wanted);
@@ -75,7 +76,8 @@ struct LoadPattern {
     r#type: String,
 }
 
-/// Returns the summary below a folder: in it, or in `performance/` as its submissions have it.
+/// Returns the path of the summary in a folder, or in its subfolder `performance/`, where
+/// submissions have it.
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     let places = [folder.join(FILE), folder.join("performance").join(FILE)];
     places.into_iter().find(|path| path.is_file())
@@ -89,7 +91,7 @@ pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
         .map_err(|error| refused(format!("not a summary of MLPerf Endpoints' client: {error}")))?;
     if !summary.complete {
         return Err(refused(format!(
-            "the run is not complete (its state is `{}`): run it again to its end",
+            "the run is incomplete (state `{}`): repeat it, and let it finish",
             summary.state
         )));
     }
@@ -106,26 +108,26 @@ pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
     })
 }
 
-/// Returns the scenario whose queries are issued as the load pattern says.
+/// Returns the scenario of LoadGen that matches the load pattern.
 fn scenario(summary: &Summary) -> Result<Scenario, String> {
     let pattern = summary.run_config.as_ref().and_then(|config| config.load_pattern.as_ref());
     match pattern.map(|pattern| pattern.r#type.as_str()) {
         Some("max_throughput") => Ok(Scenario::Offline),
         Some("poisson") => Ok(Scenario::Server),
         Some(other) => Err(format!(
-            "its load pattern is `{other}`, which none of LoadGen's scenarios has: compare runs with the pattern poisson (server) or \
+            "no scenario of LoadGen has the load pattern `{other}`: compare runs with the pattern poisson (server) or \
              max_throughput (offline)"
         )),
-        // Only with this pattern is the window there.
+        // Endpoints writes the window for this pattern only.
         None if summary.legacy_loadgen_window_duration_ns.is_some() => Ok(Scenario::Server),
         None => {
-            Err("it does not say its load pattern (run_config): run it again with a newer client"
+            Err("the load pattern (run_config) is missing: repeat the run with a newer client"
                 .into())
         }
     }
 }
 
-/// Returns the figures under the names that a run has for them.
+/// Returns the figures, under the names that runs of LoadGen use.
 fn figures(summary: &Summary, scenario: Scenario) -> Vec<Measured> {
     let completed = if scenario == Scenario::Server { "completed " } else { "" };
     let rates = [
@@ -179,26 +181,26 @@ fn workload(summary: &Summary) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// Returns the differences between its client's counts and those of LoadGen.
+/// Returns the differences between how the client of Endpoints and LoadGen count.
 fn remarks(summary: &Summary, scenario: Scenario) -> Vec<String> {
     let mut remarks = vec![
-        "tokens: Endpoints counts those that its tokenizer makes of the text, LoadGen the ids that a node reports".to_owned(),
-        "order: both have seeds, and issue samples in different orders".into(),
+        "tokens: Endpoints counts the tokens that its tokenizer makes from the text, LoadGen the ids that a node reports".to_owned(),
+        "order: both clients have seeds, but they issue samples in different orders".into(),
     ];
     match (scenario, summary.legacy_loadgen_window_duration_ns) {
         (Scenario::Server, Some(_)) => remarks.push(
-            "rate: both divide all samples but one by the time from the first query to the end of the last one issued".into(),
+            "rate: both clients divide all samples but one by the time from the first query to the end of the query issued last".into(),
         ),
         (Scenario::Server, None) => remarks.push(
-            "rate: Endpoints divides all samples by the whole run, LoadGen all but one by the time to the end of the last one issued"
+            "rate: Endpoints divides all samples by the whole run, LoadGen divides all but one by the time to the end of the query issued last"
                 .into(),
         ),
         _ => {}
     }
     if scenario == Scenario::Server {
         remarks.extend([
-            "latency: Endpoints counts from when its client issued a request, LoadGen from when the query was due: a client that is \
-             late shows in LoadGen's figures alone"
+            "latency: Endpoints counts from when its client issued a request, LoadGen from when the query was due: a late client \
+             shows in LoadGen's figures only"
                 .into(),
             "TTFT: Endpoints counts to the first chunk of text, LoadGen to the first token".into(),
             "TPOT: Endpoints divides the time after the first chunk by the tokens after it, LoadGen the time after the first token by \
@@ -208,7 +210,7 @@ fn remarks(summary: &Summary, scenario: Scenario) -> Vec<String> {
     }
     if summary.n_samples_failed > 0 {
         remarks.push(format!(
-            "failures: {} samples failed at Endpoints, which goes on; LoadGen calls a run with a failed sample invalid",
+            "failures: {} samples failed; Endpoints continues after a failure, but in LoadGen a failed sample makes the run invalid",
             summary.n_samples_failed
         ));
     }
@@ -260,11 +262,11 @@ mod tests {
     #[test]
     fn a_summary_that_cannot_be_compared_is_refused() {
         for (key, value, why) in [
-            ("complete", json!(false), "is not complete (its state is `complete`)"),
+            ("complete", json!(false), "is incomplete (state `complete`)"),
             (
                 "run_config",
                 json!({"load_pattern": {"type": "concurrency"}}),
-                "load pattern is `concurrency`",
+                "has the load pattern `concurrency`",
             ),
             ("qps", json!("many"), "not a summary of MLPerf Endpoints' client: invalid type"),
             ("n_samples_issued", json!(-1), "not a summary"),
@@ -278,6 +280,8 @@ mod tests {
         changed["run_config"] = Value::Null;
         assert!(read_as(&changed).is_ok());
         changed["legacy_loadgen_window_duration_ns"] = Value::Null;
-        assert!(read_as(&changed).unwrap_err().contains("does not say its load pattern"));
+        assert!(
+            read_as(&changed).unwrap_err().contains("the load pattern (run_config) is missing")
+        );
     }
 }

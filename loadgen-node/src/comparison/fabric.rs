@@ -1,4 +1,4 @@
-//! What of a network's measurement (`loadgen-node fabric`) is compared.
+//! Facts and figures of a network measurement (`loadgen-node fabric`) that are compared.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,12 +14,12 @@ use crate::{
     units::size,
 };
 
-/// The measurement of a folder.
+/// Reads the network measurement in a folder.
 pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
     let path = folder.join(output::FABRIC);
     let wrong = |why: &dyn std::fmt::Display| {
         RunError::Usage(format!(
-            "{}: {why}; give the folder of a measurement by this version of `loadgen-node fabric`",
+            "{}: {why}; pass the output folder of a measurement by this version of `loadgen-node fabric`",
             path.display()
         ))
     };

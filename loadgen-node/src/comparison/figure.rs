@@ -1,33 +1,33 @@
-//! Figures of all sides, and what their changes mean.
+//! Figures of all sides, and the meaning of their changes.
 
 use serde::Serialize;
 
 use super::{side::Side, subject::Measured};
 
-/// One figure.
+/// A figure: its values on all sides, and its changes.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Figure {
     pub(crate) name: String,
     pub(crate) unit: String,
-    /// Whether more is better.
+    /// Set if a higher value is better.
     pub(crate) more_is_better: bool,
-    /// Side by side.
+    /// Values of each side, in the order of the sides.
     pub(crate) spreads: Vec<Spread>,
-    /// Of each side but the first, from the first.
+    /// Changes of all sides but the first, relative to the first.
     pub(crate) changes: Vec<Change>,
 }
 
 impl Figure {
-    /// Returns true if any side is judged so.
+    /// Returns true if any side has this judgement.
     pub(crate) fn is(&self, judgement: Judgement) -> bool {
         self.changes.iter().any(|change| change.judgement == judgement)
     }
 }
 
-/// The values of a side.
+/// Statistics of one side's values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Spread {
-    /// How many values there are: one of each run, or of each round of a network's measurements.
+    /// Number of values: one per run, or one per round of a network measurement.
     pub(crate) runs: usize,
     pub(crate) median: f64,
     pub(crate) least: f64,
@@ -35,17 +35,18 @@ pub(crate) struct Spread {
     pub(crate) mean: f64,
 }
 
-/// A change from the baseline.
+/// Change of a side, relative to the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Change {
-    /// The median to the baseline's.
+    /// Ratio to the baseline: of the medians, or of the means for an exact figure.
     pub(crate) ratio: f64,
-    /// Noise: the larger ratio of range to median of the two sides. `None` where each side has one value.
+    /// Noise: the larger ratio of range to median of the two sides. `None` if each side has one
+    /// value.
     pub(crate) noise: Option<f64>,
     pub(crate) judgement: Judgement,
 }
 
-/// What a change means.
+/// Meaning of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "lowercase")]
@@ -53,7 +54,7 @@ pub(crate) enum Judgement {
     Better,
     /// Within the tolerance.
     Same,
-    /// Beyond the tolerance, and the ranges touch: it may be chance.
+    /// Beyond the tolerance, but the ranges touch: it may be chance.
     Noise,
     /// Beyond the default tolerance, and the noise is unknown.
     Unknown,
@@ -61,10 +62,11 @@ pub(crate) enum Judgement {
     Worse,
 }
 
-/// Default tolerance: the share by which a figure may be worse than the baseline's.
+/// Default tolerance: the share by which a figure may be worse than in the baseline.
 pub(crate) const TOLERANCE: f64 = 0.05;
 
-/// Returns the figures that every subject has. Where the noise is unknown, a given tolerance is the only criterion.
+/// Returns the figures that every subject has. If the noise is unknown, an explicit tolerance is
+/// the only criterion.
 pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
     let Some(first) = sides.first().and_then(|side| side.subjects.first()) else {
         return Vec::new();
@@ -93,7 +95,7 @@ pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// Computes the statistics. Returns `None` without values.
     fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (runs, half) = (values.len(), values.len() / 2);
@@ -105,13 +107,13 @@ impl Spread {
         Some(Self { runs, median, least: *values.first()?, most: *values.last()?, mean })
     }
 
-    /// The range to the median; `None` of one value.
+    /// Returns the range divided by the median; `None` for a single value.
     fn noise(&self) -> Option<f64> {
         let width = self.most - self.least;
         (self.runs > 1).then(|| if width == 0.0 { 0.0 } else { width / self.median })
     }
 
-    /// The range. One value alone is taken to vary as much as those of the other side.
+    /// Returns minimum and maximum. A single value is assumed to vary as much as the other side.
     fn range(&self, noise: f64) -> (f64, f64) {
         match self.runs {
             1 => (self.median * (1.0 - noise / 2.0), self.median * (1.0 + noise / 2.0)),
@@ -126,7 +128,7 @@ impl Spread {
 }
 
 impl Change {
-    /// Any loss of the mean counts: it does not come from chance.
+    /// Compares the means. Any loss counts, because it is not due to chance.
     fn exact(base: &Spread, side: &Spread, more_is_better: bool) -> Self {
         let ratio = ratio(base.mean, side.mean);
         let worse = worse(ratio, more_is_better);
@@ -159,14 +161,14 @@ impl Change {
     }
 }
 
-/// What sums of the same numbers may differ by, as a share.
+/// Maximum difference, as a share, that rounding causes between sums of the same numbers.
 const ROUNDING: f64 = 1e-9;
 
 fn ratio(base: f64, side: f64) -> f64 {
     if base == side { 1.0 } else { side / base }
 }
 
-/// How much worse a ratio is, as a share of the baseline.
+/// Returns by how much a ratio is worse, as a share of the baseline. Negative if it is better.
 fn worse(ratio: f64, more_is_better: bool) -> f64 {
     if more_is_better { 1.0 - ratio } else { ratio - 1.0 }
 }
@@ -196,7 +198,8 @@ mod tests {
             (&base, &[90.0, 91.0, 89.0], Worse, Better),
             (&base, &[90.0, 99.0, 89.0], Noise, Noise),
             (&base, &[120.0, 119.0], Better, Worse),
-            // One value varies as those of the other side do: by 10 of 105, so from 86 to 94, and from 91 to 101.
+            // A single value is assumed to vary as the other side does: by 10 of 105, so from 86 to
+            // 94, and from 91 to 101.
             (&[100.0, 110.0], &[90.0], Worse, Better),
             (&[100.0, 110.0], &[96.0], Noise, Noise),
             (&[96.0], &[100.0, 110.0], Noise, Noise),
@@ -206,14 +209,14 @@ mod tests {
             (&[0.0], &[0.0], Same, Same),
             (&[1.0], &[0.0], Unknown, Unknown),
             (&[0.0], &[1.0], Unknown, Unknown),
-            // Without a median to divide by there is a range all the same.
+            // A median of 0 allows no ratio, but there is still a range.
             (&[0.0, 0.0, 5.0], &[3.0, 4.0], Noise, Noise),
             (&[0.0, 0.0], &[1.0, 2.0], Better, Worse),
         ] {
             let judged = |more| Change::between(&spread(base), &spread(side), more, None).judgement;
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
-        // A tolerance that was given decides where the noise is unknown, and there alone.
+        // An explicit tolerance decides only where the noise is unknown.
         for (base, side, more, less) in [
             (&[100.0][..], &[90.0][..], Worse, Better),
             (&[1.0], &[0.0], Worse, Better),

@@ -1,22 +1,23 @@
-//! Kinds of subjects, and which of them can be compared.
+//! Kinds of subjects, and the pairs of kinds that can be compared.
 
 use std::fmt;
 
 use netdiv_rules::{Mode, Scenario};
 
-/// The kind of a subject.
+/// Kind of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A run.
+    /// Run of LoadGen.
     Run { benchmark: String, scenario: Scenario, mode: Mode },
-    /// A result of MLPerf Endpoints, whose load pattern is that of a scenario.
+    /// Result of MLPerf Endpoints. Its load pattern determines the scenario.
     Endpoints { scenario: Scenario },
-    /// A measurement of a network.
+    /// Network measurement.
     Network,
 }
 
 impl Kind {
-    /// Returns true if subjects of both kinds can be compared. A result of MLPerf Endpoints does not say its benchmark.
+    /// Returns true if subjects of both kinds can be compared. A result of MLPerf Endpoints does
+    /// not name its benchmark.
     pub(super) fn is_comparable(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Endpoints { scenario }, Self::Run { scenario: of_run, mode, .. })
@@ -33,9 +34,9 @@ impl fmt::Display for Kind {
         match self {
             Self::Run { benchmark, scenario, mode } => write!(f, "{benchmark} {scenario} {mode}"),
             Self::Endpoints { scenario } => {
-                write!(f, "a result of MLPerf Endpoints as in {scenario} performance")
+                write!(f, "an MLPerf Endpoints result ({scenario} performance)")
             }
-            Self::Network => f.write_str("a measurement of a network"),
+            Self::Network => f.write_str("a network measurement"),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Runs beside runs, or measurements of a network: what differs between them, what that changed, and whether it is more than
-//! chance.
+//! Comparison of runs, or of network measurements: their differences, the changes of their figures,
+//! and whether a change exceeds the noise.
 //!
-//! The first side is the baseline. A side is one, or several of the same settings: then each figure has a median and a
-//! range, and a change counts when the ranges do not touch. A single value has no range and takes that of the other side;
-//! where both sides have one value, only a given tolerance decides.
+//! The first side is the baseline. A side is one run, or several runs with the same settings. With
+//! several runs, each figure has a median and a range, and a change counts if the ranges do not
+//! touch. A single value has no range; it is assumed to vary as much as the other side. If both
+//! sides have one value, only an explicit tolerance decides.
 
 mod endpoints;
 mod fabric;
@@ -25,33 +26,34 @@ use serde::Serialize;
 use self::{kind::Kind, subject::Subject};
 use crate::RunError;
 
-/// All that was found.
+/// Result of a comparison.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
-    /// How much worse a figure may be, as a share.
+    /// Maximum loss of a figure, as a share of the baseline.
     pub(crate) tolerance: f64,
-    /// What was compared, the baseline first.
+    /// Compared sides, the baseline first.
     pub(crate) sides: Vec<Side>,
-    /// What is not the same in settings, programs and machines.
+    /// Differences in settings, programs and machines.
     pub(crate) differences: Vec<Difference>,
-    /// Differences in how the clients of both sides count, where there are several clients.
+    /// Differences in how the clients of both sides count, if there are several clients.
     pub(crate) remarks: Vec<String>,
-    /// The figures, each with its change from the baseline.
+    /// Figures, each with its changes from the baseline.
     pub(crate) figures: Vec<Figure>,
-    /// True if any is worse beyond the tolerance and beyond the noise.
+    /// True if a figure is worse beyond the tolerance and beyond the noise.
     pub(crate) regression: bool,
-    /// Number of figures that changed by more than the tolerance, with a noise that is unknown.
+    /// Number of figures that changed by more than the tolerance, with unknown noise.
     pub(crate) unknown: usize,
 }
 
 impl Comparison {
-    /// Compares sides, the first of which is the baseline. Without a tolerance, changes whose noise is unknown do not count.
+    /// Compares sides; the first is the baseline. Without a tolerance, changes with unknown noise
+    /// do not count.
     pub(crate) fn of(sides: Vec<Side>, tolerance: Option<f64>) -> Result<Self, RunError> {
         let differences = differences(&sides);
         let figures = figures(&sides, tolerance);
         if figures.is_empty() {
             return Err(RunError::Usage(
-                "no figure is in every run; compare runs that have ended, of one scenario and mode"
+                "no figure is present in every run; compare finished runs of one scenario and mode"
                     .into(),
             ));
         }
@@ -75,14 +77,14 @@ impl Comparison {
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Difference {
     pub(crate) what: String,
-    /// Side by side; several where the runs of a side differ among themselves.
+    /// Values of each side; several if the runs of a side differ from each other.
     pub(crate) values: Vec<Vec<String>>,
 }
 
-/// Value of a run that has none of its own.
+/// Placeholder for a missing value.
 const ABSENT: &str = "–";
 
-/// Returns true if runs are compared with results of MLPerf Endpoints.
+/// Returns true if runs of LoadGen are compared with results of MLPerf Endpoints.
 fn has_several_clients(sides: &[Side]) -> bool {
     let is_endpoints = |subject: &Subject| matches!(subject.kind, Kind::Endpoints { .. });
     let mut all = sides.iter().flat_map(|side| &side.subjects).map(is_endpoints);
@@ -90,7 +92,8 @@ fn has_several_clients(sides: &[Side]) -> bool {
     all.any(|one| Some(one) != first)
 }
 
-/// Returns the differences between all sides, by name. Of different clients, only the workload.
+/// Returns the differences between all sides, by name. For different clients, compares the workload
+/// only.
 fn differences(sides: &[Side]) -> Vec<Difference> {
     let several = has_several_clients(sides);
     let mut facts: Vec<Vec<_>> = Vec::new();

@@ -1,4 +1,4 @@
-//! What of a run is compared.
+//! Facts and figures of a run that are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::{
     recording::run::RecordedRun,
 };
 
-/// Settings that name a place rather than change a run.
+/// Settings that name a destination and do not affect a run.
 const PLACES: [&str; 2] = ["settings output", "settings metrics"];
 
-/// A run that has ended.
+/// Converts a run that has ended into a subject.
 pub(super) fn subject(run: RecordedRun) -> Subject {
     let result = &run.result;
     Subject {
@@ -35,9 +35,10 @@ pub(super) fn subject(run: RecordedRun) -> Subject {
     }
 }
 
-/// Kinds of latencies by the beginning of their keys in a record, and percentiles by the rest; each with its name.
+/// Kinds of latencies: the prefix of their keys in a record, and their names.
 pub(super) const LATENCIES: [(&str, &str); 3] =
     [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")];
+/// Percentiles: the rest of their keys in a record, and their names.
 pub(super) const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
@@ -55,7 +56,8 @@ fn figures(result: &RunResult) -> Vec<Measured> {
     if result.mode == Mode::Accuracy {
         return figures;
     }
-    // In Offline all samples are there at once: how long one waits for its turn says what the rate says.
+    // In Offline all samples are issued at once: their waiting times only repeat what the rate
+    // shows.
     let kinds = LATENCIES.iter().filter(|_| result.scenario != Scenario::Offline);
     for (prefix, what) in kinds {
         for (percentile, shown) in PERCENTILES {
@@ -73,7 +75,7 @@ fn figures(result: &RunResult) -> Vec<Measured> {
     figures
 }
 
-/// The workload, in terms that other clients also have.
+/// Returns the workload, in terms that other clients also report.
 fn workload(result: &RunResult) -> BTreeMap<String, String> {
     let samples = &result.samples;
     let mut workload = BTreeMap::from([
@@ -95,7 +97,7 @@ fn workload(result: &RunResult) -> BTreeMap<String, String> {
     workload
 }
 
-/// All that may make a run faster or slower, by name.
+/// Returns all facts that may make a run faster or slower, by name.
 fn facts(result: &RunResult) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut add = |name: String, value: Option<String>| {
@@ -118,7 +120,7 @@ fn facts(result: &RunResult) -> BTreeMap<String, String> {
     add("transport".into(), Some(result.transport.to_string()));
     add("TLS".into(), Some(result.tls.to_string()));
     add("nodes".into(), Some(result.nodes.len().to_string()));
-    // Nodes may come in any order and under any name; what they run and are made of is what counts.
+    // The order and the names of nodes do not matter: only their programs and machines count.
     let mut of_nodes = BTreeMap::<&str, BTreeSet<String>>::new();
     for node in &result.nodes {
         for (what, value) in [

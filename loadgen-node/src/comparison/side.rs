@@ -1,4 +1,4 @@
-//! One side of a comparison.
+//! Side of a comparison.
 
 use std::{fs, path::Path};
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::{endpoints, fabric, run, subject::Subject};
 use crate::{RunError, output, recording::run::RecordedRun};
 
-/// A subject, or several of the same settings.
+/// A subject, or several subjects with the same settings.
 #[derive(Debug, Serialize)]
 pub(crate) struct Side {
-    /// The folder, as it was given.
+    /// Path of the folder, as on the command line.
     pub(crate) name: String,
     /// Names of the subjects' folders.
     pub(crate) folders: Vec<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// The folder of a subject, or a folder with such folders in it.
+    /// Reads a folder that contains a subject, or whose subfolders contain subjects.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
         let mut subjects = Vec::new();
         if let Some(subject) = read(folder)? {
@@ -33,7 +33,7 @@ impl Side {
         }
         if subjects.is_empty() {
             return Err(RunError::Usage(format!(
-                "{} holds nothing to compare: there is no result.json, fabric.json or result_summary.json in it, nor in a folder in it",
+                "{} contains nothing to compare: neither the folder nor its subfolders have a result.json, fabric.json or result_summary.json",
                 folder.display()
             )));
         }
@@ -44,7 +44,8 @@ impl Side {
         })
     }
 
-    /// Refuses subjects that cannot be compared with each other, and those of several kinds in one side.
+    /// Fails if subjects cannot be compared with each other, or if a side has subjects of several
+    /// kinds.
     pub(crate) fn check_alike(sides: &[Self]) -> Result<(), RunError> {
         let all: Vec<_> = sides.iter().flat_map(|side| &side.subjects).collect();
         for (number, one) in all.iter().enumerate() {
@@ -59,12 +60,12 @@ impl Side {
     }
 }
 
-/// Refuses a subject beside another one.
+/// Fails if there is another subject: `one` cannot be compared with it.
 fn refuse(one: &Subject, other: Option<&Subject>) -> Result<(), RunError> {
     let Some(other) = other else { return Ok(()) };
     Err(RunError::Usage(format!(
-        "{} is {}, and {} is {}: only runs of one benchmark, scenario and mode, results of MLPerf Endpoints with such runs, or \
-         measurements of a network, can be compared with each other",
+        "{} is {}, but {} is {}: compare only runs of one benchmark, scenario and mode, MLPerf Endpoints results with such runs, \
+         or network measurements",
         one.folder.display(),
         one.kind,
         other.folder.display(),
@@ -72,7 +73,7 @@ fn refuse(one: &Subject, other: Option<&Subject>) -> Result<(), RunError> {
     )))
 }
 
-/// The subject of a folder; `None` where it holds none.
+/// Reads the subject of a folder. Returns `None` if the folder contains no subject.
 fn read(folder: &Path) -> Result<Option<Subject>, RunError> {
     if folder.join(output::RESULT).exists() {
         Ok(Some(run::subject(RecordedRun::read(folder)?)))

@@ -1,52 +1,52 @@
-//! What is compared.
+//! Subjects of a comparison.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::kind::Kind;
 use crate::recording::histograms::Histograms;
 
-/// What is compared: a run, or a network's measurement.
+/// A run, a result of MLPerf Endpoints, or a network measurement.
 #[derive(Debug)]
 pub(crate) struct Subject {
     pub(crate) folder: PathBuf,
-    /// Only those of one kind can be compared.
+    /// Kind of the subject, which decides what it can be compared with.
     pub(crate) kind: Kind,
-    /// All that may make it faster or slower, by name.
+    /// Facts that may make the subject faster or slower, by name.
     pub(crate) facts: BTreeMap<String, String>,
-    /// The workload, in terms that every client has.
+    /// Workload, in terms that every client reports.
     pub(crate) workload: BTreeMap<String, String>,
-    /// Differences between its client's counts and those of LoadGen.
+    /// Differences between how the subject's client and LoadGen count.
     pub(crate) remarks: Vec<String>,
     pub(crate) figures: Vec<Measured>,
     pub(crate) histograms: Histograms,
 }
 
 impl Subject {
-    /// The values of a figure.
+    /// Returns the values of a figure.
     pub(crate) fn values(&self, name: &str) -> Option<Vec<f64>> {
         let figure = self.figures.iter().find(|figure| figure.name == name)?;
         Some(figure.values.clone())
     }
 
-    /// Its folder's name, for people.
+    /// Returns the name of the folder, for display.
     pub(super) fn name(&self) -> String {
         let whole = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
     }
 }
 
-/// A figure of one subject, with as many values as it has.
+/// A figure of one subject, with all its values.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) more_is_better: bool,
-    /// Whether any loss counts, as it does not come from chance.
+    /// Set if any loss counts, because it is not due to chance.
     pub(crate) exact: bool,
     pub(crate) values: Vec<f64>,
 }
 
-/// Units of figures, with the direction that is better: more, or less. A unit of LoadGen's that is not here is one of a rate.
+/// Units of figures, with the better direction. Other units are rates of LoadGen.
 const UNITS: [(&str, Better); 4] =
     [("ns", Better::Less), ("ns/B", Better::Less), ("GB/s", Better::More), ("", Better::More)];
 
@@ -57,14 +57,14 @@ enum Better {
 }
 
 impl Measured {
-    /// Returns a figure that may change by chance.
+    /// Returns a figure that may vary by chance.
     pub(crate) fn new(name: impl Into<String>, unit: &str, values: Vec<f64>) -> Self {
         let known = UNITS.iter().find(|(known, _)| *known == unit);
         let more_is_better = known.is_none_or(|(_, better)| *better == Better::More);
         Self { name: name.into(), unit: unit.into(), more_is_better, exact: false, values }
     }
 
-    /// Returns a figure of which any loss counts.
+    /// Returns a figure for which any loss counts.
     pub(crate) fn exact(name: impl Into<String>, unit: &str, value: f64) -> Self {
         Self { exact: true, ..Self::new(name, unit, vec![value]) }
     }

@@ -1,14 +1,14 @@
-//! Answers to a sample, and the comparison of nodes by them.
+//! Responses to a sample, and the comparison of nodes by them.
 
 use bytes::Bytes;
 use netdiv_contract::tokens;
 use netdiv_machine::doctor::{AskedNode, SampleAnswer};
 use sha2::{Digest as _, Sha256};
 
-/// Elements of an answer that are shown.
+/// Number of elements of a response that are shown.
 const SHOWN: usize = 8;
 
-/// Describes an answer as it arrived.
+/// Describes a response as it arrived.
 pub(super) fn answer(
     payload: &Bytes,
     is_tokens: bool,
@@ -43,11 +43,12 @@ fn beginning(payload: &[u8], is_tokens: bool) -> String {
     if shown.is_empty() { format!("no {kind}") } else { format!("{kind} {}", shown.join(" ")) }
 }
 
-/// Marks the nodes whose answer is not that of most nodes; of two answers as frequent, the first counts.
+/// Marks the nodes whose response differs from the most frequent one. If two are equally frequent,
+/// the first counts.
 pub(super) fn mark_different(nodes: &mut [AskedNode]) {
     let answers: Vec<_> = nodes.iter().filter_map(sha256).collect();
     let votes = |answer: &str| answers.iter().filter(|other| **other == answer).count();
-    // The last greatest is taken; of several the first node's.
+    // `max_by_key` returns the last maximum; in reverse order it belongs to the first node.
     let Some(most) = answers.iter().rev().max_by_key(|answer| votes(answer)) else { return };
     let most = (*most).to_owned();
     for node in nodes {

@@ -1,10 +1,11 @@
-//! The machine and its nodes, as `doctor`, `probe` and `nodes` judge them before they are measured.
+//! The machine and its nodes, as `doctor`, `probe` and `nodes` judge them before a measurement.
 //!
-//! - `survey.rs`: asks all nodes who they are
-//! - `sample.rs`: sends every node one sample, through the QDL and over the connections of a run, without LoadGen; `answers.rs`:
-//!   compares the answers
+//! - `survey.rs`: asks all nodes for their identity
+//! - `sample.rs`: sends every node one sample, through the QDL and over the connections of a run,
+//!   without LoadGen
+//! - `answers.rs`: compares the responses
 //! - `needs.rs`: what a run with its settings requires of this machine
-//! - `trial.rs`: a run, up to the point where it would begin
+//! - `trial.rs`: prepares a run without starting it
 
 mod answers;
 mod needs;

@@ -1,4 +1,4 @@
-//! What a run with its settings asks of this machine.
+//! Requirements of a run on this machine.
 
 use netdiv_machine::doctor::{FilesNeeded, Links, Needs, Peer};
 use netdiv_qdl::{Settings, Transport};
@@ -6,13 +6,15 @@ use netdiv_transport::quic;
 
 use crate::run::UNEVEN;
 
-/// This program, with its version.
+/// Name and version of this program.
 pub(crate) const PROGRAM: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
 
-/// Files that a run has open besides its connections: logs, libraries, a data set, metrics.
+/// Number of files that a run has open besides its connections: logs, libraries, a data set,
+/// metrics.
 const OTHER_FILES: u64 = 64;
 
-/// Of these settings, whose I/O threads are bound to those cores, on the ways to these nodes.
+/// Returns the requirements of a run with these settings, on the routes to these nodes. Its I/O
+/// threads are pinned to the cores `pin`.
 pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Needs {
     let options = &settings.network.options;
     let is_quic = options.transport == Transport::Quic;

@@ -1,4 +1,5 @@
-//! Sends every node a sample, one after the other, so that each has the network and the machine for itself.
+//! Sends every node a sample, one node at a time, so that each has the network and the machine for
+//! itself.
 
 use std::{sync::Arc, time::Instant};
 
@@ -17,13 +18,15 @@ use super::{
 };
 use crate::{RunConfig, RunError, qsl::library::Library};
 
-/// The sample that is sent.
+/// Index of the sample that is sent.
 const SAMPLE: usize = 0;
 
-/// How often. The first may find caches cold and kernels unloaded.
+/// Number of times that the sample is sent. The first time may find caches cold and kernels
+/// unloaded.
 const TIMES: usize = 2;
 
-/// Sends a sample of the data set to all nodes that answered, and compares their answers.
+/// Sends a sample of the data set to all nodes that replied to the survey, and compares their
+/// responses.
 pub(crate) fn send(
     config: &RunConfig,
     data: Box<dyn Dataset>,
@@ -32,7 +35,8 @@ pub(crate) fn send(
 ) -> Result<(Vec<AskedNode>, SentSample), RunError> {
     let (dataset, holds) = (data.name(), data.layout().map(|holds| layout::describe(&holds)));
     let library = Library::new(data, config.encoding, config.checksums, None, None);
-    // Samples are encoded for what the first node takes; another that takes something else says so itself.
+    // Samples are encoded for the input of the first node; a node with another input reports that
+    // itself.
     let fits = |node: &NodeInfo| {
         let takes = node.description.input.clone().unwrap_or_default();
         library.prepare(takes, node.description.max_payload_bytes)
@@ -92,7 +96,7 @@ fn one(
     if is_steady {
         return asked;
     }
-    asked.failed("it answered the same sample otherwise the second time", false)
+    asked.failed("it gave another response to the same sample the second time", false)
 }
 
 fn once(qdl: &Qdl<Heard>, heard: &Heard, is_tokens: bool) -> Result<SampleAnswer, Failure> {
@@ -101,20 +105,20 @@ fn once(qdl: &Qdl<Heard>, heard: &Heard, is_tokens: bool) -> Result<SampleAnswer
     qdl.issue(std::iter::once(((), SAMPLE)))?;
     let reply = std::mem::take(&mut *heard.0.lock());
     let Some((at, payload)) = reply.whole else {
-        return Err(Failure::Internal("a sample was complete without an answer".into()));
+        return Err(Failure::Internal("a sample was completed without a response".into()));
     };
     let since = |at: Instant| at.saturating_duration_since(started).as_nanos() as u64;
     Ok(answer(&payload, is_tokens, since(at), reply.first_token.map(since)))
 }
 
-/// What has come of a sample.
+/// Events of a sample so far.
 #[derive(Debug, Default)]
 struct Reply {
     first_token: Option<Instant>,
     whole: Option<(Instant, Bytes)>,
 }
 
-/// Takes the answers, in place of LoadGen.
+/// Receives the responses, in place of LoadGen.
 #[derive(Debug, Clone, Default)]
 struct Heard(Arc<Mutex<Reply>>);
 

@@ -1,4 +1,4 @@
-//! Asks all nodes who they are.
+//! Asks all nodes for their identity.
 
 use netdiv_contract::layout;
 use netdiv_machine::{
@@ -9,11 +9,11 @@ use netdiv_qdl::{ConnectError, NodeInfo, Settings};
 
 use crate::RunError;
 
-/// A node that was asked.
+/// Reply of a node to the survey.
 pub(crate) struct Asked {
-    /// Its address, as the settings name it.
+    /// Address of the node, as the settings name it.
     pub(crate) address: String,
-    /// Its description, or the reason for none.
+    /// Description of the node, or the error.
     pub(crate) answer: Result<NodeInfo, ConnectError>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn survey(settings: &Settings) -> Result<Vec<Asked>, RunError> {
     Ok(settings.nodes.iter().zip(answers).map(asked).collect())
 }
 
-/// Returns the facts that the doctor judges.
+/// Returns the facts that `doctor` judges.
 pub(crate) fn peers(asked: &[Asked]) -> Vec<Peer> {
     let facts = |node: &NodeInfo| PeerFacts {
         name: node.description.node_name.clone(),

@@ -1,4 +1,4 @@
-//! Whether a run would begin, as far as this machine knows.
+//! Trial of a run: checks whether the run would begin, as far as this machine knows.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use crate::{
     run::{has_room, prepare},
 };
 
-/// Returns the causes that keep a run with these settings from beginning; `sample` is the error of the sample for the nodes.
+/// Returns the reasons why a run with these settings would not begin; `sample` is the error of the
+/// sample for the nodes.
 pub(crate) fn findings(config: RunConfig, sample: Option<RunError>) -> Vec<Draft> {
     let about = format!("{} in {}", config.benchmark, config.scenario);
     let finding = |id, why: String| Draft::of(id, about.as_str()).fact("why", why);
@@ -20,7 +21,7 @@ pub(crate) fn findings(config: RunConfig, sample: Option<RunError>) -> Vec<Draft
     refused.into_iter().chain(full).collect()
 }
 
-/// The folder, or the first above it that is there already.
+/// Returns the folder, or its nearest ancestor that exists.
 fn there(folder: &Path) -> &Path {
     let above = folder.ancestors().find(|folder| folder.exists());
     above.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

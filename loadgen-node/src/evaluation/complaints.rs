@@ -1,20 +1,20 @@
-//! What a script says on standard error.
+//! Standard error of a script.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 
-/// What is kept of it.
+/// Lines of a script's standard error that are kept.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Complaints {
-    /// The last line that is not empty: of Python, the error that ends a program.
+    /// Last line that is not empty: the error that ends a Python program.
     pub(super) last: String,
-    /// The first line that has one of the marks, from there on.
+    /// First line that contains one of the marks, from the mark on.
     pub(super) marked: Option<String>,
 }
 
-/// No more than so many bytes of a line are looked at.
+/// Maximum number of bytes of a line that are examined.
 const LINE: usize = 4096;
 
-/// Hands all of it on as it comes, and keeps what matters.
+/// Copies all bytes as they arrive, and keeps the lines that matter.
 pub(super) fn pass_on(
     from: impl Read,
     mut to: impl Write,
@@ -28,11 +28,11 @@ pub(super) fn pass_on(
             kept.add(&mut line, marks);
             return Ok(kept);
         }
-        // Nobody may be reading.
+        // The reader may be gone.
         let _ = to.write_all(piece);
         for byte in piece {
             match byte {
-                // Progress bars end their lines with the latter.
+                // Progress bars end their lines with \r.
                 b'\n' | b'\r' => kept.add(&mut line, marks),
                 _ if line.len() < LINE => line.push(*byte),
                 _ => {}
@@ -44,7 +44,7 @@ pub(super) fn pass_on(
 }
 
 impl Complaints {
-    /// Takes a whole line and empties it.
+    /// Adds a complete line and empties the buffer.
     fn add(&mut self, line: &mut Vec<u8>, marks: &[&str]) {
         let text = String::from_utf8_lossy(line).trim().to_owned();
         line.clear();

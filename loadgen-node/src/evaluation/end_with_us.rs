@@ -1,4 +1,5 @@
-//! A child that does not outlive this process where a signal ends it, nor do the processes that it has started.
+//! Child process that ends with this process when a signal ends it, and so do the processes that
+//! the child has started.
 
 use std::{
     io::{self, Read as _},
@@ -19,31 +20,31 @@ use rustix::{
 
 use super::complaints::{Complaints, pass_on};
 
-/// What has become of a child.
+/// Result of a child that has ended.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) complaints: Complaints,
 }
 
-/// Runs the command to its end and keeps what it prints, and of its complaints those with one of these marks. A signal that asks this
-/// process for an end ends the command, and is the error.
+/// Runs the command to its end. Keeps its output, and the lines of its standard error that have one
+/// of these marks. A signal that ends this process also ends the command, and is the error.
 pub(super) fn run(command: &mut Command, marks: &'static [&'static str]) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let guard = runtime.enter();
     let mut signals = Signals::listen(&ENDING)?;
     drop(guard);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Scripts start processes that hold the pipes, and would go on.
+    // Scripts start processes that hold the pipes, and would continue.
     let mut child = command.process_group(0).spawn()?;
     let (asked, ended, pid) = (Flag::default(), Flag::default(), pid(&child));
     let (was_asked, has_ended) = (asked.clone(), ended.clone());
-    // It waits for as long as this process lives, which is not long.
+    // The thread waits until this process ends, which is soon.
     thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(signals.next());
         was_asked.store(true, Ordering::Release);
         if let Some(pid) = pid.filter(|_| !has_ended.load(Ordering::Acquire)) {
-            // It may just have ended by itself.
+            // The command may just have ended by itself.
             let _ = kill_process_group(pid, rustix::process::Signal::KILL);
         }
     })?;
@@ -61,10 +62,10 @@ pub(super) fn run(command: &mut Command, marks: &'static [&'static str]) -> io::
         Ok::<_, io::Error>(stdout)
     })?;
     if let Some(pid) = pid {
-        // Until it is reaped, its number is that of its group alone.
+        // Until the child is reaped, its process id belongs only to its group.
         let has_exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         retry_on_intr(|| waitid(WaitId::Pid(pid), has_exited))?;
-        // What it has left behind may hold the pipes. Mostly there is nothing.
+        // Processes that it has left behind may hold the pipes. Usually there is no such process.
         let _ = kill_process_group(pid, rustix::process::Signal::KILL);
     }
     let panicked = |_| io::Error::other("its reader panicked");

@@ -1,4 +1,4 @@
-//! Python with the packages that a script needs.
+//! Python environment with the packages that a script needs.
 
 use std::{
     env, fs,
@@ -11,18 +11,18 @@ use tracing::info;
 
 use crate::{RunError, output, run::outcome::accuracy::OfficialScript, settings::usage};
 
-/// Where Python is.
+/// Location of Python.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    /// The folder of the program `python3`; scripts call that name.
+    /// Folder of the program `python3`; scripts call that name.
     programs: PathBuf,
 }
 
-/// Lists what was installed, once all of it is.
+/// Name of the file that lists the installed packages; written when all of them are installed.
 const MADE: &str = "made";
 
 impl Environment {
-    /// An environment of the operator's; it has all that the script needs.
+    /// Uses the operator's environment, which must have all that the script needs.
     pub(crate) fn given(folder: &Path) -> Result<Self, RunError> {
         let programs = folder.join("bin");
         if !programs.join("python3").exists() {
@@ -34,13 +34,14 @@ impl Environment {
         Ok(Self { programs: programs.canonicalize().unwrap_or(programs) })
     }
 
-    /// One with the script's packages, in the operator's cache. They are fetched once.
+    /// Returns an environment with the script's packages in the operator's cache. They are fetched
+    /// once.
     pub(crate) fn of(script: &OfficialScript) -> Result<Self, RunError> {
         let folder = cache()?.join("accuracy").join(script.name);
         let failed = |why: &dyn std::fmt::Display| {
             let packages = script.packages.join(" ");
             RunError::Script(format!(
-                "{why}; install {packages} in a virtual environment of your own, and name it by --python"
+                "{why}; install {packages} in your own virtual environment, and name it with --python"
             ))
         };
         let packages = script.packages.join("\n");
@@ -59,14 +60,15 @@ impl Environment {
         };
         succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
         let made = Self::given(&folder)?;
-        // Its own output is not the script's.
+        // pip's output is not the script's.
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         succeed(made.python().args(pip).args(script.packages))?;
         output::write(&folder.join(MADE), packages.as_bytes())?;
         Ok(made)
     }
 
-    /// Its `python3`. What the script starts finds it first, too.
+    /// Returns a command for `python3`. Programs that the script starts find the same `python3`
+    /// first.
     pub(crate) fn python(&self) -> Command {
         let others = env::var_os("PATH").unwrap_or_default();
         let path = [self.programs.clone()].into_iter().chain(env::split_paths(&others));
@@ -79,12 +81,12 @@ impl Environment {
     }
 }
 
-/// `$XDG_CACHE_HOME/netdiv`, or `~/.cache/netdiv`.
+/// Returns `$XDG_CACHE_HOME/netdiv`, or `~/.cache/netdiv`.
 fn cache() -> Result<PathBuf, RunError> {
     let folder =
         |name: &str| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     match folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache"))) {
         Some(cache) => Ok(cache.join("netdiv")),
-        None => usage("HOME is not set; name a virtual environment by --python"),
+        None => usage("HOME is not set; name a virtual environment with --python"),
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the script and keeps what it found.
+//! Runs the official script and keeps its metrics.
 
 use std::{
     fs, io,
@@ -17,17 +17,18 @@ use crate::{
     RunError, claim::Claim, output, run::outcome::accuracy::OfficialScript, settings::usage,
 };
 
-/// What the script found.
+/// Metrics that the script computed.
 pub(crate) struct Evaluation {
-    /// The file that was written.
+    /// Path of the file that was written.
     pub(crate) file: PathBuf,
     pub(crate) metrics: Metrics,
 }
 
-/// Lines of `accuracy-openimages.py` about the index of a sample, which a node must not know (docs/MODELS.md).
+/// Beginning of the lines of `accuracy-openimages.py` about a sample's index, which a node must not
+/// know (docs/ENGINES.md).
 const OF_INDEX: &str = "ERROR: loadgen(";
 
-/// Gives the run's accuracy log to the script, and writes `accuracy.txt` beside it.
+/// Passes the run's accuracy log to the script, and writes `accuracy.txt` beside it.
 pub(crate) fn evaluate(
     script: &OfficialScript,
     (folder, log_sha256, samples): (&Path, &str, u64),
@@ -40,20 +41,20 @@ pub(crate) fn evaluate(
     missing::files(script, benchmark, (folder, samples), reference, given)?;
     let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
     let Some(_claim) = Claim::of(folder).map_err(|error| failed(&error))? else {
-        return usage(format!("{}: another process is at work there", folder.display()));
+        return usage(format!("{}: another process is writing into this folder", folder.display()));
     };
     let environment = environment()?;
     if let Some(own) = &script.trial {
         trial::run(script, own, reference, &environment)?;
     }
     let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
-    // What a call before this one has left is not this one's.
+    // Files of an earlier call do not belong to this one.
     for path in script.written(folder).into_iter().chain([file.clone(), part.clone()]) {
         remove(&path).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
     }
     let mut command = environment.python();
     command.arg(reference.join(script.file)).args(given).args(script.options(folder));
-    // It would come before an option of accuracy-openimages.py.
+    // accuracy-openimages.py prefers this variable to its option.
     command.env_remove("DATASET_ANNOTATIONS_FILE_PATH");
     if let Some(option) = script.report {
         command.arg(option).arg(&part);
@@ -64,7 +65,7 @@ pub(crate) fn evaluate(
     let printed = String::from_utf8_lossy(&said.stdout);
     let blamed = |why: &dyn std::fmt::Display| {
         output::report(printed.trim_end());
-        failed(&format!("{why}; what it said is above"))
+        failed(&format!("{why}; its output is above"))
     };
     if !said.status.success() {
         return Err(blamed(&format!("it ended with {}", said.status)));
@@ -81,7 +82,7 @@ pub(crate) fn evaluate(
         }
     };
     output::write(&part, compliance::with_hash(text.trim_end(), log_sha256).as_bytes())?;
-    // What the oldest checker of the benchmark reads, later ones read too.
+    // Later checkers also read what the benchmark's oldest checker reads.
     let formats = Formats::of(benchmark.rounds.first().copied());
     let found = compliance::printed_accuracy(&part, benchmark, &formats);
     remove(&part).map_err(|error| failed(&error))?;
@@ -90,7 +91,7 @@ pub(crate) fn evaluate(
     Ok(Evaluation { file, metrics })
 }
 
-/// What it found, while it is not known whether that is whole.
+/// Name of the file with the script's output until it is known to be complete.
 const PART: &str = "accuracy.txt.unread";
 
 /// Removes a file or a folder, if it is there.

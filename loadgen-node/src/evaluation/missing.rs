@@ -1,4 +1,4 @@
-//! What an official script needs and does not have, and what it must not get.
+//! Requirements of an official script that are missing, and options that it must not get.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::{
     settings::usage,
 };
 
-/// Refuses a checkout without the script or what it reads, and options that it lacks or that would change its figures.
+/// Fails for a checkout without the script or what it reads, for missing options, and for options
+/// that would change the script's figures.
 pub(crate) fn options(
     script: &OfficialScript,
     reference: &Path,
@@ -23,18 +24,18 @@ pub(crate) fn options(
             script.file
         ));
     }
-    // Of one that was not fetched there is an empty folder.
+    // A submodule that was not fetched is an empty folder.
     let is_there = |folder: &str| {
         reference.join(folder).read_dir().is_ok_and(|mut entries| entries.next().is_some())
     };
     if let Some(folder) = script.submodules.iter().find(|folder| !is_there(folder)) {
         let checkout = reference.display();
         return usage(format!(
-            "{checkout}/{folder}: nothing is there, and {} reads it; fetch it: git -C {checkout} submodule update --init {folder}",
+            "{checkout}/{folder}: it is empty, and {} reads it; fetch it: git -C {checkout} submodule update --init {folder}",
             script.file
         ));
     }
-    // Python's argparse takes any beginning of an option, and so does nothing here.
+    // Python's argparse accepts abbreviated options; these checks accept only complete names.
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     let names: Vec<_> =
         given.iter().filter(|word| word.starts_with("--")).map(|word| name(word)).collect();
@@ -42,7 +43,7 @@ pub(crate) fn options(
     let asked: Vec<_> = asked.map(|(option, takes)| format!("{option} {takes}")).collect();
     if !asked.is_empty() {
         return usage(format!(
-            "{} needs more than the run knows; add: -- {}",
+            "{} needs options that the run does not know; add: -- {}",
             script.file,
             asked.join(" ")
         ));
@@ -51,9 +52,10 @@ pub(crate) fn options(
     let allowed: Vec<_> = allowed.copied().collect();
     match names.iter().find(|name| !allowed.contains(&name.as_str())) {
         None => Ok(()),
-        Some(other) if allowed.is_empty() => {
-            usage(format!("{other}: {} takes nothing from you; leave it out after --", script.file))
-        }
+        Some(other) if allowed.is_empty() => usage(format!(
+            "{other}: {} takes no options from you; leave it out after --",
+            script.file
+        )),
         Some(other) => usage(format!(
             "{other}: after -- {} takes {}; the rest is known from the run",
             script.file,
@@ -62,7 +64,8 @@ pub(crate) fn options(
     }
 }
 
-/// Refuses a run without the files that the script reads, labels beyond the benchmark's classes, and paths that it cannot take.
+/// Fails for a run without the files that the script reads, for labels beyond the benchmark's
+/// classes, and for paths that the script cannot handle.
 pub(super) fn files(
     script: &OfficialScript,
     benchmark: &Benchmark,
@@ -83,7 +86,7 @@ pub(super) fn files(
     let paths = [run, reference].map(|path| path.display().to_string());
     match paths.iter().chain(given).find(|path| !path.chars().all(is_plain)) {
         Some(path) if script.has_shell => usage(format!(
-            "{path}: {} gives it to a shell, which takes letters, digits and . _ / = + - alone; use another name",
+            "{path}: {} passes it to a shell, which accepts only letters, digits and . _ / = + -; use another name",
             script.file
         )),
         _ => Ok(()),

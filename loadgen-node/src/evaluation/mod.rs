@@ -1,4 +1,4 @@
-//! A benchmark's accuracy as its official script computes it, from the log of an accuracy run.
+//! A benchmark's accuracy, computed by its official script from the log of an accuracy run.
 
 mod complaints;
 mod end_with_us;

@@ -1,4 +1,4 @@
-//! Whether a script has all that it needs to judge answers.
+//! Trial of a script: checks that it has all that it needs to judge responses.
 
 use std::{fmt::Display, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{
     settings::usage,
 };
 
-/// Runs the script's trial and refuses what is missing.
+/// Runs the script's trial, and fails with what is missing.
 pub(crate) fn run(
     script: &OfficialScript,
     trial: &Trial,
@@ -26,7 +26,7 @@ pub(crate) fn run(
     match ended.status.code() {
         Some(0) => return Ok(()),
         Some(_) => {}
-        // It says nothing of what is missing.
+        // A signal ended the trial, so nothing is known to be missing.
         None => return Err(failed(&format!("it ended with {}", ended.status))),
     }
     usage(format!(

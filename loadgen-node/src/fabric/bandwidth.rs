@@ -1,4 +1,4 @@
-//! Payload bandwidth: messages of one shape, as many as the windows take.
+//! Payload bandwidth: messages of one shape, as many as the windows allow.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -11,17 +11,19 @@ use super::{
 };
 use crate::RunError;
 
-/// Bytes in flight to each node and from it: as many as any network takes, and enough for 100 Gb/s and 20 ms.
+/// Bytes in flight to and from each node. The minimum suits any network; the maximum suffices for
+/// 100 Gb/s and 20 ms.
 const IN_FLIGHT_BYTES: std::ops::RangeInclusive<f64> = 256e3..=256e6;
 
-/// Messages in flight to each node, at least and at most.
+/// Minimum and maximum number of messages in flight to each node.
 const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
 
-/// Messages handed over at once.
+/// Number of messages issued at once.
 const BURST: usize = 256;
 
-/// Sends as much as the windows take, to all nodes at once, and tells of each second. What is in flight when the time is up
-/// still has to arrive: it is no more than half of what the slowest node, by an earlier figure, moves in the time.
+/// Sends as many messages as the windows allow, to all nodes at once, and passes each interval to
+/// `tell`. Messages in flight when the time is up still have to arrive. They are at most half of
+/// what the slowest node, by an earlier figure, moves in the time.
 pub(crate) fn bandwidth(
     settings: &Settings,
     bytes: usize,
@@ -36,9 +38,9 @@ pub(crate) fn bandwidth(
     let streams = settings.connections_per_node * settings.streams_per_connection;
     let settings = Settings {
         policy: Policy::Pull,
-        // Each stream has its share, and at least one.
+        // Each stream has its share, and at least one message.
         window_samples: Some(in_flight.max(streams)),
-        // What waits here is sent after the time is up.
+        // Messages that wait here are sent after the time is up.
         inbox_samples: in_flight.min(BURST),
         ..settings.clone()
     };
@@ -53,7 +55,7 @@ pub(crate) fn bandwidth(
     Ok(figures(bytes, direction, shape, &window, far))
 }
 
-/// Sends until the window is over.
+/// Calls `send` until the window is over.
 pub(super) fn drive<L: LoadGen>(
     qdl: &Qdl<L>,
     shape: Shape,
@@ -72,12 +74,12 @@ pub(super) fn drive<L: LoadGen>(
             send().map_err(failed)?;
         }
         drop(stop);
-        let lost = || RunError::Failed("the counters could not be read".into());
+        let lost = || RunError::Failed("the thread that reads the counters failed".into());
         watcher.join().unwrap_or_else(|_| Err(lost()))
     })
 }
 
-/// What each node counted, over the whole measurement with its warm-up.
+/// Returns the counts of each node over the whole measurement, including its warm-up.
 fn far_ends(
     reports: &[NodeReport],
     shape: Shape,

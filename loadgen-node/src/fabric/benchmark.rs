@@ -1,10 +1,10 @@
-//! What the measured bandwidth means for the benchmarks of MLPerf Inference.
+//! Rates of the benchmarks of MLPerf Inference that the measured bandwidth allows.
 
 use netdiv_rules::book::Need;
 
 use super::figures::{Bandwidth, Benchmark, Direction, Rate};
 
-/// What the measured bandwidth means for each benchmark.
+/// Returns the rate that the measured bandwidth allows for each benchmark.
 pub(crate) fn benchmarks(
     needs: &[Need],
     measured: &[Bandwidth],
@@ -14,7 +14,7 @@ pub(crate) fn benchmarks(
         let in_direction = || measured.iter().filter(|cell| cell.direction == direction);
         let smaller = in_direction().rfind(|cell| cell.message_bytes as u64 <= bytes);
         let Some(cell) = smaller.or_else(|| in_direction().next()) else { return 0.0 };
-        // Short messages are limited by their number, long ones by their bytes.
+        // Short messages are limited by their number, long messages by their bytes.
         let by_bytes = match bytes {
             0 => f64::INFINITY,
             bytes => pick(&cell.total) / bytes as f64,

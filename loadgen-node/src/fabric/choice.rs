@@ -1,9 +1,10 @@
-//! How many connections a measurement takes where nobody says: as many as make it faster.
+//! Choice of the number of connections, if no option sets it: as many as make the measurement
+//! faster.
 
-/// Growth of the rate below which more connections are not worth it.
+/// Minimum growth of the rate, as a ratio, that justifies more connections.
 const GROWTH: f64 = 1.05;
 
-/// The rate with so many connections to each node, each with an I/O thread of its own.
+/// Rate with a number of connections to each node, each with its own I/O thread.
 #[derive(
     Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
@@ -13,7 +14,8 @@ pub(crate) struct Tried {
     pub(crate) bytes_per_second: f64,
 }
 
-/// How many connections to try next: twice as many as long as that made the rate grow, up to `most`. `None`: it is enough.
+/// Returns the number of connections to try next: twice as many while the rate grows, at most
+/// `most`. `None` if more would not help.
 pub(crate) fn next(tried: &[Tried], most: usize) -> Option<usize> {
     let [before @ .., last] = tried else { return Some(1) };
     let grew =
@@ -21,7 +23,7 @@ pub(crate) fn next(tried: &[Tried], most: usize) -> Option<usize> {
     (grew && last.connections < most).then(|| last.connections.saturating_mul(2).min(most))
 }
 
-/// What to take of what was tried: the last that made the rate grow; 1 where nothing was tried.
+/// Returns the last number of connections that made the rate grow; 1 if nothing was tried.
 pub(crate) fn chosen(tried: &[Tried]) -> usize {
     let grew = |pair: &&[Tried]| pair[1].bytes_per_second >= pair[0].bytes_per_second * GROWTH;
     let steps = tried.windows(2).take_while(grew).count();
@@ -32,7 +34,7 @@ pub(crate) fn chosen(tried: &[Tried]) -> usize {
 mod tests {
     use super::*;
 
-    /// Goes through these rates for 1, 2, 4… connections; gives what is chosen, and how many were tried.
+    /// Tries these rates for 1, 2, 4… connections. Returns the choice, and the number of tries.
     fn choose(rates: &[f64], most: usize) -> (usize, usize) {
         let mut tried = Vec::new();
         while let Some(connections) = next(&tried, most) {
@@ -48,7 +50,7 @@ mod tests {
         assert_eq!(choose(&[1.0, 0.5], 64), (1, 2), "a rate that falls");
         assert_eq!(choose(&[1.0, 2.0, 3.0], 3), (3, 3), "not a power of two");
         assert_eq!(choose(&[1.0], 1), (1, 1));
-        assert_eq!(choose(&[0.0, 0.0, 0.0, 0.0], 8).0, 8, "nothing came: more are tried");
+        assert_eq!(choose(&[0.0, 0.0, 0.0, 0.0], 8).0, 8, "no message arrived: more are tried");
         assert_eq!(chosen(&[]), 1);
     }
 }

@@ -1,4 +1,5 @@
-//! Connections for one measurement: a QDL whose samples are probes and whose answers nobody wants.
+//! Connections for one measurement: a QDL whose samples are probes and whose responses are
+//! discarded.
 
 use std::{sync::Arc, time::Instant};
 
@@ -16,7 +17,7 @@ use parking_lot::Mutex;
 use super::figures::Shape;
 use crate::RunError;
 
-/// Takes answers and forgets them: the QDL counts.
+/// Discards responses; the QDL counts them.
 pub(super) struct Nobody;
 
 impl LoadGen for Nobody {
@@ -29,7 +30,7 @@ impl LoadGen for Nobody {
     }
 }
 
-/// Takes the time of answers, each from when its message was due.
+/// Records the time of each response, from when its message was due.
 #[derive(Clone)]
 pub(super) struct Timed(pub(super) Arc<Mutex<Histogram<u64>>>);
 
@@ -56,7 +57,7 @@ impl SampleSource for OneSample {
     }
 }
 
-/// Reaches the nodes, with messages of this shape as the only sample, of index 0.
+/// Connects to the nodes. The only sample, of index 0, is a probe of this shape.
 pub(super) fn connect<L: LoadGen>(
     settings: Settings,
     shape: Shape,
@@ -71,7 +72,8 @@ pub(super) fn connect<L: LoadGen>(
     Ok(Qdl::connect(settings, &expected, loadgen, Arc::new(source))?)
 }
 
-/// The nodes, once all are known to answer messages of these sizes.
+/// Connects to the nodes and returns their descriptions. Fails if a node does not accept messages
+/// of `longest` bytes, or runs an engine other than `none`.
 pub(crate) fn nodes(settings: &Settings, longest: usize) -> Result<Vec<NodeInfo>, RunError> {
     let shape = Shape { to_node: longest, from_node: 0 };
     let qdl = connect(settings.clone(), shape, Nobody)?;

@@ -1,4 +1,4 @@
-//! What this machine counts while a cell is measured: processor time, and what TCP or QUIC had to do.
+//! Counters of this machine during a measurement: processor time, and statistics of TCP or QUIC.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,24 +10,25 @@ use super::{
     tcp,
 };
 
-/// How the I/O threads of the QDL are called.
+/// Prefix of the names of the QDL's I/O threads.
 const IO_THREADS: &str = "qdl-io-";
 
-/// A glance at the counters. What cannot be read is left out.
+/// Counters at one moment. Values that cannot be read are left out.
 #[derive(Debug)]
 pub(super) struct Counters {
     /// Processor time of this process.
     processor: Duration,
-    /// That of each I/O thread in seconds, by the thread's number.
+    /// Processor time of each I/O thread in seconds, by the thread's number.
     io_threads: BTreeMap<String, f64>,
-    /// Segments that TCP sent again, on this whole host.
+    /// Segments that TCP retransmitted, on this whole host.
     retransmits: Option<u64>,
-    /// Those of the measurement.
+    /// Connections of the measurement.
     connections: Vec<Connection>,
 }
 
 impl Counters {
-    /// The counters as they are now. What is about TCP is asked of the kernel.
+    /// Reads the current counters. Without QUIC connections, reads the TCP connections from the
+    /// kernel.
     pub(super) fn now(quic: Vec<QuicPath>) -> Self {
         let connections = match quic[..] {
             [] => tcp::connections(),
@@ -42,29 +43,29 @@ impl Counters {
         }
     }
 
-    /// Processor seconds of this process since the earlier glance.
+    /// Returns the processor seconds of this process since an earlier reading.
     pub(super) fn processor_seconds(&self, earlier: &Self) -> f64 {
         self.processor.saturating_sub(earlier.processor).as_secs_f64()
     }
 
-    /// The share of these seconds that the busiest I/O thread was busy, from 0 to 1.
+    /// Returns the share of these seconds in which the busiest I/O thread was busy, from 0 to 1.
     pub(super) fn busiest_io_thread(&self, earlier: &Self, seconds: f64) -> Option<f64> {
         let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         processor::busiest(&earlier.io_threads, &self.io_threads, seconds)
     }
 
-    /// What the connections did since the earlier glance.
+    /// Returns the statistics of the connections since an earlier reading.
     pub(super) fn path(&self, earlier: &Self) -> Option<Path> {
         Path::between(&earlier.connections, &self.connections)
     }
 
-    /// Segments that TCP sent again since the earlier glance.
+    /// Returns the segments that TCP retransmitted since an earlier reading.
     pub(super) fn retransmits(&self, earlier: &Self) -> Option<u64> {
         self.retransmits?.checked_sub(earlier.retransmits?)
     }
 }
 
-/// `RetransSegs` of `/proc/net/snmp`: a line of titles, then a line of values.
+/// Returns `RetransSegs` of `/proc/net/snmp`: a line of titles, then a line of values.
 fn retransmits(snmp: &str) -> Option<u64> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (titles, values) = (lines.next()?, lines.next()?);

@@ -1,4 +1,4 @@
-//! Figures, as they are written to `fabric.json`.
+//! Figures of a network measurement, as written to `fabric.json`.
 
 use netdiv_contract::probe;
 use netdiv_machine::evidence::{Interface, System};
@@ -12,27 +12,28 @@ use super::{
     usual::{Usual, quantile},
 };
 
-/// The way to one node.
+/// Route to a node.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Route {
     pub(crate) node: String,
     pub(crate) address: String,
-    /// The node's machine and program, as the node says.
+    /// Host name of the node's machine, as the node reports it.
     pub(crate) node_host: String,
     pub(crate) node_version: String,
-    /// The address that this machine sends from.
+    /// Address from which this machine sends.
     pub(crate) local_address: Option<String>,
-    /// The interface that it goes out of.
+    /// Egress interface of this machine.
     pub(crate) link: Option<Link>,
-    /// The node's interface, as the node says.
+    /// Interface of the node, as the node reports it.
     pub(crate) node_link: Option<Link>,
-    /// IP hops to it, with `--statement`: 1 without a router on the way.
+    /// IP hops to the node, with `--statement`: 1 without a router on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hops: Option<u32>,
 }
 
 impl Route {
-    /// The way to a node, by a chosen interface where there is one. What cannot be read is `None`, never guessed.
+    /// Returns the route to a node, through the chosen interface if there is one. A fact that
+    /// cannot be read is `None`, never guessed.
     pub(crate) fn to(node: &NodeInfo, interface: Option<&str>) -> Self {
         let own = netdiv_machine::evidence::route(&node.address);
         let is_usual = interface.is_none_or(|chosen| own.interface.as_deref() == Some(chosen));
@@ -54,19 +55,19 @@ impl Route {
     }
 }
 
-/// An interface.
+/// Network interface.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Link {
     pub(crate) interface: String,
-    /// ethernet, wifi, infiniband, virtual or loopback.
+    /// Kind: ethernet, wifi, infiniband, virtual or loopback.
     pub(crate) kind: String,
-    /// What it says it can do, in each direction.
+    /// Speed in each direction, in Mbit/s, as the interface reports it.
     pub(crate) speed_mbit_per_second: Option<u64>,
     pub(crate) mtu_bytes: Option<u64>,
 }
 
 impl Link {
-    /// An interface that is not listed is loopback.
+    /// Returns the interface of this name. An interface that is not listed is loopback.
     fn of(name: String, known: &[Interface]) -> Self {
         let interface = known.iter().find(|interface| interface.name == name);
         Self {
@@ -83,7 +84,7 @@ impl std::fmt::Display for Link {
         write!(f, "{} ({}", self.interface, self.kind)?;
         match self.speed_mbit_per_second {
             Some(speed) => write!(f, ", {} Gb/s", speed as f64 / 1000.0)?,
-            None => f.write_str(", which does not say its speed")?,
+            None => f.write_str(", unknown speed")?,
         }
         match self.mtu_bytes {
             Some(mtu) => write!(f, ", MTU {mtu})"),
@@ -92,7 +93,7 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// Round trips of one message at a time.
+/// Round trips to a node, one message at a time.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RoundTrip {
     pub(crate) node: String,
@@ -107,7 +108,7 @@ pub(crate) struct RoundTrip {
     pub(crate) histogram_ns: Vec<(u64, u64)>,
 }
 
-/// Which way the long messages go.
+/// Direction of the long messages.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr,
 )]
@@ -127,7 +128,7 @@ impl Direction {
     pub(crate) const ALL: [Self; 3] = [Self::ToNodes, Self::FromNodes, Self::Both];
 }
 
-/// Payload bytes of a message and of its answer.
+/// Payload bytes of a message and of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) to_node: usize,
@@ -135,7 +136,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Long messages in that direction.
+    /// Returns the shape of long messages in one direction.
     pub(crate) fn of(direction: Direction, bytes: usize) -> Self {
         match direction {
             Direction::ToNodes => Self { to_node: bytes, from_node: 0 },
@@ -144,52 +145,56 @@ impl Shape {
         }
     }
 
-    /// What travels to a node: the shortest says how long an answer it asks for.
+    /// Returns the bytes of a message to a node. The shortest message only holds the length of the
+    /// response that it asks for.
     pub(crate) fn sample_bytes(self) -> usize {
         self.to_node.max(probe::LEAST_BYTES)
     }
 }
 
-/// Messages of one size, as many as the windows take: one cell. A message is counted when its answer arrives, with the bytes
-/// of both ways. In the middle of steady traffic that is the rate of either way; the messages on their way when a window
-/// begins are counted in it, and those on their way when it ends are not.
+/// Bandwidth of one cell: messages of one size, as many as the windows allow. A message counts when
+/// its response arrives, with the bytes of both directions. In steady traffic this equals the rate
+/// of either direction. Messages in flight when a window begins count in it; messages in flight
+/// when it ends do not.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Bandwidth {
     pub(crate) message_bytes: usize,
     pub(crate) direction: Direction,
-    /// Length of the window, after the warm-up and without the messages that were on their way at its end.
+    /// Length of the window in seconds, after the warm-up and without the messages in flight at its
+    /// end.
     pub(crate) seconds: f64,
-    /// Payload bytes per second of each round, both ways together, in the order of the rounds; all other figures are those of
-    /// the median round.
+    /// Payload bytes per second of each round, both ways together, in the order of the rounds. All
+    /// other figures are from the median round.
     pub(crate) rounds_bytes_per_second: Vec<f64>,
-    /// Latency under this load, from handing over a message, which includes waiting here, to its answer.
+    /// Latency under this load, from issuing a message, including its wait on this machine, to its
+    /// response.
     pub(crate) p50_ns: Option<u64>,
     pub(crate) p99_ns: Option<u64>,
     pub(crate) p99_9_ns: Option<u64>,
-    /// The longest time without an answer, looked at each 10 ms.
+    /// Longest time without a response, checked every 10 ms.
     pub(crate) longest_gap_ms: u64,
-    /// Parts of the window, one after the other.
+    /// Consecutive parts of the window.
     pub(crate) intervals: Vec<Interval>,
-    /// Processor seconds of this process for each payload byte of both ways.
+    /// Processor seconds of this process per payload byte, both ways together.
     pub(crate) processor_seconds_per_byte: Option<f64>,
-    /// The share of the window that this end's busiest I/O thread was busy, from 0 to 1.
+    /// Share of the window in which this machine's busiest I/O thread was busy, from 0 to 1.
     pub(crate) busiest_io_thread: Option<f64>,
-    /// What TCP or QUIC counted at this end.
+    /// Statistics of TCP or QUIC on this machine.
     pub(crate) path: Option<Path>,
-    /// Segments that TCP sent again meanwhile, on this whole host.
+    /// Segments that TCP retransmitted during the window, on this whole host.
     pub(crate) host_tcp_retransmits: Option<u64>,
-    /// What each node counted.
+    /// Counts of each node.
     pub(crate) far_ends: Vec<FarEnd>,
-    /// Over all nodes.
+    /// Rate of all nodes together.
     pub(crate) total: Rate,
     pub(crate) nodes: Vec<Rate>,
-    /// Each stream of each connection.
+    /// Rate of each stream of each connection.
     pub(crate) streams: Vec<Rate>,
 }
 
 impl Bandwidth {
-    /// The median round of a cell, with the rates of all; of an even number the lower one of the middle. `None` without a
-    /// round.
+    /// Returns the median round of a cell, with the rates of all rounds. For an even number of
+    /// rounds, it is the lower one in the middle. `None` without rounds.
     pub(crate) fn median(rounds: Vec<Self>) -> Option<Self> {
         let rates = rounds.iter().map(Self::bytes_per_second).collect();
         let of_node = |number| {
@@ -205,8 +210,8 @@ impl Bandwidth {
         Some(median)
     }
 
-    /// Returns the nodes that are slow beyond the noise of their rounds, with the median rate of all nodes. `None` for a single
-    /// node.
+    /// Returns the nodes that are slow beyond the noise of their rounds, and the median rate of all
+    /// nodes. `None` for a single node.
     pub(crate) fn slow_nodes(&self) -> Option<(Vec<&Rate>, f64)> {
         let rounds = |node: &Rate| match &node.rounds_bytes_per_second[..] {
             [] => vec![node.bytes_per_second()],
@@ -222,83 +227,85 @@ impl Bandwidth {
         (self.nodes.len() > 1).then(|| (self.nodes.iter().filter(is_slow).collect(), usual.median))
     }
 
-    /// Minimum and maximum of the rounds.
+    /// Returns the minimum and maximum rate of the rounds.
     pub(crate) fn range(&self) -> (f64, f64) {
         let rates = self.rounds_bytes_per_second.iter();
         rates.fold((f64::MAX, 0.0), |(least, most), rate| (least.min(*rate), most.max(*rate)))
     }
 
-    /// Whether an I/O thread of this end had no time left, so that the figure is one of a processor.
+    /// Returns true if an I/O thread of this machine was saturated, so that the processor limited
+    /// the rate.
     pub(crate) fn is_bound_by_processor(&self) -> bool {
         self.busiest_io_thread.is_some_and(|share| share >= BUSY)
     }
 
-    /// Both ways together.
+    /// Returns the rate, both ways together.
     pub(crate) fn bytes_per_second(&self) -> f64 {
         self.total.bytes_per_second()
     }
 
-    /// What the slowest node moved, both ways together.
+    /// Returns the rate of the slowest node, both ways together.
     pub(crate) fn slowest_bytes_per_second(&self) -> f64 {
         self.nodes.iter().map(Rate::bytes_per_second).reduce(f64::min).unwrap_or(0.0)
     }
 }
 
-/// The median by its rate; of an even number the lower one of the middle. `None` of none.
+/// Returns the element with the median rate. For an even number of elements, it is the lower one in
+/// the middle. `None` without elements.
 pub(super) fn median<T>(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Option<T> {
     rounds.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     let middle = rounds.len().checked_sub(1)? / 2;
     Some(rounds.swap_remove(middle))
 }
 
-/// An I/O thread that is busy for this share of the window bounds the rate.
+/// Share of the window from which a busy I/O thread limits the rate.
 pub(super) const BUSY: f64 = 0.95;
 
-/// A part of a window, all nodes together.
+/// Part of a window, all nodes together.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Interval {
     pub(crate) seconds: f64,
     pub(crate) messages: u64,
     pub(crate) bytes_per_second_to_nodes: f64,
     pub(crate) bytes_per_second_from_nodes: f64,
-    /// None where nothing was answered.
+    /// 99th percentile of the latency; missing if there was no response.
     pub(crate) p99_ns: Option<u64>,
 }
 
-/// What a node counted in a measurement, its warm-up included.
+/// Counts of a node over a measurement, including its warm-up.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FarEnd {
     pub(crate) node: String,
-    /// What was sent to it, as this end counts.
+    /// Messages sent to the node, as this machine counts them.
     pub(crate) messages_sent: u64,
-    /// What it has received, as it counts.
+    /// Messages received by the node, as the node counts them.
     pub(crate) messages_received: u64,
-    /// Processor seconds of its process for each payload byte of both ways, from all of its clients; none where it does not
-    /// say.
+    /// Processor seconds of the node's process, spent for all its clients, per payload byte of both
+    /// ways. Missing if the node does not report them.
     pub(crate) processor_seconds_per_byte: Option<f64>,
 }
 
-/// What one node or stream moved; payload bytes, without headers.
+/// Rate of a node, of a stream, or of all nodes, in payload bytes without headers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Rate {
-    /// The node's name; empty for all together.
+    /// Name of the node; empty for all nodes together.
     pub(crate) name: String,
     pub(crate) address: String,
     pub(crate) messages_per_second: f64,
     pub(crate) bytes_per_second_to_nodes: f64,
     pub(crate) bytes_per_second_from_nodes: f64,
-    /// Rate in each round, both ways together; only a node of the median round has it.
+    /// Rate of each round, both ways together; set only for a node of the median round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rounds_bytes_per_second: Vec<f64>,
 }
 
 impl Rate {
-    /// Both ways together.
+    /// Returns the rate, both ways together.
     pub(crate) fn bytes_per_second(&self) -> f64 {
         self.bytes_per_second_to_nodes + self.bytes_per_second_from_nodes
     }
 
-    /// Adds what another moved.
+    /// Adds another rate.
     pub(crate) fn add(&mut self, other: &Self) {
         self.messages_per_second += other.messages_per_second;
         self.bytes_per_second_to_nodes += other.bytes_per_second_to_nodes;
@@ -306,23 +313,24 @@ impl Rate {
     }
 }
 
-/// Messages at a given rate, whether answers come or not.
+/// Messages at a fixed rate, whether or not responses arrive.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct OpenLoop {
-    /// Whose samples have this size.
+    /// Benchmark whose samples have this size.
     pub(crate) benchmark: Option<String>,
     pub(crate) message_bytes: usize,
     pub(crate) answer_bytes: usize,
-    /// What was asked for, over all nodes together.
+    /// Requested rate, over all nodes together.
     pub(crate) rate_messages_per_second: f64,
     pub(crate) messages: u64,
-    /// All messages to the time until the last answer.
+    /// All messages divided by the time until the last response.
     pub(crate) answered_per_second: f64,
-    /// The latest that a message was handed over after it was due.
+    /// Maximum time in ms between when a message was due and when it was issued.
     pub(crate) latest_ms: f64,
-    /// Whether messages could be handed over at that rate, and 95 % of them were answered by the time that the last was.
+    /// True if messages could be issued at this rate, and 95 % of them were answered when the last
+    /// one was issued.
     pub(crate) kept: bool,
-    /// From when a message was due to its answer.
+    /// Time from when a message was due to its response.
     pub(crate) p50_ns: u64,
     pub(crate) p90_ns: u64,
     pub(crate) p99_ns: u64,
@@ -330,21 +338,22 @@ pub(crate) struct OpenLoop {
     pub(crate) max_ns: u64,
 }
 
-/// What the fabric carries of a benchmark.
+/// Rate that the fabric carries for a benchmark.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Benchmark {
     pub(crate) name: String,
-    /// Appendix B's formula, and the element type that it is taken with.
+    /// Formula of Appendix B, and the element type that it is used with.
     pub(crate) formula: String,
     pub(crate) ingress_bytes_per_sample: u64,
     pub(crate) egress_bytes_per_sample: u64,
-    /// Samples per second, from the bandwidth at the next smaller size that was measured, all nodes together.
+    /// Samples per second, from the bandwidth at the next smaller measured size, all nodes
+    /// together.
     pub(crate) carries_samples_per_second: f64,
     pub(crate) target_samples_per_second: Option<f64>,
-    /// What Appendix B asks for at the target rate.
+    /// Bandwidth that Appendix B requires at the target rate.
     pub(crate) target_ingress_bytes_per_second: Option<f64>,
     pub(crate) target_egress_bytes_per_second: Option<f64>,
-    /// Whether the fabric carries the target.
+    /// True if the fabric carries the target rate.
     pub(crate) carried: Option<bool>,
 }
 

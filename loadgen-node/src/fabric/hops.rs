@@ -1,5 +1,5 @@
-//! The number of IP hops to a node: a packet that may take one hop reaches a machine on the same network, and each router on the way
-//! needs one more.
+//! Number of IP hops to a node. A packet limited to one hop reaches a machine on the same network;
+//! each router on the path needs one more.
 
 use std::{
     io::ErrorKind,
@@ -9,19 +9,21 @@ use std::{
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Maximum number of hops that are tried.
+/// Maximum number of hops to try.
 const MAX_HOPS: u32 = 16;
 
-/// Time to connect. The kernel sends a lost first packet again after a second.
+/// Time limit to connect. The kernel retransmits a lost first packet after a second.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Returns the fewest hops with which a connection to a node can be opened; `None` if it takes more than 16 hops, or if the address does not resolve.
+/// Returns the minimum number of hops with which a connection to a node can be opened. `None` if it
+/// takes more than 16 hops, or if the address does not resolve.
 pub(super) fn hops(address: &str, interface: Option<&str>) -> Option<u32> {
     let address = address.to_socket_addrs().ok()?.next()?;
     (1..=MAX_HOPS).find(|hops| is_reached(address, *hops, interface))
 }
 
-/// Returns true if a node answers a packet that may take that many hops. A refused connection is an answer.
+/// Returns true if a node answers a packet limited to `hops` hops. A refused connection is an
+/// answer.
 fn is_reached(address: SocketAddr, hops: u32, interface: Option<&str>) -> bool {
     let connected = || {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
@@ -53,7 +55,7 @@ mod tests {
             let address = listener.local_addr().unwrap().to_string();
             assert_eq!(hops(&address, None), Some(1), "{address}");
             drop(listener);
-            // Nobody listens, which the machine says itself.
+            // Nothing listens: the machine itself refuses the connection.
             assert_eq!(hops(&address, None), Some(1), "{address}");
         }
         assert_eq!(hops("no address", None), None);

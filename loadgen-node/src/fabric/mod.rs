@@ -1,6 +1,6 @@
-//! What the network between this machine and the nodes can carry, over the very transport of a run: the same QDL,
-//! messages, windows and connections. Nodes run the engine `none`, which answers each sample with as many bytes as it
-//! asks for.
+//! Capacity of the network between this machine and the nodes, over the transport of a run: the
+//! same QDL, messages, windows and connections. Nodes run the engine `none`, which answers each
+//! sample with as many bytes as the sample asks for.
 
 mod bandwidth;
 pub(crate) mod benchmark;

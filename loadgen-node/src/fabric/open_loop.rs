@@ -1,5 +1,5 @@
-//! Open loop: messages at a given rate, whether answers come or not. A message's time counts from when it was due, so that
-//! one that had to wait for its turn does not look fast.
+//! Open loop: messages at a fixed rate, whether or not responses arrive. A message's time counts
+//! from when it was due, so that a message that had to wait does not look fast.
 
 use std::{
     sync::Arc,
@@ -17,19 +17,20 @@ use super::{
 };
 use crate::RunError;
 
-/// Most messages that are handed over at once when they are late.
+/// Maximum number of late messages that are issued at once.
 const BURST: u64 = 256;
 
-/// Longest time that is told apart, in nanoseconds: an hour.
+/// Maximum time that the histogram resolves, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The share of messages that are answered by the time that all are handed over, where the rate is kept.
+/// Minimum share of messages that are answered when all are issued, if the rate is kept.
 const ANSWERED: f64 = 0.95;
 
-/// The longest pause between two looks at the clock.
+/// Maximum pause between two looks at the clock.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Sends at so many messages per second, over all nodes together, for so long; then waits for the answers.
+/// Sends `rate` messages per second, over all nodes together, for `duration`. Then waits for the
+/// responses.
 pub(crate) fn open_loop(
     settings: &Settings,
     shape: Shape,
@@ -47,7 +48,7 @@ pub(crate) fn open_loop(
     let (mut sent, mut latest) = (0, Duration::ZERO);
     while sent < count {
         let now = Instant::now();
-        // What cannot be kept would take for ever.
+        // A rate that cannot be kept would take forever.
         if now - begin > duration * 2 {
             break;
         }

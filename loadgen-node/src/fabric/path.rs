@@ -1,23 +1,23 @@
-//! What the transport itself counts of the connections of a measurement.
+//! Transport statistics of a measurement's connections.
 
 use netdiv_qdl::QuicPath;
 use serde::{Deserialize, Serialize};
 
-/// A connection at one moment.
+/// State of a connection at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Connection {
-    /// Tells it from the others of this process.
+    /// Identifies the connection within this process.
     pub(super) id: u64,
-    /// TCP segments that were sent again, or QUIC packets that were declared lost, since it was opened.
+    /// TCP segments retransmitted, or QUIC packets declared lost, since the connection was opened.
     pub(super) sent_again: u64,
-    /// Smoothed.
+    /// Smoothed round-trip time.
     pub(super) round_trip_us: u64,
     pub(super) congestion_window_bytes: u64,
     pub(super) delivery_bytes_per_second: Option<u64>,
 }
 
 impl From<(usize, QuicPath)> for Connection {
-    /// The place of a connection tells it from the others.
+    /// Uses the index of the connection as its id.
     fn from((id, path): (usize, QuicPath)) -> Self {
         Self {
             id: id as u64,
@@ -29,26 +29,26 @@ impl From<(usize, QuicPath)> for Connection {
     }
 }
 
-/// All connections of a measurement; losses are those of the window, the rest is as it was at its end. They are this end's:
-/// what the nodes had to send again, they alone know.
+/// Statistics of all connections of a measurement. Losses are from the window; the rest is the
+/// state at its end. All are from this end: only the nodes know what they retransmitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct Path {
-    /// Connections to all nodes.
+    /// Number of connections to all nodes.
     pub(crate) connections: usize,
-    /// TCP segments that were sent again, or QUIC packets that were declared lost.
+    /// TCP segments retransmitted, or QUIC packets declared lost.
     pub(crate) sent_again: u64,
-    /// Smoothed round trip of the connection with the shortest, under this load.
+    /// Smoothed round-trip time of the fastest connection under this load, in µs.
     pub(crate) least_round_trip_us: u64,
-    /// And of the one with the longest.
+    /// Smoothed round-trip time of the slowest connection under this load, in µs.
     pub(crate) most_round_trip_us: u64,
-    /// Of all connections together.
+    /// Sum of the congestion windows of all connections.
     pub(crate) congestion_window_bytes: u64,
-    /// What TCP saw delivered lately, of all connections together; QUIC does not say.
+    /// Recent delivery rate of TCP, all connections together; QUIC does not report it.
     pub(crate) delivery_bytes_per_second: Option<u64>,
 }
 
 impl Path {
-    /// `None` where nothing is known of any connection.
+    /// Returns the statistics between two moments; `None` without connections.
     pub(super) fn between(begin: &[Connection], end: &[Connection]) -> Option<Self> {
         let before = |one: &Connection| {
             begin.iter().find(|two| two.id == one.id).map_or(0, |two| two.sent_again)

@@ -1,4 +1,4 @@
-//! What is measured, in which order.
+//! Plan of a measurement: its parts and their order.
 
 use std::{
     thread,
@@ -25,64 +25,69 @@ use super::{
 };
 use crate::RunError;
 
-/// Longest message whose round trip is timed, in bytes: beyond it the bandwidth says the same.
+/// Maximum size of a message whose round trip is timed, in bytes. Beyond it the bandwidth shows the
+/// same.
 const LONGEST_ROUND_TRIP: usize = 1 << 20;
 
-/// A message that takes this many times as long as a measurement is left out.
+/// Maximum time of a message, as a multiple of a measurement's time. Longer messages are left out.
 const TOO_LONG: f64 = 2.0;
 
-/// Least size, in bytes, at which the number of connections is chosen: shorter messages are limited by their number.
+/// Minimum size, in bytes, at which the number of connections is chosen. Shorter messages are
+/// limited by their number.
 const CHOICE_SIZE: usize = 256 << 10;
 
-/// At most so long is a measurement with which the number of connections is chosen.
+/// Maximum length of a measurement that chooses the number of connections.
 const CHOICE_TIME: Duration = Duration::from_secs(2);
 
-/// At most so long is a measurement that only says how much may be in flight.
+/// Maximum length of a measurement that only determines how much may be in flight.
 const LEARNING_TIME: Duration = Duration::from_millis(500);
 
-/// Time of a measurement besides warm-up and window: connections are opened, and what is on its way still arrives.
+/// Time of a measurement besides warm-up and window, in which connections are opened and messages
+/// in flight arrive.
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// Seconds between two lines about a soak.
+/// Seconds between two log lines of a soak.
 const SOAK_LINE: usize = 10;
 
-/// The form of the report.
+/// Number of the report's format.
 const FORM: u32 = 1;
 
-/// What to measure, and with what.
+/// Contents and settings of a measurement.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
-    /// Of nodes without TLS, which are measured in turn with the others.
+    /// Settings of the nodes without TLS, which are measured in turn with the others.
     pub(crate) plaintext: Option<Settings>,
-    /// In ascending order.
+    /// Message sizes in bytes, in ascending order.
     pub(crate) sizes: Vec<usize>,
     pub(crate) times: Times,
-    /// Limit for the round trips of all sizes and nodes together.
+    /// Time limit for the round trips of all sizes and nodes together.
     pub(crate) round_trips: Duration,
     pub(crate) rounds: usize,
     /// Set where `--thorough` would measure longer.
     pub(crate) is_quick: bool,
-    /// Whether as many connections and I/O threads are taken as make it faster.
+    /// Set if the number of connections and I/O threads is chosen: as many as make the measurement
+    /// faster.
     pub(crate) chooses: bool,
     pub(crate) kind: Kind,
 }
 
-/// What kind of measurement it is.
+/// Kind of measurement.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// Round trips, and the bandwidth of all sizes and directions; then what benchmarks need of it.
+    /// Round trips, and the bandwidth of all sizes and directions; then the rates of benchmarks.
     Sweep { needs: Vec<Need>, targets: Vec<(String, f64)> },
-    /// The longest of the sizes between all pairs of hosts.
+    /// Maximum size, between all pairs of hosts.
     Matrix,
-    /// The longest of the sizes both ways, for a long time.
+    /// Maximum size, both ways, for a long time.
     Soak,
-    /// Messages at a rate, over all nodes together: of each shape, which may be a benchmark's.
+    /// Messages at a fixed rate over all nodes together, for each shape. A shape may be a
+    /// benchmark's.
     OpenLoop { rate: f64, shapes: Vec<(Option<String>, Shape)> },
 }
 
 impl Plan {
-    /// Measures all of it.
+    /// Runs all measurements of the plan.
     pub(crate) fn run(&self) -> Result<Report, RunError> {
         let (started, begin) = (SystemTime::now(), Instant::now());
         let mut settings = self.settings.clone();
@@ -166,13 +171,13 @@ impl Plan {
         .unwrap_or_default()
     }
 
-    /// The sizes whose round trips are timed; nothing where the plan is another measurement.
+    /// Returns the sizes whose round trips are timed. Empty unless the plan is a sweep.
     fn round_trip_sizes(&self) -> impl Iterator<Item = &usize> {
         let is_sweep = matches!(self.kind, Kind::Sweep { .. });
         self.sizes.iter().filter(move |size| is_sweep && **size <= LONGEST_ROUND_TRIP)
     }
 
-    /// Returns the number of round trips that are timed, and the time for each.
+    /// Returns the number of timed round trips, and the time for each.
     fn round_trip_time(&self) -> (u32, Duration) {
         let trips = count(self.round_trip_sizes().count() * self.settings.nodes.len());
         (trips, self.times.duration.min(self.round_trips / trips.max(1)))
@@ -195,7 +200,8 @@ impl Plan {
         Ok(trips)
     }
 
-    /// Estimates the time of the whole plan on a fast network, in whole seconds, for a maximum number of connections to try.
+    /// Estimates the time of the whole plan on a fast network, in whole seconds, for a maximum
+    /// number of connections to try.
     pub(crate) fn about(&self, most_connections: usize) -> Duration {
         let Times { warm_up, duration } = self.times;
         let measurements = |number: usize, times: Times| {
@@ -218,7 +224,7 @@ impl Plan {
             Kind::OpenLoop { shapes, .. } => duration.saturating_mul(count(shapes.len())),
         };
         if self.chooses {
-            // Two more say how much may be in flight.
+            // Two more measurements determine how much may be in flight.
             let tries = most_connections.next_power_of_two().ilog2() as usize + 1;
             all = all.saturating_add(measurements(tries + 2, self.choice_times()));
         }
@@ -229,7 +235,7 @@ impl Plan {
         Times { duration: self.times.duration.min(CHOICE_TIME), ..self.times }
     }
 
-    /// Returns the number of connections to each node that may be tried.
+    /// Returns the maximum number of connections to each node to try.
     fn most_connections(&self) -> usize {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         match self.kind {
@@ -238,8 +244,9 @@ impl Plan {
         }
     }
 
-    /// Doubles connections and I/O threads as long as that makes it faster, at the least size that is long enough (a longest
-    /// message may take minutes on a slow network), and sets them.
+    /// Doubles connections and I/O threads while that makes the measurement faster, and sets them.
+    /// Uses the smallest size that is long enough, because the maximum size may take minutes on a
+    /// slow network.
     fn choose(&self, settings: &mut Settings) -> Result<Vec<Tried>, RunError> {
         let long = self.sizes.iter().find(|size| **size >= CHOICE_SIZE);
         let Some(size) = long.or(self.sizes.last()) else { return Ok(Vec::new()) };
@@ -258,12 +265,13 @@ impl Plan {
         Ok(tried)
     }
 
-    /// Each size in each direction, for each side in turn, round after round; gives the cells of each side. What is already known
-    /// keeps a slow network from taking minutes for each.
+    /// Measures each size in each direction, for each side in turn, round by round. Returns the
+    /// cells of each side. Known rates keep a slow network from taking minutes for each cell.
     fn sweep(&self, sides: &[Settings]) -> Result<Vec<Vec<Bandwidth>>, RunError> {
         let mut cells: Vec<Vec<Bandwidth>> = Vec::new();
         let mut sizes = self.sizes.clone();
-        // What the slowest node moves. Without it the first cell would be measured with less in flight than the next.
+        // Rate of the slowest node. Without it, the first cell would have less in flight than the
+        // next.
         let (Some(first), Some(size)) = (sides.first(), sizes.first()) else {
             return Ok(Vec::new());
         };
@@ -332,7 +340,8 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// What the slowest node moves, measured shortly: it says how much may be in flight.
+/// Returns the rate of the slowest node from a short measurement. It determines how much may be in
+/// flight.
 fn learn(settings: &Settings, size: usize, times: Times) -> Result<f64, RunError> {
     let times = Times { duration: times.duration.min(LEARNING_TIME), ..times };
     Ok(bandwidth(settings, size, Direction::Both, times, 0.0, |_| {})?.slowest_bytes_per_second())

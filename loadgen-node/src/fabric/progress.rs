@@ -1,4 +1,4 @@
-//! Figures as they come, for those who wait: lines of the log.
+//! Log lines with figures, as soon as they are measured.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tracing::{info, warn};
 use super::figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip};
 use crate::units::{count, rate, size};
 
-/// Says how long all of it takes.
+/// Logs the estimated time.
 pub(super) fn begin(about: Duration, is_quick: bool) {
     let about = humantime::format_duration(about);
-    let more = if is_quick { "; with --thorough longer, for figures that vary less" } else { "" };
+    let more = if is_quick { "; --thorough takes longer, and its figures vary less" } else { "" };
     info!("this takes about {about}{more}");
 }
 
@@ -25,7 +25,7 @@ pub(super) fn tried(connections: usize, found: &Bandwidth) {
     cell(&format!("{} to each node, ", count(connections, "connection")), found);
 }
 
-/// A measurement of bandwidth, after words that say which one.
+/// Logs a measurement of bandwidth. `which` names it.
 pub(super) fn cell(which: &str, cell: &Bandwidth) {
     let to = rate(cell.total.bytes_per_second_to_nodes);
     let from = rate(cell.total.bytes_per_second_from_nodes);
@@ -39,10 +39,10 @@ pub(super) fn cell(which: &str, cell: &Bandwidth) {
 
 pub(super) fn left_out(bytes: usize) {
     let message = size(bytes);
-    warn!("{message} left out: one message would take too long; raise --duration");
+    warn!("leaving out messages of {message}: one message would take too long; raise --duration");
 }
 
-/// Rates from node to node that were measured at the same time.
+/// Logs the rates from node to node that were measured at the same time.
 pub(super) fn step(which: &str, rates: &[f64]) {
     let minimum = rates.iter().copied().reduce(f64::min);
     let maximum = rates.iter().copied().reduce(f64::max);
@@ -55,13 +55,13 @@ pub(super) fn step(which: &str, rates: &[f64]) {
     }
 }
 
-/// A second of a soak.
+/// Logs a second of a soak.
 pub(super) fn second(second: usize, interval: &Interval) {
     let to = rate(interval.bytes_per_second_to_nodes);
     let from = rate(interval.bytes_per_second_from_nodes);
     let p99 = interval
         .p99_ns
-        .map_or_else(|| "no answer".to_owned(), |ns| format!("p99 {:.2} ms", ns as f64 / 1e6));
+        .map_or_else(|| "no response".to_owned(), |ns| format!("p99 {:.2} ms", ns as f64 / 1e6));
     info!("second {second}: to {to}, from {from}, {p99}");
 }
 

@@ -1,4 +1,4 @@
-//! All figures of one call: `fabric.json`.
+//! All figures of one measurement: `fabric.json`.
 
 use netdiv_qdl::Transport;
 use schemars::JsonSchema;
@@ -12,50 +12,50 @@ use super::{
     matrix::figures::Matrix,
 };
 
-/// All figures of one call.
+/// All figures of one measurement.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Report {
-    /// Of this file's form; 1.
+    /// Number of this file's format; 1.
     pub(crate) form: u32,
-    /// Of netdiv, at this end.
+    /// Version of netdiv on this machine.
     pub(crate) version: String,
-    /// When it began: RFC 3339, UTC.
+    /// Time at which the measurement began: RFC 3339, UTC.
     pub(crate) started: String,
-    /// How long all of it took.
+    /// Duration of the whole measurement in seconds.
     pub(crate) seconds: f64,
-    /// This machine's name.
+    /// Name of this machine.
     pub(crate) host: Option<String>,
     pub(crate) transport: Transport,
-    /// Whether nodes had to prove who they are.
+    /// Set if TLS was used, so that nodes had to prove their identity.
     pub(crate) tls: bool,
     pub(crate) connections_per_node: usize,
     pub(crate) streams_per_connection: usize,
     /// Threads that serve the connections.
     pub(crate) io_threads: usize,
-    /// The interface that this machine was told to use.
+    /// Egress interface of this machine, if one was chosen.
     pub(crate) interface: Option<String>,
-    /// The differentiated services code point of what it sends, where one was chosen.
+    /// Differentiated services code point of this machine's packets, if one was chosen.
     pub(crate) dscp: Option<u8>,
-    /// Congestion control of what it sends, where one was chosen.
+    /// Congestion control of this machine's connections, if one was chosen.
     pub(crate) congestion_control: Option<String>,
-    /// How the number of connections was chosen; empty where it was given.
+    /// Measurements that chose the number of connections; empty if an option set it.
     pub(crate) tried: Vec<Tried>,
-    /// What each measurement leaves out at its begin.
+    /// Time in ms that each measurement leaves out at its beginning.
     pub(crate) warm_up_ms: u64,
-    /// Length of each measurement, after that.
+    /// Length of each measurement after its warm-up, in ms.
     pub(crate) duration_ms: u64,
-    /// How often each bandwidth was measured.
+    /// Number of times that each bandwidth was measured.
     pub(crate) rounds: usize,
     pub(crate) routes: Vec<Route>,
     pub(crate) round_trips: Vec<RoundTrip>,
     pub(crate) bandwidth: Vec<Bandwidth>,
-    /// The same with the nodes of `--plaintext-nodes`, measured in turn with the others.
+    /// Figures of the nodes of `--plaintext-nodes`, measured in turn with the others.
     pub(crate) plaintext: Plaintext,
-    /// One message size for a long time, with `--soak`.
+    /// Figures of one message size for a long time, with `--soak`.
     pub(crate) soak: Option<Bandwidth>,
-    /// Messages at a given rate, with `--rate`.
+    /// Figures of messages at a fixed rate, with `--rate`.
     pub(crate) open_loop: Vec<OpenLoop>,
-    /// All pairs of hosts, with `--matrix`.
+    /// Figures of all pairs of hosts, with `--matrix`.
     pub(crate) matrix: Option<Matrix>,
     pub(crate) benchmarks: Vec<Benchmark>,
 }
@@ -72,7 +72,7 @@ impl Report {
         });
     }
 
-    /// What was chosen of the way out of this machine.
+    /// Returns the chosen options of egress: each name with its value.
     pub(crate) fn way_out(&self) -> impl Iterator<Item = (&'static str, String)> {
         let chosen = [
             ("interface", self.interface.clone()),
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-/// What is measured without TLS, beside the same with it.
+/// Figures without TLS, beside the same figures with TLS.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Plaintext {
     pub(crate) round_trips: Vec<RoundTrip>,
@@ -103,6 +103,6 @@ mod tests {
             std::fs::write(path, &schema).unwrap();
         }
         let checked_in = std::fs::read_to_string(path).unwrap();
-        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to renew it");
+        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to regenerate it");
     }
 }

@@ -10,10 +10,10 @@ use super::{
 };
 use crate::RunError;
 
-/// Round trips that are enough, however long there is time.
+/// Maximum number of round trips, even if there is time for more.
 const ENOUGH: u64 = 20_000;
 
-/// Times one message at a time, which goes to the node and comes back.
+/// Times one message at a time, to the node and back.
 pub(crate) fn round_trip(
     settings: &Settings,
     address: &str,

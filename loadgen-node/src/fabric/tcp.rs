@@ -1,4 +1,5 @@
-//! What the kernel counts of this process's TCP connections: `tcp_info`, asked for over `sock_diag`, as `ss -ti` does.
+//! Statistics of this process's TCP connections: `tcp_info`, read from the kernel over `sock_diag`,
+//! as by `ss -ti`.
 
 use std::{collections::BTreeSet, fs, io};
 
@@ -17,10 +18,11 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_SOCK_DIAG};
 
 use super::path::Connection;
 
-/// What is read at once; a part of a dump is 32 KiB at most.
+/// Size of the read buffer; a part of a dump is at most 32 KiB.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Established connections of this process. Empty where the kernel does not say: without `sock_diag`, or before Linux 5.5.
+/// Returns the established connections of this process. Empty if the kernel does not report them:
+/// without `sock_diag`, or before Linux 5.5.
 pub(super) fn connections() -> Vec<Connection> {
     let own = own_sockets();
     let of_family = |(family, id)| dump(family, id, &own).unwrap_or_default();
@@ -30,7 +32,7 @@ pub(super) fn connections() -> Vec<Connection> {
         .collect()
 }
 
-/// Inodes of the sockets that this process has open.
+/// Returns the inodes of the sockets that this process has open.
 fn own_sockets() -> BTreeSet<u32> {
     let files = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let inode = |file: fs::DirEntry| {
@@ -80,7 +82,7 @@ fn dump(family: u8, socket_id: SocketId, own: &BTreeSet<u32>) -> io::Result<Vec<
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
                 _ => {}
             }
-            // Messages begin at multiples of four.
+            // Messages begin at multiples of four bytes.
             let length = (message.header.length as usize).next_multiple_of(4);
             rest = rest.get(length..).unwrap_or_default();
         }

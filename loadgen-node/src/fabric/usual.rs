@@ -1,6 +1,6 @@
-//! The rates that are usual among comparable parts of a network, and the rates that are clearly below them.
+//! Usual rates of comparable parts of a network, and rates that are clearly below them.
 
-/// Share of the usual rate below which a part is named as slow.
+/// Share of the usual rate below which a part is reported as slow.
 pub(crate) const SLOW: f64 = 0.8;
 
 /// Usual rates: the median of the rounds, and the minimum.
@@ -10,7 +10,8 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Returns true if a rate is clearly lower and its best round is below the usual minimum, so that noise does not explain it.
+    /// Returns true if a rate is clearly lower and its best round is below the usual minimum, so
+    /// that noise does not explain it.
     pub(crate) fn is_beyond(&self, median: f64, maximum: f64) -> bool {
         median < SLOW * self.median && maximum < self.minimum
     }

@@ -1,4 +1,4 @@
-//! Watching a measurement: its window, and what happened in each second of it.
+//! Observation of a measurement: its window, and the counts of each second.
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError},
@@ -11,18 +11,18 @@ use netdiv_qdl::{LoadGen, NodeReport, Qdl};
 use super::{client::failed, counters::Counters, figures::Interval};
 use crate::RunError;
 
-/// How often the counters are written down.
+/// Time between two readings of the counters.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether answers come.
+/// Time between two checks for responses.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
-/// How long one measurement takes.
+/// Length of one measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// What is left out at the begin.
+    /// Time that is left out at the beginning.
     pub(crate) warm_up: Duration,
-    /// What is measured.
+    /// Time that is measured.
     pub(crate) duration: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Glance {
         self.lanes.iter().map(|lane| lane.answered).sum()
     }
 
-    /// Whether each node answered since then.
+    /// Returns true if each node has answered since this glance.
     fn each_node_answered(&self, now: &[NodeReport]) -> bool {
         let answered = |lanes: &[NodeReport], address: &str| -> u64 {
             lanes.iter().filter(|lane| lane.address == address).map(|lane| lane.answered).sum()
@@ -63,7 +63,8 @@ impl Glance {
         self.at.duration_since(earlier.at).as_secs_f64()
     }
 
-    /// How long the messages took that were answered since an earlier glance; `None` where there was none.
+    /// Returns the latencies of the messages answered since an earlier glance; `None` without such
+    /// messages.
     pub(super) fn latency(&self, earlier: &Self) -> Option<Histogram<u64>> {
         let mut latency = self.lanes.first()?.latency.clone();
         latency.reset();
@@ -72,7 +73,7 @@ impl Glance {
         (!latency.is_empty()).then_some(latency)
     }
 
-    /// What happened since an earlier glance.
+    /// Returns the counts since an earlier glance.
     fn interval(&self, earlier: &Self, sample_bytes: usize) -> Interval {
         let seconds = self.seconds_since(earlier);
         let messages = self.answered() - earlier.answered();
@@ -87,16 +88,16 @@ impl Glance {
     }
 }
 
-/// What was seen of a measurement.
+/// Observed window of a measurement.
 pub(super) struct Window {
     pub(super) begin: Glance,
     pub(super) end: Glance,
     pub(super) intervals: Vec<Interval>,
-    /// The longest time in which no answer came, looked at every [`LOOK`].
+    /// Longest time without a response, checked every [`LOOK`].
     pub(super) longest_gap: Duration,
 }
 
-/// Sees when answers come.
+/// Gaps between responses.
 struct Gaps {
     answered: u64,
     since: Instant,
@@ -112,8 +113,9 @@ impl Gaps {
     }
 }
 
-/// Looks at the counters when the warm-up is over, then each second until the time is up and each node answered; tells of
-/// each interval. Fails with the run, and when `stop` is gone.
+/// Reads the counters when the warm-up is over, then each second until the time is up and each node
+/// has answered. Passes each interval to `tell`. Fails if the run fails, or if the sender of `stop`
+/// is dropped.
 pub(super) fn watch<L: LoadGen>(
     qdl: &Qdl<L>,
     times: Times,
@@ -125,7 +127,7 @@ pub(super) fn watch<L: LoadGen>(
         Err(RecvTimeoutError::Timeout) => {
             qdl.failure().map_or(Ok(()), |why| Err(failed(why.clone())))
         }
-        _ => Err(RunError::Failed("the measurement ended before its time".into())),
+        _ => Err(RunError::Failed("the measurement ended early".into())),
     };
     let answered = || qdl.progress().answered;
     let warm = Instant::now();
@@ -139,14 +141,15 @@ pub(super) fn watch<L: LoadGen>(
     loop {
         let before = last.as_ref().unwrap_or(&begin);
         let left = times.duration.saturating_sub(before.at - begin.at);
-        // A remainder too short to be an interval belongs to the one before.
+        // A remainder that is too short for its own interval extends this one.
         let length = if left < INTERVAL * 3 / 2 { left } else { INTERVAL };
         while before.at.elapsed() < length {
             wait(LOOK.min(length.saturating_sub(before.at.elapsed())))?;
             gaps.look(answered());
         }
         let over = begin.at.elapsed() >= times.duration;
-        // A message may take longer than all the time there is, and a node may have its first turn late.
+        // A message may take longer than the whole measurement, and a node may get its first
+        // message late.
         while over && !begin.each_node_answered(&qdl.report_by_lane()) {
             wait(LOOK)?;
             gaps.look(answered());

@@ -1,4 +1,5 @@
-//! Labels of a run: one for each sample, within the benchmark's classes or vocabulary. Any other would make every answer wrong.
+//! Labels of a run: one for each sample, within the benchmark's classes or vocabulary. Any other
+//! label would make every response wrong.
 
 use netdiv_contract::tokens;
 use netdiv_dataset::Labels;
@@ -9,7 +10,8 @@ use crate::{
     settings::{RunConfig, usage},
 };
 
-/// Returns the labels of the data set, if there are any. Refuses those that its samples or the benchmark cannot have.
+/// Returns the labels of the data set, if it has any. Fails for labels that do not fit its samples
+/// or the benchmark.
 pub(crate) fn of_run(config: &RunConfig, samples: usize) -> Result<Option<Labels>, RunError> {
     let (name, labels) = match &config.labels {
         Some(path) => (path.display().to_string(), Some(Labels::of_file(path)?)),
@@ -27,19 +29,19 @@ pub(crate) fn of_run(config: &RunConfig, samples: usize) -> Result<Option<Labels
     }
 }
 
-/// Returns the fault of labels that are not of the benchmark's kind, or of the first that is not within its range.
+/// Returns the fault of labels of the wrong kind, or of the first label that is out of the
+/// benchmark's range.
 fn fault(labels: &Labels, benchmark: Option<&Benchmark>) -> Option<String> {
     let (classes, vocabulary) = (
         benchmark.is_some_and(|one| one.classes.is_some()),
         benchmark.is_some_and(|one| one.vocabulary.is_some()),
     );
     match labels {
-        Labels::Classes(_) if vocabulary && !classes => Some(
-            "a number for each sample, and the answers are tokens: give a .ids file of outputs"
-                .into(),
-        ),
+        Labels::Classes(_) if vocabulary && !classes => {
+            Some("it has classes, and the responses are tokens: give a .ids file of outputs".into())
+        }
         Labels::Outputs(_) if classes && !vocabulary => Some(
-            "outputs of tokens, and the answers are classes: give a .npy file of their numbers"
+            "it has outputs, and the responses are classes: give a .npy file of their numbers"
                 .into(),
         ),
         Labels::Classes(labels) => {
@@ -47,7 +49,7 @@ fn fault(labels: &Labels, benchmark: Option<&Benchmark>) -> Option<String> {
                 Some((Benchmark { name, .. }, count)) => {
                     (0, i64::from(count) - 1, format!("the classes of {name}"))
                 }
-                None => (i32::MIN.into(), i32::MAX.into(), "answers, which are int32,".into()),
+                None => (i32::MIN.into(), i32::MAX.into(), "responses, which are int32,".into()),
             };
             let sample = labels.iter().position(|label| !(least..=most).contains(label))?;
             let label = labels[sample];
@@ -107,9 +109,9 @@ mod tests {
         let mut file = fs::File::create(&outputs).unwrap();
         write_ids(&mut file, &[vec![1], vec![2], vec![3], vec![4]]).unwrap();
         let error = refused("llama2-70b-99", &classes).unwrap();
-        assert!(error.contains("the answers are tokens: give a .ids file"), "{error}");
+        assert!(error.contains("the responses are tokens: give a .ids file"), "{error}");
         let error = refused("resnet50", &outputs).unwrap();
-        assert!(error.contains("the answers are classes: give a .npy file"), "{error}");
+        assert!(error.contains("the responses are classes: give a .npy file"), "{error}");
         assert_eq!(refused("fabric", &outputs), None);
     }
 
@@ -124,7 +126,7 @@ mod tests {
             (
                 "fabric",
                 &[0, 1, most + 1, 3],
-                Some("the label of sample 2 is 2147483648, and answers, which are int32,"),
+                Some("the label of sample 2 is 2147483648, and responses, which are int32,"),
             ),
             ("resnet50", &[0, 999, 1, 2], None),
             (

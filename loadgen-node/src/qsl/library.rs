@@ -1,4 +1,5 @@
-//! The Query Sample Library: loaded samples in memory, encoded once, as they will go over the network.
+//! The Query Sample Library: loaded samples in memory, encoded once, as they are sent over the
+//! network.
 
 use std::sync::{
     Arc, OnceLock,
@@ -19,31 +20,33 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{output::failed, qsl::witness::Witness};
 
-/// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
+/// Query Sample Library. It encodes samples when LoadGen asks to load them, which is untimed.
 pub struct Library {
     dataset: Box<dyn Dataset>,
     encoding: Encoding,
-    /// Whether messages have checksums: each sample's part is computed when it is loaded.
+    /// Set if messages have checksums: loading a sample computes its part.
     checksums: bool,
     performance_samples: usize,
     witness: Option<Arc<Witness>>,
-    /// Least and greatest length of what was loaded, as encoded.
+    /// Minimum and maximum length of the loaded samples, encoded, in bytes.
     lengths: Mutex<Option<Lengths>>,
-    /// Elements of the first tensor of what was loaded, each sample once: of a language model, the tokens of its prompts.
+    /// Elements of the first tensor of each loaded sample, each sample once: for a language model,
+    /// the tokens of its prompts.
     elements: Mutex<Vec<u64>>,
-    /// How often each sample was loaded more than unloaded: MultiStream loads some more than once.
+    /// Number of loads minus number of unloads of each sample: MultiStream loads some samples more
+    /// than once.
     loads: Mutex<Vec<usize>>,
-    /// A checksum of each sample as it was when it was loaded first: LoadGen may load it again for another series.
+    /// Checksum of each sample at its first load: LoadGen may load it again for another series.
     first: Mutex<Vec<Option<u32>>>,
     loaded: RwLock<LoadedSamples>,
     nodes_take: OnceLock<Takes>,
-    /// Set while LoadGen has samples that it has not issued, or not got back.
+    /// Set while LoadGen has samples that it has not issued, or that are not completed.
     owes_calls: AtomicBool,
 }
 
-/// What all nodes take.
+/// Input that all nodes accept.
 struct Takes {
-    /// What a sample must look like.
+    /// Layout of a sample.
     input: InputLayout,
     max_payload_bytes: u64,
 }
@@ -55,8 +58,8 @@ impl std::fmt::Debug for Library {
 }
 
 impl Library {
-    /// A library of all samples of a data set; `performance_samples` of them are used in performance mode. A witness is told
-    /// what is loaded.
+    /// Creates a library of all samples of a data set. Performance mode uses `performance_samples`
+    /// of them. A witness records what is loaded.
     pub(crate) fn new(
         dataset: Box<dyn Dataset>,
         encoding: Encoding,
@@ -81,7 +84,7 @@ impl Library {
         }
     }
 
-    /// What nodes must accept to be sent these samples.
+    /// Returns the requirements on nodes that receive these samples.
     pub(crate) fn expectation(&self) -> Expectation {
         let sizes = (0..self.dataset.sample_count()).map(|index| self.dataset.sample_bytes(index));
         Expectation {
@@ -91,7 +94,8 @@ impl Library {
         }
     }
 
-    /// Fits the samples to what the nodes take, all of them; before the first load.
+    /// Adapts the samples to the input of all nodes, before the first load. Fails if they do not
+    /// fit.
     pub fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
         if let Some(holds) = self.dataset.layout().filter(|holds| !layout::accepts(&takes, holds)) {
             let (takes, holds) = (layout::describe(&takes), layout::describe(&holds));
@@ -101,7 +105,7 @@ impl Library {
         let packed = !takes.tensors.is_empty() && layout::raw_tensor(&takes).is_none();
         if packed && self.dataset.layout().is_none() {
             return Err(format!(
-                "the nodes take {}; give a data set that says the shape of each sample (.npy)",
+                "the nodes take {}; give a data set that states the shape of each sample (.npy)",
                 layout::describe(&takes)
             ));
         }
@@ -111,7 +115,7 @@ impl Library {
         Ok(())
     }
 
-    /// Samples of unknown meaning must at least have the length of the model's tensor.
+    /// Checks that samples without a layout have the length of the model's tensor.
     fn check_lengths(&self, takes: &InputLayout) -> Result<(), String> {
         let spec = layout::raw_tensor(takes).filter(|_| self.dataset.layout().is_none());
         let Some(want) = spec.and_then(layout::fixed_bytes) else { return Ok(()) };
@@ -128,28 +132,30 @@ impl Library {
         Ok(())
     }
 
-    /// Set when the test begins and by loading samples, which LoadGen does before each series; to be cleared at the series' end.
+    /// Returns the flag that LoadGen still owes calls. It is set when the test begins and when
+    /// samples are loaded, which LoadGen does before each series. The system under test clears it
+    /// at the end of the series.
     pub fn owes_calls(&self) -> &AtomicBool {
         &self.owes_calls
     }
 
-    /// Number of samples in the data set.
+    /// Returns the number of samples in the data set.
     pub(crate) fn total_samples(&self) -> usize {
         self.dataset.sample_count()
     }
 
-    /// Least and greatest length of the samples that were loaded, as encoded, in bytes.
+    /// Returns the minimum and maximum length of the loaded samples, encoded, in bytes.
     pub(crate) fn lengths(&self) -> Option<Lengths> {
         *self.lengths.lock()
     }
 
-    /// Returns the elements of the first tensor of the samples that were loaded, each counted once; none if nothing is known of their
-    /// tensors.
+    /// Returns the distribution of the number of elements in the first tensor of the loaded
+    /// samples, each sample counted once; `None` if their tensors are unknown.
     pub(crate) fn elements(&self) -> Option<Distribution> {
         distribution_of(self.elements.lock().clone())
     }
 
-    /// The data set's layout, where it has one.
+    /// Returns the data set's layout, if it has one.
     pub(crate) fn layout(&self) -> Option<InputLayout> {
         self.dataset.layout()
     }
@@ -160,7 +166,8 @@ impl Library {
         *known = Lengths { least: known.least.min(bytes), most: known.most.max(bytes) };
     }
 
-    /// Compares a sample with its first load, as all series of a run have the same samples. Returns true if this is the first load.
+    /// Compares a sample with its first load, because all series of a run have the same samples.
+    /// Returns true for the first load.
     fn compare_with_first(&self, index: usize, payload: &Bytes) -> Result<bool, String> {
         let now = checksum::of_payload(payload);
         let mut all = self.first.lock();
@@ -170,12 +177,12 @@ impl Library {
             return Ok(is_first);
         }
         Err(format!(
-            "sample {index} of {} is not what it was when it was loaded first. Let nobody write to a data set that is in use",
+            "sample {index} of {} has changed since it was loaded first. Do not write to a data set that is in use",
             self.dataset.name()
         ))
     }
 
-    /// What the data set's manifests say.
+    /// Returns the facts of the data set's manifests.
     pub(crate) fn prepared(&self) -> Vec<Prepared> {
         let said = self.dataset.prepared().into_iter();
         said.map(|said| Prepared {
@@ -189,7 +196,7 @@ impl Library {
         .collect()
     }
 
-    /// Returns the elements of a sample's first tensor.
+    /// Returns the number of elements of a sample's first tensor.
     fn elements_of(&self, sample: &Sample) -> Option<u64> {
         let Sample::Tensors(tensors) = sample else { return None };
         let layout = self.dataset.layout()?;
@@ -242,7 +249,11 @@ impl QuerySampleLibrary for Library {
         self.owes_calls.store(true, Ordering::SeqCst);
         self.change(|loads, samples| {
             for &index in indices {
-                let none = || Abort(format!("LoadGen asks for sample {index}, which is none"));
+                let none = || {
+                    Abort(format!(
+                        "LoadGen asks for sample {index}, which the data set does not have"
+                    ))
+                };
                 let times = loads.get_mut(index).ok_or_else(none)?;
                 if *times == 0 {
                     samples[index] = Some(self.load(index).map_err(failed)?);
@@ -269,7 +280,7 @@ impl QuerySampleLibrary for Library {
 }
 
 impl Library {
-    /// Changes what is loaded. LoadGen does so between series, when no sample is in flight.
+    /// Changes the loaded samples. LoadGen does so between series, when no sample is in flight.
     fn change(
         &self,
         with: impl FnOnce(&mut [usize], &mut [Option<Encoded>]) -> Result<(), Abort>,
@@ -288,7 +299,7 @@ impl SampleSource for Library {
     }
 }
 
-/// Returns the distribution of values, exactly; none without a value.
+/// Returns the exact distribution of values; `None` without a value.
 fn distribution_of(mut values: Vec<u64>) -> Option<Distribution> {
     values.sort_unstable();
     let max = *values.last()?;
@@ -341,7 +352,7 @@ mod tests {
         let place = || library.loaded()[0].as_ref().unwrap().bytes.as_ptr();
         library.load_samples(&[0]).unwrap();
         let first = place();
-        // Whatever happens to the file: what is loaded stays.
+        // Whatever happens to the file, loaded samples stay.
         std::fs::write(&path, "two").unwrap();
         library.load_samples(&[0, 0]).unwrap();
         assert_eq!(place(), first);

@@ -1,4 +1,5 @@
-//! The Query Sample Library: samples loaded into memory, as they will go over the network, and the files that describe them.
+//! The Query Sample Library: samples in memory, as they are sent over the network, and the files
+//! that describe them.
 
 pub(crate) mod labels;
 pub(crate) mod library;

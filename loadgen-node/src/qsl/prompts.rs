@@ -1,5 +1,6 @@
-//! Prompts of a language model's benchmark: token ids of its vocabulary, and no more of them than it allows (rules, section
-//! 6.2.4; Appendix B). What breaks that would fail at the nodes, or be measured as what it is not.
+//! Prompts of a language model's benchmark: token ids of its vocabulary, at most as many as it
+//! allows (rules, section 6.2.4; Appendix B). Other prompts would fail at the nodes, or distort the
+//! measurement.
 
 use netdiv_contract::{
     layout::{DataType, InputLayout, TensorSpec, describe, element_bytes},
@@ -10,7 +11,8 @@ use netdiv_rules::book::{Benchmark, TokenLimits};
 
 use crate::{RunError, settings::RunConfig};
 
-/// Refuses prompts that the benchmark does not have. Reads all of them: what is wrong is known before a node is asked.
+/// Fails for prompts that the benchmark does not have. Reads all of them, so that errors are known
+/// before a node is asked.
 pub(crate) fn check(config: &RunConfig, data: &dyn Dataset) -> Result<(), RunError> {
     let Some(benchmark) = config.benchmarks.find(&config.benchmark) else { return Ok(()) };
     let (Some(limits), Some(layout)) = (benchmark.tokens(), data.layout()) else { return Ok(()) };
@@ -29,7 +31,7 @@ fn refused(data: &dyn Dataset, why: &str) -> RunError {
     RunError::Usage(format!("data set {}: {why}", data.name()))
 }
 
-/// Token ids are whole numbers.
+/// Checks that token ids are integers.
 fn check_types(benchmark: &Benchmark, layout: &InputLayout) -> Result<(), String> {
     let is_allowed = |tensor: &TensorSpec| {
         benchmark.input_types.iter().any(|one| one.data_type() == tensor.data_type())

@@ -1,5 +1,6 @@
-//! A witness at LoadGen's end, outside the QDL: what was loaded, issued and answered, as digests. Nodes keep theirs; equal
-//! tallies prove that every byte arrived as it was sent (rules, section 6.2.1).
+//! Witness on LoadGen's side, outside the QDL: digests of what was loaded, issued and completed.
+//! Nodes keep their own digests. Equal tallies prove that every byte arrived as it was sent (rules,
+//! section 6.2.1).
 
 use std::{
     collections::BTreeMap,
@@ -12,10 +13,10 @@ use netdiv_rules::record::{Comparison, Digests};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
-/// Most differences that are shown.
+/// Maximum number of differences that are shown.
 const SHOWN: usize = 5;
 
-/// What this end has seen.
+/// Digests and counts on LoadGen's side.
 #[derive(Debug)]
 pub(crate) struct Witness {
     samples: Vec<Sample>,
@@ -30,30 +31,30 @@ struct Sample {
 }
 
 impl Witness {
-    /// Memory for each sample of the data set.
+    /// Memory for each sample of the data set, in bytes.
     pub(crate) const BYTES_PER_SAMPLE: usize = size_of::<Sample>();
 
-    /// A witness for a data set with that many samples.
+    /// Creates a witness for a data set with `samples` samples.
     pub(crate) fn new(samples: usize) -> Self {
         let samples = (0..samples).map(|_| Sample::default()).collect();
         Self { samples, responses: Mutex::default() }
     }
 
-    /// The QSL has loaded a sample.
+    /// Records that the QSL has loaded a sample.
     pub(crate) fn loaded(&self, index: usize, payload: &[u8]) {
         if let Some(sample) = self.samples.get(index) {
             *sample.loaded.lock() = Some((tally::digest(payload), payload.len() as u64));
         }
     }
 
-    /// LoadGen has issued a sample.
+    /// Records that LoadGen has issued a sample.
     pub(crate) fn issued(&self, index: usize) {
         if let Some(sample) = self.samples.get(index) {
             sample.issued.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// LoadGen was given responses to samples.
+    /// Records the responses that LoadGen received.
     pub(crate) fn answered<'a>(&self, answers: impl Iterator<Item = (usize, &'a Bytes)>) {
         let digest = |(index, response): (usize, &'a Bytes)| {
             let sample = self.samples.get(index).and_then(|sample| *sample.loaded.lock());
@@ -65,7 +66,7 @@ impl Witness {
         digests.into_iter().for_each(|digest| responses.add(digest, 1));
     }
 
-    /// Compares with what the nodes have received and sent.
+    /// Compares these records with the tallies that the nodes have received and sent.
     pub(crate) fn compare(&self, received: &Tally, sent: &Tally) -> Digests {
         let mut issued = Tally::default();
         let mut names = BTreeMap::new();
@@ -107,7 +108,7 @@ fn comparison(
         if sent == received {
             continue;
         }
-        // A node's counts may be anything.
+        // A node may report any counts.
         differences = u64::saturating_add(differences, sent.abs_diff(*received));
         if examples.len() < SHOWN {
             let unknown = || format!("the payload {}", hex::encode(digest));
@@ -116,7 +117,9 @@ fn comparison(
         }
     }
     if overflow > 0 {
-        examples.push(format!("{overflow} payloads are too many different ones to be compared"));
+        examples.push(format!(
+            "{overflow} payloads could not be compared, because there are too many different ones"
+        ));
     }
     Comparison {
         sent: sent.total(),

@@ -1,7 +1,8 @@
-//! `histograms.hlog`: how long the samples of a run took, in the log format of HdrHistogram, which its tools read.
+//! `histograms.hlog`: durations of a run's samples, in the log format of HdrHistogram, which its
+//! tools read.
 //!
-//! Each line is a histogram of the whole run. Its tag says whose it is: the node's place in `result.json`, from 0, and what was
-//! measured: `0/latency`.
+//! Each line is a histogram of the whole run. Its tag names the node, by its index in `result.json`
+//! from 0, and the measure: `0/latency`.
 
 use std::{
     fmt, fs, io,
@@ -22,10 +23,10 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::output;
 
-/// The file's name in a run's folder.
+/// Name of the file in a run's folder.
 pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
 
-/// What is measured.
+/// A measured quantity. All quantities but the last are in nanoseconds.
 #[derive(
     Debug,
     Clone,
@@ -41,7 +42,7 @@ pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
 )]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Measure {
-    /// From `IssueQuery` to completion, in nanoseconds, as are all but the last.
+    /// Time from `IssueQuery` to completion.
     Latency,
     QdlQueue,
     Network,
@@ -51,12 +52,12 @@ pub(crate) enum Measure {
     FurtherToken,
     Prefill,
     Decode,
-    /// Tokens of an answer.
+    /// Number of tokens of a response.
     TokensPerAnswer,
 }
 
 impl Measure {
-    /// Of a node's report, where it has it.
+    /// Returns the histogram of this measure in a node's report, if the report has one.
     fn of(self, report: &NodeReport) -> Option<&Histogram<u64>> {
         let tokens = report.tokens.as_deref();
         match self {
@@ -74,7 +75,7 @@ impl Measure {
     }
 }
 
-/// Writes a run's histograms, node by node.
+/// Writes the histograms of a run, node by node.
 pub(crate) fn write(
     folder: &Path,
     nodes: &[NodeReport],
@@ -86,7 +87,7 @@ pub(crate) fn write(
     let mut serializer = V2DeflateSerializer::new();
     {
         let mut log = IntervalLogWriterBuilder::new()
-            .add_comment("a tag is the node's place in result.json, from 0, and what was measured")
+            .add_comment("a tag is the node's index in result.json, from 0, and the measure")
             .with_start_time(started)
             .with_base_time(started)
             .with_max_value_divisor(1e6)
@@ -102,41 +103,42 @@ pub(crate) fn write(
             }
         }
     }
-    // All of it or nothing: what is cut cannot be read.
+    // Written as a whole or not at all: a truncated file cannot be read.
     output::write(&folder.join(HISTOGRAMS), &text).map_err(|error| failed(&error))
 }
 
-/// A run's histograms, each with its node's place and what was measured.
+/// Histograms of a run, each with the index of its node and its measure.
 #[derive(Debug, Default)]
 pub(crate) struct Histograms(Vec<(usize, Measure, Histogram<u64>)>);
 
 impl Histograms {
-    /// Those of a run's folder; none if the run has no such file.
+    /// Reads the histograms in a run's folder. Empty if the run has no such file.
     pub(crate) fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(HISTOGRAMS);
         let text = match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             read => read.map_err(|error| format!("{}: {error}", path.display()))?,
         };
-        parse(&text).map_err(|why| format!("{} is not as netdiv writes it: {why}", path.display()))
+        parse(&text)
+            .map_err(|why| format!("{}: not a valid log of histograms: {why}", path.display()))
     }
 
-    /// Of one node.
+    /// Returns the histogram of one node.
     pub(crate) fn of(&self, node: usize, measure: Measure) -> Option<&Histogram<u64>> {
         let found = self.0.iter().find(|(place, what, _)| (*place, *what) == (node, measure));
         found.map(|(.., histogram)| histogram)
     }
 
-    /// Of all nodes together.
+    /// Returns the sum of the histograms of all nodes.
     pub(crate) fn of_all(&self, measure: Measure) -> Option<Histogram<u64>> {
         let those = self.0.iter().filter(|(_, what, _)| *what == measure);
         Self::sum(those.map(|(.., histogram)| histogram.clone()))
     }
 
-    /// All together; `None` of none.
+    /// Adds histograms. Returns `None` if there are no histograms.
     pub(crate) fn sum(all: impl Iterator<Item = Histogram<u64>>) -> Option<Histogram<u64>> {
         all.reduce(|mut sum, histogram| {
-            // Growing, it takes any value, so adding cannot fail.
+            // A histogram that resizes accepts any value, so adding cannot fail.
             sum.auto(true);
             let _ = sum.add(histogram);
             sum
@@ -155,7 +157,7 @@ fn parse(text: &[u8]) -> Result<Histograms, String> {
         let (place, measure) = tag
             .split_once('/')
             .and_then(|(place, measure)| Some((place.parse().ok()?, measure.parse().ok()?)))
-            .ok_or_else(|| format!("there is no tag `{tag}`"))?;
+            .ok_or_else(|| format!("unknown tag `{tag}`"))?;
         let histogram = decode(line.encoded_histogram(), &mut deserializer)
             .ok_or_else(|| format!("the histogram `{tag}` cannot be decoded"))?;
         histograms.push((place, measure, histogram));
@@ -212,7 +214,7 @@ mod tests {
             assert!(text.contains(from), "{text}");
             fs::write(&path, text.replace(from, to)).unwrap();
             let refused = Histograms::read(folder.path()).unwrap_err();
-            assert!(refused.contains("not as netdiv writes it"), "{refused}");
+            assert!(refused.contains("not a valid log of histograms"), "{refused}");
         }
         fs::write(&path, [0xFF; 99]).unwrap();
         Histograms::read(folder.path()).unwrap_err();

@@ -1,5 +1,5 @@
-//! What a run leaves beside its result, so that it can be looked at: what was counted second by second (`series.csv`), and how long
-//! samples took (`histograms.hlog`). The forms are described in docs/RECORDS.md.
+//! Records that a run leaves beside its result: counts second by second (`series.csv`), and
+//! durations of samples (`histograms.hlog`). docs/RECORDS.md describes the formats.
 
 pub(crate) mod histograms;
 pub(crate) mod run;
@@ -12,7 +12,8 @@ use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use crate::{RunError, output};
 
-/// Reads the record of a run in that mode, or in mode `submission`, which has both. Refuses logs that were changed.
+/// Reads the record of a run in a mode, or in mode `submission`, which includes both modes. Fails
+/// if a log has changed.
 pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
     let path = folder.join(output::RESULT);
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
@@ -21,7 +22,7 @@ pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, Run
     let run: RunResult = serde_json::from_str(&text)
         .map_err(|error| refused(format!("not a record of a run: {error}")))?;
     if run.mode != mode && run.mode != Mode::Submission {
-        return Err(refused(format!("a run in mode {}, not {mode}", run.mode)));
+        return Err(refused(format!("the run is in mode {}; expected {mode}", run.mode)));
     }
     let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
     match run.logs.iter().find(|(name, digest)| now.get(*name) != Some(*digest)) {

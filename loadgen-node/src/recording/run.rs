@@ -1,4 +1,4 @@
-//! What a run has left in its folder.
+//! Records of a run, read from its folder.
 
 use std::{
     fs,
@@ -15,36 +15,36 @@ use crate::{
     record::RunResult,
 };
 
-/// A run that has ended.
+/// A run that has ended, with its records.
 #[derive(Debug)]
 pub(crate) struct RecordedRun {
     pub(crate) folder: PathBuf,
     pub(crate) result: RunResult,
-    /// Empty where the run was made before there were such records.
+    /// Rows of `series.csv`. Empty for a run of an earlier version, which wrote no such file.
     pub(crate) series: Vec<Row>,
     pub(crate) histograms: Histograms,
 }
 
 impl RecordedRun {
-    /// The run of a folder.
+    /// Reads the run in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
         let path = folder.join(output::RESULT);
         let wrong = |why: &dyn std::fmt::Display| {
             RunError::Usage(format!(
-                "{}: {why}; give the folder of a run that has ended (--output of `run`)",
+                "{}: {why}; pass the folder of a finished run (--output of `run`)",
                 path.display()
             ))
         };
         if !path.exists() && folder.join(FABRIC).exists() {
             return Err(RunError::Usage(format!(
-                "{} holds a measurement of a network (`loadgen-node fabric`), not a run: open the picture beside its {FABRIC}, \
-                 fabric.svg or matrix.svg, or compare it with another one by `loadgen-node compare`",
+                "{} holds a network measurement (`loadgen-node fabric`), not a run: open the picture beside its {FABRIC}, \
+                 fabric.svg or matrix.svg, or compare it with another measurement by `loadgen-node compare`",
                 folder.display()
             )));
         }
         let json = fs::read(&path).map_err(|error| wrong(&error))?;
         let result = serde_json::from_slice(&json)
-            .map_err(|error| wrong(&format!("it is no record of a run: {error}")))?;
+            .map_err(|error| wrong(&format!("not a record of a run: {error}")))?;
         Ok(Self {
             folder: folder.into(),
             result,
@@ -53,7 +53,7 @@ impl RecordedRun {
         })
     }
 
-    /// Its folder's name, for people.
+    /// Returns the name of the folder, for display.
     pub(crate) fn name(&self) -> String {
         let whole = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! `series.csv`: what was counted in each interval of a run, in all and node by node.
+//! `series.csv`: counts of each interval of a run, for all nodes together and for each node.
 
 use std::{
     fs::{self, File},
@@ -8,92 +8,93 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// The file's name in a run's folder.
+/// Name of the file in a run's folder.
 pub(crate) const SERIES: &str = "series.csv";
 
-/// One interval, of one node or of all. Times are in nanoseconds where the name says nothing else; there is none where no sample was
-/// answered in the interval.
+/// Counts of an interval, of one node or of all nodes together. Times are in nanoseconds unless the
+/// name states another unit. They are missing if no sample completed in the interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
-    /// Its beginning, in seconds from the start of LoadGen's test.
+    /// Beginning of the interval, in seconds from the start of LoadGen's test.
     pub(crate) start_seconds: f64,
-    /// Its end.
+    /// End of the interval, in seconds from the start of LoadGen's test.
     pub(crate) end_seconds: f64,
-    /// The node's name; empty for all nodes together.
+    /// Name of the node; empty for all nodes together.
     pub(crate) node: String,
-    /// Samples that LoadGen handed over in the interval; for all nodes together only.
+    /// Samples that LoadGen issued in the interval; for all nodes together only.
     pub(crate) issued: Option<u64>,
-    /// Samples that were sent.
+    /// Samples that were sent in the interval.
     pub(crate) sent: u64,
-    /// Samples that were answered.
+    /// Samples that were completed in the interval.
     pub(crate) completed: u64,
-    /// At its end, samples that LoadGen handed over and that were not sent; for all nodes together only.
+    /// Samples that were issued but not sent at the end of the interval; for all nodes together
+    /// only.
     pub(crate) waiting: Option<u64>,
-    /// At its end, samples that were sent and not answered.
+    /// Samples that were sent but not completed at the end of the interval.
     pub(crate) in_flight: u64,
-    /// Latency of the samples that were answered, from `IssueQuery` to completion.
+    /// Latency of the completed samples, from `IssueQuery` to completion.
     pub(crate) p50_ns: Option<u64>,
     pub(crate) p99_ns: Option<u64>,
     pub(crate) max_ns: Option<u64>,
     /// Payload bytes that were sent, as encoded.
     pub(crate) bytes_sent: u64,
-    /// Payload bytes of answers, as encoded.
+    /// Payload bytes of responses, as encoded.
     pub(crate) bytes_received: u64,
-    /// First tokens of answers; where answers are made of tokens only, as are the next three.
+    /// Number of first tokens. Like the next three fields, set only if responses consist of tokens.
     pub(crate) first_tokens: Option<u64>,
-    /// Time to them, from `IssueQuery`.
+    /// Time to the first token, from `IssueQuery`.
     pub(crate) first_p50_ns: Option<u64>,
     pub(crate) first_p99_ns: Option<u64>,
-    /// Tokens of whole answers.
+    /// Tokens of whole responses.
     pub(crate) tokens: Option<u64>,
 }
 
 impl Row {
-    /// Its length in seconds.
+    /// Returns the length of the interval in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.end_seconds - self.start_seconds
     }
 }
 
-/// Writes the file interval by interval, so that a run which is cut short leaves what there was.
+/// Writer of `series.csv`. Writes interval by interval, so that an interrupted run leaves its rows.
 pub(crate) struct Writer(csv::Writer<BufWriter<File>>);
 
 impl Writer {
-    /// A file in a run's folder, in place of what is there.
+    /// Creates the file in a run's folder, in place of an existing file.
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let file = File::create(folder.join(SERIES))?;
         Ok(Self(csv::Writer::from_writer(BufWriter::new(file))))
     }
 
-    /// Adds an interval's rows.
+    /// Adds the rows of an interval.
     pub(crate) fn add(&mut self, rows: &[Row]) -> io::Result<()> {
         rows.iter().try_for_each(|row| self.0.serialize(row)).map_err(io::Error::from)?;
         self.0.flush()
     }
 }
 
-/// The rows of a run's folder; none if the run has no such file.
+/// Reads the rows in a run's folder. Empty if the run has no such file.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Row>, String> {
     let path = folder.join(SERIES);
     let text = match fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read.map_err(|error| format!("{}: {error}", path.display()))?,
     };
-    // The last line of a run that was cut short may lack its end.
+    // The last line of an interrupted run may be truncated.
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let mut rows = Vec::<Row>::new();
     for (number, row) in csv::Reader::from_reader(&text[..whole]).into_deserialize().enumerate() {
         let wrong = |why: &dyn std::fmt::Display| {
-            format!("{}: row {} is not as netdiv writes it: {why}", path.display(), number + 1)
+            format!("{}: row {} is invalid: {why}", path.display(), number + 1)
         };
         let row: Row = row.map_err(|error| wrong(&error))?;
         let in_order = rows.last().is_none_or(|last| last.start_seconds <= row.start_seconds);
         if !(row.start_seconds >= 0.0 && row.seconds() > 0.0 && row.end_seconds.is_finite()) {
-            return Err(wrong(&"its times make no interval"));
+            return Err(wrong(&"its start and end are not an interval"));
         }
         if !in_order {
-            return Err(wrong(&"it begins before the row above it"));
+            return Err(wrong(&"it begins before the previous row"));
         }
         rows.push(row);
     }
@@ -121,7 +122,7 @@ mod tests {
         writer.add(&rows[..2]).unwrap();
         writer.add(&rows[2..]).unwrap();
         assert_eq!(read(folder.path()).as_deref(), Ok(&rows[..]));
-        // Cut anywhere in its last line, it has the others.
+        // Truncated in its last line, the file still has the other rows.
         let path = folder.path().join(SERIES);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 1]).unwrap();
@@ -137,8 +138,8 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         for (from, to, why) in [
             ("0.0,1.0", "0.0,-1.0", "row 1"),
-            ("0.0,1.0", "0.0,NaN", "no interval"),
-            ("0.0,1.0", "0.0,inf", "no interval"),
+            ("0.0,1.0", "0.0,NaN", "not an interval"),
+            ("0.0,1.0", "0.0,inf", "not an interval"),
             ("0.0,1.0", "x,1.0", "row 1"),
             ("start_seconds", "begin", "row 1"),
         ] {

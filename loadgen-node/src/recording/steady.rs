@@ -1,16 +1,17 @@
-//! The rate of a run without its ramp and its drain.
+//! Rate of a run without its ramp and its drain.
 
 use super::series::Row;
 use crate::record::Steady;
 
-/// Share of the samples that are left out at each end.
+/// Share of the samples that is left out at each end.
 const SHARE: f64 = 0.1;
 
-/// Minimum time between both ends, in intervals of the series: within an interval, answers count as spread evenly.
+/// Minimum time between both ends, in intervals of the series. Completions are assumed to be spread
+/// evenly within an interval.
 const INTERVALS: f64 = 10.0;
 
-/// Returns the rate between the answer to the first tenth of the samples and that to the last but a tenth; none if the run is too short
-/// for its intervals.
+/// Returns the rate between the moments at which 10 % and 90 % of the samples were completed.
+/// `None` if the run is too short for its intervals.
 pub(crate) fn steady(rows: &[Row]) -> Option<Steady> {
     let all: Vec<_> = rows.iter().filter(|row| row.node.is_empty()).collect();
     let total: u64 = all.iter().map(|row| row.completed).sum();
@@ -28,11 +29,11 @@ pub(crate) fn steady(rows: &[Row]) -> Option<Steady> {
 /// A moment of a run.
 struct Moment {
     seconds: f64,
-    /// Tokens of the answers until then.
+    /// Tokens of the samples completed so far.
     tokens: Option<f64>,
 }
 
-/// Returns the moment at which that many samples were answered.
+/// Returns the moment at which `samples` samples were completed.
 fn reached(rows: &[&Row], samples: f64) -> Option<Moment> {
     let (mut before, mut tokens) = (0.0, Some(0.0));
     for row in rows {
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(steady(&rows(&[0, 0, 0])), None);
         assert_eq!(steady(&rows(&[100; 12])), None);
         assert!(steady(&rows(&[100; 13])).is_some());
-        // One burst says nothing about a rate.
+        // A single burst shows no rate.
         let mut burst = vec![0; 30];
         burst[15] = 1_000_000;
         assert_eq!(steady(&rows(&burst)), None);

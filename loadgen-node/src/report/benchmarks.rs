@@ -1,4 +1,4 @@
-//! The benchmarks as text, for the terminal.
+//! Benchmarks as text, for the terminal.
 
 use comfy_table::{ContentArrangement, presets::NOTHING};
 
@@ -7,7 +7,7 @@ use netdiv_rules::book::{
     as_written,
 };
 
-/// All benchmarks, one on a line, or in as many columns as a terminal has.
+/// Returns all benchmarks, one per line, or folded to the columns of a terminal.
 pub(crate) fn list(table: &Table, columns: Option<u16>) -> String {
     let titles = ["benchmark", "suite", "scenarios", "QSL", "Server, ms", "compression", "tests"];
     let rows = table.benchmarks.iter().map(|benchmark| {
@@ -35,8 +35,8 @@ pub(crate) fn list(table: &Table, columns: Option<u16>) -> String {
     list.trim_fmt()
 }
 
-/// All that the table says of one benchmark. In brackets is where a figure comes from: a section of the rules, or
-/// another place in words.
+/// Returns all facts of the table about one benchmark. The source of a figure is in brackets: a
+/// section of the rules, or another source in words.
 pub(crate) fn describe(benchmark: &Benchmark) -> String {
     let mut lines = vec![format!(
         "{}: {} ({}), {}",
@@ -46,7 +46,7 @@ pub(crate) fn describe(benchmark: &Benchmark) -> String {
         match benchmark.suite {
             Suite::Datacenter => "datacenter suite",
             Suite::Edge => "edge suite only, which netdiv does not support",
-            Suite::Retired => "retired: of no round",
+            Suite::Retired => "retired: part of no round",
         }
     )];
     let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
@@ -59,7 +59,7 @@ pub(crate) fn describe(benchmark: &Benchmark) -> String {
         ("data set", "dataset", benchmark.dataset.clone()),
         ("sample", "sample", benchmark.sample.clone()),
         ("accuracy run", "dataset_samples", format!("{} samples", benchmark.dataset_samples)),
-        ("QSL size", "qsl_size", format!("{} samples at least", benchmark.qsl_size)),
+        ("QSL size", "qsl_size", format!("at least {} samples", benchmark.qsl_size)),
         ("quality", "quality", quality.join(&format!(",\n{:19}", ""))),
         ("scenarios", "scenarios", words(&benchmark.scenarios, |scenario| scenario.word())),
         ("Server latency", latency_source(benchmark), server_latency_of(benchmark)),
@@ -88,7 +88,7 @@ pub(crate) fn describe(benchmark: &Benchmark) -> String {
     let source = source.unwrap_or_default();
     for bandwidth in &benchmark.bandwidth {
         lines.push(format!(
-            "  {:<17}{} bytes a sample to the SUT, {} back: {} ({}){source}",
+            "  {:<17}{} bytes per sample to the SUT, {} back: {} ({}){source}",
             "network",
             bandwidth.ingress_bytes(),
             bandwidth.egress_bytes(),
@@ -121,7 +121,7 @@ fn rounds(benchmark: &Benchmark) -> String {
 
 fn since(benchmark: &Benchmark) -> String {
     let since = benchmark.loadgen_since.as_deref();
-    since.map(|version| format!("{version} is the first package that has it")).unwrap_or_default()
+    since.map(|version| format!("available since package {version}")).unwrap_or_default()
 }
 
 fn prompt(benchmark: &Benchmark) -> String {
@@ -150,14 +150,14 @@ fn classes(benchmark: &Benchmark) -> String {
 
 fn other_tests(benchmark: &Benchmark) -> String {
     let tests = benchmark.other_tests.join(", ");
-    if tests.is_empty() { tests } else { format!("{tests}: netdiv cannot make them") }
+    if tests.is_empty() { tests } else { format!("{tests}: not supported by netdiv") }
 }
 
 fn compliance(benchmark: &Benchmark) -> String {
     let tests = words(&benchmark.compliance, |test| test.name());
     match benchmark.sampling {
         0 => tests,
-        sampling => format!("{tests}; TEST01 logs some {sampling} responses"),
+        sampling => format!("{tests}; TEST01 logs about {sampling} responses"),
     }
 }
 
@@ -184,7 +184,7 @@ fn target(benchmark: &Benchmark, quality: &Quality) -> String {
     if share == 100.0 {
         return format!("{metric} at least {least}{most}");
     }
-    // Shares are such as 99.9 %: one digit is all that they have.
+    // Shares such as 99.9 % have at most one decimal.
     let least = as_written(*least);
     format!("{metric} at least {least}{most} ({share:.1} % of {reference})")
 }
@@ -202,7 +202,7 @@ fn server_latency_of(benchmark: &Benchmark) -> String {
         (Some(ms), ..) => format!("{ms} ms for 99 % of queries"),
         (None, Some(first), Some(each)) => {
             format!(
-                "{first} ms to the first token and {each} ms for each further one, 99 % of queries"
+                "{first} ms to the first token and {each} ms for each further token, for 99 % of queries"
             )
         }
         _ => String::new(),
@@ -291,10 +291,10 @@ mod tests {
         let text = of("3d-unet-99.9");
         for want in [
             "DICE at least 0.862437 (99.9 % of 0.8633) [4.1.1]",
-            "43 samples at least [4.1.1]",
+            "at least 43 samples [4.1.1]",
             "qsl_size: the rules say 42, the submission checker 43",
-            "131779180 bytes a sample to the SUT, 32944795 back",
-            "TEST01; TEST01 logs some 64 responses [checker (check_compliance_dir)]",
+            "131779180 bytes per sample to the SUT, 32944795 back",
+            "TEST01; TEST01 logs about 64 responses [checker (check_compliance_dir)]",
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
@@ -313,8 +313,8 @@ mod tests {
         let text = of("llama3.1-8b-interactive");
         for want in [
             "v5.1, v6.0, v6.1; the interactive variant of llama3.1-8b [",
-            "5.1.1 is the first package that has it",
-            "500 ms to the first token and 30 ms for each further one, 99 % of queries [policies",
+            "available since package 5.1.1",
+            "500 ms to the first token and 30 ms for each further token, for 99 % of queries [policies",
             "note             The checker of tag v5.1 cannot pass it",
         ] {
             assert!(text.contains(want), "{want}\n{text}");

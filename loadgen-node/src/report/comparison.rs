@@ -1,4 +1,4 @@
-//! The tables of `loadgen-node compare`.
+//! Tables of `loadgen-node compare`.
 
 use super::table;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     units::count,
 };
 
-/// What was found, for the terminal.
+/// Returns the comparison for the terminal.
 pub(crate) fn render(comparison: &Comparison) -> String {
     let Comparison { sides, differences, figures, .. } = comparison;
     let mut parts: Vec<_> = sides
@@ -19,20 +19,20 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         .collect();
     parts.push(String::new());
     parts.push(match &differences[..] {
-        [] => "nothing differs in settings, programs and machines".into(),
+        [] => "no differences in settings, programs or machines".into(),
         _ => table::table(["differs", "", "values"], 3, differences.iter().flat_map(rows)),
     });
     if !comparison.remarks.is_empty() {
-        parts.push(format!("\ncounted otherwise\n  {}", comparison.remarks.join("\n  ")));
+        parts.push(format!("\ncounted differently\n  {}", comparison.remarks.join("\n  ")));
     }
     parts.push(String::new());
-    let titles = ["figure", "", "median", "least", "most", "change", "noise", ""];
+    let titles = ["figure", "", "median", "minimum", "maximum", "change", "noise", ""];
     parts.push(table::table(titles, 2, figures.iter().flat_map(figure)));
     parts.push(conclusion(comparison));
     parts.join("\n")
 }
 
-/// What it comes to.
+/// Returns the conclusion of a comparison.
 pub(super) fn conclusion(comparison: &Comparison) -> String {
     let tolerance = (comparison.tolerance * 1e8).round() / 1e6;
     let worse: Vec<_> =
@@ -49,17 +49,17 @@ pub(super) fn conclusion(comparison: &Comparison) -> String {
     if comparison.unknown > 0 {
         lines.push(format!(
             "NOISE UNKNOWN: {} changed by more than {tolerance} %, with one measurement on each side. Repeat the measurements to see \
-             the noise, or give --tolerance",
+             the noise, or set --tolerance",
             count(comparison.unknown, "figure")
         ));
     }
     if lines.is_empty() {
-        lines.push(format!("nothing is worse by more than {tolerance} % and beyond the noise"));
+        lines.push(format!("no figure is worse by more than {tolerance} % and beyond the noise"));
     }
     lines.join("\n")
 }
 
-/// What a side is called in tables.
+/// Returns the label of a side in tables.
 pub(super) fn letter(number: usize) -> String {
     match u8::try_from(number).ok().filter(|number| *number < 26) {
         Some(number) => char::from(b'A' + number).into(),
@@ -92,7 +92,7 @@ fn figure(figure: &Figure) -> Vec<[String; 8]> {
     sides.map(row).collect()
 }
 
-/// Returns median, minimum and maximum of a side. One value has no range.
+/// Returns median, minimum and maximum of a side. A single value has no range.
 pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
     let shown = |value: f64| format!("{:.3}", value / scale);
     let range = match spread.runs {
@@ -103,7 +103,7 @@ pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
     [shown(spread.median), least, most]
 }
 
-/// A change, its noise and its judgement in words.
+/// Returns a change, its noise and its judgement as text.
 pub(super) fn words(change: &Change) -> [String; 3] {
     [
         format!("{:+.1} %", 100.0 * (change.ratio - 1.0)),
@@ -112,7 +112,7 @@ pub(super) fn words(change: &Change) -> [String; 3] {
     ]
 }
 
-/// What times are shown in.
+/// Returns the divisor of a unit's values, and the unit in which they are shown.
 pub(super) fn scale(unit: &str) -> (f64, &str) {
     match unit {
         "ns" => (1e6, "ms"),

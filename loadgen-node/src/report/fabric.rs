@@ -1,4 +1,4 @@
-//! The tables of `loadgen-node fabric`.
+//! Tables of `loadgen-node fabric`.
 
 use super::{
     fabric_matrix,
@@ -14,7 +14,7 @@ use crate::{
     units::{gigabits, gigabytes, rate, size},
 };
 
-/// The figures for the terminal.
+/// Returns the figures for the terminal.
 pub(crate) fn render(report: &Report) -> String {
     let Report { connections_per_node, streams_per_connection, io_threads, .. } = report;
     let mut head = vec![format!(
@@ -47,13 +47,13 @@ pub(crate) fn render(report: &Report) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// What was chosen of the way out of this machine.
+/// Describes the chosen options of egress.
 fn way_out(report: &Report) -> Option<String> {
     let chosen: Vec<_> = report.way_out().map(|(what, value)| format!("{what} {value}")).collect();
-    (!chosen.is_empty()).then(|| format!("  this machine sends by {}", chosen.join(", ")))
+    (!chosen.is_empty()).then(|| format!("  egress of this machine: {}", chosen.join(", ")))
 }
 
-/// What made the choice of connections.
+/// Describes how the number of connections was chosen.
 fn choice(report: &Report) -> Option<String> {
     let rate =
         |tried: &Tried| format!("{} {} GB/s", tried.connections, gigabytes(tried.bytes_per_second));
@@ -61,7 +61,8 @@ fn choice(report: &Report) -> Option<String> {
     (!tried.is_empty()).then(|| format!("  connections tried, both ways: {}", tried.join(", ")))
 }
 
-/// What the figures were made of: the range of the rounds, what both ends spent, and what the transport counted.
+/// Returns a table of the effort behind the figures: the range of the rounds, the processor time of
+/// both ends, and the counts of the transport.
 fn effort(cells: &[Bandwidth]) -> String {
     let row = |cell: &Bandwidth| {
         let path = cell.path.as_ref();
@@ -81,9 +82,9 @@ fn effort(cells: &[Bandwidth]) -> String {
     };
     let titles = [
         "both ways together",
-        "GB/s of the rounds",
+        "GB/s, rounds",
         "CPU ns/B",
-        "far end's",
+        "nodes' ns/B",
         "I/O thread",
         "resent",
         "RTT, ms",
@@ -101,7 +102,8 @@ fn or_nothing<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(String::new, shown)
 }
 
-/// What TLS costs, where the same was measured without it: each figure beside that in plaintext, and the ratio.
+/// Returns a table of the cost of TLS, if the same was measured without it: each figure with TLS
+/// and in plaintext, and the ratio.
 fn cost_of_tls(report: &Report) -> Option<String> {
     let plaintext = &report.plaintext;
     let ratio = |with: f64, without: f64| {
@@ -139,10 +141,10 @@ fn cost_of_tls(report: &Report) -> Option<String> {
         .then(|| table::table(["what TLS costs", "TLS", "plaintext", "ratio"], 1, rows))
 }
 
-/// What has to be said of single cells.
+/// Returns notes on single cells.
 fn notes(cells: &[Bandwidth]) -> Option<String> {
     let bound = cells.iter().any(Bandwidth::is_bound_by_processor).then(|| {
-        "bound by PROCESSOR: an I/O thread of this end had no time left, so the network may carry more; \
+        "bound by PROCESSOR: an I/O thread of this machine was saturated, so the network may carry more; \
          raise --connections and --io-threads, or use more machines"
             .to_owned()
     });
@@ -150,7 +152,7 @@ fn notes(cells: &[Bandwidth]) -> Option<String> {
     let wrong = wrong.filter(|(_, far)| far.messages_sent != far.messages_received);
     let wrong = wrong.map(|(cell, far)| {
         format!(
-            "{} {}: {} messages were sent to {}, which counts {}",
+            "{} {}: {} messages were sent to {}, which counted {}",
             size(cell.message_bytes),
             cell.direction,
             far.messages_sent,
@@ -179,10 +181,7 @@ fn soak(cell: &Bandwidth) -> String {
         ("p99", ms(cell.p99_ns)),
         ("p99.9", ms(cell.p99_9_ns)),
         ("longest time without an answer, ms", cell.longest_gap_ms.to_string()),
-        (
-            "sent again by the transport",
-            or_nothing(cell.path.as_ref(), |p| p.sent_again.to_string()),
-        ),
+        ("resent by the transport", or_nothing(cell.path.as_ref(), |p| p.sent_again.to_string())),
     ];
     let rows = facts.into_iter().map(|(what, value)| [what.to_owned(), value]);
     [Some(table::table(["soak", ""], 1, rows)), notes(std::slice::from_ref(cell))]
@@ -222,7 +221,7 @@ fn open_loop(runs: &[OpenLoop]) -> String {
     table::table(titles, 2, runs.iter().map(row))
 }
 
-/// Nodes that are slow in the cell with the most bytes per second, in either direction.
+/// Names the nodes that are slow in the cell with the most bytes per second of each direction.
 fn slow_nodes(report: &Report) -> Option<String> {
     let named = Direction::ALL.iter().filter_map(|direction| {
         let of_direction = report.bandwidth.iter().filter(|cell| cell.direction == *direction);
@@ -247,7 +246,7 @@ fn slow_nodes(report: &Report) -> Option<String> {
 fn route(route: &Route) -> String {
     let unknown = || "unknown".to_owned();
     format!(
-        "  {} at {}: from {} by {}, to its {}",
+        "  {} at {}: from {} via {}, to its {}",
         route.node,
         route.address,
         route.local_address.clone().unwrap_or_else(unknown),
@@ -293,7 +292,7 @@ fn bandwidth(cells: &[Bandwidth]) -> String {
     table::table(titles, 1, cells.iter().map(row))
 }
 
-/// The cell with the most bytes per second, node by node and stream by stream.
+/// Returns the cell with the most bytes per second to the nodes, by node and by stream.
 fn by_node_and_stream(cells: &[Bandwidth]) -> Option<String> {
     let most = |cell: &&Bandwidth| cell.total.bytes_per_second_to_nodes;
     let to_nodes = cells.iter().filter(|cell| cell.direction == Direction::ToNodes);
@@ -334,7 +333,7 @@ fn benchmarks(benchmarks: &[Benchmark]) -> String {
     table::table(titles, 1, benchmarks.iter().map(row))
 }
 
-/// The best bandwidth beside what the interfaces say.
+/// Compares the best bandwidth with the speed that the interfaces report.
 fn share_of_link(report: &Report) -> Option<String> {
     let mut interfaces: Vec<_> = report
         .routes
@@ -354,7 +353,7 @@ fn share_of_link(report: &Report) -> Option<String> {
     let to = best(|rate| rate.bytes_per_second_to_nodes);
     let from = best(|rate| rate.bytes_per_second_from_nodes);
     Some(format!(
-        "of the interfaces' {}: {:.0} % to nodes, {:.0} % from nodes",
+        "share of the interfaces' {}: {:.0} % to nodes, {:.0} % from nodes",
         rate(speed),
         100.0 * to / speed,
         100.0 * from / speed

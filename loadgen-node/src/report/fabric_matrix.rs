@@ -1,4 +1,4 @@
-//! A matrix of hosts, as a table and as a heat map.
+//! Matrix of hosts, as a table and as a heat map.
 
 use std::{collections::BTreeMap, error::Error};
 
@@ -28,10 +28,11 @@ use crate::{
     units::{gigabytes, rate, size},
 };
 
-/// More hosts than that do not fit beside each other on a terminal; in the picture, their figures do not fit into squares.
+/// Maximum number of hosts that fit beside each other on a terminal, and whose figures fit into the
+/// squares of the picture.
 const MOST_HOSTS: usize = 12;
 
-/// The figures for the terminal.
+/// Returns the figures for the terminal.
 pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
     let Matrix { fan_out, incast, .. } = matrix;
     let at_once = |what: &str, cell: &Bandwidth, bytes: f64| {
@@ -54,20 +55,22 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
         .iter()
         .map(|slow| {
             let part = match &slow.what {
-                SlowPart::Sender(node) => format!("{node}, to whomever it sends: at most"),
-                SlowPart::Receiver(node) => format!("{node}, from whomever it receives: at most"),
-                SlowPart::Pair(from, to) => format!("{from} to {to}:"),
+                SlowPart::Sender(node) => format!("sender {node}: at best"),
+                SlowPart::Receiver(node) => format!("receiver {node}: at best"),
+                SlowPart::Pair(from, to) => format!("pair {from} to {to}:"),
             };
             let (reached, usual) = (rate(slow.bytes_per_second), rate(slow.usual_bytes_per_second));
             let from = basis(slow.rounds, report.rounds);
-            format!("SLOW {part} {reached}, where a quarter of such pairs reach {usual}{from}")
+            format!(
+                "SLOW {part} {reached}; the fastest quarter of such pairs reaches {usual}{from}"
+            )
         })
         .collect();
     let measured = matrix.pairs.iter().filter(|pair| pair.bytes_per_second.is_some()).count();
     parts.push(match slow[..] {
         [] => format!(
-            "nothing is slow: of {measured} measured pairs, all reach {SLOW} of what a quarter of such pairs reach, or differ by no more than \
-             their rounds{}",
+            "nothing is slow: all {measured} measured pairs reach {SLOW} times the rate of the fastest quarter of such pairs, or differ from it by \
+             no more than their rounds{}",
             basis(report.rounds, report.rounds)
         ),
         _ => slow.join("\n"),
@@ -78,13 +81,14 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
     parts.join("\n\n")
 }
 
-/// A row for each sender; where there are many hosts, a line for each pair's end would hide what is slow.
+/// Returns a table with a row for each sender. For many hosts, returns only the number of pairs,
+/// because a large table would hide what is slow.
 fn rates(matrix: &Matrix) -> String {
     let (hosts, pairs) = by_host(matrix);
     let message = size(matrix.message_bytes);
     if hosts.len() > MOST_HOSTS {
         return format!(
-            "{} pairs of {} hosts, messages of {message}: their figures are in the files",
+            "{} pairs of {} hosts, messages of {message}: see the files for their figures",
             pairs.len(),
             hosts.len()
         );
@@ -105,13 +109,13 @@ fn rates(matrix: &Matrix) -> String {
     };
     let table = table::wide(titles, 1, hosts.iter().map(row));
     let bound = pairs.values().any(|pair| pair.is_bound_by_processor());
-    let note = "* bound by PROCESSOR: an I/O thread of the node that sends, or of this machine, had no time left, so the network may carry more";
+    let note = "* bound by PROCESSOR: an I/O thread of the sending node, or of this machine, was saturated, so the network may carry more";
     if bound { format!("{table}\n{note}") } else { table }
 }
 
 type ByHost<'a> = (Vec<&'a Host>, BTreeMap<(&'a Host, &'a Host), &'a Pair>);
 
-/// All hosts, this machine first, and what was found out of their pairs.
+/// Returns all hosts, this machine first, and the pairs by their ends.
 fn by_host(matrix: &Matrix) -> ByHost<'_> {
     let pairs = matrix.pairs.iter();
     let mut hosts: Vec<_> = pairs.clone().flat_map(|pair| [&pair.from, &pair.to]).collect();
@@ -120,7 +124,7 @@ fn by_host(matrix: &Matrix) -> ByHost<'_> {
     (hosts, pairs.map(|pair| ((&pair.from, &pair.to), pair)).collect())
 }
 
-/// Edges of squares and of the room for names, in pixels.
+/// Lengths in the picture, in pixels.
 const SQUARE: i32 = 56;
 const SMALL_SQUARE: i32 = 20;
 const NAME: i32 = 12;
@@ -128,14 +132,15 @@ const LETTER: i32 = 8;
 const MARGIN: i32 = 16;
 const TITLE: i32 = 48;
 
-/// From nothing to what a quarter of the pairs reach, white where pairs begin to be slow: colours that can be told apart by
-/// those who see fewer of them (Okabe and Ito, 2008).
+/// Colours from standstill to the rate that the fastest quarter of the pairs reaches, white where
+/// pairs begin to be slow. They can be distinguished with a colour vision deficiency (Okabe and
+/// Ito, 2008).
 const STANDSTILL: RGBColor = RGBColor(213, 94, 0);
 const USUAL: RGBColor = RGBColor(0, 114, 178);
 const NOT_MEASURED: RGBColor = RGBColor(0, 0, 0);
 const NOBODY: RGBColor = RGBColor(235, 235, 235);
 
-/// A heat map, as an SVG document: senders from top to bottom, receivers from left to right.
+/// Returns a heat map as an SVG document: senders from top to bottom, receivers from left to right.
 pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
     let (hosts, pairs) = by_host(matrix);
     let has_figures = hosts.len() <= MOST_HOSTS;
@@ -193,7 +198,8 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
     Ok(document)
 }
 
-/// Names as they fit: without the end that all nodes have in common, such as a domain, and then their last letters.
+/// Returns names that fit: without the suffix that all nodes have in common, such as a domain, and
+/// then only their last letters.
 fn short_names(hosts: &[&Host]) -> Vec<String> {
     const LETTERS: usize = 18;
     let letters = |host: &&Host| host.to_string().chars().rev().collect::<Vec<_>>();
@@ -216,7 +222,7 @@ fn short_names(hosts: &[&Host]) -> Vec<String> {
     names.iter().zip(hosts).map(short).collect()
 }
 
-/// Of a share of what is usual.
+/// Returns the colour of a ratio to the usual rate.
 fn colour(share: f64) -> RGBColor {
     let share = share.clamp(0.0, 1.0);
     let between = |from: RGBColor, to: RGBColor, share: f64| {

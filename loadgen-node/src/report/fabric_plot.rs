@@ -1,4 +1,4 @@
-//! The bandwidth as a picture: GB/s over the message size, both axes logarithmic.
+//! Bandwidth as a picture: GB/s over the message size, both axes logarithmic.
 
 use std::error::Error;
 
@@ -17,10 +17,10 @@ use crate::{
 
 const PIXELS: (u32, u32) = (800, 480);
 
-/// Colours that can be told apart by those who see fewer of them (Okabe and Ito, 2008).
+/// Colours that can be distinguished with a colour vision deficiency (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; 3] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115)];
 
-/// An SVG document.
+/// Returns the picture as an SVG document.
 pub(crate) fn svg(report: &Report) -> Result<String, Box<dyn Error>> {
     let points = |direction: Direction| -> Vec<(f64, f64)> {
         let cells = report.bandwidth.iter().filter(|cell| cell.direction == direction);
@@ -31,7 +31,7 @@ pub(crate) fn svg(report: &Report) -> Result<String, Box<dyn Error>> {
                 let bytes = match direction {
                     Direction::ToNodes => to,
                     Direction::FromNodes => from,
-                    // The slower way is the one that both have.
+                    // Both directions reach the slower rate.
                     Direction::Both => to.min(from),
                 };
                 (cell.message_bytes as f64, (bytes / 1e9).max(1e-6))

@@ -1,4 +1,4 @@
-//! The rounds behind a network's figures: one round does not show the noise.
+//! Rounds behind a network's figures: a single round does not show the noise.
 
 use crate::{
     fabric::{figures::Bandwidth, report::Report},
@@ -11,26 +11,26 @@ pub(super) fn rounds(report: &Report) -> String {
     let rounds = count(report.rounds, "round");
     match report.rounds {
         1 => format!(
-            "{rounds} of {duration_ms} ms, after a warm-up of {warm_up_ms} ms; it does not show the noise"
+            "{rounds} of {duration_ms} ms, after a warm-up of {warm_up_ms} ms; a single round does not show the noise"
         ),
         _ => format!(
-            "{rounds} of {duration_ms} ms, each after a warm-up of {warm_up_ms} ms; the figures are those of the median round"
+            "{rounds} of {duration_ms} ms, each after a warm-up of {warm_up_ms} ms; the figures are from the median round"
         ),
     }
 }
 
-/// The range of the rounds; one round has none.
+/// Returns the range of the rounds; `None` for a single round.
 pub(super) fn range(cell: &Bandwidth) -> Option<String> {
     let (least, most) = cell.range();
     let several = cell.rounds_bytes_per_second.len() > 1;
     several.then(|| format!("{} – {}", gigabytes(least), gigabytes(most)))
 }
 
-/// Returns what follows a verdict that rests on one round of those that were planned.
+/// Returns the note that follows a verdict based on a single round.
 pub(super) fn basis(measured: usize, planned: usize) -> &'static str {
     match (measured, planned) {
         (2.., _) => "",
-        (_, 2..) => ", from the only round that was measured: repeat it",
+        (_, 2..) => ", from the only measured round: repeat it",
         _ => ", from one round: repeat it with --rounds 3",
     }
 }
@@ -51,7 +51,7 @@ mod tests {
         assert!(said(1).starts_with("1 round of 300 ms, "), "{}", said(1));
         assert!(said(3).starts_with("3 rounds of 300 ms, each "), "{}", said(3));
         assert!(basis(1, 1).ends_with("repeat it with --rounds 3"));
-        assert!(basis(1, 3).ends_with("the only round that was measured: repeat it"));
+        assert!(basis(1, 3).ends_with("the only measured round: repeat it"));
         assert_eq!(basis(2, 3), "");
     }
 }

@@ -19,18 +19,18 @@ struct Row<'a> {
     verdict: &'a str,
     started: Option<&'a str>,
     test_seconds: f64,
-    /// LoadGen's, for the run alone.
+    /// Metric of LoadGen; set for the run only.
     metric: Option<&'a str>,
     value: Option<f64>,
     unit: Option<&'a str>,
     accuracy: Option<&'a str>,
-    /// Empty for the run.
+    /// Name of the node; empty for the run.
     node: String,
     issued: Option<u64>,
     answered: u64,
     bytes_sent: u64,
     bytes_received: u64,
-    /// LoadGen's for the run, as counted by the QDL for a node.
+    /// Latency: LoadGen's figure for the run, the QDL's for a node.
     p50_ns: Option<f64>,
     p90_ns: Option<f64>,
     p99_ns: Option<f64>,
@@ -42,9 +42,9 @@ struct Row<'a> {
     mean_compute_ns: Option<f64>,
 }
 
-/// A row for each run and for each of its nodes.
+/// Returns a row for each run and for each of its nodes, as CSV.
 pub(crate) fn csv(runs: &[RecordedRun]) -> Result<String, RunError> {
-    let failed = |error: &dyn std::fmt::Display| RunError::Failed(format!("the table: {error}"));
+    let failed = |error: &dyn std::fmt::Display| RunError::Failed(format!("CSV table: {error}"));
     let mut table = csv::Writer::from_writer(Vec::new());
     for run in runs {
         table.serialize(of_run(run)).map_err(|error| failed(&error))?;
@@ -114,7 +114,7 @@ fn of_node<'a>(run: &'a RecordedRun, node: &'a Node) -> Row<'a> {
     }
 }
 
-/// Tables of the facts and of the nodes, run by run.
+/// Returns tables of the facts and of the nodes, run by run.
 pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
     let mut text = String::new();
     for run in runs {
@@ -128,7 +128,7 @@ pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
         for (label, fact) in facts(&run.result) {
             text += &format!("| {} | {} |\n", cell(label), cell(&fact));
         }
-        text += "\n| node, ms | answered | p50 | p99 | p99.9 | most | QDL | network | queue | engine |\n";
+        text += "\n| node, ms | answered | p50 | p99 | p99.9 | maximum | QDL | network | queue | engine |\n";
         text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         nodes.iter().for_each(|node| text += &of_node_in_ms(node));
         text += "\n";
@@ -152,7 +152,7 @@ fn of_node_in_ms(node: &Node) -> String {
     format!("| {} | {} | {} |\n", cell(&node.name), node.answered, times.join(" | "))
 }
 
-/// A cell of Markdown that shows the text as it is.
+/// Escapes a text for a cell of a Markdown table, so that it is shown unchanged.
 fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
     for c in text.chars() {
@@ -168,7 +168,8 @@ fn cell(text: &str) -> String {
     cell
 }
 
-/// What a spreadsheet takes for a formula gets the sign that says it is text. Nodes choose their names.
+/// Prefixes a text that a spreadsheet would take for a formula with the sign for text. Nodes choose
+/// their own names.
 fn no_formula(text: &str) -> String {
     match text.starts_with(['=', '+', '-', '@']) {
         true => format!("'{text}"),

@@ -1,4 +1,4 @@
-//! What people read: tables for the terminal, and pictures.
+//! Output for users: tables for the terminal, pages and pictures.
 
 pub(crate) mod benchmarks;
 pub(crate) mod comparison;

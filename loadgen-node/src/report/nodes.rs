@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! Description of a node.
 
 use netdiv_contract::{encoding::Encoding, layout};
 use netdiv_machine::evidence::{Interface, Machine};
@@ -6,7 +6,7 @@ use netdiv_qdl::NodeInfo;
 
 use super::table;
 
-/// A node for the terminal.
+/// Returns the description of a node for the terminal.
 pub(crate) fn render(node: &NodeInfo) -> String {
     let d = &node.description;
     let input = layout::describe(&d.input.clone().unwrap_or_default());
@@ -38,7 +38,8 @@ pub(crate) fn render(node: &NodeInfo) -> String {
     format!("{} at {}\n{facts}", d.node_name, node.address)
 }
 
-/// What a submission asks for and the node does not know; its operator can state it (docs/SUBMISSION.md).
+/// Returns the facts that a submission needs and the node does not know. Its operator can state
+/// them (docs/SUBMISSION.md).
 fn unknown(machine: &Machine) -> String {
     let route = machine.routes.first().and_then(|route| route.interface.as_deref());
     let interface = machine.interfaces.iter().find(|i| Some(i.name.as_str()) == route);
@@ -62,7 +63,7 @@ fn unknown(machine: &Machine) -> String {
     if lacking.is_empty() { "nothing that a submission needs".into() } else { lacking.join(", ") }
 }
 
-/// The machine and its route to this one; what it does not know is left out.
+/// Returns the machine and its route to this one. Unknown facts are left out.
 fn host(name: &str, machine: Machine) -> String {
     let mut parts = vec![name.to_owned()];
     parts.extend(machine.cpu_model);
@@ -70,6 +71,6 @@ fn host(name: &str, machine: Machine) -> String {
     parts.extend(machine.memory_ecc.map(|on| format!("ECC {}", if on { "on" } else { "off" })));
     parts.extend(machine.accelerators.into_iter().map(|accelerator| accelerator.name));
     let interface = machine.routes.into_iter().next().and_then(|route| route.interface);
-    parts.extend(interface.map(|name| format!("answers by {name}")));
+    parts.extend(interface.map(|name| format!("replies via {name}")));
     parts.join(", ")
 }

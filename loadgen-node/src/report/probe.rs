@@ -1,10 +1,10 @@
-//! The table of `loadgen-node probe`.
+//! Table of `loadgen-node probe`.
 
 use netdiv_machine::doctor::{AskedNode, SampleAnswer, SentSample};
 
 use super::table;
 
-/// Answers of the nodes, for the terminal.
+/// Returns the answers of the nodes for the terminal.
 pub(crate) fn render(nodes: &[AskedNode], sample: &SentSample) -> String {
     let SentSample { dataset, holds, index, bytes } = sample;
     let holds = holds.as_ref().map(|holds| format!(", {holds}")).unwrap_or_default();
@@ -51,9 +51,9 @@ fn verdict(nodes: &[AskedNode]) -> String {
     let (lost, failed) = (count(|node| node.lost), count(|node| node.failure.is_some()));
     match (all, failed, count(|node| node.differs)) {
         (1, 0, _) => "the node answers".into(),
-        (_, 0, 0) => format!("all {all} nodes answer, and alike"),
+        (_, 0, 0) => format!("all {all} nodes answer alike"),
         (_, _, differ) => format!(
-            "of {all} nodes {lost} cannot be reached, {} failed, and {differ} answered otherwise",
+            "of {all} nodes, {lost} cannot be reached, {} failed, and {differ} answered differently",
             failed - lost
         ),
     }

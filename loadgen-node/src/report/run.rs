@@ -1,9 +1,9 @@
-//! The closing table of a run.
+//! Closing table of a run.
 
 use super::{table, tokens};
 use crate::record::{Distribution, Division, Metric, Node, RunResult, Steady, Verdict};
 
-/// The run for the terminal.
+/// Returns the run for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {
     let mut lines = vec![format!(
         "{} {} {}: {}, {}",
@@ -30,7 +30,7 @@ pub(super) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What the run was for; whatever is not for a division is no MLPerf result.
+/// Returns the purpose of the run. A run that is not for a division is not an MLPerf result.
 pub(super) fn purpose(result: &RunResult) -> String {
     let division = result.division.title();
     match (result.division, result.rehearsal) {
@@ -44,16 +44,14 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let mut facts = Vec::new();
     let broken = result.broken_rules();
     if !broken.is_empty() {
-        facts.push(("rules broken", format!("{broken}; result.json says how")));
+        facts.push(("rules violated", format!("{broken}; see result.json")));
     }
     let waived = result.waived_rules();
     if !waived.is_empty() {
         let division = result.division.title();
         facts.push((
             "waived",
-            format!(
-                "{waived}: the {division} division does not ask for them; result.json says what"
-            ),
+            format!("{waived}: not required by the {division} division; see result.json"),
         ));
     }
     if let Some(metric) = &result.metric {
@@ -67,7 +65,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         let tokens = tokens_per_second.map(|tokens| format!(", {tokens:.1} tokens/s"));
         let tokens = tokens.unwrap_or_default();
         let text = format!(
-            "{samples_per_second:.1} samples/s{tokens} over the {seconds:.1} s between the first and the last tenth of the answers"
+            "{samples_per_second:.1} samples/s{tokens} over {seconds:.1} s, without the first and the last tenth of the samples"
         );
         facts.push(("steady state", text));
     }
@@ -81,7 +79,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         facts.push(("accuracy", format!("computed by {command}")));
     }
     let samples = &result.samples;
-    // Where tokens are measured there is no bound for the whole answer.
+    // If tokens are measured, the whole response has no bound.
     let late = samples
         .late
         .filter(|_| !tokens::are_counted(result))
@@ -96,7 +94,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         facts.push(("digests", compared.join(", ")));
     }
     if let (Some(name), Some(ns)) = (&result.sut_name, result.get_sut_name_duration_ns) {
-        facts.push(("SUT name", format!("{name} ({} µs)", ns / 1000)));
+        facts.push(("SUT name", format!("{name} (returned in {} µs)", ns / 1000)));
     }
     facts
 }

@@ -1,5 +1,5 @@
-//! The statement about the network between client and server that the rules of MLPerf Endpoints ask of a submitter who hosts both
-//! (section 2.1.1): interconnect, hops, and measured latency.
+//! Statement about the network between client and server: interconnect, hops and measured latency.
+//! The rules of MLPerf Endpoints (section 2.1.1) require it from a submitter who hosts both.
 
 use std::fmt::Write as _;
 
@@ -13,13 +13,13 @@ use crate::{
     units::{gigabits, size},
 };
 
-/// The statement, in Markdown.
+/// Returns the statement in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {
     let Report { version, started, host, transport, tls, connections_per_node, .. } = report;
     let host = host.as_deref().unwrap_or("the client's machine");
     let security = if *tls { "with" } else { "without" };
     let mut text = format!(
-        "# Network between client and server\n\nMeasured by netdiv {version} on {host}, from {started} on: messages over {transport} {security} TLS, \
+        "# Network between client and server\n\nMeasured by netdiv {version} on {host}, starting at {started}: messages over {transport} {security} TLS, \
          {connections_per_node} connections to each server.\n\n## Interconnect and hops\n\n\
          | server | host | address | client's interface | server's interface | IP hops |\n|---|---|---|---|---|---|\n"
     );
@@ -37,7 +37,7 @@ pub(crate) fn markdown(report: &Report) -> String {
     }
     let _ = writeln!(
         text,
-        "\nOne IP hop means that no router is on the way. Switches, which no host can count: {TODO}: write how many a message passes, with their models.\n\n## Baseline latency\n\nRound trips of one message at a time, without other load.\n\n\
+        "\nOne IP hop means that there is no router on the path. Switches, which hosts cannot count: {TODO}: write how many are on the path, with their models.\n\n## Baseline latency\n\nRound trips of one message at a time, without other load.\n\n\
          | server | message | round trips | p50, µs | p90, µs | p99, µs | max, µs |\n|---|---|---|---|---|---|---|"
     );
     for trip in &report.round_trips {

@@ -1,5 +1,6 @@
-//! Tables for the terminal: without borders, and each column as wide as what it holds. On a terminal, a table that is too wide is
-//! folded: figures that have no room continue in another block below, beside the same names, and a long name on another line.
+//! Tables for the terminal: without borders, each column as wide as its contents. On a terminal, a
+//! table that is too wide is folded: figures that do not fit continue in another block below,
+//! beside the same names, and a long name continues on another line.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ use netdiv_node_common::process::folded;
 /// Spaces between columns.
 const GAP: u16 = 2;
 
-/// Rows under titles. The first `names` columns are aligned to the left; the others hold figures.
+/// Returns rows under titles. The first `names` columns are aligned to the left; the others hold
+/// figures.
 pub(crate) fn table<const N: usize>(
     titles: [&str; N],
     names: usize,
@@ -18,7 +20,7 @@ pub(crate) fn table<const N: usize>(
     wide(titles.map(str::to_owned).into(), names, rows.into_iter().map(Vec::from))
 }
 
-/// The same with as many columns as there are titles.
+/// Like [`table`], but with as many columns as there are titles.
 pub(crate) fn wide(
     titles: Vec<String>,
     names: usize,
@@ -27,14 +29,14 @@ pub(crate) fn wide(
     within(columns(), titles, names, rows)
 }
 
-/// Facts, each with a label before it.
+/// Returns facts, each after its label.
 pub(crate) fn facts<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let mut table = bare();
     table.add_rows(rows.into_iter().map(|(label, fact)| [label.to_owned(), fact]));
     folded(&text(table), columns())
 }
 
-/// The width that tables fold at. Unit tests get the form of a file, wherever they run.
+/// Returns the width at which tables fold. Unit tests get the form of a file, wherever they run.
 fn columns() -> Option<u16> {
     if cfg!(test) { None } else { netdiv_node_common::process::columns() }
 }
@@ -45,7 +47,7 @@ fn within(
     names: usize,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> String {
-    // A title under another one belongs to its group.
+    // A title below another title belongs to its group.
     let starts: Vec<_> = titles.iter().map(|title| !title.starts_with('\n')).collect();
     let mut table = bare();
     table.set_header(titles).add_rows(rows);
@@ -62,7 +64,7 @@ fn within(
     shown.join("\n\n")
 }
 
-/// The figures of each block. Groups stay together if they can.
+/// Returns the columns of figures in each block. Groups stay together if possible.
 fn blocks(columns: u16, widths: &[u16], names: usize, starts: &[bool]) -> Vec<Range<usize>> {
     let named = widths.iter().take(names).fold(0, |sum: u16, width| sum.saturating_add(*width));
     let room = columns - named.min(columns / 2);
@@ -85,7 +87,7 @@ fn blocks(columns: u16, widths: &[u16], names: usize, starts: &[bool]) -> Vec<Ra
     blocks
 }
 
-/// The names and some of the figures. Only names are folded.
+/// Returns the names and some of the figures. Only names are folded.
 fn part(table: &Table, names: usize, figures: &Range<usize>, columns: u16) -> Table {
     let mut part = table.clone();
     part.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
@@ -175,7 +177,7 @@ mod tests {
             let letters: String = text.split_whitespace().collect();
             assert!(letters.contains("a-host"), "{text}");
         }
-        // Texts alone.
+        // Text columns only.
         let titles = ["differs", "", "values"].map(str::to_owned).to_vec();
         let row = ["batch", "A", "one | another | a third | a fourth | a fifth"];
         let text = within(Some(40), titles, 3, [row.map(str::to_owned).to_vec()]);

@@ -1,17 +1,17 @@
-//! The table of `loadgen-node tax`: network runs beside runs in one process.
+//! Table of `loadgen-node tax`: runs over the network beside runs in one process.
 
 use super::table;
 use crate::record::{RunResult, Verdict};
 
-/// One round.
+/// A round: a run over the network, and a run in one process.
 pub(crate) struct Round {
     pub(crate) network: RunResult,
     pub(crate) alone: RunResult,
-    /// Below 1 the network costs something.
+    /// Metric over the network divided by that in one process. Below 1 the network has a cost.
     pub(crate) ratio: f64,
 }
 
-/// All rounds, of which there is at least one, and their median.
+/// Returns all rounds and their median. Needs at least one round.
 pub(crate) fn render(rounds: &[Round]) -> String {
     let titles = ["round", "network", "p99, ms", "one process", "p99, ms", "network / one process"];
     let row = |(place, round): (usize, &Round)| {
@@ -26,13 +26,14 @@ pub(crate) fn render(rounds: &[Round]) -> String {
     let median = (ratios[(count - 1) / 2] + ratios[count / 2]) / 2.0;
     let (least, most) = (ratios[0], ratios[count - 1]);
     format!(
-        "{}\n  median {median:.4}, {least:.4} to {most:.4} in {count} rounds\n  (! not valid; on one machine, so not a \
+        "{}\n  median {median:.4}, {least:.4} to {most:.4} in {count} rounds\n  (!: not VALID; measured on one machine, so not a \
          result of the Network division)",
         table::table(titles, 0, rounds.iter().enumerate().map(row))
     )
 }
 
-/// The metric, marked where LoadGen does not call the run valid, and the 99th percentile of the latency.
+/// Returns the metric, marked if LoadGen does not call the run valid, and the 99th percentile of
+/// the latency in milliseconds.
 fn figures(result: &RunResult) -> [String; 2] {
     let value = result.metric.as_ref().map_or(0.0, |metric| metric.value);
     let p99_ms = result.loadgen_latency_ns.get("99.00").map_or(0.0, |ns| ns / 1e6);

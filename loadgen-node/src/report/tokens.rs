@@ -1,23 +1,23 @@
-//! What the closing table of a run says of tokens.
+//! Tokens in the closing table of a run.
 
 use super::table;
 use crate::record::{Distribution, Node, RunResult, Tokens};
 
-/// Percentiles that LoadGen logs, as it writes them, and as they are shown.
+/// Percentiles that LoadGen logs: their names in its log, and here.
 const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
-/// Whether LoadGen counts tokens.
+/// Returns true if LoadGen counts tokens.
 pub(super) fn are_counted(result: &RunResult) -> bool {
     result.nodes.iter().any(|node| node.tokens.is_some())
 }
 
-/// Whether first tokens were told of.
+/// Returns true if first tokens were reported.
 pub(super) fn are_timed(result: &RunResult) -> bool {
     result.nodes.iter().any(|node| node.tokens.as_ref().is_some_and(|t| t.first_ns.max > 0))
 }
 
-/// The facts about the tokens of a run.
+/// Returns the facts about the tokens of a run.
 pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let mut facts = Vec::new();
     if let Some(metric) = &result.token_metric {
@@ -56,7 +56,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     facts
 }
 
-/// LoadGen's percentiles of a kind of times, and its bound.
+/// Returns LoadGen's percentiles of a kind of times, and its bound.
 fn times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
     let percentile = |(name, shown): &(&str, &str)| {
         let ns = result.loadgen_latency_ns.get(&format!("{kind}_{name}"))?;
@@ -73,7 +73,7 @@ fn times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
     (!percentiles.is_empty()).then_some(text)
 }
 
-/// Node by node, in place of the table of other runs.
+/// Returns the table of nodes, in place of the table of other runs.
 pub(super) fn nodes(nodes: &[Node]) -> String {
     let titles = [
         "\nnode",

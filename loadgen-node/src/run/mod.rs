@@ -30,8 +30,8 @@ use self::{
 };
 use crate::{RunConfig, RunError, record::Verdict, settings::Target};
 
-/// Reads the files of a run and refuses what is wrong without asking a node: `run`, `--print-config` and `doctor` begin with it.
-/// Nothing is written.
+/// Reads the files of a run and checks everything that needs no node: `run`, `--print-config` and
+/// `doctor` begin with it. Nothing is written.
 pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
     let test = LoadGenTest::new(config)?;
     eligibility::findings(&test, &[], None)?;
@@ -40,10 +40,10 @@ pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
     Ok(test)
 }
 
-/// Runs LoadGen against the nodes, or what a tool has in their place, writes `result.json`, prints the closing table, and returns
-/// the verdict.
+/// Runs LoadGen against the nodes, or against a tool's engines in their place, writes
+/// `result.json`, prints the closing table, and returns the verdict.
 ///
-/// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
+/// Call it once per process: LoadGen exists once per process, and a failed run leaves it unusable.
 pub(crate) fn run(
     test: &LoadGenTest,
     in_process: Option<InProcess>,
@@ -71,7 +71,7 @@ pub(crate) fn run(
             system::measure(test, &*system, &findings, endpoint, interruptions)
         }
         (Target::InProcess(_), None) => {
-            Err(RunError::Usage("--in-process: no engine is here".into()))
+            Err(RunError::Usage("--in-process: this program has no engines".into()))
         }
     }
 }

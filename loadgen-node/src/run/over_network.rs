@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Nodes over the network.
+/// System under test of nodes over the network.
 pub(super) struct Network<'a> {
     pub(super) test: &'a LoadGenTest,
     pub(super) settings: &'a Settings,
@@ -49,7 +49,8 @@ impl System for Network<'_> {
 
     fn counted(&self) -> Counted {
         let Self { test, settings, qdl, evidence, traffic } = self;
-        // Before the samples that were issued, so that these are at least as many as those that were answered.
+        // Read before the number of issued samples, which is then at least the number of completed
+        // ones.
         let reports = qdl.report();
         Counted {
             tls: settings.network.options.tls.is_some(),
@@ -81,7 +82,7 @@ impl System for Network<'_> {
     }
 }
 
-/// Connects to the nodes, which must take the data set's samples.
+/// Connects to the nodes, which must accept the data set's samples.
 pub(super) fn connect(
     test: &LoadGenTest,
     settings: &Settings,

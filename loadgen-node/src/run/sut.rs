@@ -1,4 +1,4 @@
-//! LoadGen on one side, the QDL on the other.
+//! Connection of LoadGen and the QDL.
 
 use std::{
     fmt::Display,
@@ -17,12 +17,12 @@ use crate::{
     qsl::witness::Witness,
 };
 
-/// LoadGen, as the QDL needs it; a witness is told what it gets.
+/// LoadGen, as the QDL calls it; a witness records what LoadGen receives.
 pub(crate) struct OfficialLoadGen {
     pub(crate) witness: Option<Arc<Witness>>,
 }
 
-/// The right to answer a sample, and which one it is.
+/// Right to complete a sample, and its index.
 pub(crate) struct Ticket {
     response: ResponseId,
     index: usize,
@@ -47,12 +47,12 @@ impl LoadGen for OfficialLoadGen {
     }
 }
 
-/// The system under test, as LoadGen needs it: the nodes behind the QDL.
+/// System under test, as LoadGen calls it: the nodes behind the QDL.
 pub(crate) struct NetworkSut<'a> {
     pub(crate) qdl: &'a Qdl<OfficialLoadGen>,
-    /// Told what LoadGen issues.
+    /// Records what LoadGen issues.
     pub(crate) witness: Option<&'a Witness>,
-    /// Cleared when LoadGen has all answers of a series.
+    /// Cleared when LoadGen has all responses of a series.
     pub(crate) owes_calls: &'a AtomicBool,
 }
 
@@ -77,13 +77,13 @@ impl SystemUnderTest for NetworkSut<'_> {
         Ok(())
     }
 
-    /// The watchdog sees the failure and ends the process.
+    /// Fails the run; the watchdog detects that and ends the process.
     fn abandoned(&self, Abort(reason): Abort) {
         self.qdl.stopper()(Failure::Internal(reason));
     }
 }
 
-/// Returns the text of a failed run in LoadGen's log.
+/// Returns the text of a failed run for LoadGen's log.
 pub fn reason(failure: &impl Display) -> String {
     format!("{FAILED}{failure}")
 }

@@ -26,16 +26,17 @@ use crate::{
 
 /// A system under test: nodes over the network, or the engines of a tool in its own process.
 pub trait System: Sync {
-    /// Returns a function that reads the counters. It returns `None` once the system is gone, which it does not keep alive.
+    /// Returns a function that reads the counters. It does not keep the system alive, and returns
+    /// `None` once the system is gone.
     fn reader(&self) -> Box<dyn Fn() -> Option<Reading> + Send>;
 
     /// Returns a function that ends the run. It does not keep the system alive.
     fn stopper(&self) -> Box<dyn Fn(Failure) + Send + Sync>;
 
-    /// Returns how far the run is.
+    /// Returns the progress of the run.
     fn progress(&self) -> Progress;
 
-    /// Returns why the run failed, as LoadGen's log has it.
+    /// Returns the reason for the run's failure, as LoadGen's log has it.
     fn failure(&self) -> Option<String>;
 
     /// Returns all counters, without the time of the test, findings and digests.
@@ -45,30 +46,32 @@ pub trait System: Sync {
     ///
     /// # Errors
     ///
-    /// Digests were asked for and cannot be had.
+    /// Fails if digests were requested and cannot be obtained.
     fn digests(&self) -> Result<Option<Digests>, String>;
 
-    /// Lets LoadGen run its test against the system.
+    /// Runs LoadGen's test against the system.
     ///
     /// # Errors
     ///
-    /// LoadGen cannot run, or was told to stop.
+    /// Fails if LoadGen cannot run, or was told to stop.
     fn start(&self, test: &LoadGenTest) -> Result<(), StartTestError>;
 }
 
-/// Starts the engines of a SUT node with a settings file; the error says why they cannot run.
+/// Function that starts the engines of a SUT node with a settings file. Its error is the reason why
+/// they cannot run.
 pub type Start = fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>;
 
-/// A system under test in this process, for comparisons: what a tool adds to this program.
+/// System under test in this process, for comparisons, which a tool adds to this program.
 #[derive(Clone, Copy)]
 pub struct InProcess {
-    /// Refuses a settings file of a SUT node that cannot be used.
+    /// Fails for a settings file of a SUT node that cannot be used.
     pub check: fn(&Path) -> Result<(), String>,
     /// Starts the engines of a SUT node with these settings.
     pub start: Start,
 }
 
-/// Runs LoadGen against a system, writes `result.json`, prints the closing table, and returns the verdict.
+/// Runs LoadGen against a system, writes `result.json`, prints the closing table, and returns the
+/// verdict.
 pub(super) fn measure(
     test: &LoadGenTest,
     system: &dyn System,
@@ -106,7 +109,8 @@ pub(super) fn measure(
     let outcome = watchdog::guard(failure, test.library.owes_calls(), give_up, || {
         progress::while_running(config, &test.expected, || system.progress(), &latest, run)
     });
-    // LoadGen has ended its test well; this machine since the last look at it, or missing digests, may still spoil the run.
+    // LoadGen's test has succeeded. Interference since the last check, or missing digests, may
+    // still spoil the run.
     let proven = outcome.and_then(|()| {
         let digests = fitness.check_ended().and_then(|()| system.digests());
         digests.map_err(|reason| conclude::spoiled(test, reason))

@@ -1,4 +1,4 @@
-//! The values that numbers may have.
+//! Bounds of numbers in settings.
 
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
@@ -6,20 +6,20 @@ use netdiv_node_common::process::{ByteCount, TimeSpan};
 
 use crate::RunError;
 
-/// A setting is refused.
+/// Returns the error for an invalid setting.
 pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T, RunError> {
     Err(RunError::Usage(text.into()))
 }
 
-/// A number that must not be 0.
+/// Checks that a number is not 0.
 pub(crate) fn at_least_one<N: PartialEq + From<u8>>(key: &str, value: N) -> Result<N, RunError> {
     if value == N::from(0) { usage(format!("--{key} 0: must be at least 1")) } else { Ok(value) }
 }
 
-/// Shortest time limit.
+/// Minimum time limit.
 const LEAST_TIME: TimeSpan = TimeSpan::from_millis(1);
 
-/// Sets a time limit, if one was given.
+/// Sets a time limit, if one is given.
 pub(crate) fn set_time(
     key: &str,
     limit: &mut Duration,
@@ -34,7 +34,7 @@ pub(crate) fn set_time(
     Ok(())
 }
 
-/// A number of bytes in a range.
+/// Returns a number of bytes that must be in a range.
 pub(crate) fn bytes<N>(
     key: &str,
     given: Option<ByteCount>,
@@ -51,7 +51,7 @@ where
     }
 }
 
-/// Refuses a number that is not in the range.
+/// Fails for a number out of the range.
 pub(crate) fn within<N: PartialOrd + Display>(
     key: &str,
     value: N,

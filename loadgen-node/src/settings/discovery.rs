@@ -1,4 +1,4 @@
-//! Which nodes there are.
+//! Discovery of the nodes.
 
 use std::time::Duration;
 
@@ -9,37 +9,38 @@ use serde::{Deserialize, Serialize};
 use super::bounds::at_least_one;
 use crate::RunError;
 
-/// What becomes of names in the DNS.
+/// Treatment of DNS names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// They are looked up.
+    /// DNS names are looked up.
     LookUp,
-    /// They are checked as texts and stand for no node: settings are printed without a network.
+    /// DNS names are only checked as text and stand for no node: settings are printed without a
+    /// network.
     Leave,
 }
 
 impl Names {
-    /// Those of a command.
+    /// Returns the treatment of names in a command.
     pub(crate) fn of(file: &SettingsFile) -> Self {
         if file.only_prints() { Self::Leave } else { Self::LookUp }
     }
 }
 
-/// Keys that say more of the nodes than where they are.
+/// Keys about the nodes besides their addresses.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Network")]
 pub struct DiscoveryArgs {
-    /// Port of nodes that are named without one [default: 50051]
+    /// Port of nodes that are named without a port [default: 50051]
     #[arg(long, value_name = "PORT")]
     pub nodes_port: Option<u16>,
-    /// How many nodes there have to be. Names in the DNS are looked up until they are there, as long as --connect-timeout says
-    /// [default: as many as are found]
+    /// Required number of nodes. DNS names are looked up until as many are found, for at most
+    /// --connect-timeout [default: as many as are found]
     #[arg(long, value_name = "N")]
     pub nodes_expected: Option<usize>,
 }
 
 impl DiscoveryArgs {
-    /// Returns the addresses that an option names. Names in the DNS have this long to appear.
+    /// Returns the addresses that an option names. DNS names have the time `patience` to appear.
     pub(super) fn nodes(
         &self,
         option: &'static str,

@@ -1,4 +1,5 @@
-//! Settings: the keys of command line and settings file, and the run that they resolve to, once.
+//! Settings: the options of the command line, the keys of the settings file, and the run that they
+//! resolve to.
 
 mod bounds;
 mod discovery;

@@ -1,4 +1,4 @@
-//! Settings of everything that connects to nodes.
+//! Settings of the connections to nodes.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,37 +14,38 @@ use super::{
 };
 use crate::RunError;
 
-/// Connections to a node, or streams on each: ids of samples have room for so many streams of a run.
+/// Maximum number of connections to a node, and of streams on each: sample ids have room for this
+/// number of streams in a run.
 const MOST_STREAMS: usize = 65_535;
 
-/// More I/O threads than any machine has cores for.
+/// Maximum number of I/O threads: more than any machine has cores for.
 const MOST_THREADS: usize = 1024;
 
-/// Heading of the options that are about who may talk to whom.
+/// Heading of the options about encryption and trust.
 const SECURITY: &str = "Security";
 
-/// Keys of everything that connects to nodes.
+/// Keys of all commands that connect to nodes.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// The SUT nodes: hosts, host lists such as rack[1-8]:50051, names in the DNS and files, as
-    /// docs/OPERATING.md#name-the-nodes says
+    /// SUT nodes: hosts, host lists such as rack[1-8]:50051, DNS names and files, named as in
+    /// docs/OPERATING.md#name-the-nodes
     #[arg(long, value_name = "NODES")]
     pub nodes: Option<Vec<String>>,
-    /// What else there is to say of the nodes.
+    /// Further keys about the nodes.
     #[command(flatten)]
     #[serde(flatten)]
     pub discovery: DiscoveryArgs,
-    /// How messages travel [default: grpc]
+    /// Transport of the messages [default: grpc]
     #[arg(long)]
     pub transport: Option<Transport>,
-    /// Connections to each node [default: 1]
+    /// Number of connections to each node [default: 1]
     #[arg(long, value_name = "N")]
     pub connections: Option<usize>,
-    /// Streams of samples on each connection [default: 1]
+    /// Number of sample streams on each connection [default: 1]
     #[arg(long, value_name = "N")]
     pub streams: Option<usize>,
-    /// I/O threads, which serve the connections [default: 1]
+    /// Number of I/O threads, which serve the connections [default: 1]
     #[arg(long, value_name = "N")]
     pub io_threads: Option<usize>,
     /// Cores to pin the I/O threads to, in turn [default: any]
@@ -56,42 +57,45 @@ pub struct NetworkArgs {
     /// Certificates of the authority that signed the nodes' certificates, in PEM: turns TLS on
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_ca: Option<PathBuf>,
-    /// This machine's certificate and its chain, in PEM, for nodes that ask for one
+    /// This machine's certificate and its chain, in PEM, for nodes that require one
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_certificate: Option<PathBuf>,
-    /// The key of that certificate, in PEM
+    /// Key of --tls-certificate, in PEM
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_key: Option<PathBuf>,
-    /// The token that the nodes ask for
+    /// File with the token that the nodes require
     #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub token_file: Option<PathBuf>,
     /// Connect to other machines without TLS (gRPC), or without verifying their certificates (QUIC)
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = SECURITY)]
     pub insecure: Option<bool>,
-    /// Flow control: bytes that a node may send on one stream before they are read [default: 64MiB]
+    /// Flow control: maximum number of bytes that a node may send on one stream before they are
+    /// read [default: 64MiB]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub receive_window_bytes: Option<ByteCount>,
-    /// QUIC: longest UDP payload to try; above 6550 there is no segmentation offload [default: 1452; on loopback 65000]
+    /// QUIC: maximum UDP payload to try; above 6550 there is no segmentation offload [default:
+    /// 1452; on loopback 65000]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub quic_mtu: Option<u16>,
-    /// How long to try to connect to a node [default: 10s]
+    /// Time limit for connecting to a node [default: 10s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub connect_timeout: Option<TimeSpan>,
-    /// Time-out for a node to tell its name or to acknowledge a flush [default: 10s]
+    /// Time limit for a node to report its name or to acknowledge a flush [default: 10s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub control_timeout: Option<TimeSpan>,
-    /// How long a connection may be silent before its node counts as lost [default: 3s]
+    /// Maximum time for which a connection may be silent before its node counts as lost [default:
+    /// 3s]
     #[arg(long, value_name = "TIME")]
     pub keepalive_timeout: Option<TimeSpan>,
 }
 
 impl NetworkArgs {
-    /// The QDL's settings, as far as they are about the network. Reads certificates and token.
+    /// Resolves the QDL's settings about the network. Reads certificates and token.
     pub(crate) fn resolve(&self, names: Names) -> Result<Settings, RunError> {
         self.resolve_for("--nodes", names)
     }
 
-    /// Resolves the settings where another option names the nodes.
+    /// Like [`NetworkArgs::resolve`], but `option` names the nodes.
     pub(crate) fn resolve_for(
         &self,
         option: &'static str,
@@ -107,7 +111,7 @@ impl NetworkArgs {
             (true, _) if is_secure => return usage("--insecure and --tls-ca exclude each other"),
             (false, Some(address)) if !is_secure => {
                 return usage(format!(
-                    "{address} is on another machine; give --tls-ca, or say --insecure to talk to it without TLS"
+                    "{address} is on another machine; give --tls-ca, or --insecure to connect to it without TLS"
                 ));
             }
             _ => {}

@@ -1,4 +1,5 @@
-//! The settings as they were given: they are recorded in `result.json`, and a compliance test runs with them again.
+//! Settings as the operator gave them. `result.json` records them, and a compliance test runs with
+//! them again.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use super::{RunArgs, Target};
 use crate::RunError;
 
 impl RunArgs {
-    /// What file and command line have set, with absolute paths and the nodes that were found: it means the same in every
-    /// folder, and at every time.
+    /// Returns the settings of file and command line, with absolute paths and the nodes that were
+    /// found. They mean the same in every folder and at every time.
     pub(super) fn given(
         &self,
         target: &Target,

@@ -1,4 +1,4 @@
-//! From the keys of a run to the run: checks that they fit together and fills in the defaults.
+//! Resolution of a run's keys to the run: checks that they fit together, and fills in the defaults.
 
 use std::path::PathBuf;
 
@@ -17,18 +17,18 @@ use super::{
 };
 use crate::{RunError, own_loadgen};
 
-/// Free space for LoadGen's logs by default: a performance run's are some hundred kilobytes, an accuracy run's twice its
-/// answers.
+/// Default of --min-free-bytes. A performance run's logs take some hundred kilobytes, an accuracy
+/// run's twice its responses.
 const MIN_FREE_BYTES: u64 = 64 << 20;
 
 impl RunArgs {
-    /// The run. Reads what the settings name, once: certificates, token, table of benchmarks, a node's settings. Looks names of
-    /// nodes up in the DNS.
+    /// Resolves the run. Reads the named files once: certificates, token, table of benchmarks, a
+    /// node's settings. Looks up DNS names of nodes.
     pub fn resolve(&self) -> Result<RunConfig, RunError> {
         self.resolve_with(Names::LookUp)
     }
 
-    /// The same, with that for names in the DNS.
+    /// Like [`RunArgs::resolve`], with this treatment of DNS names.
     pub(crate) fn resolve_with(&self, names: Names) -> Result<RunConfig, RunError> {
         let (scenario, mode) = self.test()?;
         let (division, rehearsal, strict) = self.division()?;
@@ -38,7 +38,9 @@ impl RunArgs {
             );
         };
         if benchmark.is_empty() || benchmark.contains(|c: char| c.is_whitespace() || c == '/') {
-            return usage(format!("--benchmark `{benchmark}`: not a name"));
+            return usage(format!(
+                "--benchmark `{benchmark}`: invalid name; write it without spaces and slashes"
+            ));
         }
         let benchmarks = self.table.read()?;
         self.round.map_or(Ok(()), |round| own_loadgen::check_round(&benchmarks, round))?;
@@ -102,14 +104,15 @@ impl RunArgs {
         Ok((scenario, mode))
     }
 
-    /// The division, and whether its rules are only noted, or asked for to the last.
+    /// Returns the division, whether the run is a rehearsal that only lists broken rules, and
+    /// whether an undecided rule is refused.
     fn division(&self) -> Result<(Division, bool, bool), RunError> {
         let division = self.division.unwrap_or_default();
         let (rehearsal, strict) = (self.rehearsal.unwrap_or(false), self.strict.unwrap_or(false));
         for (given, option) in [(rehearsal, "--rehearsal"), (strict, "--strict")] {
             if given && !division.has_rules() {
                 return usage(format!(
-                    "{option}: give --division network or closed, whose rules it is about"
+                    "{option} is about the rules of a division; give --division network or closed"
                 ));
             }
         }
@@ -118,7 +121,7 @@ impl RunArgs {
         }
         if division == Division::Closed && self.in_process.is_some() {
             return usage(
-                "--in-process: a run of the Closed division is of SUT nodes; leave out --in-process or --division",
+                "--in-process: a run of the Closed division needs SUT nodes; leave out --in-process or --division",
             );
         }
         Ok((division, rehearsal, strict))
@@ -146,7 +149,7 @@ impl RunArgs {
         }
     }
 
-    /// Fields of LoadGen's settings, with those of the demo first, so that what is given wins.
+    /// Returns fields of LoadGen's settings, the demo's first, so that given ones override them.
     fn loadgen_settings(
         &self,
         benchmark: &str,
@@ -169,7 +172,7 @@ impl RunArgs {
         let given: [Map<String, Value>; 2] = serde_json::to_value((&self.network, &self.qdl))
             .and_then(serde_json::from_value)
             .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
-        // Options that ask for nothing are harmless.
+        // Options without an effect are harmless.
         let is_nothing = |(key, value): &(&String, &Value)| {
             value.is_null()
                 || **value == false
@@ -184,7 +187,7 @@ impl RunArgs {
         Ok(Target::InProcess(file.clone()))
     }
 
-    /// The QDL's settings.
+    /// Returns the nodes as the target, with the QDL's settings.
     fn nodes(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
         let mut settings = self.network.resolve(names)?;
         let network = &mut settings.network;
@@ -227,8 +230,9 @@ impl RunArgs {
     }
 }
 
-/// LoadGen's settings for the demo's language model, where no user.conf has them: enough queries for LoadGen's verdict, at a rate that
-/// two nodes sustain on one small machine, and within the bounds of Llama 2 70B.
+/// LoadGen's settings for the demo's language model if there is no user.conf: enough queries for
+/// LoadGen's verdict, at a rate that two nodes sustain on one small machine, and within the bounds
+/// of Llama 2 70B.
 const DEMO_TOKENS: [(&str, &str); 7] = [
     ("use_token_latencies", "true"),
     ("server_ttft_latency", "2000000000"),
@@ -239,14 +243,16 @@ const DEMO_TOKENS: [(&str, &str); 7] = [
     ("single_stream_expected_latency_ns", "5000000"),
 ];
 
-/// The settings in Offline, whose only query has as many samples as the nodes of the demo answer in a few seconds.
+/// LoadGen's settings for the demo's language model in Offline. Its only query has as many samples
+/// as the demo's nodes complete in a few seconds.
 const DEMO_TOKENS_OFFLINE: [(&str, &str); 3] = [
     ("use_token_latencies", "true"),
     ("offline_expected_qps", "5000"),
     ("min_duration_ms", "1000"),
 ];
 
-/// LoadGen's settings for a benchmark of the demo, as fields and values; empty for any other benchmark.
+/// Returns LoadGen's settings for a benchmark of the demo, as fields and values; empty for any
+/// other benchmark.
 fn demo_settings(benchmark: &str, scenario: Scenario) -> &'static [(&'static str, &'static str)] {
     match scenario {
         _ if benchmark != SORTING => &[],

@@ -1,4 +1,4 @@
-//! A run whose settings fit together: what travels from here on.
+//! A resolved run, as all later steps receive it.
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -7,7 +7,8 @@ use netdiv_machine::evidence::Statement;
 use netdiv_qdl::Settings;
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
 
-/// A run whose settings fit together. Its certificates, token, table of benchmarks and statement have been read.
+/// Run whose settings fit together. Its certificates, token, table of benchmarks and statement have
+/// been read.
 #[derive(Debug)]
 pub struct RunConfig {
     pub(crate) scenario: Scenario,
@@ -20,10 +21,10 @@ pub struct RunConfig {
     pub(crate) strict: bool,
     pub(crate) digests: bool,
     pub(crate) checksums: bool,
-    /// What the operator states of this machine.
+    /// Statement of the operator about this machine.
     pub(crate) evidence: Option<Statement>,
     pub(crate) benchmarks: Arc<Table>,
-    /// The settings as they were given, by key.
+    /// Settings as the operator gave them, by key.
     pub(crate) given: BTreeMap<String, serde_json::Value>,
     pub(crate) dataset: String,
     pub(crate) labels: Option<PathBuf>,
@@ -52,7 +53,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The nodes, where there is a network.
+    /// Returns the QDL's settings if there is a network.
     pub(crate) fn nodes(&self) -> Option<&Settings> {
         match self {
             Self::Nodes(settings) => Some(settings),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunError;
 
-/// Which table of benchmarks to use.
+/// Key that selects the table of benchmarks.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Test")]
 pub struct TableArgs {
@@ -17,7 +17,7 @@ pub struct TableArgs {
 }
 
 impl TableArgs {
-    /// Reads the file; without one it is the built-in table.
+    /// Reads the table from the file; without a file, returns the built-in one.
     pub(crate) fn read(&self) -> Result<Arc<Table>, RunError> {
         let usage = |error| RunError::Usage(format!("--benchmarks: {error}"));
         Ok(Arc::new(match &self.benchmarks {

@@ -87,7 +87,7 @@ fn a_benchmark_is_named_as_for_a_run() {
         assert_eq!(needs.iter().map(|need| &need.name[..]).collect::<Vec<_>>(), want);
     }
     let Ok(Kind::Sweep { needs, .. }) = kind("") else { panic!("all sizes") };
-    assert!(needs.is_empty(), "nobody asked for a benchmark");
+    assert!(needs.is_empty(), "no benchmark is requested");
     for (text, want) in [
         ("benchmark = 'bert-99,llama2-70b'", &[Some("bert"), Some("llama2-70b")][..]),
         ("benchmark = 'bert-99'\nsizes = [64]", &[None]),

@@ -1,4 +1,4 @@
-//! Calls to nodes that let them measure.
+//! Calls that make nodes measure.
 
 use std::time::{Duration, Instant};
 
@@ -15,18 +15,20 @@ use tonic::{Code, Status};
 use super::schedule::Pair;
 use crate::{RunError, fabric::watch::Times};
 
-/// A node opens its connections to another one before it begins; it gives up after 20 s.
+/// Time limit for a node to open its connections to another node; the node gives up after 20 s.
 const OPENING: Duration = Duration::from_secs(25);
 
-/// How long to wait for a node that measures for somebody else, and the pause between two looks: a measurement that was given up
-/// may have to be noticed.
+/// Maximum wait for a node that measures for another client. The node may first have to notice that
+/// an earlier measurement was abandoned.
 const BUSY: Duration = Duration::from_secs(5);
+/// Pause between two calls to a busy node.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What a pair's sender says.
+/// Reply of a pair's sender.
 pub(super) type Answer = (Pair, Result<MeasureResponse, Status>);
 
-/// Lets nodes measure, round after round, and reports each round's answers; without times they only reach each other.
+/// Makes the nodes measure, round by round, and passes the replies of each round to `tell`. Without
+/// times, the nodes only connect to each other.
 pub(super) fn measure(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -47,7 +49,8 @@ pub(super) fn measure(
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (warm_up, duration) =
             times.map_or_else(Default::default, |times| (times.warm_up, times.duration));
-        // Where no message is answered in time, the window is twice as long; then what is on its way is waited for.
+        // If no message is answered in time, the window doubles. Then messages in flight have to
+        // arrive.
         let measuring = warm_up + 2 * duration + (warm_up + duration);
         let limit = settings.network.control_timeout + OPENING + BUSY + measuring;
         let mut answers = Vec::new();
@@ -69,7 +72,7 @@ pub(super) fn measure(
                 let (sender, pair) = (sender.clone(), (*from, *to));
                 calls.spawn(async move {
                     let silent = |_| {
-                        let text = format!("the node that sends does not answer within {limit:?}");
+                        let text = format!("the sending node did not answer within {limit:?}");
                         Err(Status::deadline_exceeded(text))
                     };
                     let answer = match sender {
@@ -93,7 +96,7 @@ pub(super) fn measure(
     })
 }
 
-/// Calls a node, again as long as it measures for somebody else.
+/// Calls a node, and repeats the call while the node measures for another client.
 async fn when_free(sender: Connection, request: MeasureRequest) -> Result<MeasureResponse, Status> {
     let deadline = Instant::now() + BUSY;
     loop {
@@ -108,15 +111,16 @@ async fn when_free(sender: Connection, request: MeasureRequest) -> Result<Measur
     }
 }
 
-/// What a node says of a pair that cannot be measured.
+/// Returns the reason why a pair cannot be measured.
 pub(super) fn words(status: &Status) -> String {
     match status.code() {
-        Code::Unimplemented => "it knows no --matrix yet; update its sut-node".into(),
+        Code::Unimplemented => "it does not support --matrix; update its sut-node".into(),
         _ => said(status.message()),
     }
 }
 
-/// Whether a node was not started for this, so that it has to be started in another way.
+/// Returns true if the node was not started for this measurement: it has to be started with other
+/// options.
 pub(super) fn is_refusal(status: &Status) -> bool {
     matches!(
         status.code(),

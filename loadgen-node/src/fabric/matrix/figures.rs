@@ -1,4 +1,4 @@
-//! The figures of a matrix, as they are written to `fabric.json`.
+//! Figures of a matrix, as written to `fabric.json`.
 
 use std::fmt;
 
@@ -7,49 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::fabric::figures::Bandwidth;
 
-/// The network between all hosts.
+/// Network between all hosts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Matrix {
     pub(crate) message_bytes: usize,
-    /// This machine to all nodes at once; none where it could not be measured.
+    /// This machine to all nodes at once; missing if it could not be measured.
     pub(crate) fan_out: Option<Bandwidth>,
-    /// All nodes to this machine at once; none where it could not be measured.
+    /// All nodes to this machine at once; missing if it could not be measured.
     pub(crate) incast: Option<Bandwidth>,
-    /// From each host to each other one, while nobody else measured with either of them.
+    /// Rates from each host to each other host, while no other pair used either of them.
     pub(crate) pairs: Vec<Pair>,
-    /// What is clearly slower than the rest.
+    /// Hosts and pairs that are clearly slower than the rest.
     pub(crate) slow: Vec<Slow>,
-    /// What could not be measured, or not in all rounds, each with its reason.
+    /// Measurements that failed, in all rounds or in some, each with its reason.
     pub(crate) failures: Vec<String>,
 }
 
-/// From one host to another.
+/// Rate from one host to another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Pair {
     pub(crate) from: Host,
     pub(crate) to: Host,
-    /// The median of the rounds, payload bytes; none where it could not be measured.
+    /// Median rate of the rounds, in payload bytes per second; missing if the pair could not be
+    /// measured.
     pub(crate) bytes_per_second: Option<f64>,
     pub(crate) rounds_bytes_per_second: Vec<f64>,
-    /// The share of the window that the busiest I/O thread was, in that round, from 0 to 1: of the node that sends, or of this
-    /// machine where it is an end.
+    /// Share of the window in which the busiest I/O thread was busy in the median round, from 0 to
+    /// 1. The thread belongs to the sending node, or to this machine if it is an end of the pair.
     pub(crate) busy: Option<f64>,
 }
 
 impl Pair {
-    /// Whether I/O threads had no time left.
+    /// Returns true if I/O threads were saturated.
     pub(crate) fn is_bound_by_processor(&self) -> bool {
         self.busy.is_some_and(|share| share >= crate::fabric::figures::BUSY)
     }
 }
 
-/// An end of a pair.
+/// End of a pair.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Host {
     /// This machine, the LoadGen node.
     Here,
-    /// A node, by its name.
+    /// Node, by its name.
     Node(String),
 }
 
@@ -62,26 +63,27 @@ impl fmt::Display for Host {
     }
 }
 
-/// A host or pair that is slower than a quarter of the comparable pairs, by more than the rounds differ.
+/// Host or pair that is clearly slower than the fastest quarter of the comparable pairs, by more
+/// than the rounds vary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Slow {
     pub(crate) what: SlowPart,
-    /// What it reaches; of a host the best of its pairs.
+    /// Rate of the pair; for a host, the rate of its best pair.
     pub(crate) bytes_per_second: f64,
-    /// What a quarter of the comparable pairs reach.
+    /// Rate that the fastest quarter of the comparable pairs reaches.
     pub(crate) usual_bytes_per_second: f64,
-    /// The rounds that it was measured in; of a host those of its best pair.
+    /// Number of measured rounds; for a host, the rounds of its best pair.
     pub(crate) rounds: usize,
 }
 
-/// A part of the network.
+/// Slow part of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SlowPart {
-    /// A node, to whomever it sends.
+    /// Node that sends slowly to every host.
     Sender(String),
-    /// A node, from whomever it receives.
+    /// Node that receives slowly from every host.
     Receiver(String),
-    /// The way between two hosts that are not slow with others.
+    /// Path between two hosts that are not slow with other hosts.
     Pair(Host, Host),
 }

@@ -1,4 +1,4 @@
-//! Measures a matrix.
+//! Measurement of a matrix.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ use crate::{
     },
 };
 
-/// A rate, and how busy I/O threads were, or why there is none.
+/// Rate and busy share of the I/O threads, or the reason why they are missing.
 type Outcome = Result<(f64, Option<f64>), String>;
 
-/// Measures in each direction with each node alone and with all at once, and from node to node; each of it so many times.
-/// What fails is named, and the rest goes on.
+/// Measures each direction with each node alone and with all nodes at once, and from node to node,
+/// `rounds` times. Records failures and continues.
 pub(crate) fn matrix(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -92,12 +92,13 @@ pub(crate) fn matrix(
 
 const ONE_WAY: [Direction; 2] = [Direction::ToNodes, Direction::FromNodes];
 
-/// How many measurements one round takes, one after the other.
+/// Returns the number of measurements in one round, which run one after the other.
 pub(crate) fn steps(nodes: usize) -> usize {
     2 + 2 * nodes + schedule::rounds(nodes).len()
 }
 
-/// Lets all nodes reach each other; gives the rounds of those that do, and why the others do not.
+/// Connects all nodes to each other. Returns the rounds of the pairs that can connect, and the
+/// reasons why the other pairs cannot.
 fn reach(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -118,8 +119,8 @@ fn reach(
             }
             Ok(reached) if Host::Node(reached.peer_name.clone()) != receiver => {
                 return Err(RunError::Usage(format!(
-                    "at {} node {sender} finds the node {}, and this machine {receiver}; name the nodes by addresses that are \
-                     the same everywhere",
+                    "address {} leads node {sender} to the node {}, but this machine to {receiver}; name the nodes by addresses that \
+                     are the same on all machines",
                     nodes[to].address,
                     said(&reached.peer_name)
                 )));
@@ -143,14 +144,14 @@ fn one_way(cell: &Bandwidth) -> f64 {
 
 fn rate(measured: &MeasureResponse, bytes: usize) -> Outcome {
     if measured.messages == 0 || measured.window_ns == 0 {
-        return Err("no message came through in time; raise --duration, or lower --sizes".into());
+        return Err("no message arrived in time; raise --duration, or lower --sizes".into());
     }
     let bytes = Shape::of(Direction::ToNodes, bytes).sample_bytes();
     let seconds = measured.window_ns as f64 / 1e9;
     Ok((measured.messages as f64 * bytes as f64 / seconds, measured.busy))
 }
 
-/// What was found out of each pair.
+/// Outcomes of each pair, one per round.
 #[derive(Default)]
 struct Outcomes(BTreeMap<(Host, Host), Vec<Outcome>>);
 
@@ -159,7 +160,7 @@ impl Outcomes {
         self.0.entry((from, to)).or_default().push(outcome);
     }
 
-    /// The pairs, and what failed.
+    /// Returns the pairs, and descriptions of the failures.
     fn pairs(self) -> (Vec<Pair>, Vec<String>) {
         let mut failures = Vec::new();
         let pair = |((from, to), outcomes): ((Host, Host), Vec<Outcome>)| {

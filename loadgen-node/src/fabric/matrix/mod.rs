@@ -1,5 +1,5 @@
-//! The network between all hosts, pair by pair: this machine and each node alone, this machine and all of them at once, and
-//! node to node in rounds in which no two pairs share an end.
+//! Network between all hosts, pair by pair: this machine with each node alone, this machine with
+//! all nodes at once, and node to node in rounds. No two pairs of a round share an end.
 
 mod calls;
 pub(crate) mod figures;

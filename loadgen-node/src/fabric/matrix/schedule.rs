@@ -1,12 +1,13 @@
-//! Who measures with whom, and when.
+//! Schedule of the pairs that measure.
 
-/// Sender and receiver, by their numbers.
+/// Indexes of sender and receiver.
 pub(super) type Pair = (usize, usize);
 
-/// All ordered pairs of so many hosts, each once, in rounds in which no host occurs twice: a round-robin tournament by the
-/// circle method, and each of its rounds once more with the ends exchanged.
+/// Returns all ordered pairs of `hosts` hosts, each once, in rounds in which no host occurs twice.
+/// The schedule is a round-robin tournament by the circle method; each of its rounds is repeated
+/// with the ends exchanged.
 pub(super) fn rounds(hosts: usize) -> Vec<Vec<Pair>> {
-    // An odd one sits out: its partner is nobody.
+    // With an odd number, one host pauses in each round.
     let places = hosts.next_multiple_of(2);
     let Some(circle) = places.checked_sub(1) else { return Vec::new() };
     let round = |turn: usize| {

@@ -1,9 +1,9 @@
-//! The hosts and the pairs that are slow.
+//! Detection of slow hosts and pairs.
 
 use super::figures::{Host, Pair, Slow, SlowPart};
 use crate::fabric::usual::{Usual, quantile};
 
-/// The rates of a pair's rounds.
+/// Rates of a pair's rounds.
 #[derive(Clone, Copy)]
 struct Measured<'a> {
     from: &'a Host,
@@ -28,14 +28,15 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// Returns the rates that a quarter of the comparable pairs reach: in the median, and in every round.
+/// Returns the rates that the fastest quarter of the comparable pairs reaches: in the median, and
+/// in every round.
 fn usual_of(pairs: &[Measured<'_>]) -> Usual {
     let median = usual(pairs.iter().map(|pair| pair.median));
     Usual { median, minimum: usual(pairs.iter().map(|pair| pair.minimum)) }
 }
 
-/// Names what is slow: hosts first, then the pairs that no slow host explains. Pairs of this machine are compared among
-/// themselves, those to nodes and those from nodes: its link may be another.
+/// Returns the slow hosts, then the slow pairs that no slow host explains. Pairs with this machine
+/// are compared among themselves, separately for each direction, because its link may differ.
 pub(super) fn slow(pairs: &[Pair]) -> Vec<Slow> {
     let measured: Vec<_> = pairs.iter().filter_map(Measured::of).collect();
     let of = |from_here: bool, to_here: bool| -> Vec<_> {
@@ -68,7 +69,8 @@ fn between_nodes(pairs: &[Measured<'_>]) -> Vec<Slow> {
     slow
 }
 
-/// The best pair of each slow host: it shows what the host can do. A single pair says nothing of either end.
+/// Returns the best pair of each slow host, which shows what the host can do. A host with a single
+/// pair is not listed: either end may be slow.
 fn slow_hosts<'a>(
     pairs: &[Measured<'a>],
     usual: &Usual,
@@ -107,7 +109,8 @@ fn one(what: SlowPart, pair: &Measured<'_>, usual: &Usual) -> Slow {
     }
 }
 
-/// Returns the rate that a quarter of the pairs reach: with one slow host of three, two thirds of all pairs are slow.
+/// Returns the rate that the fastest quarter of the pairs reaches. The median would be too low:
+/// with one slow host of three, two thirds of all pairs are slow.
 pub(crate) fn usual(rates: impl Iterator<Item = f64>) -> f64 {
     quantile(rates, 3)
 }
@@ -116,7 +119,7 @@ pub(crate) fn usual(rates: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// What is named where pairs of `hosts` nodes reach 1, but for what `rate` says.
+    /// Returns the slow parts among `hosts` nodes whose pairs have these rates.
     fn named(hosts: usize, rate: impl Fn(usize, usize) -> f64) -> Vec<SlowPart> {
         let node = |number: usize| Host::Node(number.to_string());
         let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
@@ -162,7 +165,8 @@ mod tests {
         assert_eq!(found, [pair]);
     }
 
-    /// Returns the slow ones of three nodes whose pairs have these rounds, but for those from node 1.
+    /// Returns the slow parts among three nodes. Pairs from node 1 have the rounds `from_1`; all
+    /// others have the rounds `usual`.
     fn named_with_rounds(usual: [f64; 3], from_1: [f64; 3]) -> Vec<Slow> {
         let node = |number: usize| Host::Node(number.to_string());
         let ends = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
@@ -184,7 +188,8 @@ mod tests {
         let slow = named_with_rounds([0.9, 1.0, 1.1], [0.4, 0.5, 0.6]);
         assert_eq!(slow.len(), 1);
         assert_eq!((&slow[0].what, slow[0].rounds), (&SlowPart::Sender("1".into()), 3));
-        // The medians are as far apart, and a round of the slow one is faster than one of the others.
+        // The medians differ as much, but a round of the slow node is faster than a round of the
+        // others.
         assert_eq!(named_with_rounds([0.55, 1.0, 1.1], [0.4, 0.5, 0.6]), []);
     }
 

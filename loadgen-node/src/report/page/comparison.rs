@@ -1,4 +1,4 @@
-//! The page of a comparison.
+//! Page of a comparison.
 
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ use crate::{
     report::comparison::{conclusion, letter, scale, values, words},
 };
 
-/// The document.
+/// Returns the page as an HTML document.
 pub(crate) fn comparison(of: &Comparison) -> String {
     let verdict = match (of.regression, of.unknown) {
         (true, _) => "bad",
@@ -20,7 +20,7 @@ pub(crate) fn comparison(of: &Comparison) -> String {
         (false, _) => "",
     };
     document(
-        "Runs compared",
+        "Comparison",
         &html! {
             p class=(format!("verdict {verdict}")) { @for line in conclusion(of).lines() { (line) br; } }
             table { tbody { @for (number, side) in of.sides.iter().enumerate() { tr {
@@ -28,9 +28,9 @@ pub(crate) fn comparison(of: &Comparison) -> String {
                 td.word { (side.name) }
                 td.word { (side.folders.join(", ")) }
             } } } }
-            h2 { "What differs" }
+            h2 { "Differences" }
             @if of.differences.is_empty() {
-                p { "Nothing differs in settings, programs and machines." }
+                p { "There are no differences in settings, programs or machines." }
             } @else {
                 @let sides: Vec<_> = (0..of.sides.len()).map(letter).collect();
                 @let titles: Vec<_> = [""].into_iter().chain(sides.iter().map(|side| &side[..])).collect();
@@ -42,19 +42,19 @@ pub(crate) fn comparison(of: &Comparison) -> String {
                 }))
             }
             @if !of.remarks.is_empty() {
-                h2 { "What is counted otherwise" }
+                h2 { "Counted differently" }
                 ul { @for remark in &of.remarks { li { (remark) } } }
             }
             h2 { "Figures" }
             (table(
-                "The median of a side's runs, with minimum and maximum; the change is from the first side. The noise is the wider range \
-                of both sides to its median",
+                "Median, minimum and maximum of a side's runs; the change is relative to the first side. The noise is the larger ratio of \
+                range to median of the two sides",
                 &["figure", "side"],
                 &["median", "minimum", "maximum", "change", "noise", ""],
                 &html! { @for figure in &of.figures { (rows(figure)) } },
             ))
             h2 { "Distributions" }
-            (distribution(&of.sides, Measure::Latency, "Latency of whole answers, all runs of a side together"))
+            (distribution(&of.sides, Measure::Latency, "Latency of whole responses, all runs of a side together"))
             (distribution(&of.sides, Measure::FirstToken, "Time to the first token (TTFT)"))
             (distribution(&of.sides, Measure::FurtherToken, "Time for each further token (TPOT)"))
         },

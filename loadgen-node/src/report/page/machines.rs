@@ -1,4 +1,4 @@
-//! The machines of a run, and the way between them.
+//! Machines of a run, and the routes between them.
 
 use maud::{Markup, html};
 use netdiv_machine::evidence::Machine;
@@ -8,7 +8,7 @@ use crate::record::RunResult;
 
 pub(super) fn all(result: &RunResult) -> Markup {
     let Some(evidence) = &result.evidence else {
-        return html! { p.note { "The run has no record of them." } };
+        return html! { p.note { "The run has no record of its machines." } };
     };
     html! {
         h4 { "LoadGen node" }
@@ -23,7 +23,7 @@ pub(super) fn all(result: &RunResult) -> Markup {
     }
 }
 
-/// What is known of a machine.
+/// Lists the known facts about a machine.
 fn machine(of: &Machine) -> Markup {
     let mut facts: Vec<(&str, String)> = Vec::new();
     let mut add = |label, fact: Option<String>| facts.extend(fact.map(|fact| (label, fact)));
@@ -42,15 +42,15 @@ fn machine(of: &Machine) -> Markup {
     );
     let accelerators: Vec<_> = of.accelerators.iter().map(|a| a.name.clone()).collect();
     add("accelerators", (!accelerators.is_empty()).then(|| accelerators.join(", ")));
-    add("system", of.operating_system.clone());
+    add("operating system", of.operating_system.clone());
     add("kernel", of.kernel.clone());
     add("container", of.container_image.clone());
-    add("runs the model", of.framework.clone());
+    add("framework", of.framework.clone());
     for route in &of.routes {
         let interface = of.interfaces.iter().find(|i| Some(&i.name) == route.interface.as_ref());
         let mut way = format!("to {}", route.peer);
         way.extend(route.local_address.iter().map(|address| format!(", from {address}")));
-        way.extend(route.interface.iter().map(|name| format!(" by {name}")));
+        way.extend(route.interface.iter().map(|name| format!(" via {name}")));
         if let Some(interface) = interface {
             way.push_str(&format!(" ({}", interface.kind));
             way.extend(interface.model.iter().map(|model| format!(", {model}")));
@@ -67,14 +67,14 @@ fn machine(of: &Machine) -> Markup {
     words(facts)
 }
 
-/// What the LoadGen node's interfaces carried.
+/// Shows the traffic of the LoadGen node's interfaces.
 fn traffic(result: &RunResult) -> Markup {
     let rate =
         |bytes: u64| format!("{:.3}", bytes as f64 * 8.0 / 1e9 / result.test_seconds.max(1e-9));
     html! {
         @if !result.interfaces.is_empty() {
             (table(
-                "Bytes that the LoadGen node's interfaces carried during the test, of all programs; Gbit/s as the mean",
+                "Bytes that the LoadGen node's interfaces carried for all programs during the test, and the mean rates in Gbit/s",
                 &["interface"],
                 &["bytes sent", "Gbit/s", "bytes received", "Gbit/s"],
                 &html! { @for (place, interface) in result.interfaces.iter().enumerate() { tr {

@@ -1,6 +1,7 @@
-//! A run as one HTML file: no script, nothing from elsewhere, so that it opens anywhere and can be printed.
+//! Runs as one HTML file. It has no script and loads nothing, so that it opens anywhere and can be
+//! printed.
 //!
-//! A figure that is taken from `result.json` says from where: `data-pointer` is its JSON pointer there.
+//! The attribute `data-pointer` of a figure from `result.json` is its JSON pointer there.
 
 mod comparison;
 mod machines;
@@ -21,7 +22,7 @@ use crate::{
 
 pub(crate) use self::comparison::comparison;
 
-/// The document.
+/// Returns the page of these runs as an HTML document.
 pub(crate) fn html(runs: &[RecordedRun]) -> String {
     let title = match runs {
         [run] => format!("{}: {}", run.name(), summary(&run.result)),
@@ -36,8 +37,8 @@ pub(crate) fn html(runs: &[RecordedRun]) -> String {
             (section(number, run))
         }
             p.note {
-                "LoadGen's figures are those of the run. What the Query Dispatch Library (QDL) counted says where the time went; it \
-                counts from IssueQuery to completion, and over the whole run."
+                "LoadGen's figures are the results of the run. The counts of the Query Dispatch Library (QDL) show where the time went; \
+                they cover the whole run, and each sample from IssueQuery to completion."
             }
         },
     )
@@ -62,7 +63,7 @@ fn contents(runs: &[RecordedRun]) -> Markup {
     }
 }
 
-/// The parts of a run, with their headings.
+/// Parts of a run's section: anchors and headings.
 const PARTS: [(&str, &str); 6] = [
     ("latency", "Latency"),
     ("time", "Over time"),
@@ -94,12 +95,12 @@ fn section(number: usize, run: &RecordedRun) -> Markup {
     }
 }
 
-/// The verdict, and why, in one line.
+/// Shows the verdict and its reasons, in one line.
 fn verdict_line(result: &RunResult) -> Markup {
     let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
     let why = match &result.reasons[..] {
-        [] if result.verdict == Verdict::Valid => "LoadGen finds nothing wrong with it".into(),
-        [] if result.verdict == Verdict::Complete => "every sample has an answer".into(),
+        [] if result.verdict == Verdict::Valid => "LoadGen accepts the run".into(),
+        [] if result.verdict == Verdict::Complete => "every sample has a response".into(),
         reasons => reasons.join("; "),
     };
     html! {
@@ -113,7 +114,7 @@ fn facts_table(run: &RecordedRun) -> Markup {
     let result = &run.result;
     let mut facts = facts(result);
     facts.extend(result.started.iter().map(|at| ("started", at.clone())));
-    facts.push(("took", format!("{:.1} s", result.test_seconds)));
+    facts.push(("duration", format!("{:.1} s", result.test_seconds)));
     let security = if result.tls { "with TLS" } else { "without TLS" };
     facts.push(("transport", format!("{} {security}", result.transport)));
     facts.push(("data set", format!("{}, {} samples", result.dataset, result.dataset_samples)));
@@ -128,12 +129,12 @@ fn settings(result: &RunResult) -> Markup {
     let loadgen = result.test_settings.iter().map(|(key, value)| (key.as_str(), value.clone()));
     let versions = [
         ("loadgen-node", result.versions.loadgen_node.clone()),
-        ("its sources", format!("SHA-256 {}", result.versions.sources_sha256)),
+        ("sources", format!("SHA-256 {}", result.versions.sources_sha256)),
         ("LoadGen", format!("{}, {}", result.versions.loadgen, result.versions.loadgen_origin)),
         ("wire contract", result.versions.wire_contract.to_string()),
     ];
     html! {
-        p.note { "As they were given; what is not here had its default." }
+        p.note { "Options and keys that were set. All others had their defaults." }
         (words(given))
         details { summary { "LoadGen's settings" } (words(loadgen)) }
         details { summary { "Versions" } (words(versions)) }
@@ -144,20 +145,20 @@ fn rules(result: &RunResult) -> Markup {
     html! {
         @if !result.division.has_rules() {
             p {
-                "None was looked at, as the run was not for a division. "
+                "No rules were checked, because the run was not for a division. "
                 code { "loadgen-node run --division network --rehearsal" }
-                " tells what it would have to answer for; " code { "loadgen-node check" } " reads a run or a submission."
+                " shows what the rules would find; " code { "loadgen-node check" } " checks a run or a submission."
             }
         } @else if result.findings.is_empty() && result.waived.is_empty() {
-            p { "No rule of the " (result.division.title()) " division is broken by the settings or the answers." }
+            p { "The settings and the responses violate no rule of the " (result.division.title()) " division." }
         } @else {
             p.note {
-                "What the settings, and the answers, mean for the rules of the " (result.division.title())
+                "Findings about the settings and the responses, by the rules of the " (result.division.title())
                 " division (docs/RULES.md)."
             }
-            (table("Rules", &["rule", "asks for", "outcome", "found"], &[], &html! {
+            (table("Rules", &["rule", "requirement", "outcome", "finding"], &[], &html! {
                 @for finding in &result.findings { (row(finding, outcome(finding.outcome))) }
-                @for finding in &result.waived { (row(finding, "not asked")) }
+                @for finding in &result.waived { (row(finding, "not required")) }
             }))
         }
     }
@@ -176,8 +177,8 @@ fn row(finding: &Finding, outcome: &str) -> Markup {
 
 const fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Pass => "kept",
+        Outcome::Pass => "pass",
         Outcome::CannotTell => "cannot tell",
-        Outcome::Fail => "broken",
+        Outcome::Fail => "fail",
     }
 }

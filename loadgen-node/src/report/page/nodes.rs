@@ -1,4 +1,4 @@
-//! Nodes side by side: who is slow, and in what.
+//! Nodes side by side: the slow nodes, and their slow stages.
 
 use maud::{Markup, html};
 
@@ -8,10 +8,10 @@ use crate::{
     recording::run::RecordedRun,
 };
 
-/// A node is called slow from so many times the median of all nodes.
+/// Ratio to the median latency of all nodes from which a node is called slow.
 const SLOW: f64 = 1.2;
 
-/// The stages with their names, in `result.json` and here.
+/// Stages: their keys in `result.json`, and their names here.
 const STAGES: [(&str, &str); 4] = [
     ("qdl_queue", "queue in the QDL"),
     ("network", "network"),
@@ -43,9 +43,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Names the nodes that are slower than the others, and the stage that makes the most of it.
+/// Names the nodes that are slower than the others, and the stage that contributes most.
 fn slow(nodes: &[Node]) -> Markup {
-    // One that answered nothing took no time.
+    // A node without responses has no latency.
     let nodes: Vec<_> = nodes.iter().filter(|node| node.answered > 0).collect();
     if nodes.len() < 2 {
         return html! {};
@@ -69,19 +69,19 @@ fn slow(nodes: &[Node]) -> Markup {
         @for (node, times, stage, more) in slow {
             p {
                 strong { (node.name) } " is slow: its mean latency is " (format!("{times:.1}")) " times the median of the \
-                nodes, mostly in the stage “" (stage) "” (" (format!("{more:.3}")) " ms more than the median)."
+                nodes, mostly because of the stage “" (stage) "” (" (format!("{more:.3}")) " ms more than the median)."
             }
         }
     }
 }
 
 fn counts(nodes: &[Node]) -> Markup {
-    let before = ["answered", "lost?", "batch, mean", "p50", "p90", "p99", "p99.9", "maximum"];
+    let before = ["answered", "lost", "batch, mean", "p50", "p90", "p99", "p99.9", "maximum"];
     let stages = STAGES.map(|(_, name)| name);
     let figures = [&before[..], &stages, &["bytes sent", "received"]].concat();
     let rows = html! { @for (place, node) in nodes.iter().enumerate() { (row(place, node)) } };
     table(
-        "Nodes, as the QDL counted them; times in ms, stages as means",
+        "Counts of the QDL for each node; times in ms, stages as means",
         &["node"],
         &figures,
         &rows,
@@ -110,7 +110,7 @@ fn row(place: usize, node: &Node) -> Markup {
     } }
 }
 
-/// Where the time of a mean sample went, node by node, on one scale.
+/// Shows where the time of an average sample went, node by node, on one scale.
 fn stages(nodes: &[Node]) -> Markup {
     let whole = |node: &Node| means(&node.stages_ns).iter().sum::<f64>();
     let longest = nodes.iter().map(whole).fold(0.0, f64::max);
@@ -129,7 +129,7 @@ fn stages(nodes: &[Node]) -> Markup {
                 td { (format!("{:.3} ms", whole(node) / 1e6)) }
             } } } }
             figcaption {
-                strong { "Where the time of a sample goes, on average" }
+                strong { "Mean time of a sample in each stage" }
                 @for (number, (_, name)) in STAGES.iter().enumerate() {
                     span.key style=(format!("background:var(--c{number})")) {} (name)
                 }
@@ -138,7 +138,7 @@ fn stages(nodes: &[Node]) -> Markup {
     }
 }
 
-/// The batches of all nodes, by their size.
+/// Shows the batches of all nodes, by size.
 fn batches(nodes: &[Node]) -> Markup {
     let mut sizes = std::collections::BTreeMap::<u32, u64>::new();
     for (size, count) in nodes.iter().flat_map(|node| &node.batches) {
@@ -149,7 +149,7 @@ fn batches(nodes: &[Node]) -> Markup {
     html! {
         @if !sizes.is_empty() {
             details open[sizes.len() <= 16] {
-                summary { "Batches of all nodes, by their size in samples" }
+                summary { "Batches of all nodes, by size in samples" }
                 table {
                     thead { tr { th { "size" } th.word { "" } th { "batches" } } }
                     tbody { @for (size, count) in sizes { tr {

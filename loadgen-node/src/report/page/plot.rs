@@ -1,4 +1,4 @@
-//! Pictures of a run, drawn as SVG whose colours the page sets: one for light, one for dark.
+//! Pictures of a run, drawn as SVG. The page sets their colours, for a light and for a dark theme.
 
 use std::error::Error;
 
@@ -14,29 +14,30 @@ use plotters::{
 
 const PIXELS: (u32, u32) = (920, 340);
 
-/// Lines in one picture at most: more cannot be told apart.
+/// Maximum number of lines in one picture: more cannot be distinguished.
 pub(super) const LINES: usize = 8;
 
-/// Stand for the colours of lines, which the page's style names --c0 to --c7.
+/// Returns the placeholder for the colour of a line, which the page's style names --c0 to --c7.
 const fn line(number: usize) -> RGBColor {
     RGBColor(1, 1, (number % LINES) as u8)
 }
 
-/// Stands for the colour of axes.
+/// Placeholder for the colour of axes.
 const INK: RGBColor = RGBColor(1, 2, 0);
-/// Stands for that of the grid.
+/// Placeholder for the colour of the grid.
 const GRID: RGBColor = RGBColor(1, 2, 1);
-/// Stands for that of a bound.
+/// Placeholder for the colour of a bound.
 const BOUND: RGBColor = RGBColor(1, 2, 2);
 
-/// A line and what it is of.
+/// Line with its name.
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// The share of samples that took no longer: latencies in milliseconds, on a logarithmic axis, over percentiles that are
-/// stretched towards their end.
+/// Draws the share of samples that took no longer: latencies in milliseconds, on a logarithmic
+/// axis, over percentiles that are stretched towards their end. Returns `None` if there is nothing
+/// to draw.
 pub(super) fn percentiles(
     of: &[(String, &Histogram<u64>)],
     bound: Option<(f64, f64)>,
@@ -57,7 +58,7 @@ pub(super) fn percentiles(
     picture(&lines, x, 0.0..y1.ceil().max(1.0), "ms", &|ms| milliseconds(*ms), &label, bound)
 }
 
-/// What changed over the seconds of a run.
+/// Draws values over the seconds of a run.
 pub(super) fn over_time(lines: &[Line], unit: &str) -> Option<String> {
     let all = || lines.iter().flat_map(|line| &line.points);
     let (from, to) = all().fold((f64::MAX, 0.0_f64), |(a, b), p| (a.min(p.0), b.max(p.0)));
@@ -66,14 +67,14 @@ pub(super) fn over_time(lines: &[Line], unit: &str) -> Option<String> {
     if from >= to {
         return None;
     }
-    // Nothing but zeros is a line too.
+    // A line of zeros needs an axis, too.
     let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
     let title = format!("{unit}, over seconds");
     let label = |value: &f64| plain(*value);
     picture(lines, from..to, 0.0..top, &title, &label, &label, None)
 }
 
-/// The points of a histogram: milliseconds, and nines, so that 0.99 is at 2.
+/// Returns the points of a histogram: milliseconds, and nines, so that 0.99 is at 2.
 fn tail(name: &str, times: &Histogram<u64>) -> Line {
     let all = times.len() as f64;
     let mut points: Vec<(f64, f64)> = Vec::new();
@@ -81,11 +82,11 @@ fn tail(name: &str, times: &Histogram<u64>) -> Line {
     for step in times.iter_recorded() {
         until += step.count_since_last_iteration() as f64;
         let above = (all - until) / all;
-        // The slowest sample is drawn where half of it is above.
+        // Half of the slowest sample counts as above it: 0 has no logarithm.
         let nines = -above.max(0.5 / all).log10();
-        // No logarithm has a place for 0: tokens that came together took no time between them.
+        // A logarithmic axis has no 0: tokens that arrived together have no time between them.
         let point = (step.value_iterated_to().max(1) as f64 / 1e6, nines);
-        // What is closer than half a pixel cannot be seen.
+        // Points that are closer than half a pixel cannot be seen.
         let seen = points
             .last()
             .is_none_or(|last| nines - last.1 > 0.01 || point.0 / last.0 > 1.01 || above <= 0.0);
@@ -106,7 +107,7 @@ fn milliseconds(ms: f64) -> String {
     plain(ms)
 }
 
-/// A number with as many digits as it needs.
+/// Formats a number with as many digits as it needs.
 fn plain(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -125,7 +126,7 @@ fn trimmed(value: f64) -> String {
     }
 }
 
-/// An SVG element, or nothing where it cannot be drawn.
+/// Returns an SVG element; `None` if it cannot be drawn.
 fn picture<X>(
     lines: &[Line],
     x: X,
@@ -144,7 +145,10 @@ where
     drawn.ok().map(|()| themed(&svg))
 }
 
-#[allow(clippy::too_many_arguments, reason = "it is one call, apart for its error")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "a part of one function, separate only for its errors"
+)]
 fn draw<X>(
     svg: &mut String,
     lines: &[Line],
@@ -199,7 +203,7 @@ fn stroke<X: Ranged<ValueType = f64>>(
     Ok(())
 }
 
-/// With the page's colours in place of those that stand for them.
+/// Replaces the placeholders by the page's colours.
 fn themed(svg: &str) -> String {
     let mut svg = svg.replace("<svg ", "<svg role=\"img\" aria-hidden=\"true\" ");
     let hex = |RGBColor(r, g, b): RGBColor| format!("\"#{r:02X}{g:02X}{b:02X}\"");

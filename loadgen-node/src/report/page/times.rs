@@ -1,4 +1,4 @@
-//! How long samples took, over all of a run and second by second.
+//! Durations of samples, over the whole run and second by second.
 
 use hdrhistogram::Histogram;
 use maud::{Markup, html};
@@ -13,40 +13,40 @@ use crate::{
 };
 use netdiv_rules::{Mode, Scenario};
 
-/// Points of all lines of a picture, at most.
+/// Maximum number of points of all lines of a picture.
 const POINTS: usize = 2400;
 
-/// Percentiles as LoadGen's log names them, and as they are shown.
+/// Percentiles: their names in LoadGen's log, and here.
 const PERCENTILES: [(&str, &str); 8] = [
-    ("min", "least"),
+    ("min", "minimum"),
     ("mean", "mean"),
     ("50.00", "p50"),
     ("90.00", "p90"),
     ("95.00", "p95"),
     ("99.00", "p99"),
     ("99.90", "p99.9"),
-    ("max", "most"),
+    ("max", "maximum"),
 ];
 
-/// Distributions.
+/// Shows the distributions of latencies.
 pub(super) fn latency(run: &RecordedRun) -> Markup {
     let result = &run.result;
     html! {
         (loadgen(result))
         @if run.histograms.of_all(Measure::Latency).is_none() {
-            p.note { "The run has left no histograms (histograms.hlog), so there is no picture of its latencies." }
+            p.note { "The run wrote no histograms (histograms.hlog), so there is no picture of its latencies." }
         } @else {
-            (distribution(run, Measure::Latency, "Latency of whole answers", bound(result)))
+            (distribution(run, Measure::Latency, "Latency of whole responses", bound(result)))
             (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)", token_bound(result, "ttft")))
             (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)", token_bound(result, "tpot")))
         }
     }
 }
 
-/// LoadGen's own statistics.
+/// Shows LoadGen's own statistics.
 fn loadgen(result: &RunResult) -> Markup {
     let prefixes = [
-        ("", "whole answers"),
+        ("", "whole responses"),
         ("first_token_", "first token"),
         ("further_token_", "each further token"),
     ];
@@ -81,7 +81,7 @@ fn distribution(
     let Some(all) = run.histograms.of_all(measure) else { return html! {} };
     let mut lines: Vec<(String, &Histogram<u64>)> = Vec::new();
     let nodes = slowest(run);
-    // One node is all of them.
+    // A single node has the same times as all nodes.
     if nodes.len() > 1 {
         let times = |place: usize| run.histograms.of(place, measure);
         let named = |place: usize| Some((run.result.nodes[place].name.clone(), times(place)?));
@@ -92,14 +92,14 @@ fn distribution(
     let names: Vec<_> = lines.iter().map(|(name, _)| name.clone()).collect();
     let told = match bound {
         Some((at, _)) => {
-            format!("LoadGen's bound of {at} ms is drawn up to the percentile that has to keep it.")
+            format!("LoadGen's bound of {at} ms is drawn up to the percentile that must meet it.")
         }
         None => String::new(),
     };
     picture(title, svg, &names, &[&few(run, LINES - 1), &told])
 }
 
-/// The nodes' places in the result, those with the highest p99 first.
+/// Returns the indexes of the nodes in the result, the highest p99 first.
 fn slowest(run: &RecordedRun) -> Vec<usize> {
     let nodes = &run.result.nodes;
     let mut places: Vec<_> = (0..nodes.len()).collect();
@@ -107,7 +107,7 @@ fn slowest(run: &RecordedRun) -> Vec<usize> {
     places
 }
 
-/// What is said where there are more nodes than lines.
+/// Returns a note if there are more nodes than lines.
 fn few(run: &RecordedRun, shown: usize) -> String {
     match run.result.nodes.len() {
         all if all > shown => format!("The {shown} nodes of {all} with the highest p99 are shown."),
@@ -115,7 +115,7 @@ fn few(run: &RecordedRun, shown: usize) -> String {
     }
 }
 
-/// Milliseconds, and nines, that LoadGen holds whole answers to.
+/// Returns LoadGen's bound for whole responses: milliseconds, and the nines of its percentile.
 fn bound(result: &RunResult) -> Option<(f64, f64)> {
     let tokens = result.nodes.iter().any(|node| node.tokens.is_some());
     if result.scenario != Scenario::Server || result.mode == Mode::Accuracy || tokens {
@@ -128,7 +128,7 @@ fn bound(result: &RunResult) -> Option<(f64, f64)> {
         .then(|| (ns / 1e6, -(1.0 - percentile).log10()))
 }
 
-/// The same for tokens, of which LoadGen looks at the 99th percentile.
+/// Like [`bound`], but for tokens, of which LoadGen checks the 99th percentile.
 fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
     let judged = result.scenario == Scenario::Server && result.mode != Mode::Accuracy;
     let setting = result.test_settings.get(&format!("server_{which}_latency"))?;
@@ -136,10 +136,10 @@ fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
     Some((ns / 1e6, 2.0))
 }
 
-/// Second by second.
+/// Shows the run second by second.
 pub(super) fn over_time(run: &RecordedRun) -> Markup {
     if run.series.is_empty() {
-        return html! { p.note { "The run has left no record of each second (series.csv)." } };
+        return html! { p.note { "The run wrote no record of each second (series.csv)." } };
     }
     let names: Vec<_> = {
         let nodes = slowest(run);
@@ -160,7 +160,7 @@ pub(super) fn over_time(run: &RecordedRun) -> Markup {
     let rows = run.series.iter().filter(|row| row.node.is_empty()).count();
     let grouped = match rows.div_ceil(points.max(1)) {
         0 | 1 => String::new(),
-        n => format!("A point stands for {n} intervals."),
+        n => format!("Each point covers {n} intervals."),
     };
     let notes: [&str; 2] = [&told, &grouped];
     html! {
@@ -168,12 +168,12 @@ pub(super) fn over_time(run: &RecordedRun) -> Markup {
         (picture("99th percentile of latency", plot::over_time(&by_node(p99), "ms"), &names, &notes))
         (picture("First tokens: 99th percentile", plot::over_time(&by_node(first_p99), "ms"), &names, &notes))
         (picture("Tokens per second", plot::over_time(&by_node(tokens), "tokens/s"), &names, &notes))
-        (picture("Samples under way, at the end of each interval", plot::over_time(&state, "samples"), &state_names, &[]))
+        (picture("Samples in progress at the end of each interval", plot::over_time(&state, "samples"), &state_names, &[]))
         p.note { "All figures of each interval are in series.csv, in the run's folder." }
     }
 }
 
-/// A node's line, of so many points at most.
+/// Returns a node's line of at most `points` points.
 fn line(
     run: &RecordedRun,
     node: &str,
@@ -184,7 +184,7 @@ fn line(
     let rows: Vec<_> = run.series.iter().filter(|row| row.node == node).collect();
     let points = rows.chunks(rows.len().div_ceil(points.max(1)).max(1)).filter_map(|rows| {
         let (first, last) = (rows.first()?, rows.last()?);
-        // What is much shorter, at the end of a run, has no rate to speak of.
+        // A group that is much shorter, at the end of a run, has no meaningful rate.
         let whole = rows.iter().map(|row| row.seconds()).sum::<f64>() >= 0.2;
         let middle = (first.start_seconds + last.end_seconds) / 2.0;
         value(rows).filter(|_| whole).map(|value| (middle, value))
@@ -205,7 +205,7 @@ fn tokens(rows: &[&Row]) -> Option<f64> {
     per_second(rows, |row| row.tokens)
 }
 
-/// The highest, in milliseconds.
+/// Returns the maximum p99, in milliseconds.
 fn p99(rows: &[&Row]) -> Option<f64> {
     rows.iter().filter_map(|row| row.p99_ns).max().map(|ns| ns as f64 / 1e6)
 }

@@ -1,9 +1,9 @@
-//! Whether this machine is fit to measure while a run goes on: its clock must run evenly, and LoadGen's logs need room and files
-//! that can grow.
+//! Interference with a measurement: an uneven clock, and LoadGen's logs without space or files that
+//! can grow.
 //!
-//! LoadGen takes its times from `std::chrono::high_resolution_clock`, which is the system's wall clock with GCC's library:
-//! setting it while a test runs changes latencies and the length of the test. And LoadGen does not check whether its logs
-//! were written.
+//! LoadGen takes its times from `std::chrono::high_resolution_clock`, which is the system's wall
+//! clock with GCC's library: setting it while a test runs changes latencies and the length of the
+//! test. LoadGen does not check that its logs were written.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,27 +19,29 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::{official_log, run::guard::free_space::FreeSpace};
 
-/// How far the wall clock may be from where it would be without corrections: what reading two clocks may take on a busy
-/// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm). It holds from the start of the run
-/// and from one look to the next, so that no step hides in the thousandth of hours.
+/// Maximum distance of the wall clock from its time without corrections: the time that reading two
+/// clocks may take on a busy machine, plus a thousandth of the elapsed time, twice what NTP
+/// corrects gradually (500 ppm). It applies to the time since the start of the run and since the
+/// last check, so that no step hides in the thousandth of hours.
 pub(crate) const UNEVEN: Duration = Duration::from_millis(20);
 const UNEVEN_SHARE: u32 = 1000;
 
-/// The wall clock, and the machine's oscillator since some time, which nobody sets or corrects.
+/// Wall clock, and the machine's oscillator since some time, which is never set or corrected.
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     wall: SystemTime,
     steady: Duration,
 }
 
-/// `CLOCK_MONOTONIC_RAW`; the other monotonic clock follows the corrections of the wall clock.
+/// Reads `CLOCK_MONOTONIC_RAW`; the other monotonic clock follows the corrections of the wall
+/// clock.
 fn steady() -> Duration {
     let time = clock_gettime(ClockId::MonotonicRaw);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 impl Clocks {
-    /// Both at nearly the same time: of a few attempts the one in which the least time passed between the two.
+    /// Reads both clocks at nearly the same time: of a few attempts, the shortest one counts.
     fn now() -> Self {
         let attempt = |_| {
             let (before, wall, steady) = (steady(), SystemTime::now(), steady());
@@ -50,12 +52,12 @@ impl Clocks {
     }
 }
 
-/// Whether a file of this process has reached the limit of its size: what was written then is lost.
+/// Set once a file of this process has reached the limit of its size: later writes are lost.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cut(Arc<AtomicBool>);
 
 impl Cut {
-    /// It has.
+    /// Records that a file has reached the limit.
     pub(crate) fn note(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -63,7 +65,7 @@ impl Cut {
     fn check(&self) -> Result<(), String> {
         if self.0.load(Ordering::SeqCst) {
             return Err(
-                "the system did not let a file of this run grow (SIGXFSZ), so that LoadGen's logs are cut: raise the limit \
+                "a file of this run has reached the size limit (SIGXFSZ), so that LoadGen's logs are incomplete: raise the limit \
                  (ulimit -f), and run again"
                     .into(),
             );
@@ -72,7 +74,7 @@ impl Cut {
     }
 }
 
-/// What a run started with, and what it needs.
+/// Detector of interference with a run's measurement.
 #[derive(Debug)]
 pub(crate) struct Fitness {
     cut: Cut,
@@ -83,7 +85,7 @@ pub(crate) struct Fitness {
 }
 
 impl Fitness {
-    /// From now on.
+    /// Starts watching.
     pub(crate) fn new(cut: Cut, output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
         let last_look = Mutex::new(start);
@@ -91,7 +93,7 @@ impl Fitness {
         Self { cut, start, last_look, output: output.into(), space }
     }
 
-    /// Why the measurement is worthless, if it is.
+    /// Fails with the reason if the measurement is invalid.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.cut.check()?;
         let now = Clocks::now();
@@ -100,7 +102,8 @@ impl Fitness {
         self.space.check()
     }
 
-    /// Checks a finished measurement, and that its logs are complete. The error says why the measurement is worthless.
+    /// Checks a finished measurement, and that its logs are complete. Fails with the reason if the
+    /// measurement is invalid.
     pub(crate) fn check_ended(&self) -> Result<(), String> {
         self.check()?;
         official_log::check_ends(&self.output).map_err(|error| error.to_string())

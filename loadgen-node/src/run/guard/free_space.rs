@@ -1,5 +1,6 @@
-//! Free space for LoadGen's logs. A thread of its own asks the file system: one that does not answer, such as a network file
-//! system that has lost its server, holds up neither the watchdog nor the end of a run.
+//! Free space for LoadGen's logs. A separate thread asks the file system. An unresponsive file
+//! system, such as a network file system that has lost its server, delays neither the watchdog nor
+//! the end of a run.
 
 use std::{
     io,
@@ -12,16 +13,16 @@ use std::{
 use parking_lot::Mutex;
 use rustix::{fs::statvfs, io::retry_on_intr};
 
-/// Time that one look waits for an answer.
+/// Maximum time that one check waits for the file system.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Time without an answer after which the file system counts as lost.
 const LOST: Duration = Duration::from_secs(30);
 
-/// Free bytes of a folder's file system.
+/// Function that returns the free bytes of a folder's file system.
 type Ask = fn(&Path) -> io::Result<u64>;
 
-/// The file system of a folder, and the free bytes that it must have.
+/// File system of a folder, and the free bytes that it must have.
 #[derive(Debug)]
 pub(crate) struct FreeSpace {
     folder: PathBuf,
@@ -30,12 +31,12 @@ pub(crate) struct FreeSpace {
     asking: Mutex<Option<Asking>>,
 }
 
-/// The thread that asks.
+/// Thread that asks the file system.
 #[derive(Debug)]
 struct Asking {
     questions: Sender<()>,
     answers: Receiver<io::Result<u64>>,
-    /// Time of the question that has no answer yet.
+    /// Time of the question that is not answered yet.
     asked: Option<Instant>,
 }
 
@@ -48,7 +49,7 @@ impl FreeSpace {
         Self { folder: folder.into(), min_free_bytes, ask, asking: Mutex::default() }
     }
 
-    /// Returns why there is too little space, if that is known.
+    /// Fails with the reason if there is known to be too little space.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut asking = self.asking.lock();
         let asking = match &mut *asking {
@@ -56,7 +57,7 @@ impl FreeSpace {
             none => none.insert(self.start().map_err(|error| format!("free space: {error}"))?),
         };
         let asked = *asking.asked.get_or_insert_with(|| {
-            // The thread ends only after this end of the channel.
+            // The thread outlives this end of the channel.
             let _ = asking.questions.send(());
             Instant::now()
         });
@@ -67,8 +68,8 @@ impl FreeSpace {
             }
             Err(_) if asked.elapsed() < LOST => Ok(()),
             Err(_) => Err(format!(
-                "the file system of {} has not answered for {} s, and LoadGen's logs are there: write --output to another \
-                 one, or repair it",
+                "the file system of {} has not answered for {} s, and LoadGen's logs are there: repair it, or choose \
+                 --output on another one",
                 self.folder.display(),
                 LOST.as_secs()
             )),
@@ -90,7 +91,8 @@ impl FreeSpace {
     }
 }
 
-/// Checks that the file system of a folder has at least `min_free_bytes` free. Blocks until the file system answers.
+/// Checks that the file system of a folder has at least `min_free_bytes` free. Blocks until the
+/// file system responds.
 pub(crate) fn has_room(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
     enough(free_bytes(folder), folder, min_free_bytes)
 }

@@ -1,4 +1,5 @@
-//! The process of a run: its signals, memory, disk and time, and the watchdog that ends a failed run.
+//! The process of a run: its signals, memory, disk and time, and the watchdog that ends a failed
+//! run.
 
 pub(crate) mod fitness;
 pub(crate) mod free_space;

@@ -1,9 +1,9 @@
-//! What a process has used, from Linux's `/proc`.
+//! Resources that a process has used, from Linux's `/proc`.
 
 use netdiv_node_common::resources::{kernel, processor};
 use netdiv_rules::record::Process;
 
-/// What this process has used so far.
+/// Returns the resources that this process has used so far.
 pub fn process() -> Process {
     let read = |file| kernel::read(file);
     let status = read("/proc/self/status");
@@ -15,7 +15,8 @@ pub fn process() -> Process {
     }
 }
 
-/// User and system time in the text of `/proc/PID/stat`, in seconds; 0 where it does not say.
+/// Returns user and system time from the text of `/proc/PID/stat`, in seconds; 0 if they are
+/// missing.
 pub fn cpu_seconds(stat: &str) -> f64 {
     processor::in_stat(stat).unwrap_or(0.0)
 }

@@ -1,4 +1,4 @@
-//! Signals to a run, before it and under way, and to other commands that ask nodes.
+//! Signals to a run, before and while it runs, and to other commands that ask nodes.
 
 use std::{
     io,
@@ -20,32 +20,33 @@ use crate::{
     run::{guard::fitness::Cut, progress},
 };
 
-/// Signals so close together count as one: a shell may send one to a process and to its group.
+/// Period in which all signals count as one: a shell may send one to a process and to its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// Time that preparing a folder, and then giving it up, may take when a signal arrives.
+/// Time limit for preparing a folder, and again for giving it up, when a signal arrives.
 const TIDYING: Duration = Duration::from_secs(1);
 
-/// Termination signals. The first ends the run, or the process if no run has started; a later one ends the process.
+/// Termination signals. The first ends the run, or the process if no run has started; a later one
+/// ends the process.
 #[derive(Clone, Default)]
 pub(crate) struct Interruptions {
     reaction: Arc<Mutex<Reaction>>,
     cut: Cut,
 }
 
-/// Ends a run, for the signal of that name.
+/// Function that ends a run, for the signal of that name.
 type Stop = Box<dyn Fn(&str) + Send>;
 
 #[derive(Default)]
 struct Reaction {
-    /// The folder that this process has claimed.
+    /// Folder that this process has claimed.
     claimed: Option<PathBuf>,
-    /// Ends the run.
+    /// Function that ends the run.
     stop: Option<Stop>,
 }
 
 impl Interruptions {
-    /// Waits for them on a thread of its own.
+    /// Starts a thread that waits for signals.
     pub(crate) fn listen() -> Result<Self, RunError> {
         let failed = |error: io::Error| RunError::Failed(format!("signals: {error}"));
         let runtime =
@@ -65,7 +66,8 @@ impl Interruptions {
                     continue;
                 }
                 let since = first.get_or_insert_with(Instant::now).elapsed();
-                // It is held while a folder is prepared. A file system that does not answer holds up no signal.
+                // The lock is held while a folder is prepared. An unresponsive file system must not
+                // delay a signal.
                 match reaction.try_lock_for(TIDYING) {
                     Some(reaction) => reaction.react(signal.name(), since > ONE_REQUEST),
                     None => Reaction::default().react(signal.name(), true),
@@ -76,27 +78,29 @@ impl Interruptions {
         Ok(interruptions)
     }
 
-    /// Makes the folder of a run, as [`output::prepare`]; a process that is ended gives up its claim.
+    /// Prepares the folder of a run, like [`output::prepare`]. A signal that ends the process gives
+    /// up the claim.
     pub(crate) fn prepare(&self, folder: &Path) -> Result<Prepared, RunError> {
-        // A signal waits until the claim is known.
+        // A signal waits until the claim is recorded.
         let mut reaction = self.reaction.lock();
         let claim = output::prepare(folder)?;
         reaction.claimed = Some(folder.into());
         Ok(Prepared { reaction: self.reaction.clone(), _claim: claim })
     }
 
-    /// From now on the first signal calls this.
+    /// Calls `stop` for the first signal from now on.
     pub(crate) fn end_run(&self, stop: impl Fn(&str) + Send + 'static) {
         self.reaction.lock().stop = Some(Box::new(stop));
     }
 
-    /// Returns the flag for files that cannot grow: the logs of a run have a hole then.
+    /// Returns the flag for files that cannot grow, which leaves a hole in the logs of a run.
     pub(crate) fn cut(&self) -> Cut {
         self.cut.clone()
     }
 }
 
-/// A folder that was prepared. Dropping this gives up the claim, after which another process may have the folder.
+/// Prepared folder. Dropping it gives up the claim, after which another process may claim the
+/// folder.
 pub(crate) struct Prepared {
     reaction: Arc<Mutex<Reaction>>,
     _claim: Claim,
@@ -125,7 +129,7 @@ impl Reaction {
                 claim::tidy(&folder);
                 drop(done);
             };
-            // Nor does it here.
+            // Nor must it delay the end here.
             if thread::Builder::new().name("tidying".into()).spawn(tidy).is_ok() {
                 let _ = tidied.recv_timeout(TIDYING);
             }

@@ -1,5 +1,5 @@
-//! A failed run ends soon, whatever LoadGen does: it may spend minutes on preparing queries, or sleep long between
-//! two, without a call in which it could be told.
+//! Watchdog that ends a failed run soon, whatever LoadGen does. LoadGen may prepare queries for
+//! minutes, or sleep long between two queries, without a call that could end the test.
 
 use std::{
     sync::{
@@ -15,20 +15,21 @@ use tracing::error;
 
 use crate::error::EXIT_FAILED;
 
-/// How often to look.
+/// Interval between checks.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How long LoadGen may take to end a failed run by itself.
+/// Time limit for LoadGen to end a failed run by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long LoadGen may then take to close its logs.
+/// Time limit for LoadGen to close its logs afterwards.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum time for writing the result of a failed run.
 const WRITING_TIME: Duration = Duration::from_secs(60);
 
-/// Does the work; calls `give_up` once, which does not come back, if it goes on for too long after a failure
-/// while LoadGen still owes calls. A failure that comes when LoadGen has all answers changes nothing.
+/// Runs `work`. If it takes too long after a failure while LoadGen still owes calls, calls
+/// `give_up` once, which does not return. A failure after LoadGen has all responses changes
+/// nothing.
 pub(crate) fn guard(
     failure: impl Fn() -> Option<String> + Send,
     owes_calls: &AtomicBool,
@@ -57,7 +58,8 @@ pub(crate) fn guard(
     })
 }
 
-/// Ends the process after [`WRITING_TIME`], in case the file system does not answer while the result is written.
+/// Ends the process after [`WRITING_TIME`], in case the file system does not respond while the
+/// result is written.
 pub(crate) fn exit_later() {
     let exit = || {
         thread::sleep(WRITING_TIME);
@@ -65,11 +67,11 @@ pub(crate) fn exit_later() {
         error!("no result: the file system of the output folder has not answered for {seconds} s");
         loadgen_sys::exit_now(EXIT_FAILED);
     };
-    // Without it the process ends as soon as the file system answers.
+    // If the thread cannot start, the process ends as soon as the file system responds.
     drop(thread::Builder::new().name("exit".into()).spawn(exit));
 }
 
-/// Lets LoadGen write the reason into its log and close it, for a limited time.
+/// Lets LoadGen write the reason into its log and close it, within a time limit.
 pub(crate) fn end_loadgen(reason: String) {
     let (done, ended) = mpsc::channel::<()>();
     let end = move || {
@@ -77,7 +79,7 @@ pub(crate) fn end_loadgen(reason: String) {
         drop(done);
     };
     if thread::Builder::new().name("ending".into()).spawn(end).is_ok() {
-        // Either way there is nothing more to wait for.
+        // In both cases there is nothing more to wait for.
         let _ = ended.recv_timeout(CLOSING_TIME);
     }
 }

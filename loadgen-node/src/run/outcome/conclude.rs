@@ -1,4 +1,4 @@
-//! From LoadGen's logs and our own counts to `result.json`.
+//! End of a run: from LoadGen's logs and our own counters to `result.json`.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub(crate) fn finish(
 ) -> Result<Verdict, RunError> {
     let folder = &test.config.output;
     histograms::write(folder, &counted.reports, counted.began, counted.took).unwrap_or_else(
-        |error| warn!("the run stands without {}: {error}", histograms::HISTOGRAMS),
+        |error| warn!("the run is recorded without {}: {error}", histograms::HISTOGRAMS),
     );
     let log = DetailLog::read(&folder.join(output::DETAIL));
     let judgement = Judgement::new(test, &counted, outcome, log.as_ref());
@@ -50,19 +50,19 @@ pub(crate) fn finish(
     Ok(result.verdict)
 }
 
-/// The command that makes a report of the run, for a shell.
+/// Returns the shell command that makes a report of the run.
 fn report_command(folder: &Path) -> String {
-    // A name may look like an option.
+    // A folder's name may look like an option.
     let is_option = folder.as_os_str().as_encoded_bytes().starts_with(b"-");
     let folder = if is_option { Path::new(".").join(folder) } else { folder.to_owned() };
     format!("loadgen-node report {}", shell_word(&folder.to_string_lossy()))
 }
 
-/// The error for what spoils a run although LoadGen has ended its test well. LoadGen has closed its logs, which may say VALID, so
-/// they get it too.
+/// Returns the error that spoils a run although LoadGen's test has succeeded. LoadGen has closed
+/// its logs, which may contain VALID, so the reason is added to them.
 pub(crate) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
     let error = StartTestError::Aborted(reason);
-    // A result that says why is written all the same.
+    // The result is still written, with the reason.
     let marked = output::mark_failed(&test.config.output, &error.to_string());
     marked.unwrap_or_else(|error| {
         error!("{error}: LoadGen's own log does not say that the run failed")
@@ -81,7 +81,7 @@ pub(crate) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> !
     loadgen_sys::exit_now(EXIT_FAILED);
 }
 
-/// Puts together what LoadGen wrote and what was counted.
+/// Combines LoadGen's logs and our counters.
 fn result(
     test: &LoadGenTest,
     counted: Counted,
@@ -144,7 +144,7 @@ fn result(
     })
 }
 
-/// Returns the rate without ramp and drain, by the series of the run.
+/// Returns the rate without ramp-up and drain, from the series of the run.
 fn steady_rate(folder: &Path) -> Option<Steady> {
     let rows = series::read(folder);
     steady(&rows.inspect_err(|why| warn!("no rate of the steady state: {why}")).ok()?)
@@ -161,7 +161,7 @@ fn samples(counted: &Counted, mode: Mode, log: &DetailLog) -> Samples {
     }
 }
 
-/// What a sample holds: the data set's shapes with the nodes' names for them.
+/// Returns the tensors of a sample: the data set's shapes with the nodes' names for them.
 fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> {
     let Some(holds) = holds else { return vec!["bytes".into()] };
     let names = takes.map(|takes| takes.tensors).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is counted on the way to the SUT.
+//! Counters on the path to the SUT.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,50 +8,50 @@ use netdiv_rules::Finding;
 
 use crate::record::{Carrier, Digests, Evidence, InterfaceTraffic, Node};
 
-/// What was counted on the way to the SUT.
+/// Counters of a run on the path to the SUT.
 #[derive(Debug)]
 pub struct Counted {
-    /// How messages travelled.
+    /// Transport of the messages.
     pub transport: Carrier,
-    /// TLS between LoadGen node and SUT nodes.
+    /// Set if TLS protects the connections between LoadGen node and SUT nodes.
     pub tls: bool,
-    /// Samples that LoadGen has issued.
+    /// Number of samples that LoadGen has issued.
     pub issued: u64,
-    /// Counters node by node.
+    /// Counters of each node.
     pub reports: Vec<NodeReport>,
-    /// Nodes, as `result.json` says it.
+    /// Nodes, as `result.json` describes them.
     pub nodes: Vec<Node>,
-    /// Connections to each node.
+    /// Number of connections to each node.
     pub connections_per_node: u64,
-    /// Streams on each connection.
+    /// Number of streams on each connection.
     pub streams_per_connection: u64,
-    /// What the nodes take.
+    /// Input that the nodes accept.
     pub input: Option<InputLayout>,
-    /// When LoadGen's test began.
+    /// Start of LoadGen's test.
     pub began: SystemTime,
-    /// How long it took.
+    /// Length of LoadGen's test.
     pub took: Duration,
-    /// Bytes that the interfaces to the nodes carried meanwhile.
+    /// Bytes that the interfaces to the nodes carried during the test.
     pub interfaces: Vec<InterfaceTraffic>,
-    /// Rules that the settings break, where the run is for a division.
+    /// Rules that the settings break, if the run is for a division.
     pub findings: Vec<Finding>,
-    /// Machines of the run.
+    /// Evidence about the machines of the run.
     pub evidence: Option<Evidence>,
-    /// Digests, where the run has them.
+    /// Digests, if the run has them.
     pub digests: Option<Digests>,
-    /// Why the run failed, where that is known better than LoadGen knows it.
+    /// Reason for the run's failure, if it is known better than LoadGen knows it.
     pub failure: Option<String>,
-    /// What everybody who reads the result has to know.
+    /// Remark that every reader of the result needs.
     pub remark: Option<String>,
 }
 
 impl Counted {
-    /// Samples that were answered.
+    /// Returns the number of completed samples.
     pub fn completed(&self) -> u64 {
         self.nodes.iter().map(|node| node.answered).sum()
     }
 
-    /// Nothing yet.
+    /// Creates empty counters for a transport.
     pub fn new(transport: Carrier) -> Self {
         Self {
             transport,

@@ -12,10 +12,10 @@ use crate::{
     },
 };
 
-/// Most errors of LoadGen's log that are repeated in the result.
+/// Maximum number of errors in LoadGen's log that the result repeats.
 const SHOWN_ERRORS: usize = 5;
 
-/// A verdict and what led to it.
+/// Verdict and its reasons.
 pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
     pub(crate) reasons: Vec<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// By how LoadGen's test ended, what its detail log says, and what was counted.
+    /// Judges a run by the end of LoadGen's test, its detail log, and the counters.
     pub(crate) fn new(
         test: &LoadGenTest,
         counted: &Counted,
@@ -52,7 +52,7 @@ impl Judgement {
         self.reasons.push(counted.failure.clone().unwrap_or(error));
     }
 
-    /// A run that failed stays failed.
+    /// Adds a fault. A failed run stays failed.
     fn fault(&mut self, reason: String) {
         if self.verdict != Verdict::Failed {
             self.verdict = Verdict::Invalid;
@@ -60,7 +60,7 @@ impl Judgement {
         self.reasons.push(reason);
     }
 
-    /// What LoadGen's logs say of a test that ended.
+    /// Judges a test that ended by LoadGen's logs.
     fn by_log(&mut self, test: &LoadGenTest, log: &DetailLog) {
         let mode = test.config.mode;
         if mode != Mode::Accuracy {
@@ -90,11 +90,11 @@ impl Judgement {
         }
     }
 
-    /// What was counted on the way to the SUT.
+    /// Judges a run by the counters on the path to the SUT.
     fn by_counts(&mut self, counted: &Counted) {
         let missing = counted.issued - counted.completed();
         if missing > 0 && self.verdict != Verdict::Failed {
-            self.fault(format!("{missing} samples have no answer"));
+            self.fault(format!("{missing} samples have no response"));
         }
         for (what, compared) in counted.digests.iter().flat_map(Digests::by_name) {
             if compared.differences > 0 {
@@ -106,13 +106,13 @@ impl Judgement {
         let one_token: u64 = tokens.map(|tokens| tokens.one_token_answers).sum();
         if one_token > 0 {
             self.reasons.push(format!(
-                "{one_token} answers have one token: LoadGen has no time for further ones, and its figures of tokens are off"
+                "{one_token} answers have one token: LoadGen has no time per further token for them, and its token figures are wrong"
             ));
         }
         let cached: u64 = counted.nodes.iter().map(|node| node.cached_prompt_tokens).sum();
         if cached > 0 {
             self.reasons.push(format!(
-                "{cached} tokens of prompts were not computed: the serving engine had them from other prompts"
+                "{cached} prompt tokens were not computed: the serving engine had cached them from other prompts"
             ));
         }
         let unmatched: u64 = counted.nodes.iter().map(|node| node.unmatched_replies).sum();
@@ -124,7 +124,7 @@ impl Judgement {
             self.reasons.extend(counted.nodes.iter().filter_map(|node| {
                 let (why, samples) = (node.lost.as_ref()?, node.redispatched);
                 Some(format!(
-                    "{why}; the run went on without it, and {samples} of its samples went to other nodes"
+                    "{why}; the run went on without it, and {samples} of its samples were reassigned to other nodes"
                 ))
             }));
         }
@@ -132,7 +132,7 @@ impl Judgement {
     }
 }
 
-/// LoadGen's texts about a result; those of early stopping also say that it was met.
+/// Keys of LoadGen's texts about a result; those of early stopping also report success.
 const TEXTS: [&str; 4] = [
     "result_invalid_reason",
     "early_stopping_result",
@@ -140,7 +140,7 @@ const TEXTS: [&str; 4] = [
     "early_stopping_tpot_result",
 ];
 
-/// Parts of LoadGen's verdict, each with the reason that it gives where LoadGen has no text.
+/// Parts of LoadGen's verdict, each with the reason to report if LoadGen has no text.
 const PARTS: [(&str, &str); 4] = [
     ("result_min_duration_met", "the test was shorter than the minimum duration"),
     ("result_min_queries_met", "fewer queries were issued than the minimum"),
@@ -161,15 +161,16 @@ fn invalid_reason(log: &DetailLog) -> String {
     format!("LoadGen calls the result INVALID: {}", reasons.join(" "))
 }
 
-/// What is known of the accuracy.
+/// Result of the accuracy check.
 enum Score {
     Computed(Accuracy),
-    /// An official script computes it.
+    /// Computed by an official script, with this command.
     By(String),
     NoLabels,
 }
 
-/// Checks that the accuracy log has an answer to each sample, and compares them with the labels.
+/// Checks that the accuracy log has a response to each sample, and compares the responses with the
+/// labels.
 fn score(test: &LoadGenTest) -> Result<Score, String> {
     let LoadGenTest { config, library, labels, .. } = test;
     let path = config.output.join(output::ACCURACY);

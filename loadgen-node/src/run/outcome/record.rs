@@ -1,11 +1,11 @@
-//! What `result.json` says of nodes and versions.
+//! Entries of `result.json` about nodes and versions.
 
 use netdiv_qdl::{NodeReport, TokenReport};
 use netdiv_rules::record::{Distribution, Node, StageTimes, Tokens, Versions};
 
 use crate::sources;
 
-/// Versions of this program.
+/// Returns the versions of this program and its parts.
 pub(crate) fn versions() -> Versions {
     Versions {
         loadgen_node: env!("CARGO_PKG_VERSION").into(),
@@ -16,7 +16,7 @@ pub(crate) fn versions() -> Versions {
     }
 }
 
-/// A node, from what it said of itself and what was counted.
+/// Returns the entry of a node, from its description and its counters.
 pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) -> Node {
     let d = &info.description;
     // Each reply names its batch's size, so a batch of n samples is counted n times.

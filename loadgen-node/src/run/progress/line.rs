@@ -8,7 +8,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use netdiv_qdl::Progress;
 
-/// How often to look, and to draw.
+/// Interval between two updates of the line.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
 /// Draws the line until the work is done.
@@ -27,7 +27,7 @@ pub(crate) fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
     line.finish_and_clear();
 }
 
-/// Mean latency of what was answered in between.
+/// Returns the mean latency of the samples that were completed in between, in ms.
 pub(crate) fn latency_ms(before: Progress, now: Progress) -> Option<f64> {
     let sum_ns = now.latency_sum_ns - before.latency_sum_ns;
     let mean_ns = sum_ns.checked_div(now.answered - before.answered)?;

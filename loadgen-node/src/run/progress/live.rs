@@ -1,5 +1,5 @@
-//! The live view of a run: the whole terminal, until the run ends. It draws what is counted anyway; the nodes' lines are those
-//! that the recorder has written last.
+//! The live view of a run: the whole terminal, until the run ends. It draws counters that exist
+//! anyway; the nodes' lines are the rows that the recorder has written last.
 
 use std::{
     io::{self, Stderr},
@@ -38,25 +38,26 @@ use crate::{
     },
 };
 
-/// Log lines that are shown.
+/// Number of log lines that are shown.
 const LOG_LINES: usize = 4;
 
-/// A rate is that of so many looks, which make a second.
+/// Number of readings that a rate covers, which make a second.
 const LOOKS: usize = 5;
 
-/// Whether the terminal is ours.
+/// Set while the view has the terminal.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Gives the terminal back as it was, with the log lines that waited. Nothing happens where it was not taken.
+/// Restores the terminal, with the log lines that waited. Does nothing if the view does not have
+/// the terminal.
 pub(crate) fn restore() {
     if SHOWN.swap(false, Ordering::SeqCst) {
-        // If the terminal is gone there is nothing to give back.
+        // If the terminal is gone, there is nothing to restore.
         let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
         release_log();
     }
 }
 
-/// The terminal, for as long as this lives.
+/// Terminal that the view has taken. Dropping it restores the terminal.
 struct Screen(Terminal<CrosstermBackend<Stderr>>);
 
 impl Screen {
@@ -65,11 +66,11 @@ impl Screen {
         if !can_draw(std::env::var("TERM").ok().as_deref(), terminal.size()?) {
             return Err(io::Error::other("the terminal cannot draw it"));
         }
-        // From here on it is given back, also if taking it fails.
+        // From here on the terminal is restored, even if taking it fails.
         let screen = Self(terminal);
         SHOWN.store(true, Ordering::SeqCst);
         keep_log();
-        // What a panic says is said on the terminal as it was.
+        // A panic is reported on the restored terminal.
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             restore();
@@ -80,7 +81,7 @@ impl Screen {
     }
 }
 
-/// Whether a terminal of that name and size can place text.
+/// Returns true if a terminal of that name and size can place text.
 fn can_draw(term: Option<&str>, size: Size) -> bool {
     term.is_some_and(|term| !term.is_empty() && term != "dumb") && size.area() > 0
 }
@@ -91,24 +92,24 @@ impl Drop for Screen {
     }
 }
 
-/// What is drawn.
+/// Content of the view.
 pub(crate) struct View<'a> {
     title: &'a str,
     running: Duration,
     left: Option<Duration>,
     doing: &'static str,
     now: Progress,
-    /// Samples per second, and their mean latency, lately.
+    /// Completed samples per second, and their mean latency, in the last second.
     rate: f64,
     latency_ms: Option<f64>,
-    /// The rates of the last looks.
+    /// Rates at the last readings.
     rates: &'a [u64],
-    /// All nodes together, then each.
+    /// Row of all nodes together, then a row for each node.
     nodes: Vec<Row>,
     log: Vec<String>,
 }
 
-/// Rates that are kept: more than any terminal has columns.
+/// Maximum number of rates that are kept: more than any terminal has columns.
 const RATES: usize = 1000;
 
 /// Shows the run until it ends.
@@ -157,13 +158,13 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// What LoadGen does, as far as its calls tell.
+/// Describes LoadGen's activity, as far as its calls show it.
 fn doing(before: Progress, now: Progress) -> &'static str {
     match now {
         Progress { issued: 0, .. } => "LoadGen prepares",
         _ if now.issued > before.issued => "LoadGen issues queries",
         _ if now.answered < now.issued => "waiting for answers",
-        _ => "all is answered",
+        _ => "all samples are answered",
     }
 }
 
@@ -214,13 +215,13 @@ fn counted(view: &View<'_>) -> Vec<Line<'static>> {
     ]
 }
 
-/// The rates that have room, the last one at the right.
+/// Draws the rates that fit, the last one at the right.
 fn sparkline<'a>(rates: &'a [u64], area: Rect) -> Sparkline<'a> {
     let from = rates.len().saturating_sub(area.width.into());
     Sparkline::default().data(&rates[from..]).style(Style::new().green())
 }
 
-/// The nodes that have room; what they did in the second before.
+/// Draws the nodes that fit, with their figures of the last second.
 fn table<'a>(rows: &[Row], area: Rect) -> Table<'a> {
     let ms = |ns: Option<u64>| ns.map_or("–".into(), |ns| format!("{:.2}", ns as f64 / 1e6));
     let right = |text: String| Cell::from(Line::from(text).right_aligned());
@@ -241,7 +242,7 @@ fn table<'a>(rows: &[Row], area: Rect) -> Table<'a> {
     if let Some(more @ 1..) = rows.len().checked_sub(shown.len()) {
         shown.push(TableRow::new([format!("and {more} more")]));
     }
-    let titles = ["in the last second", "/s", "p50, ms", "p99", "most", "in flight"];
+    let titles = ["in the last second", "/s", "p50, ms", "p99", "max", "in flight"];
     let titles = titles.into_iter().enumerate().map(|(place, title)| match place {
         0 => Cell::from(title),
         _ => right(title.into()),
@@ -333,6 +334,6 @@ mod tests {
         assert_eq!(doing(at(0, 0), at(0, 0)), "LoadGen prepares");
         assert_eq!(doing(at(0, 0), at(5, 0)), "LoadGen issues queries");
         assert_eq!(doing(at(5, 0), at(5, 3)), "waiting for answers");
-        assert_eq!(doing(at(5, 5), at(5, 5)), "all is answered");
+        assert_eq!(doing(at(5, 5), at(5, 5)), "all samples are answered");
     }
 }

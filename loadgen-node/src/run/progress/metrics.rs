@@ -1,5 +1,4 @@
-//! The metrics of a run under way. Nothing is counted for them: they are made of what the run counts anyway, when they are
-//! asked for.
+//! Metrics of a run under way. They are computed from the run's own counters at each request.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -22,30 +21,31 @@ use parking_lot::Mutex;
 
 use crate::{RunConfig, RunError};
 
-/// The counters are read at most this often, however many ask: reading holds each stream up for a moment.
+/// Minimum interval between two readings of the counters, however many clients ask: reading delays
+/// each stream for a moment.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The address of the Prometheus endpoint, which is taken before the nodes are asked.
+/// Socket of the Prometheus endpoint, which is bound before the nodes are asked.
 #[derive(Debug)]
 pub(crate) struct Endpoint(TcpListener);
 
-/// What the run is.
+/// Labels and findings of the run.
 pub(crate) struct RunFacts {
     benchmark: String,
     scenario: String,
     mode: String,
     division: String,
-    /// Rules that are kept, cannot be told, and are broken.
+    /// Numbers of rules that pass, cannot be decided, and fail.
     findings: [(&'static str, usize); 3],
 }
 
-/// What was counted until now.
+/// Counters of a run at one time.
 pub struct Reading {
-    /// Samples handed over by LoadGen.
+    /// Number of samples that LoadGen has issued.
     pub issued: u64,
-    /// Node by node.
+    /// Counters of each node.
     pub nodes: Vec<NodeReport>,
-    /// True once the run has failed.
+    /// Set once the run has failed.
     pub failed: bool,
 }
 
@@ -55,7 +55,8 @@ impl Endpoint {
         TcpListener::bind(address).map(Self).map_err(refused)
     }
 
-    /// Answers with what `read` gives until the process ends; with the last of it when there is no more.
+    /// Serves the counters that `read` returns until the process ends; once it returns `None`, the
+    /// last ones.
     pub(crate) fn serve(
         self,
         run: RunFacts,
@@ -145,7 +146,7 @@ fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
     page.text()
 }
 
-/// A histogram of nanoseconds.
+/// Converts a histogram of nanoseconds to buckets of seconds.
 fn seconds(times: &Histogram<u64>) -> Buckets {
     let mut buckets = Buckets::new(&SECONDS_BOUNDS);
     for time in times.iter_recorded() {

@@ -1,5 +1,6 @@
-//! Progress, by a thread of its own, off the path of samples: a view of the run on the terminal, or a line where that cannot be, drawn
-//! five times a second; where there is no terminal, lines in the log.
+//! Progress of a run, in a separate thread off the path of samples. On a terminal it is a view of
+//! the run, or a line if the view is not possible, drawn five times a second. Without a terminal it
+//! is lines in the log.
 
 mod line;
 #[cfg(feature = "live")]
@@ -26,7 +27,7 @@ use crate::{
     run::{progress::recorder::Latest, setup::expected::Expected},
 };
 
-/// How often to log, which is a multiple of it.
+/// Interval between log lines, a multiple of [`PERIOD`].
 const LOGGED: Duration = Duration::from_secs(10);
 
 /// Shows progress while the work is done, unless quiet.
@@ -87,11 +88,11 @@ fn show(
     draw(glance, ended);
 }
 
-/// Gives the terminal back before the process ends in another way than by returning.
+/// Restores the terminal before the process ends in another way than by returning.
 #[cfg(not(feature = "live"))]
 pub(crate) const fn restore() {}
 
-/// Gives `line` what happened in each period.
+/// Passes the progress in each period to `line`.
 fn log(
     glance: &impl Fn() -> Progress,
     ended: &mpsc::Receiver<()>,
@@ -115,12 +116,12 @@ fn log(
     }
 }
 
-/// What happened in a period.
+/// Progress in a period.
 struct Lately {
     before: Progress,
     now: Progress,
     period: Duration,
-    /// Until the end of the run, where that is known.
+    /// Time until the end of the run, if it is known.
     left: Option<Duration>,
 }
 

@@ -1,4 +1,5 @@
-//! Records a run while it goes on, by a thread of its own, off the path of samples: it reads what is counted anyway.
+//! Recorder of a run while it goes on, in a separate thread off the path of samples: it reads the
+//! run's own counters.
 
 use std::{
     path::Path,
@@ -17,16 +18,17 @@ use crate::{
     run::progress::metrics::Reading,
 };
 
-/// The rows of the last interval; empty before its end.
+/// Rows of the last interval; empty before its end.
 pub(crate) type Latest = Mutex<Vec<Row>>;
 
 /// Length of an interval.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// An interval is at least so many times as long as reading the counters takes, as this holds each stream up for a moment,
+/// Minimum length of an interval, as a multiple of the time for reading the counters, because
+/// reading delays each stream for a moment.
 const READINGS: u32 = 100;
 
-/// but never longer than this.
+/// Maximum length of an interval.
 const LONGEST: Duration = Duration::from_secs(10);
 
 const WITHOUT: &str = "the run goes on without a record of each second";
@@ -39,7 +41,7 @@ pub(crate) fn while_running<T>(
     work: impl FnOnce() -> T,
 ) -> T {
     let (done, ended) = mpsc::channel::<()>();
-    // Before the work begins, so that nothing of it is missed.
+    // Read before the work begins, so that nothing of it is missed.
     let begin = (Instant::now(), read());
     thread::scope(|scope| {
         let recording = move || {
@@ -57,7 +59,7 @@ pub(crate) fn while_running<T>(
     })
 }
 
-/// The file, for as long as it can be written.
+/// Writer of the series, for as long as the file can be written.
 struct Series(Option<Writer>);
 
 impl Series {
@@ -96,10 +98,10 @@ fn record(
         over = ended.recv_timeout(period) != Err(RecvTimeoutError::Timeout);
         let now = Instant::now();
         let Some(reading) = read() else { break };
-        // One that was interrupted takes longer than it needs: the quicker of two counts.
+        // An interrupted reading takes longer than it needs: the shorter of the last two counts.
         let last = std::mem::replace(&mut took, now.elapsed());
         period = (took.min(last) * READINGS).clamp(PERIOD, LONGEST);
-        // The shortest interval that there is.
+        // An interval has at least a millisecond.
         let end = rounded((now - started).as_secs_f64()).max(rounded(at + 0.001));
         let rows = rows([at, end], &before, &reading);
         series.add(&rows);
@@ -108,12 +110,12 @@ fn record(
     }
 }
 
-/// To a millisecond.
+/// Rounds seconds to milliseconds.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-/// What happened between two readings: all nodes together, then each.
+/// Returns the rows between two readings: all nodes together, then each node.
 fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading) -> Vec<Row> {
     let mut all: Option<Lately> = None;
     let mut rows = vec![Row::default()];
@@ -139,9 +141,9 @@ fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading)
     rows
 }
 
-/// What one node, or all together, did between two readings.
+/// Activity of a node, or of all together, between two readings.
 struct Lately {
-    /// Without a node's name, and without what the histograms tell.
+    /// Counts, without a node's name and without what the histograms contain.
     counts: Row,
     latency: Histogram<u64>,
     first_token: Option<Histogram<u64>>,
@@ -199,7 +201,7 @@ impl Lately {
     }
 }
 
-/// A histogram without what was in it before.
+/// Returns a histogram without its earlier values.
 fn without(now: &Histogram<u64>, before: Option<&Histogram<u64>>) -> Histogram<u64> {
     let mut lately = now.clone();
     if let Some(before) = before {

@@ -1,4 +1,4 @@
-//! Whether a run is eligible for its division: the rules that its settings break.
+//! Eligibility of a run for its division: the rules that its settings break.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,9 @@ fn engine(node: &NodeInfo) -> Engine<'_> {
     }
 }
 
-/// The rules that the settings of a run for a division break or may break, with those that its division does not ask for. There are
-/// nodes and evidence once they were asked. Refuses a run that breaks a rule of its division, or with --strict may, unless it is a
+/// Returns the rules that the settings of a run for a division break or may break, and those that
+/// its division does not require. Nodes and evidence are known once the nodes have replied. Fails
+/// for a run that breaks a rule of its division, or with --strict may break one, unless it is a
 /// rehearsal.
 pub(crate) fn findings(
     test: &LoadGenTest,
@@ -42,7 +43,7 @@ pub(crate) fn findings(
     let settings: BTreeMap<String, String> = test.settings.fields().into_iter().collect();
     let layout = test.library.layout().unwrap_or_default();
     let tensors: Vec<_> = layout.tensors.iter().map(tensor).collect();
-    // What cannot be read was refused with the settings.
+    // An unreadable file was refused with the settings.
     let audit_config = config.audit_config.as_deref().and_then(|path| files::read_text(path).ok());
     let engines: Vec<_> = nodes.iter().map(engine).collect();
     let findings = policy::before_run(
@@ -68,7 +69,7 @@ pub(crate) fn findings(
             evidence,
         },
     );
-    // A first look has no evidence, and leaves open what only that can tell.
+    // The first check has no evidence, and leaves open the rules that need it.
     let is_strict = config.strict && evidence.is_some();
     let is_asked = |f: &&Finding| policy::is_asked(config.division, f.rule);
     let is_against = |f: &&Finding| match f.outcome {
@@ -81,7 +82,7 @@ pub(crate) fn findings(
         let list: Vec<_> = broken.iter().map(|finding| format!("  {finding}")).collect();
         let advice = if is_strict { "leave --strict out, or" } else { "or" };
         return Err(RunError::Usage(format!(
-            "this is no run of the {} division:\n{}\nChange the settings, {advice} give --rehearsal to run anyway, for \
+            "this run does not meet the rules of the {} division:\n{}\nChange the settings, {advice} give --rehearsal to run anyway, for \
              practice; without --division a run is exploratory",
             config.division.title(),
             list.join("\n")
@@ -92,7 +93,7 @@ pub(crate) fn findings(
             if is_asked(&finding) {
                 warn!("{finding}");
             } else {
-                info!("not asked of the {} division: {finding}", config.division.title());
+                info!("not required by the {} division: {finding}", config.division.title());
             }
         }
     }

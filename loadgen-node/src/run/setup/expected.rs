@@ -1,23 +1,23 @@
-//! How much a run has before it, as far as its settings tell.
+//! Estimate of a run's length, from its settings.
 
 use std::time::Duration;
 
 use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_qdl::Progress;
 
-/// What LoadGen ends a test after.
+/// Condition at which LoadGen ends a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// This is not known before the end.
+    /// Not known before the end.
     Unknown,
-    /// Answers to so many samples; `None`: to those that it issues at once.
+    /// Responses to this number of samples; `None`: to all samples that LoadGen issues at once.
     Samples(Option<u64>),
-    /// So long a time, and so many samples.
+    /// Minimum time, and minimum number of samples.
     AtLeast(Duration, u64),
 }
 
 impl Expected {
-    /// Of a test with these settings over a data set of so many samples.
+    /// Estimates a test with `settings` over a data set of `samples` samples.
     pub(crate) fn of(settings: &TestSettings, samples: usize) -> Self {
         let whole = |field| settings.field(field)?.parse::<u64>().ok();
         match (settings.mode(), settings.scenario()) {
@@ -49,7 +49,8 @@ impl Expected {
         Self::Samples(Some(count))
     }
 
-    /// The time that is left when queries were issued for so long, and have come so far.
+    /// Returns the remaining time, if queries have been issued for the time `running`, with the
+    /// progress `now`.
     pub(crate) fn left(&self, running: Duration, now: &Progress) -> Option<Duration> {
         let at_rate = |samples: u64, done: u64| {
             let seconds = running.as_secs_f64() * samples as f64 / done as f64;

@@ -1,4 +1,4 @@
-//! The memory that a run's samples take.
+//! The memory that a run's samples need.
 
 use netdiv_contract::encoding::{Encoded, Encoding};
 use netdiv_dataset::Dataset;
@@ -6,8 +6,8 @@ use netdiv_node_common::resources::memory::{self, TooLittleMemory};
 
 use crate::qsl::witness::Witness;
 
-/// The memory that a library of that data set takes, of whose samples so many are loaded at the same time; an error where
-/// there is not so much.
+/// Returns the memory that a library of that data set needs, in bytes, if `loaded` samples are
+/// loaded at the same time. Fails if there is not enough memory.
 pub(crate) fn of_library(
     dataset: &dyn Dataset,
     loaded: usize,
@@ -15,7 +15,7 @@ pub(crate) fn of_library(
     digests: bool,
 ) -> Result<u64, TooLittleMemory> {
     let count = dataset.sample_count();
-    // What is loaded is a table of its own each time it changes, and then it is there three times.
+    // Each change copies the table of loaded samples, and up to three copies exist at a time.
     let witness = if digests { Witness::BYTES_PER_SAMPLE } else { 0 };
     let entry = size_of::<usize>() + size_of::<Option<u32>>() + 3 * size_of::<Option<Encoded>>();
     let tables = (count as u64).saturating_mul((entry + witness) as u64);
@@ -23,18 +23,18 @@ pub(crate) fn of_library(
     let sizes = (0..count).map(|index| dataset.sample_bytes(index));
     let longest = sizes.clone().max().unwrap_or(0);
     let samples: u64 = if encoding != Encoding::None {
-        // How long they are packed shows when they are loaded.
+        // The encoded lengths are known only when samples are loaded.
         0
     } else if loaded >= count {
         sizes.fold(0, u64::saturating_add)
     } else {
-        // LoadGen chooses; at most the longest ones.
+        // LoadGen chooses the samples; the longest ones are an upper bound.
         let mut sorted = memory::list(count)?;
         sorted.extend(sizes);
         sorted.sort_unstable();
         sorted.iter().rev().take(loaded).fold(0, |sum, bytes| sum.saturating_add(*bytes))
     };
-    // One sample as it is read and as it is packed, besides what is loaded.
+    // One sample as it is read and as it is encoded, besides the loaded ones.
     let bytes = tables.saturating_add(samples).saturating_add(longest.saturating_mul(2));
     memory::check(bytes).map(|()| bytes)
 }

@@ -1,42 +1,44 @@
-//! What LoadGen survives, field by field of its `TestSettings`. LoadGen checks next to nothing: with other values it prepares
-//! queries for ever, reads beyond its lists, or converts numbers that do not fit.
+//! Values that LoadGen survives, for each field of its `TestSettings`. LoadGen checks next to
+//! nothing: with other values it prepares queries forever, reads beyond its lists, or converts
+//! numbers that do not fit.
 //!
-//! What is checked are the settings that a test gets in the end, wherever they come from: LoadGen's defaults and
+//! The check applies to the final settings of a test, whatever their source: LoadGen's defaults and
 //! `mlperf.conf`, `user.conf`, `--setting` and `audit.config`.
 
 use loadgen_sys::TestSettings;
 
-/// The longest duration, in ms and ns: a year. LoadGen adds durations as 64-bit nanoseconds.
+/// Maximum duration, in ms and ns: a year. LoadGen adds durations as 64-bit nanoseconds.
 const YEAR_MS: i64 = 366 * 24 * 3600 * 1000;
 const YEAR_NS: i64 = YEAR_MS * 1_000_000;
 
-/// Rates and latencies whose distance between two queries LoadGen can express: at least 10 ns, so that its schedule advances,
-/// and at most eleven days.
+/// Rates in queries per second, and latencies in ns. LoadGen can express the distance between two
+/// of their queries: at least 10 ns, so that its schedule advances, and at most eleven days.
 const RATE: Bound = Bound::Real(1e-6, 1e8);
 const LATENCY_NS: Bound = Bound::Real(10.0, 1e15);
 
-/// LoadGen takes the sample at this share of its list, and the logarithm of the share.
+/// Percentiles as shares. LoadGen takes the sample at this share of its list, and the logarithm of
+/// the share.
 const PERCENTILE: Bound = Bound::Real(0.0001, 0.9999);
 
-/// Counts are bounded by what they take of the memory (`preparation.rs`); here, so that their products fit.
+/// Counts. `preparation.rs` checks the memory that they need; these bounds make their products fit.
 const COUNT: Bound = Bound::Whole(1, 1 << 40);
 const COUNT_OR_NONE: Bound = Bound::Whole(0, 1 << 40);
 
-/// More threads than any machine has cores for.
+/// Maximum number of issue threads: more than any machine has cores for.
 const MOST_ISSUE_THREADS: i64 = 256;
 
-/// The values of a field.
+/// Values of a field.
 #[derive(Debug, Clone, Copy)]
 enum Bound {
-    /// Any that its type has.
+    /// All values of the field's type.
     Any,
-    /// Whole numbers from and to.
+    /// Integers from the first to the second.
     Whole(i64, i64),
-    /// Numbers from and to.
+    /// Numbers from the first to the second.
     Real(f64, f64),
 }
 
-/// Every field and its values.
+/// Every field with its values.
 const BOUNDS: [(&str, Bound); 40] = [
     ("single_stream_expected_latency_ns", LATENCY_NS),
     ("single_stream_target_latency_percentile", PERCENTILE),
@@ -44,16 +46,16 @@ const BOUNDS: [(&str, Bound); 40] = [
     ("multi_stream_target_latency_percentile", PERCENTILE),
     ("multi_stream_samples_per_query", Bound::Whole(1, 1 << 24)),
     ("server_target_qps", RATE),
-    // Benchmarks with token latencies have no other.
+    // Benchmarks with token latencies have no other bound than 0.
     ("server_target_latency_ns", Bound::Whole(0, YEAR_NS)),
     ("server_target_latency_percentile", PERCENTILE),
     ("server_coalesce_queries", Bound::Any),
-    // Below 0 the search does not end: LoadGen takes it for 256 more.
+    // Below 0 the search does not end, because LoadGen adds 256 to the value.
     ("server_find_peak_qps_decimals_of_precision", Bound::Whole(0, 6)),
     ("server_find_peak_qps_boundary_step_size", Bound::Real(0.01, 100.0)),
     ("server_max_async_queries", Bound::Any),
     ("server_num_issue_query_threads", Bound::Whole(0, MOST_ISSUE_THREADS)),
-    // One query has all samples, so that there is no distance between two.
+    // The only query has all samples, so there is no distance between two queries.
     ("offline_expected_qps", Bound::Real(1e-6, 1e15)),
     ("sample_concatenate_permutation", Bound::Any),
     ("min_duration_ms", Bound::Whole(0, YEAR_MS)),
@@ -83,11 +85,12 @@ const BOUNDS: [(&str, Bound); 40] = [
     ("token_latency_scaling_factor", COUNT_OR_NONE),
 ];
 
-/// Checks each field of the settings that a test will have.
+/// Checks each field of a test's final settings.
 pub(crate) fn check(settings: &TestSettings) -> Result<(), String> {
     for (name, value) in settings.fields() {
         let known = BOUNDS.iter().find(|(field, _)| *field == name);
-        // A field that only a later release of LoadGen has; `every_field_has_its_bounds` finds it when it is built.
+        // The field exists only in a later release of LoadGen; `every_field_has_its_bounds` detects
+        // it in that build.
         let Some((_, bound)) = known else { continue };
         bound.check(&value).map_err(|range| {
             format!(
@@ -100,7 +103,7 @@ pub(crate) fn check(settings: &TestSettings) -> Result<(), String> {
 }
 
 impl Bound {
-    /// The range in words, where the value is not in it.
+    /// Fails with the range as text if it does not contain the value.
     fn check(self, value: &str) -> Result<(), String> {
         let (is_in, range) = match self {
             Self::Any => return Ok(()),
@@ -176,7 +179,7 @@ mod tests {
             }
             for value in &bad {
                 let mut settings = settings();
-                // What the type cannot hold is refused before.
+                // A value that the type cannot hold is refused earlier.
                 if settings.set(field, value).is_err() {
                     continue;
                 }

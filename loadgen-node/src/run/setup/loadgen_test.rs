@@ -1,4 +1,4 @@
-//! A test that LoadGen is about to run: all that it needs besides a system under test.
+//! A test that LoadGen is about to run, with all that it needs besides a system under test.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -24,28 +24,28 @@ use crate::{
     settings::RunConfig,
 };
 
-/// The stack of LoadGen's own thread where `ulimit -s` is as usual, in bytes.
+/// Stack of LoadGen's own thread with the usual `ulimit -s`, in bytes.
 const LOADGEN_BYTES: u64 = 8 << 20;
 
-/// All that a run needs besides a system under test.
+/// Test of a run: all that it needs besides a system under test.
 pub struct LoadGenTest {
     pub(crate) config: RunConfig,
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
-    /// How much the test has before it.
+    /// Estimated length of the test.
     pub(crate) expected: Expected,
-    /// What LoadGen is told of the tokens of answers.
+    /// Treatment of the responses' tokens in LoadGen.
     pub(crate) tokens: AnswerTokens,
-    /// Its bounds for them, where it has any.
+    /// LoadGen's latency bounds for tokens, if it has any.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// The lines of user.conf, by their effect.
+    /// Lines of user.conf, by their effect.
     pub(crate) user_conf: UserConf,
     /// The audit.config, which LoadGen opens when its test starts.
     audit_config: Option<PlainText>,
     pub(crate) labels: Option<Labels>,
-    /// Told what LoadGen sees, where the run has digests.
+    /// Records what LoadGen sees, if the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
-    /// In the mode find-peak.
+    /// Search of the mode find-peak.
     search: Option<PeakSearch>,
 }
 
@@ -79,39 +79,39 @@ impl LoadGenTest {
         })
     }
 
-    /// Returns the samples.
+    /// Returns the library of samples.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
     }
 
-    /// Returns what LoadGen is told of the tokens of answers.
+    /// Returns the treatment of the responses' tokens in LoadGen.
     pub fn tokens(&self) -> AnswerTokens {
         self.tokens
     }
 
-    /// Returns LoadGen's bounds for tokens, where it has any.
+    /// Returns LoadGen's latency bounds for tokens, if it has any.
     pub fn token_bounds(&self) -> Option<TokenBounds> {
         self.token_bounds
     }
 
-    /// Lets LoadGen run its test.
+    /// Runs LoadGen's test.
     ///
     /// # Errors
     ///
-    /// LoadGen cannot run, or was told to stop.
+    /// Fails if LoadGen cannot run, or was told to stop.
     pub fn start(&self, sut: &impl SystemUnderTest) -> Result<(), StartTestError> {
         let log = LogSettings {
             outdir: self.config.output.display().to_string(),
             enable_trace: self.config.trace,
             ..LogSettings::default()
         };
-        // Connections have memory and descriptors that were free before.
+        // Connections may have taken memory and descriptors that were free before.
         memory::check_limits(LOADGEN_BYTES)
             .map_err(|error| StartTestError::Aborted(error.to_string()))?;
         output::try_files(&self.config.output)
             .map_err(|error| StartTestError::Aborted(error.to_string()))?;
         let audit_config = self.audit_config.as_ref().map(PlainText::path);
-        // It is preparing from here on, and may do so for long before its first call.
+        // LoadGen prepares from here on, possibly for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
         let library = self.library.as_ref();
         let searching = self.search.as_ref().map(|search| Searching { library, search });
@@ -120,7 +120,8 @@ impl LoadGenTest {
     }
 }
 
-/// Refuses a run for which there is not enough memory. How far a search may go is checked with its first rates.
+/// Fails if there is not enough memory for a run. For the mode find-peak, also checks the first
+/// rates and returns the search.
 fn check_memory(
     config: &RunConfig,
     settings: &TestSettings,
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
     use crate::RunArgs;
 
-    /// Is asked for its name, and says whether the test owes calls by then.
+    /// Reports, when asked for its name, whether the test owes calls by then.
     struct Asked<'a>(&'a LoadGenTest);
 
     impl SystemUnderTest for Asked<'_> {

@@ -1,4 +1,5 @@
-//! The machines of a run: evidence from this one and from every node, and what the interfaces carry meanwhile.
+//! Machines of a run: evidence about this machine and every node, and the traffic of the interfaces
+//! during the run.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{RunError, settings::RunConfig};
 
-/// Refuses a statement that contradicts this machine.
+/// Fails for a statement that contradicts this machine.
 pub(crate) fn check_statement(config: &RunConfig) -> Result<(), RunError> {
     if config.evidence.is_some() {
         loadgen_node(&[], config)?;
@@ -17,7 +18,8 @@ pub(crate) fn check_statement(config: &RunConfig) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Evidence about this machine, with the routes to all nodes, and what each node says of its own.
+/// Returns evidence about this machine, with the routes to all nodes, and each node's evidence
+/// about its own machine.
 pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidence, RunError> {
     let machine = |node: &NodeInfo| {
         let d = &node.description;
@@ -27,9 +29,9 @@ pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidenc
     Ok(Evidence { loadgen_node, nodes: nodes.iter().map(machine).collect() })
 }
 
-/// This machine, with the routes to all nodes.
+/// Returns evidence about this machine, with the routes to all nodes.
 fn loadgen_node(nodes: &[NodeInfo], config: &RunConfig) -> Result<Machine, RunError> {
-    // The digest is of this very text, which is published with it.
+    // The digest covers exactly this text, which is published with it.
     let settings = serde_json::Value::from_iter(config.given.clone()).to_string();
     let mut loadgen_node = Machine {
         program: Some(format!("loadgen-node {}", env!("CARGO_PKG_VERSION"))),
@@ -47,19 +49,19 @@ fn loadgen_node(nodes: &[NodeInfo], config: &RunConfig) -> Result<Machine, RunEr
     Ok(loadgen_node)
 }
 
-/// What the interfaces to the nodes have carried until now, by name: bytes sent and received.
+/// Counters of the interfaces to the nodes, by name: bytes sent and received.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic(BTreeMap<String, (u64, u64)>);
 
 impl Traffic {
-    /// Of the interfaces on the routes.
+    /// Reads the counters of the interfaces on the routes.
     pub(crate) fn now(evidence: &Evidence) -> Self {
         let names = evidence.loadgen_node.routes.iter().filter_map(|r| r.interface.as_deref());
         let count = |name: &str| Some((name.into(), System::default().bytes_carried(name)?));
         Self(names.filter_map(count).collect())
     }
 
-    /// What they have carried since an earlier look.
+    /// Returns the bytes that the interfaces have carried since an earlier reading.
     pub(crate) fn since(&self, earlier: &Self) -> Vec<InterfaceTraffic> {
         let difference = |(name, (sent, received)): (&String, &(u64, u64))| {
             let (sent_before, received_before) = earlier.0.get(name).copied().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! A run before LoadGen starts: its settings, LoadGen's, and the rules and machines that they must fit.
+//! A run before LoadGen starts: its settings, LoadGen's settings, and the rules and machines that
+//! they must fit.
 
 pub(crate) mod eligibility;
 pub(crate) mod expected;

@@ -1,5 +1,6 @@
-//! find-peak: LoadGen raises the rate, step by step, as long as the nodes keep up with it, and then looks between the last two.
-//! Each rate is a test of its own, which LoadGen prepares in memory; whether it can do so is known before it tries.
+//! Search of the mode find-peak. LoadGen raises the rate step by step as long as the nodes keep up
+//! with it, and then searches between the last two rates. Each rate is a separate test, which
+//! LoadGen prepares in memory. The search is limited to rates that it can prepare.
 
 use std::{
     path::PathBuf,
@@ -23,38 +24,42 @@ const RATE: &str = "server_target_qps";
 const STEP: &str = "server_find_peak_qps_boundary_step_size";
 const DECIMALS: &str = "server_find_peak_qps_decimals_of_precision";
 
-/// Latencies of a sample that LoadGen keeps of each rate to the end of the search, in bytes: three lists of them.
+/// Latencies that LoadGen keeps of each sample at each rate until the search ends, in bytes: three
+/// lists.
 const KEPT_BYTES: f64 = 24.0;
 
-/// What LoadGen's detail log says before each rate that is higher than all before it, and when it has found the last of them.
+/// Texts in LoadGen's detail log: before each rate that is higher than all before it, and when the
+/// highest is found.
 const HIGHER: &str = "FindBoundaries: Checking fields [";
 const FOUND: &str = "FindPeakPerformance: Found boundaries: [";
 
-/// LoadGen writes its log every few milliseconds.
+/// Time limit and interval for reading LoadGen's log, which it writes every few milliseconds.
 const LOG_TIME: Duration = Duration::from_secs(1);
 const LOG_PERIOD: Duration = Duration::from_millis(10);
 
-/// How far a search may go.
+/// Limit of a search.
 #[derive(Debug)]
 pub(crate) struct PeakSearch {
-    /// How many rates LoadGen can prepare, from the first on.
+    /// Number of rates that LoadGen can prepare, from the first on.
     rates: usize,
-    /// Why it cannot prepare the next one.
+    /// Reason why it cannot prepare the next rate.
     limit: String,
     log: PathBuf,
-    /// How often LoadGen has loaded samples: for each rate that is higher than those before, and once to look between two.
+    /// Number of times that LoadGen has loaded samples: for each rate that is higher than those
+    /// before, and once to search between two rates.
     loads: AtomicUsize,
 }
 
 impl PeakSearch {
-    /// A search with these settings, beside which `other_bytes` are needed; refused where it could not go beyond its first rate.
+    /// Creates a search with these settings, besides which `other_bytes` are needed. Fails if it
+    /// could not go beyond its first rate.
     pub(crate) fn new(
         settings: &TestSettings,
         samples: Samples,
         other_bytes: u64,
         log: PathBuf,
     ) -> Result<Self, String> {
-        // All are within their bounds.
+        // All values are within their bounds.
         let number = |field| {
             let text = settings.field(field);
             text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0)
@@ -66,7 +71,8 @@ impl PeakSearch {
         let limit = loop {
             let mut tried = settings.clone();
             tried.set(RATE, &rate.to_string()).map_err(|error| error.to_string())?;
-            // Where this is the last rate, LoadGen halves the distance to the one before, until it is as short as asked for.
+            // After the last rate, LoadGen halves the distance to the rate before it, until it is
+            // as short as requested.
             let halves = if rates == 0 { 0.0 } else { (scale * rate).log2().max(0.0) };
             let latencies = KEPT_BYTES * least.max(seconds * rate);
             let bytes = other_bytes.saturating_add((kept + halves * latencies) as u64);
@@ -80,12 +86,14 @@ impl PeakSearch {
             rate *= 1.0 + step;
         };
         if rates < 2 {
-            return Err(format!("find-peak tries {STEP} more than its first rate: {limit}"));
+            return Err(format!(
+                "find-peak needs a second rate, which {STEP} raises, and LoadGen cannot prepare it: {limit}"
+            ));
         }
         Ok(Self { rates, limit, log, loads: AtomicUsize::new(0) })
     }
 
-    /// LoadGen begins to load samples again.
+    /// Checks, when LoadGen loads samples again, that it can prepare the next rate.
     fn load(&self) -> Result<(), String> {
         let loads = self.loads.fetch_add(1, Ordering::SeqCst);
         if loads < self.rates || self.has_found(loads) {
@@ -97,8 +105,8 @@ impl PeakSearch {
         ))
     }
 
-    /// Whether LoadGen, which makes the same calls either way, looks between two rates and not for a higher one. It said what it
-    /// does before each load but the first.
+    /// Returns true if LoadGen searches between two rates, and false if it tries a higher one. Its
+    /// calls are the same, but its log differs before each load except the first.
     fn has_found(&self, loads: usize) -> bool {
         let started = Instant::now();
         while started.elapsed() < LOG_TIME {
@@ -115,7 +123,7 @@ impl PeakSearch {
     }
 }
 
-/// The QSL during a search.
+/// Query Sample Library during a search.
 pub(crate) struct Searching<'a, L> {
     pub(crate) library: &'a L,
     pub(crate) search: &'a PeakSearch,

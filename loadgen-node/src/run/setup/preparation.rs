@@ -1,5 +1,5 @@
-//! What LoadGen prepares before it issues the first query: all queries of a test, in memory. Settings whose preparation does not
-//! end, does not fit, or has no query at all are refused.
+//! The queries of a test, which LoadGen prepares in memory before it issues the first. Settings are
+//! refused if the preparation does not end, does not fit, or has no query at all.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,24 @@ use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_node_common::resources::memory;
 use netdiv_rules::plan::{OFFLINE_SLACK, loadgen_bytes};
 
-/// It prepares twice as many queries for the streams as it expects, in case the SUT is faster.
+/// Factor of stream queries that LoadGen prepares beyond the expected number, in case the SUT is
+/// faster.
 const STREAM_SLACK: f64 = 2.0;
 
-/// The longest schedule, in seconds: a year. LoadGen counts it in 64-bit nanoseconds, and past their end for ever.
+/// Maximum length of a schedule, in seconds: a year. LoadGen counts it in 64-bit nanoseconds, and
+/// does not end beyond them.
 const LONGEST_SCHEDULE: f64 = 366.0 * 24.0 * 3600.0;
 
-/// Samples of a data set.
+/// Numbers of samples of a data set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Samples {
-    /// All of them.
+    /// Number of all samples.
     pub(crate) total: usize,
-    /// Those that performance mode uses, where LoadGen's settings name no number.
+    /// Number of samples that performance mode uses, unless LoadGen's settings name another one.
     pub(crate) performance: usize,
 }
 
-/// The settings of a test, as numbers. They are within their bounds.
+/// Settings of a test, as numbers. They are within their bounds.
 struct Numbers(BTreeMap<String, String>);
 
 impl Numbers {
@@ -38,7 +40,8 @@ impl Numbers {
         self.0.get(field).is_some_and(|text| text == "true")
     }
 
-    /// Samples that are loaded together: what performance mode asks for, and how many of them the data set has.
+    /// Returns the number of samples that performance mode asks for, and how many of them the data
+    /// set has; these are loaded together.
     fn loaded(&self, samples: Samples) -> (u64, u64) {
         let wanted = match self.whole("performance_sample_count_override") {
             0 => samples.performance as u64,
@@ -48,12 +51,12 @@ impl Numbers {
     }
 }
 
-/// How many samples LoadGen has loaded at the same time.
+/// Returns the number of samples that LoadGen loads at the same time.
 pub(crate) fn loaded_samples(settings: &TestSettings, samples: Samples) -> usize {
     Numbers(settings.fields().into_iter().collect()).loaded(samples).1 as usize
 }
 
-/// The memory that LoadGen needs for its preparation, which comes beside `other_bytes`.
+/// Checks that LoadGen's preparation ends and fits into the memory, besides `other_bytes`.
 pub(crate) fn check(
     settings: &TestSettings,
     scenario: Scenario,
@@ -94,7 +97,8 @@ pub(crate) fn check(
             ));
         }
     }
-    // Lists of indices: all samples, a set of them, and one for each query, which may be half empty.
+    // Lists of indices: all samples, a set of them, and a list for each query, which may be half
+    // empty.
     let per_query =
         if scenario == Scenario::Offline { 0 } else { numbers.whole("min_query_count") };
     let set = wanted + per_sample(&numbers, scenario);
@@ -109,7 +113,7 @@ pub(crate) fn check(
     })
 }
 
-/// Samples of a query, where it is not all of them.
+/// Returns the number of samples of a query, unless the query has all samples.
 fn per_sample(numbers: &Numbers, scenario: Scenario) -> u64 {
     match scenario {
         Scenario::MultiStream => numbers.whole("multi_stream_samples_per_query").max(1),
@@ -117,7 +121,7 @@ fn per_sample(numbers: &Numbers, scenario: Scenario) -> u64 {
     }
 }
 
-/// Queries per second of its schedule.
+/// Returns the queries per second of the schedule.
 fn rate(numbers: &Numbers, scenario: Scenario) -> f64 {
     match scenario {
         Scenario::Offline => numbers.real("offline_expected_qps"),
@@ -127,7 +131,7 @@ fn rate(numbers: &Numbers, scenario: Scenario) -> f64 {
     }
 }
 
-/// Queries and samples of a test in which each loaded sample comes once.
+/// Returns the queries and the samples of a test in which each loaded sample occurs once.
 fn once_each(numbers: &Numbers, scenario: Scenario, loaded: u64) -> (u64, u64) {
     if scenario == Scenario::Offline {
         return (1, loaded);
@@ -137,7 +141,7 @@ fn once_each(numbers: &Numbers, scenario: Scenario, loaded: u64) -> (u64, u64) {
     (queries, queries.saturating_mul(samples))
 }
 
-/// Queries and samples of a performance test.
+/// Returns the queries and the samples of a performance test.
 fn performance(numbers: &Numbers, scenario: Scenario, wanted: u64, loaded: u64) -> (u64, u64) {
     if numbers.is_on("performance_issue_unique") {
         return once_each(numbers, scenario, loaded);
@@ -146,7 +150,7 @@ fn performance(numbers: &Numbers, scenario: Scenario, wanted: u64, loaded: u64) 
     // Conversions saturate.
     let in_time = |slack: f64| (slack * seconds * rate(numbers, scenario)) as u64;
     let least = numbers.whole("min_query_count");
-    // With equal issue, whole passes over what is loaded.
+    // Equal issue makes whole passes over the loaded samples.
     let passes = numbers.is_on("sample_concatenate_permutation");
     let more = if passes { wanted } else { 0 };
     match scenario {

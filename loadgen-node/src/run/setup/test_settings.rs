@@ -1,4 +1,4 @@
-//! LoadGen's settings for a run, and which of them are refused.
+//! LoadGen's settings for a run, and the checks of them.
 
 use std::{path::Path, time::Duration};
 
@@ -21,20 +21,21 @@ use crate::{
 
 /// LoadGen's settings for a run.
 pub(crate) struct RunSettings {
-    /// As LoadGen gets them.
+    /// Settings as LoadGen gets them.
     pub(crate) given: TestSettings,
-    /// As they are in the test: an audit.config overrides them.
+    /// Settings as the test uses them: an audit.config overrides the given ones.
     pub(crate) effective: TestSettings,
-    /// The lines of user.conf, by their effect.
+    /// Lines of user.conf, by their effect.
     pub(crate) user_conf: UserConf,
     /// The audit.config as LoadGen reads it.
     pub(crate) audit_config: Option<PlainText>,
 }
 
-/// Where LoadGen itself looks for settings of a compliance test, in the working folder.
+/// Name of the file in the working folder where LoadGen itself looks for a compliance test's
+/// settings.
 const AUDIT_CONFIG: &str = "audit.config";
 
-/// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
+/// Returns LoadGen's settings: mlperf.conf, then user.conf, then the fields of --setting.
 pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError> {
     let refused = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
     let mut user_conf = UserConf::default();
@@ -53,7 +54,7 @@ pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
         ));
     }
     if let Some(samples) = config.performance_samples {
-        // Else the number in mlperf.conf would win.
+        // Otherwise the number in mlperf.conf would win.
         given.set("performance_sample_count_override", &samples.to_string()).map_err(refused)?;
     }
     for (name, value) in &config.settings {
@@ -87,11 +88,11 @@ fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {
     }
 }
 
-/// Settings of LoadGen that are a run's rate.
+/// Settings of LoadGen that contain a run's rate.
 const RATES: [&str; 2] = ["server_target_qps", "offline_expected_qps"];
 
-/// Reports lines of user.conf without effect. A run for a division needs the rate of its benchmark and scenario, and none but a rehearsal
-/// may have such lines.
+/// Reports lines of user.conf without effect. A run for a division needs the rate of its benchmark
+/// and scenario, and may have such lines only as a rehearsal.
 pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(), RunError> {
     let is_chosen = config.settings.iter().any(|(name, _)| RATES.contains(&name.as_str()));
     if config.division != Division::Exploratory
@@ -110,7 +111,7 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
             }
         };
         return usage(format!(
-            "{what} the line `{model}.{scenario}.target_qps = RATE`: without it LoadGen takes 1 query per second"
+            "{what} the line `{model}.{scenario}.target_qps = RATE`: without it LoadGen issues 1 query per second"
         ));
     }
     if config.division.has_rules() && !config.rehearsal {
@@ -129,11 +130,11 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
     Ok(())
 }
 
-/// An accuracy run that takes this long is announced.
+/// Length from which on an accuracy run is announced.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Announces an accuracy run that its rate makes long, alone or before a performance run: each sample of the data set is issued
-/// once.
+/// Returns the announcement of an accuracy run that its rate makes long, alone or before a
+/// performance run: each sample of the data set is issued once.
 pub(crate) fn long_accuracy_run(settings: &TestSettings, samples: usize) -> Option<String> {
     let is_accuracy = matches!(settings.mode(), Mode::Accuracy | Mode::Submission);
     if !is_accuracy || settings.scenario() != Scenario::Server {
@@ -150,7 +151,8 @@ pub(crate) fn long_accuracy_run(settings: &TestSettings, samples: usize) -> Opti
     })
 }
 
-/// Refuses what LoadGen does not survive, and a benchmark that its release does not know.
+/// Fails for values that LoadGen does not survive, and for a benchmark that its release does not
+/// know.
 pub(crate) fn check_settings(config: &RunConfig, settings: &TestSettings) -> Result<(), RunError> {
     loadgen_bounds::check(settings).map_err(RunError::Usage)?;
     let Some(known) = config.benchmarks.find(&config.benchmark) else { return Ok(()) };
@@ -180,7 +182,7 @@ fn without_token_latencies(table: &Table, benchmark: &Benchmark) -> String {
     )
 }
 
-/// LoadGen's bounds for the tokens of Server's answers.
+/// Returns LoadGen's latency bounds for the tokens of responses in Server.
 pub(crate) fn token_bounds(settings: &TestSettings) -> Option<TokenBounds> {
     let nanoseconds = |name| settings.field(name)?.parse().ok().map(Duration::from_nanos);
     (settings.scenario() == Scenario::Server && settings.answer_tokens() == AnswerTokens::First)

@@ -1,22 +1,22 @@
-//! What a benchmark's answers look like.
+//! Format of a benchmark's responses.
 
-/// What an answer looks like.
+/// Format of a response.
 #[derive(Debug)]
 pub(crate) enum Answers {
-    /// float32, so many at a time, each within these bounds.
+    /// float32 values, a multiple of `group`, each within these bounds.
     Floats { group: usize, least: f32, most: f32 },
-    /// uint8, each at most so large.
+    /// uint8 values, each at most `most`.
     Bytes { most: u8 },
-    /// uint8, so many.
+    /// This number of uint8 values.
     Pixels(usize),
     /// An int32 that is not negative.
     Class,
-    /// Ids of tokens, int32, one at least.
+    /// Token ids, int32, at least one.
     Tokens,
 }
 
 impl Answers {
-    /// What is wrong with a response.
+    /// Fails with the reason if a response does not have this format.
     pub(crate) fn check(&self, data: &[u8]) -> Result<(), String> {
         match self {
             Self::Floats { group, least, most } => {

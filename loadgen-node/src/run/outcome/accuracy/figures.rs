@@ -1,9 +1,10 @@
 //! Rounding of accuracy results (rules, section 4.1.1): five significant figures, half to even.
 
-/// `parts` of `whole` in percent. Exact: what is half in decimal notation is not half as a binary fraction.
+/// Returns `parts` of `whole` in percent. The arithmetic is exact, because a half in decimal
+/// notation is not a half as a binary fraction.
 pub(crate) fn percent(parts: u64, whole: u64) -> String {
     let (parts, whole) = (u128::from(parts) * 100, u128::from(whole.max(1)));
-    // A percentage has at most three figures before the point.
+    // A percentage has at most three digits before the point.
     let mut decimals = 2;
     while parts > 0 && parts * 10_u128.pow(decimals) < LEAST * whole {
         decimals += 1;
@@ -17,10 +18,10 @@ pub(crate) fn percent(parts: u64, whole: u64) -> String {
     format!("{}.{:0width$}", figures / unit, figures % unit, width = decimals as usize)
 }
 
-/// The least number of five figures.
+/// Minimum of the numbers with five figures.
 const LEAST: u128 = 10_000;
 
-/// The nearest whole number, the even one of two.
+/// Divides to the nearest integer; of two equally near ones, to the even one.
 fn divide(dividend: u128, divisor: u128) -> u128 {
     let (quotient, rest) = (dividend / divisor, dividend % divisor);
     let up = match (rest * 2).cmp(&divisor) {

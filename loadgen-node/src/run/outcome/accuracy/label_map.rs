@@ -1,4 +1,5 @@
-//! The label map that the official `accuracy-imagenet.py` reads: a name and a label for each sample, in the data set's order.
+//! The label map that the official `accuracy-imagenet.py` reads: a name and a label for each
+//! sample, in the data set's order.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -6,7 +7,7 @@ use netdiv_node_common::resources::files;
 
 use crate::{RunError, output, settings::usage};
 
-/// Its name in the run's folder.
+/// Name of the map in the run's folder.
 pub(crate) const NAME: &str = "val_map.txt";
 
 /// Writes the map of a run.
@@ -19,7 +20,8 @@ pub(crate) fn write(folder: &Path, labels: &[i64]) -> Result<(), RunError> {
     output::write(&folder.join(NAME), map.as_bytes())
 }
 
-/// Refuses a map without a line for each sample, and one that names a class which the benchmark does not have.
+/// Fails for a map without a line for each sample, or with a class that the benchmark does not
+/// have.
 pub(crate) fn check(folder: &Path, classes: u32, samples: u64) -> Result<(), RunError> {
     let path = folder.join(NAME);
     let unreadable = |error| RunError::Usage(format!("cannot read {}: {error}", path.display()));
@@ -32,11 +34,11 @@ pub(crate) fn check(folder: &Path, classes: u32, samples: u64) -> Result<(), Run
     match text.lines().position(|line| !is_label(line)) {
         None if lines == samples => Ok(()),
         None => usage(format!(
-            "{}: {lines} labels for {samples} samples: make the accuracy run again",
+            "{}: {lines} labels for {samples} samples: repeat the accuracy run",
             path.display()
         )),
         Some(index) => usage(format!(
-            "{}: the label of sample {index} is not a class from 0 to {}: make the accuracy run again",
+            "{}: the label of sample {index} is not a class from 0 to {}: repeat the accuracy run",
             path.display(),
             classes.saturating_sub(1)
         )),

@@ -1,4 +1,5 @@
-//! Accuracy from LoadGen's own accuracy log, and what the official script needs to compute it again.
+//! Accuracy from LoadGen's own accuracy log, and the files that the official script needs to
+//! compute it again.
 
 mod answers;
 mod figures;
@@ -21,8 +22,8 @@ use crate::{
     record::{Accuracy, Metric},
 };
 
-/// Compares responses with labels. An error text when a sample has no response. For classes it writes the official script's
-/// label map into the folder.
+/// Compares responses with labels. Fails if a sample has no response. For classes, writes the
+/// official script's label map into the folder.
 pub(crate) fn of_labels(
     responses: impl Iterator<Item = Result<Response, LogError>>,
     labels: &Labels,
@@ -37,7 +38,7 @@ pub(crate) fn of_labels(
     }
 }
 
-/// Counts the responses that are, from the first token to the last, what they have to be.
+/// Counts the responses that equal their expected output from the first token to the last.
 fn exact_match(
     responses: impl Iterator<Item = Result<Response, LogError>>,
     outputs: &[Bytes],
@@ -81,9 +82,11 @@ pub(crate) fn check_complete(
     one_for_each_sample(responses, total, |response| Ok(hasher.hash_one(&response.data))).map(drop)
 }
 
-/// What `keep` makes of the response to each of the `total` samples, in the data set's order.
+/// Returns the value that `keep` returns for the response to each of the `total` samples, in the
+/// data set's order.
 ///
-/// MultiStream fills its last query with samples that were issued before; their responses must be the same.
+/// MultiStream fills its last query with samples that were issued before; their responses must be
+/// the same.
 fn one_for_each_sample<T: Clone + PartialEq>(
     responses: impl Iterator<Item = Result<Response, LogError>>,
     total: usize,

@@ -1,4 +1,5 @@
-//! The official scripts: those of mlcommons/inference, tag v5.0.1; of Llama 3.1 8B and DeepSeek-R1 v5.1.1.
+//! The official scripts of mlcommons/inference: tag v5.0.1, or v5.1.1 for Llama 3.1 8B and
+//! DeepSeek-R1.
 
 use crate::run::outcome::accuracy::{
     answers::Answers,
@@ -11,7 +12,7 @@ const INT32: (&str, Value) = ("--dtype", Value::Text("int32"));
 const CHECKPOINT: (&str, &str) = ("--checkpoint-path", "DIR");
 const DATASET: (&str, &str) = ("--dataset-file", "FILE");
 
-/// What scripts about texts need.
+/// Packages of the scripts about texts.
 const ROUGE: &[&str] = &[
     "absl-py==2.3.1",
     "datasets==5.0.1",
@@ -25,7 +26,7 @@ const ROUGE: &[&str] = &[
     "transformers==4.57.6",
 ];
 
-/// A script that prints its metric, and takes nothing but the log.
+/// Script that prints its metric, and takes only the log.
 const PLAIN: OfficialScript = OfficialScript {
     name: "",
     file: "",
@@ -59,7 +60,8 @@ const SCRIPTS: [OfficialScript; 13] = [
     },
     OfficialScript {
         name: "retinanet",
-        // It prints a line for each detection, since a node does not know a sample's index (docs/MODELS.md).
+        // The script prints a line for each detection, because a node does not know a sample's
+        // index (docs/ENGINES.md).
         file: "vision/classification_and_detection/tools/accuracy-openimages.py",
         asked: &[("--openimages-dir", "DIR")],
         free: &["--use-inv-map"],
@@ -86,7 +88,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             "requests==2.34.2",
             "setuptools==80.9.0",
             "six==1.17.0",
-            // It looks for its submodule only where PyTorch or TensorFlow is.
+            // The script looks for its submodule only if PyTorch or TensorFlow is installed.
             "torch==2.11.0",
             "tqdm==4.67.1",
             "transformers==4.57.6",
@@ -154,7 +156,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             "absl-py==2.3.1",
             "datasets==5.0.1",
             "evaluate==0.4.6",
-            // It downloads what later ones no longer read.
+            // The script downloads data that later versions no longer read.
             "nltk==3.8.1",
             "numpy==2.4.6",
             "rouge-score==0.1.2",
@@ -204,9 +206,9 @@ const SCRIPTS: [OfficialScript; 13] = [
         unjudged: &["Error evaluating row", "Error processing entry", "qsl_idx "],
         log: "--input-file",
         packages: &[
-            // LiveCodeBench imports what later ones no longer have,
+            // LiveCodeBench imports names that later versions no longer have,
             "anthropic==0.49.0",
-            // and reads a data set that comes with a program.
+            // and reads a data set that is loaded by a program.
             "datasets==3.6.0",
             "numpy==2.4.6",
             "pandas==2.3.3",
@@ -230,7 +232,7 @@ const fn of_tokens(name: &'static str, file: &'static str) -> OfficialScript {
     }
 }
 
-/// The script of a benchmark: of `3d-unet-99.9` as of `3d-unet`.
+/// Returns the script of a benchmark. Variants such as `3d-unet-99.9` have the script of `3d-unet`.
 pub(crate) fn script(benchmark: &str) -> Option<&'static OfficialScript> {
     SCRIPTS.iter().find(|script| benchmark.starts_with(script.name))
 }

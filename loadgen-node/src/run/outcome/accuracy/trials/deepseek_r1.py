@@ -1,9 +1,9 @@
-"""Fails where eval_accuracy.py, in the folder of the first argument, cannot judge an answer. The script itself would judge code in
-processes that hide what goes wrong, and count it as wrong."""
+"""Fails if eval_accuracy.py, in the folder of the first argument, cannot judge a response. The script itself would judge code in
+processes that hide errors, and count the response as wrong."""
 
 import sys
 
-# In place of the current folder, as the script has it.
+# In place of the current folder, as when the script itself runs.
 sys.path[0] = sys.argv[1]
 import eval_accuracy  # noqa: E402
 

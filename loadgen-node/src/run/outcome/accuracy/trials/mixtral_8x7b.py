@@ -1,12 +1,12 @@
-"""Fails where evaluate_mbxp.py, in the folder of the first argument, cannot run a program. The script itself would count it as wrong."""
+"""Fails if evaluate_mbxp.py, in the folder of the first argument, cannot run a program. The script itself would count it as wrong."""
 
 import sys
 
-# In place of the current folder, as the script has it.
+# In place of the current folder, as when the script itself runs.
 sys.path[0] = sys.argv[1]
 import evaluate_mbxp  # noqa: E402
 
-# In each language, one that passes. Those in TypeScript have to have an error of types: mxeval counts others as wrong.
+# A program per language that passes. The TypeScript one must have a type error: mxeval counts others as wrong.
 PROGRAMS = {
     "cpp": "int main() {}",
     "javascript": "",
