@@ -1,5 +1,5 @@
-//! A model of the demo on its data in this process, without LoadGen and without a network: what the accuracy runs have to
-//! agree with.
+//! Accuracy of a demo model on its data in this process, without LoadGen and without a network, as
+//! the reference for accuracy runs.
 
 use std::{env, error::Error, sync::mpsc};
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let samples = dataset::open(&name)?;
     let (answered, answers) = mpsc::sync_channel(labels.count());
     let node = InProcess::start(&args.resolve()?, Tokens::Whole, move |replies| {
-        // Nobody listens any more once an answer was an error.
+        // The receiver is gone once a response was an error.
         replies.into_iter().for_each(|reply| drop(answered.send(reply)));
     })?;
     let input = &node.model().input;

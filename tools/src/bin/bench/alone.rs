@@ -1,12 +1,12 @@
-//! LoadGen without a network, in a process of its own.
+//! LoadGen without a network, in a separate process.
 
 use std::{error::Error, process::Command};
 
 use e2e::process::program;
 use serde_json::Value;
 
-/// Runs LoadGen alone with that scenario, samples per second and milliseconds; the system answers at once, or with tokens on
-/// that schedule. Gives what it prints.
+/// Runs LoadGen alone with a scenario, samples per second and milliseconds, and returns its output.
+/// The system responds at once, or with tokens on this schedule.
 pub fn loadgen_alone(
     scenario: &str,
     rate: u64,

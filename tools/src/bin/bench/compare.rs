@@ -1,5 +1,6 @@
-//! Two builds in turn: `bench compare BASE [ROUNDS]`, where BASE is the folder of the other build's programs, prints
-//! medians of ratios. Both measure themselves with their own `bench round`.
+//! Compares two builds: `bench compare BASE [ROUNDS]`, where BASE is the folder of the other
+//! build's programs, prints medians of ratios. The builds alternate, each with its own
+//! `bench round`.
 
 use std::{
     error::Error,
@@ -11,10 +12,10 @@ use e2e::process::program;
 
 use crate::figures::{median, spread};
 
-/// Rounds when none are asked for.
+/// Default number of rounds.
 const ROUNDS: usize = 10;
 
-/// Name, unit and value.
+/// Name, unit and value of a figure.
 type Figure = (String, String, f64);
 
 /// Runs the rounds and prints the table.
@@ -28,7 +29,7 @@ pub fn print(args: &[String]) -> Result<(), Box<dyn Error>> {
     let mut names = Vec::new();
     for number in 1..=rounds {
         eprintln!("round {number} of {rounds}");
-        // Who is first in one round is second in the next.
+        // The order of the builds alternates between rounds.
         let (before, after) = if number % 2 == 1 {
             let before = round(&base)?;
             (before, round(&here)?)
@@ -41,7 +42,7 @@ pub fn print(args: &[String]) -> Result<(), Box<dyn Error>> {
         for ((before, after), pairs) in before.into_iter().zip(after).zip(&mut pairs) {
             if (&before.0, &before.1) != (&after.0, &after.1) {
                 return Err(
-                    format!("the builds measure different things: {before:?}, {after:?}").into()
+                    format!("the builds measure different figures: {before:?}, {after:?}").into()
                 );
             }
             pairs.push((before.2, after.2));

@@ -1,19 +1,20 @@
-//! Keeping a process to one core.
+//! CPU affinity of the measured process and its peer.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Which of two processes is started.
+/// Role of a process, which decides its cores.
 #[derive(Clone, Copy)]
 pub enum Share {
-    /// The one that is measured: a core of its own.
+    /// The measured process, on one core.
     Own,
-    /// What it talks to: all other cores, where there are any.
+    /// Its peer, on all other cores, if there are any.
     Others,
 }
 
-/// Starts something that keeps to its share of the cores that this program may use.
+/// Calls `start` with the affinity of this role. Threads and processes that it starts keep the
+/// affinity.
 pub fn started_on<T>(share: Share, start: impl FnOnce() -> T) -> io::Result<T> {
     let all = sched_getaffinity(None)?;
     let allowed = |core: &usize| all.is_set(*core);
@@ -27,7 +28,7 @@ pub fn started_on<T>(share: Share, start: impl FnOnce() -> T) -> io::Result<T> {
         }
     }
     sched_setaffinity(None, &chosen)?;
-    // What a thread starts has its cores.
+    // Threads and processes inherit the affinity.
     let started = start();
     sched_setaffinity(None, &all)?;
     Ok(started)

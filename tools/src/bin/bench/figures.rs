@@ -1,13 +1,13 @@
-//! Medians and spreads of what the rounds showed.
+//! Medians and spreads over the rounds.
 
-/// The middle value.
+/// Returns the median.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Median, least and most.
+/// Formats the median, minimum and maximum.
 pub fn spread(values: impl IntoIterator<Item = f64> + Clone, digits: usize) -> String {
     let least = values.clone().into_iter().fold(f64::MAX, f64::min);
     let most = values.clone().into_iter().fold(f64::MIN, f64::max);

@@ -1,12 +1,13 @@
-//! What this machine moves: `bench [TABLES] [RUNS] [FOLDER]` prints tables in Markdown, and writes them as documents into
-//! FOLDER. TABLES is the beginning of their names; without it, all are measured. All processes share the
-//! machine, so ratios count.
+//! Measures throughput and cost on this machine: `bench [TABLES] [RUNS] [FOLDER]` prints tables in
+//! Markdown, and writes them as documents into FOLDER. TABLES is a prefix of table names; without
+//! it, all tables are measured. All processes share the machine, so only ratios are meaningful.
 //!
-//! - `transports.rs`: the QDL without LoadGen, beside plain sockets (`raw.rs`) and generated code (`stock.rs`)
+//! - `transports.rs`: the QDL without LoadGen, beside plain sockets (`raw.rs`) and generated code
+//!   (`stock.rs`)
 //! - `with_loadgen.rs`: the real programs with the official LoadGen
 //! - `scaling.rs`: cost per sample over nodes, connections and samples
-//! - `tokens/`: answers that are made of tokens
-//! - `compare.rs`: two builds in turn, by rounds (`round.rs`) of the same figures
+//! - `tokens/`: outputs of tokens
+//! - `compare.rs`: two builds compared, by rounds (`round.rs`) of the same figures
 
 mod alone;
 mod compare;
@@ -28,7 +29,7 @@ use std::{env, error::Error, path::Path};
 
 use crate::sections::chosen;
 
-/// Runs of each line when none are asked for.
+/// Default number of runs per line.
 const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {

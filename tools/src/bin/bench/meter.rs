@@ -1,4 +1,4 @@
-//! What sending takes, from the first sample to the last answer: connecting comes before.
+//! Cost of sending, from the first sample to the last response, without connecting.
 
 use std::{fs, time::Instant};
 
@@ -7,14 +7,14 @@ pub struct Meter {
     processes: Vec<String>,
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 pub struct Started<'a> {
     meter: &'a Meter,
     cpu_seconds: f64,
     at: Instant,
 }
 
-/// What it took.
+/// Cost of a measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cost {
     pub seconds: f64,
@@ -23,12 +23,12 @@ pub struct Cost {
 }
 
 impl Meter {
-    /// A meter of these.
+    /// Creates a meter of these processes.
     pub fn of(processes: impl IntoIterator<Item = u32>) -> Self {
         Self { processes: processes.into_iter().map(|process| process.to_string()).collect() }
     }
 
-    /// A meter of this process and of those that it talks to.
+    /// Creates a meter of this process and of its peers.
     pub fn with(others: impl IntoIterator<Item = u32>) -> Self {
         let mut meter = Self::of(others);
         meter.processes.push("self".into());

@@ -12,7 +12,7 @@ use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, SampleSource,
 
 use crate::meter::{Cost, Meter};
 
-/// Takes answers and does nothing with them.
+/// Receives responses and drops them.
 struct Nobody;
 
 impl LoadGen for Nobody {
@@ -33,13 +33,13 @@ impl SampleSource for Loaded {
     }
 }
 
-/// Payloads of that length, as many as fit the caches of nobody: 64 MB, or 1,024.
+/// Returns payloads of this length, more than CPU caches hold: 64 MB, within 64 to 1,024 payloads.
 pub fn payloads(bytes: usize) -> Vec<Bytes> {
     let count = (64_000_000 / bytes).clamp(64, 1024);
     (0..count).map(|n| Bytes::from(vec![n as u8; bytes])).collect()
 }
 
-/// Sends that many samples as one query and waits for all answers.
+/// Sends this number of samples as one query and waits for all responses.
 pub fn send(
     meter: &Meter,
     settings: Settings,
@@ -53,7 +53,7 @@ pub fn send(
     Ok(started.stop())
 }
 
-/// Sends each as a query of its own to the stream with the fewest outstanding.
+/// Sends each sample as a separate query to the stream with the fewest outstanding samples.
 pub fn send_singly(
     meter: &Meter,
     settings: Settings,
@@ -69,8 +69,8 @@ pub fn send_singly(
     Ok(started.stop())
 }
 
-/// Sends samples for so long, each payload once at a time, and waits for all answers before more are sent. Gives the cost and
-/// how many they were; the first time does not count.
+/// Sends samples for this time, each payload once per query, and waits for all responses before the
+/// next query. Returns the cost and the number of samples, without the first query.
 pub fn send_for(
     time: Duration,
     meter: &Meter,

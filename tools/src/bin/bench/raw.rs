@@ -1,5 +1,6 @@
-//! The line to measure by: blocking TCP sockets and nothing else. Messages are a length, an id and the payload,
-//! written with one vectored call each; replies of 12 bytes are written together for all messages of one read.
+//! The baseline: blocking TCP sockets only. Messages are a length, an id and the payload, written
+//! with one vectored call each. Replies of 12 bytes are written together for all messages of one
+//! read.
 
 use std::{
     error::Error,
@@ -12,19 +13,19 @@ use bytes::Bytes;
 
 use crate::meter::{Cost, Meter};
 
-/// Bytes of a header: length and id.
+/// Length of a header, in bytes: length and id.
 const HEADER: usize = 12;
 
-/// Bytes of a reply: id and four more.
+/// Length of a reply, in bytes: id and four more.
 const REPLY: usize = 12;
 
-/// Bytes asked of the system in one read.
+/// Maximum length of one read, in bytes.
 const READ: usize = 1 << 20;
 
-/// Headers and payloads of short messages that are written together.
+/// Number of headers and payloads of short messages that are written together.
 const TOGETHER: usize = 256;
 
-/// Serves one connection after the other.
+/// Serves one connection after another.
 pub fn serve(listener: &TcpListener) -> Result<(), Box<dyn Error>> {
     for stream in listener.incoming() {
         let mut stream = stream?;
@@ -68,7 +69,7 @@ fn answer(stream: &mut TcpStream) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Sends that many samples and waits for all replies.
+/// Sends this number of samples and waits for all replies.
 pub fn send(
     meter: &Meter,
     address: &str,
@@ -85,7 +86,7 @@ pub fn send(
         while left > 0 {
             match reader.read(&mut buffer) {
                 Ok(count) if count > 0 => left -= count,
-                _ => return Err("the server has gone"),
+                _ => return Err("the server closed the connection"),
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! One round of a comparison of two builds: `bench round` prints lines of JSON, each with
-//! a name, a unit and a value.
+//! A single round of a comparison of two builds: `bench round` prints lines of JSON, each with a
+//! name, a unit and a value.
 
 use std::error::Error;
 
@@ -14,10 +14,10 @@ use crate::{
     with_loadgen::{self, OFFLINE_LONG, OFFLINE_SHORT, SERVER_SLOW},
 };
 
-/// Bytes of a sample and samples of a run without LoadGen.
+/// Bytes per sample and number of samples of each run without LoadGen.
 const WITHOUT_LOADGEN: [(usize, usize); 2] = [(150_528, 40_000), (64, 4_000_000)];
 
-/// Measures and prints.
+/// Measures and prints a round.
 pub fn print() -> Result<(), Box<dyn Error>> {
     let node = |name: &str| SutNode::start(name, &["--engine", "none"]);
     let nodes = [node("a"), node("b")];

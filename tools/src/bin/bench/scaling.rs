@@ -1,4 +1,4 @@
-//! Cost per sample over nodes, connections and samples: none may make it grow.
+//! Cost per sample over the number of nodes, connections and samples, which must not make it grow.
 
 use std::{error::Error, fmt::Write as _};
 
@@ -11,11 +11,11 @@ use crate::{
     ours,
 };
 
-/// Bytes of a sample.
+/// Length of a sample, in bytes.
 const BYTES: usize = 64;
 
-/// Nodes, connections to each, samples, and whether each sample is a query of its own, given to the stream with the
-/// fewest outstanding, as in Server.
+/// Nodes, connections to each, samples, and true if each sample is a separate query to the stream
+/// with the fewest outstanding samples, as in Server.
 const ROWS: [(usize, usize, usize, bool); 15] = [
     (1, 1, 10_000, false),
     (1, 1, 100_000, false),
@@ -34,10 +34,10 @@ const ROWS: [(usize, usize, usize, bool); 15] = [
     (8, 16, 1_000_000, true),
 ];
 
-/// Runs of few samples are repeated, until they are this many: processor time is counted in hundredths of a second.
+/// Minimum number of samples per line. Shorter runs are repeated, because processor time is counted
+/// in hundredths of a second.
 const LEAST_SAMPLES: usize = 1_000_000;
 
-/// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let most = ROWS.iter().map(|row| row.0).max().unwrap_or(1);
     let nodes: Vec<_> =

@@ -1,4 +1,4 @@
-//! The tables that there are, and the documents that hold them.
+//! Tables of the benchmark, and the documents that contain them.
 
 use std::{error::Error, fs, io, path::Path, thread};
 
@@ -6,7 +6,7 @@ use e2e::document::Generated;
 
 use crate::{scaling, tokens, transports, with_loadgen};
 
-/// Tables that one document holds.
+/// Tables of one document.
 #[derive(Debug)]
 pub struct Section {
     document: Document,
@@ -14,10 +14,10 @@ pub struct Section {
     is_whole: bool,
 }
 
-/// A name, and what measures it in so many runs.
+/// Name of a table, and the function that measures it in this number of runs.
 type Table = (&'static str, fn(usize) -> Result<String, Box<dyn Error>>);
 
-/// A file name, and the document's title.
+/// File name of a document, and its title.
 type Document = (&'static str, Generated);
 
 /// Document and tables of each section.
@@ -45,7 +45,7 @@ const SECTIONS: [(Document, &[Table]); 2] = [
     ),
 ];
 
-/// The tables whose names begin like that.
+/// Returns the tables whose names begin with this text.
 pub fn chosen(beginning: &str) -> Result<Vec<Section>, String> {
     let of = |(document, all): (Document, &[Table])| {
         let tables: Vec<_> =
@@ -58,20 +58,24 @@ pub fn chosen(beginning: &str) -> Result<Vec<Section>, String> {
     if sections.is_empty() {
         let names: Vec<_> =
             SECTIONS.iter().flat_map(|(_, all)| *all).map(|(name, _)| *name).collect();
-        return Err(format!("no table is called `{beginning}`; there are {}", names.join(", ")));
+        return Err(format!(
+            "no table begins with `{beginning}`; choose one of {}",
+            names.join(", ")
+        ));
     }
     Ok(sections)
 }
 
 impl Section {
-    /// Checks, before anything is measured, that it can be, and that its document can be written into `folder`.
+    /// Fails, before anything is measured, if a requirement is missing or the document cannot be
+    /// written into `folder`.
     pub fn check(&self, folder: Option<&Path>) -> Result<(), Box<dyn Error>> {
         if self.tables.iter().any(|(name, _)| *name == tokens::served::NAME) {
             tokens::served::python()?;
         }
         match folder {
             Some(_) if !self.is_whole => {
-                Err("a document gets a section as a whole; leave the folder out".into())
+                Err("only a whole section can be written as a document; omit FOLDER".into())
             }
             Some(folder) => {
                 let (name, document) = self.document;
@@ -81,7 +85,7 @@ impl Section {
         }
     }
 
-    /// Measures and writes the tables.
+    /// Measures the tables and returns them in Markdown.
     pub fn measure(&self, runs: usize) -> Result<String, Box<dyn Error>> {
         let mut text = machine(runs)?;
         for (_, table) in &self.tables {
@@ -103,8 +107,8 @@ fn machine(runs: usize) -> Result<String, Box<dyn Error>> {
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("?");
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     Ok(format!(
-        "Machine: {cores} cores, {model}, Linux {}; loopback. {runs} rounds, in each of which every line ran once; \
-         medians, with the least and the most in brackets. A ratio is taken within a round.\n",
+        "Machine: {cores} cores, {model}, Linux {}; loopback. {runs} rounds; each runs every line once. \
+         Figures are medians, with minimum and maximum in brackets. Ratios are computed within a round.\n",
         kernel.trim()
     ))
 }
@@ -133,6 +137,6 @@ mod tests {
     fn a_document_gets_whole_sections() {
         let part = chosen("tokens-peak").unwrap();
         let error = part[0].check(Some(Path::new("x"))).unwrap_err().to_string();
-        assert!(error.contains("as a whole"), "{error}");
+        assert!(error.contains("a whole section"), "{error}");
     }
 }

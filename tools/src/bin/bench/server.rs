@@ -1,4 +1,4 @@
-//! This program in another role: the other end of a contender.
+//! This program as the peer of a contender.
 
 use std::{
     env,
@@ -8,14 +8,14 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A running server; ended with the value.
+/// A running server. Dropping the value stops it.
 pub struct Server {
     child: Child,
     pub address: String,
 }
 
 impl Server {
-    /// Starts this program with those arguments.
+    /// Starts this program with these arguments.
     pub fn start(args: &[&str]) -> Result<Self, Box<dyn Error>> {
         let own = env::current_exe()?;
         let mut child = Command::new(own).args(args).stdout(Stdio::piped()).spawn()?;
@@ -24,7 +24,6 @@ impl Server {
         Ok(Self { child, address: address.trim().into() })
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -37,7 +36,7 @@ impl Drop for Server {
     }
 }
 
-/// A listener whose address is printed, for who started this program.
+/// Opens a listener and prints its address for the parent process.
 pub fn announced() -> io::Result<TcpListener> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);

@@ -1,4 +1,4 @@
-//! Generated tonic code, used as its examples use it, with the same receive windows as ours.
+//! Generated tonic code, used as in its examples, with the same receive windows as ours.
 
 use std::{error::Error, net::TcpListener, pin::Pin};
 
@@ -21,7 +21,7 @@ use tonic::{
 
 use crate::meter::{Cost, Meter};
 
-/// Calls in flight of the unary contender.
+/// Number of calls in flight of the unary contender.
 const UNARY_IN_FLIGHT: usize = 64;
 
 struct Echo;
@@ -42,7 +42,7 @@ impl SutNode for Echo {
         Ok(Response::new(Box::pin(request.into_inner().map(answer))))
     }
 
-    /// One sample as a call of its own: its bytes are the session's name.
+    /// Handles one sample as a separate call: its bytes are the session's name.
     async fn flush(
         &self,
         request: Request<FlushRequest>,
@@ -125,7 +125,7 @@ pub fn stream(
     })
 }
 
-/// Sends each sample as a call of its own.
+/// Sends each sample as a separate call.
 pub fn unary(
     meter: &Meter,
     address: &str,
@@ -133,7 +133,7 @@ pub fn unary(
     samples: usize,
 ) -> Result<Cost, Box<dyn Error>> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    // The contract has no unary call with a payload; a text of the same length stands for it.
+    // The contract has no unary call with a payload; a text of the same length replaces it.
     let text = "x".repeat(payloads[0].len());
     runtime.block_on(async {
         let client = connect(address).await?;

@@ -1,4 +1,5 @@
-//! The QDL without LoadGen, beside plain sockets and generated code, in one process each; the other end in another.
+//! The QDL without LoadGen, beside plain sockets and generated code. Each contender has one
+//! process, and its peer another.
 
 use std::{
     error::Error,
@@ -23,13 +24,14 @@ use crate::{
 /// Message sizes in bytes, with the number of samples of a run.
 const SIZES: [(usize, usize); 2] = [(150_528, 40_000), (64, 4_000_000)];
 
-/// A unary call costs as much as a hundred messages of a stream.
+/// Number of samples of a unary run, by message size. A unary call costs as much as a hundred
+/// messages of a stream.
 const UNARY_SAMPLES: [usize; 2] = [8_000, 100_000];
 
-/// Longest UDP payload of Ethernet; loopback takes 65,000.
+/// Longest UDP payload of Ethernet; loopback allows 65,000.
 const ETHERNET_MTU: u16 = 1452;
 
-/// Who is measured.
+/// Measured transports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Contender {
     Raw,
@@ -65,7 +67,7 @@ struct Bench {
     tls: ClientTls,
 }
 
-/// Both tables, and what iperf3 says where it is installed.
+/// Returns both tables, and iperf3's result if it is installed.
 pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     make_certificates(folder.path(), &["127.0.0.1".to_owned()])?;
@@ -142,8 +144,8 @@ impl Bench {
 fn table(text: &mut String, bytes: usize, rounds: &[Vec<Figures>]) -> std::fmt::Result {
     writeln!(
         text,
-        "| {bytes} B, without LoadGen | thousand samples/s | GB/s | CPU per sample, both ends | to plain sockets | \
-         to a stock stream | to gRPC with TLS |\n|---|---|---|---|---|---|---|"
+        "| {bytes} B, without LoadGen | thousand samples/s | GB/s | CPU per sample, both ends | ratio to plain sockets | \
+         ratio to a stock stream | ratio to gRPC with TLS |\n|---|---|---|---|---|---|---|"
     )?;
     let place = |wanted| CONTENDERS.iter().position(|(contender, _)| *contender == wanted);
     for (column, (_, name)) in CONTENDERS.iter().enumerate() {
@@ -167,7 +169,7 @@ fn table(text: &mut String, bytes: usize, rounds: &[Vec<Figures>]) -> std::fmt::
     writeln!(text)
 }
 
-/// Bits per second of one TCP stream; `None` where iperf3 is not installed.
+/// Returns the bits per second of one TCP stream; `None` if iperf3 is not installed.
 fn iperf3() -> Option<f64> {
     let mut server = Command::new("iperf3")
         .args(["-s", "-1", "-p", "50999"])

@@ -1,5 +1,5 @@
-//! The real programs with the official LoadGen: two nodes and the LoadGen node. In the same rounds: the QDL without
-//! LoadGen, and LoadGen with a system under test that does nothing.
+//! The real programs with the official LoadGen: two nodes and the LoadGen node. In the same rounds:
+//! the QDL without LoadGen, and LoadGen with a system under test that does nothing.
 
 use std::{error::Error, fmt::Write as _};
 
@@ -14,7 +14,8 @@ use crate::{
     ours,
 };
 
-/// One line: label, scenario, bytes of a sample, samples per second asked for, options of the nodes and of the run.
+/// A row: label, scenario, bytes per sample, requested samples per second, and options of the nodes
+/// and the run.
 pub struct Row {
     pub label: &'static str,
     scenario: &'static str,
@@ -47,11 +48,11 @@ const ROWS: [Row; 6] = [
     row("Server 1,000 QPS, 64 B, one node, `--busy-poll`", "server", 64, 1000, true),
 ];
 
-/// Length of the shortest run, in milliseconds. Server runs take as long; Offline sends as many samples as the
-/// asked rate would need for it.
+/// Duration of the shortest run, in milliseconds. Server runs take as long; Offline sends as many
+/// samples as take that long at the requested rate.
 const MILLISECONDS: u64 = 3000;
 
-/// One run's figures; latencies in microseconds.
+/// Figures of one run; latencies in microseconds.
 #[derive(Clone)]
 pub struct Figures {
     verdict: String,
@@ -62,7 +63,7 @@ pub struct Figures {
     p99: f64,
 }
 
-/// The table, and the memory for ten million samples.
+/// Returns the table, and the memory for ten million samples.
 pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
     let start =
         |name: &str, args: &[&str]| SutNode::start(name, &[&["--engine", "none"], args].concat());
@@ -72,7 +73,7 @@ pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
         for (row, figures) in ROWS.iter().zip(&mut figures) {
             eprintln!("{}, round {run} of {runs}", row.label);
             figures.push(if row.busy {
-                // Nodes that poll would take the cores of the other rows.
+                // Nodes that poll would use the cores of the other rows.
                 measure_beside(&[start("c", &["--busy-poll"])], row)?
             } else {
                 measure_beside(&nodes, row)?
@@ -82,8 +83,8 @@ pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
     Ok(format!("{}\n{}", table(&figures)?, memory(&nodes)?))
 }
 
-/// A run's figures, and what the same is without network: samples per second of the QDL without LoadGen (Offline), or
-/// p50 of a system that does nothing (Server).
+/// Returns the figures of a run, and a baseline without a network: samples per second of the QDL
+/// without LoadGen (Offline), or p50 of a system that does nothing (Server).
 fn measure_beside(nodes: &[SutNode], row: &Row) -> Result<(Figures, f64), Box<dyn Error>> {
     let figures = measure(nodes, row)?;
     let beside = if row.scenario == "offline" {
@@ -95,7 +96,7 @@ fn measure_beside(nodes: &[SutNode], row: &Row) -> Result<(Figures, f64), Box<dy
     Ok((figures, beside))
 }
 
-/// One run's figures.
+/// Makes one run.
 pub fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> {
     let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
     let before = cpu();
@@ -136,7 +137,7 @@ fn run(
         .run()
 }
 
-/// Samples per second of the QDL alone.
+/// Returns the samples per second of the QDL alone.
 fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f64, Box<dyn Error>> {
     let settings = Settings::new(nodes.iter().map(|node| node.address.clone()).collect());
     let meter = Meter::with(nodes.iter().map(SutNode::id));
@@ -146,14 +147,14 @@ fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f6
 
 fn table(figures: &[Vec<(Figures, f64)>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
-        "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | beside it | VALID runs \
+        "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | comparison | VALID runs \
          |\n|---|---|---|---|---|---|---|\n",
     );
     for (row, runs) in ROWS.iter().zip(figures) {
         let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(|(run, _)| pick(run)));
         let rates: Vec<_> = runs.iter().map(|(run, _)| run.samples_per_second).collect();
-        // Offline's latencies are times since the one query was issued, and say nothing; a run that is faster than
-        // the asked rate is too short for LoadGen's taste, and not wrong.
+        // Offline's latencies are times since the one query was issued, and mean nothing. A run
+        // that is faster than the requested rate is too short for LoadGen's VALID, but not wrong.
         let (latency, beside, valid) = match row.scenario {
             "offline" => {
                 let ratio = |(run, beside): &(Figures, f64)| run.samples_per_second / beside;
@@ -178,13 +179,14 @@ fn table(figures: &[Vec<(Figures, f64)>]) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// Memory of the LoadGen node for ten million samples in one query, beside LoadGen alone.
+/// Returns the memory of the LoadGen node for ten million samples in one query, and of LoadGen
+/// alone.
 fn memory(nodes: &[SutNode]) -> Result<String, Box<dyn Error>> {
     let alone = loadgen_alone("offline", 9_090_910, 1000, &[])?;
     let outcome = run(nodes, "offline", "synthetic:1024x64", 1000, 9_090_910, &[]);
     let mib = |value: &Value| value["peak_resident_bytes"].as_f64().unwrap_or(0.0) / 1048576.0;
     Ok(format!(
-        "Ten million samples in one Offline query: {:.0} MiB resident at most; LoadGen's tables for them {:.0} MiB.\n",
+        "Ten million samples in one Offline query: {:.0} MiB peak resident memory; LoadGen's tables take {:.0} MiB.\n",
         mib(&outcome.result()["process"]),
         mib(&alone),
     ))

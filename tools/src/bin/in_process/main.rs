@@ -1,5 +1,6 @@
-//! `netdiv-in-process`: `loadgen-node` with the engines of a SUT node in the same process. `loadgen-node run --in-process` and
-//! `loadgen-node tax` start it; such a run shows what the network costs, and is no run of the Network division.
+//! `netdiv-in-process`: `loadgen-node` with the engines of a SUT node in the same process.
+//! `loadgen-node run --in-process` and `loadgen-node tax` start it. Such a run shows the cost of
+//! the network, and is not a run of the Network division.
 
 mod samples;
 mod system;

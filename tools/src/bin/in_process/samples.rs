@@ -1,4 +1,4 @@
-//! The samples of a run that LoadGen has issued, and their answers.
+//! Issued samples of a run, and their responses.
 
 use std::{
     collections::HashMap,
@@ -20,23 +20,23 @@ use parking_lot::{Condvar, Mutex};
 pub(crate) struct Samples {
     state: Mutex<State>,
     answered: Condvar,
-    /// Read before the lock is taken.
+    /// Set once the run has failed. It is read without the lock.
     failed: AtomicBool,
     counts_tokens: bool,
     bounds: Option<TokenBounds>,
 }
 
 struct State {
-    /// Samples in flight, by the id that the reply will carry.
+    /// Samples in flight, by the id that the reply will have.
     in_flight: HashMap<u64, InFlight>,
     issued: u64,
-    /// Samples whose answers LoadGen has.
+    /// Samples whose responses LoadGen has.
     completed: u64,
     report: NodeReport,
     failure: Option<String>,
 }
 
-/// A sample that is not answered.
+/// An issued sample without a response.
 struct InFlight {
     ticket: ResponseId,
     issued: Instant,
@@ -67,14 +67,14 @@ impl Samples {
         self.state.lock().failure.clone()
     }
 
-    /// Fails the run; the first reason stays.
+    /// Fails the run. The first reason is kept.
     pub(crate) fn fail(&self, reason: String) {
         self.state.lock().failure.get_or_insert(reason);
         self.failed.store(true, Ordering::SeqCst);
         self.answered.notify_all();
     }
 
-    /// Ends LoadGen's test once the run has failed.
+    /// Returns an error, which ends LoadGen's test, once the run has failed.
     pub(crate) fn check(&self) -> Result<(), Abort> {
         if self.failed.load(Ordering::SeqCst) {
             return Err(Abort(loadgen_node::failure_text(&self.failure().unwrap_or_default())));
@@ -82,7 +82,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Notes issued samples, and returns them with their ids.
+    /// Records issued samples, and returns them with their ids.
     pub(crate) fn note(&self, samples: Vec<(ResponseId, Bytes)>) -> Vec<(u64, Bytes)> {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -153,7 +153,7 @@ impl Samples {
         }
     }
 
-    /// Waits until LoadGen has every answer, or the run has failed.
+    /// Waits until LoadGen has every response, or the run has failed.
     pub(crate) fn wait(&self) -> Result<(), Abort> {
         let mut state = self.state.lock();
         while state.completed < state.issued && state.failure.is_none() {
@@ -176,7 +176,7 @@ impl Samples {
     }
 }
 
-/// Returns the payload of a whole answer, or why there is no usable one.
+/// Returns the payload of a whole response, or the reason why it is unusable.
 fn payload(reply: &InferResponse) -> Result<Bytes, String> {
     if reply.status() != Status::Ok {
         return Err(reply.error.clone());

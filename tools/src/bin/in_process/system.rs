@@ -17,13 +17,13 @@ use sut_node::{Args, Config, InProcess};
 
 use crate::samples::Samples;
 
-/// The name of the SUT, which LoadGen logs for every reader.
+/// Name of the SUT, which LoadGen logs.
 const NAME: &str = "netdiv in-process SUT (not a Network division run)";
 
-/// Samples of a query that are noted under one lock.
+/// Maximum number of a query's samples that are recorded under one lock.
 const NOTED_AT_ONCE: usize = 1024;
 
-/// Part of every result, whatever the verdict.
+/// Remark in every result, whatever the verdict.
 const REMARK: &str =
     "this is not a Network division run: LoadGen and the system under test share a process";
 
@@ -32,12 +32,12 @@ struct Engines {
     node: InProcess,
     samples: Arc<Samples>,
     library: Arc<Library>,
-    /// Describes the node in the record.
+    /// Description of the node in the record.
     info: NodeInfo,
     has_bounds: bool,
 }
 
-/// Refuses a settings file of a node that cannot be used.
+/// Fails if a node's settings file is invalid.
 pub(crate) fn check(settings: &Path) -> Result<(), String> {
     sut_node::check(&config(settings)?).map_err(|error| error.to_string())
 }
@@ -137,7 +137,7 @@ impl SystemUnderTest for Engines {
             Ok((sample.response_id, payload.bytes.clone()))
         });
         loop {
-            // The engines have work before a long query is noted to its end.
+            // The engines get work before a long query is recorded to its end.
             let some = samples.by_ref().take(NOTED_AT_ONCE).collect::<Result<Vec<_>, Abort>>()?;
             if some.is_empty() {
                 return Ok(());
@@ -157,7 +157,7 @@ impl SystemUnderTest for Engines {
         Ok(())
     }
 
-    /// The watchdog sees the failure and ends the process.
+    /// The watchdog detects the failure and ends the process.
     fn abandoned(&self, Abort(reason): Abort) {
         self.samples.fail(reason);
     }

@@ -1,6 +1,7 @@
-//! The same system behind a plain TCP connection: a simple program that moves prompts and tokens over a network. LoadGen's thread
-//! writes each prompt, a thread at the other end reads them, and the one that answers writes tokens, which a last one reads.
-//! There is no window, no check and no second node, and nothing is encrypted.
+//! The system on schedule behind a plain TCP connection: a simple program that moves prompts and
+//! tokens over a network. LoadGen's thread writes each prompt, and a thread at the other end reads
+//! them. The system's thread writes tokens, which a fourth thread reads. There is no window, no
+//! check, no second node and no encryption.
 
 use std::{
     error::Error,
@@ -16,13 +17,14 @@ use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_t
 
 use crate::on_schedule::{OnSchedule, Schedule, Told};
 
-/// Bytes in front of a prompt: its sample's place.
+/// Bytes in front of a prompt: its sample's slot.
 const PLACE_BYTES: usize = 4;
 
-/// Bytes in front of tokens: the place, twice, one more where the output is whole; and how many bytes of tokens follow.
+/// Bytes in front of tokens: twice the slot, plus one for a whole output; then the number of bytes
+/// of tokens.
 const HEAD_BYTES: usize = 8;
 
-/// Most bytes that are read at once.
+/// Maximum length of one read, in bytes.
 const READ_BYTES: usize = 1 << 20;
 
 /// LoadGen's end.
@@ -33,11 +35,11 @@ pub(crate) struct BehindSockets {
 
 struct Sending {
     socket: TcpStream,
-    /// A place and a prompt.
+    /// A slot and a prompt.
     message: Vec<u8>,
 }
 
-/// Samples under way, by place.
+/// Samples in flight, by slot.
 #[derive(Default)]
 struct Places {
     taken: Vec<Option<ResponseId>>,
@@ -66,7 +68,7 @@ impl BehindSockets {
     }
 }
 
-/// Ends the process: a thread that reads lives as long as that, and without it LoadGen would wait for ever.
+/// Ends the process. Without its reading threads LoadGen would wait for ever.
 fn give_up(outcome: io::Result<()>) {
     eprintln!("a connection ended: {outcome:?}");
     process::exit(1);
@@ -80,7 +82,8 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Hands over what comes, with what is left of it when it can be read no further; until the other end closes.
+/// Passes received bytes to `take`, which returns the number that it used, or `None` to stop. Ends
+/// when the peer closes the connection.
 fn read_all(mut socket: TcpStream, mut take: impl FnMut(&[u8]) -> Option<usize>) -> io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     let mut filled = 0;
@@ -96,7 +99,7 @@ fn read_all(mut socket: TcpStream, mut take: impl FnMut(&[u8]) -> Option<usize>)
     }
 }
 
-/// Begins every sample whose prompt has come.
+/// Begins every sample whose prompt has arrived.
 fn read_prompts(socket: TcpStream, length: usize, on_schedule: &OnSchedule<u32>) -> io::Result<()> {
     read_all(socket, |bytes| {
         let (came, prompts) = (Instant::now(), bytes.chunks_exact(length));
@@ -105,7 +108,7 @@ fn read_prompts(socket: TcpStream, length: usize, on_schedule: &OnSchedule<u32>)
     })
 }
 
-/// The system's way back.
+/// Connection from the system to LoadGen.
 struct Answers {
     socket: TcpStream,
     ready: Vec<u8>,
@@ -136,7 +139,7 @@ impl Told<u32> for Answers {
     }
 }
 
-/// Tells LoadGen of what comes.
+/// Reports received tokens to LoadGen.
 fn read_tokens(socket: TcpStream, places: &Mutex<Places>) -> io::Result<()> {
     read_all(socket, |bytes| {
         let (mut used, mut whole) = (0, Vec::new());

@@ -1,10 +1,13 @@
-//! LoadGen with a system under test that does next to nothing, in one process: what LoadGen itself costs.
+//! LoadGen with a system under test that does almost nothing, in one process: the cost of LoadGen
+//! itself.
 //!
-//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]` prints one line of JSON:
-//! LoadGen's verdict and completed samples per second, its latencies, and the most memory that was resident when the first query
-//! was issued, in bytes: LoadGen's tables for all queries. (At the end it would be more: one thread that answers everything at
-//! once piles up LoadGen's log.) With three figures more, answers are tokens on schedule, which LoadGen counts; with the last one,
-//! prompts of that length and the tokens go through a plain TCP connection.
+//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]`
+//! prints one line of JSON: LoadGen's verdict and completed samples per second, its latencies, and
+//! the peak resident memory when the first query was issued, in bytes. That is the memory of
+//! LoadGen's tables for all queries. (At the end it would be more: one thread that responds to
+//! everything at once fills LoadGen's log.) With three more values, outputs are tokens on schedule,
+//! which LoadGen counts. With the last value, prompts of that length and the tokens pass through a
+//! plain TCP connection.
 
 mod behind_sockets;
 mod nothing;

@@ -1,17 +1,18 @@
-//! A system and a data set that are as little as LoadGen lets them be.
+//! A system and a data set that do as little as LoadGen allows.
 
 use std::sync::OnceLock;
 
 use loadgen_sys::{Abort, QuerySampleLibrary, Samples, SystemUnderTest, complete};
 
-/// Answers at once, and has samples without content.
+/// System that responds at once, and a data set of empty samples.
 #[derive(Default)]
 pub(crate) struct Nothing {
     resident_at_first_query: OnceLock<u64>,
 }
 
 impl Nothing {
-    /// The most memory that was resident when the first query came, in bytes; `None` where another system took the queries.
+    /// Returns the peak resident memory when the first query was issued, in bytes; `None` if
+    /// another system received the queries.
     pub(crate) fn resident_at_first_query(&self) -> Option<u64> {
         self.resident_at_first_query.get().copied()
     }

@@ -1,4 +1,4 @@
-//! A system that answers with tokens on schedule, from one thread and with nothing else to do.
+//! A system that sends tokens on schedule, from one thread that does nothing else.
 
 use std::{
     collections::VecDeque,
@@ -12,13 +12,13 @@ use std::{
 
 use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_token};
 
-/// Samples that may wait for the thread; beyond it who brings them waits.
+/// Maximum number of samples that wait for the thread; then the sender blocks.
 const INBOX: usize = 1 << 16;
 
 /// Bytes of a token id.
 const ID_BYTES: usize = 4;
 
-/// When tokens come, and how many.
+/// Times of tokens, and the output.
 #[derive(Clone)]
 pub(crate) struct Schedule {
     first: Duration,
@@ -39,15 +39,15 @@ impl Schedule {
     }
 }
 
-/// Who is told of tokens.
+/// Receiver of tokens.
 pub(crate) trait Told<Id>: Send + 'static {
-    /// The first token of a sample.
+    /// Reports the first token of a sample.
     fn first(&mut self, id: &mut Id, token: &[u8]);
 
-    /// Samples whose output is whole.
+    /// Reports samples whose output is whole.
     fn whole(&mut self, ids: impl Iterator<Item = Id>, output: &[u8]);
 
-    /// What is due has been told; false when nobody listens any more.
+    /// Sends everything reported so far. Returns false if the receiver is gone.
     fn flush(&mut self) -> bool {
         true
     }
@@ -66,7 +66,8 @@ impl Told<ResponseId> for LoadGen {
     }
 }
 
-/// The system. Its thread lives as long as the value: LoadGen loses what a thread has logged that ends during a test.
+/// The system. Its thread lives as long as the value, because LoadGen loses log entries of a thread
+/// that ends during a test.
 pub(crate) struct OnSchedule<Id>(SyncSender<(Instant, Id)>);
 
 impl<Id: Send + 'static> OnSchedule<Id> {
@@ -78,13 +79,14 @@ impl<Id: Send + 'static> OnSchedule<Id> {
         Ok(Self(issued))
     }
 
-    /// Begins a sample that came then; false when the thread has ended.
+    /// Begins a sample that arrived at `came`. Returns false if the thread has ended.
     pub(crate) fn begin(&self, came: Instant, id: Id) -> bool {
         self.0.send((came, id)).is_ok()
     }
 }
 
-/// Answers until nobody issues any more. Every output takes as long as the others, so those that began first are due first.
+/// Sends tokens until the sender is dropped. All outputs take equally long, so the first to begin
+/// is the first due.
 fn answer<Id>(schedule: &Schedule, inbox: &Receiver<(Instant, Id)>, mut told: impl Told<Id>) {
     // As precise as the engine `tokens`.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));

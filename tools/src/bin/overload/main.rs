@@ -1,9 +1,9 @@
-//! Peak memory at both ends under more than they can do, beside what the settings promise:
-//! `overload [--largest] [--write FILE]`. It ends with 1 when a bound does not hold. `--largest` adds a query of 10⁸
-//! samples, which takes some 6 GB and minutes.
+//! Measures peak memory at both ends under overload, and compares it with the bounds from the
+//! settings: `overload [--largest] [--write FILE]`. It ends with 1 if a bound does not hold.
+//! `--largest` adds a query of 10⁸ samples, which takes some 6 GB and minutes.
 //!
-//! - `bound.rs`: what the settings promise
-//! - `runs.rs`: the runs that ask for too much
+//! - `bound.rs`: bounds from the settings
+//! - `runs.rs`: overloading runs
 
 mod bound;
 mod runs;

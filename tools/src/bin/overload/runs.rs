@@ -1,4 +1,4 @@
-//! Runs that ask for more than the nodes can do, or for much at once.
+//! Runs that overload the nodes, and runs with very large queries.
 
 use std::{collections::BTreeMap, error::Error, process::Command, thread, time::Duration};
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::bound::{self, BYTES, MIB, PROMPTS, SAMPLES, TOKENS, WINDOW};
 
-/// One line of the table; memory in bytes.
+/// A row of the table; memory in bytes.
 #[derive(Debug)]
 pub struct Row {
     situation: String,
@@ -24,11 +24,11 @@ pub struct Row {
     loadgen: Option<LoadGenMemory>,
     node: u64,
     node_bound: u64,
-    /// Whether samples have no answer.
+    /// Set if samples have no response.
     incomplete: bool,
 }
 
-/// Memory of the LoadGen node, of LoadGen by itself, and what was promised.
+/// Peak memory of the LoadGen node, of LoadGen alone, and the bound.
 #[derive(Debug, Clone, Copy)]
 struct LoadGenMemory {
     most: u64,
@@ -37,14 +37,14 @@ struct LoadGenMemory {
 }
 
 impl Row {
-    /// Whether memory stayed below what was promised, and every sample has its answer.
+    /// Returns true if memory stayed within its bounds and every sample has a response.
     pub fn holds(&self) -> bool {
         self.loadgen.is_none_or(|loadgen| loadgen.most <= loadgen.bound)
             && self.node <= self.node_bound
             && !self.incomplete
     }
 
-    /// In Markdown.
+    /// Returns the row in Markdown.
     pub fn line(&self) -> String {
         let mib = |bytes: u64| (bytes as f64 / MIB as f64).round().to_string();
         let samples = self.samples.map_or("–".into(), |samples| samples.to_string());
@@ -62,7 +62,8 @@ impl Row {
     }
 }
 
-/// A run of LoadGen: its scenario, samples of the set and their length, LoadGen's rate and least time.
+/// A run of LoadGen: scenario, number and length of samples in the data set, rate and minimum
+/// duration.
 struct Load {
     scenario: &'static str,
     dataset: (u64, u64),
@@ -70,17 +71,17 @@ struct Load {
     milliseconds: u64,
 }
 
-/// Memory of LoadGen by itself, by scenario, rate and time.
+/// Memory of LoadGen alone, by scenario, rate and duration.
 type Alone = BTreeMap<(&'static str, u64, u64), u64>;
 
-/// All of them, over both transports.
+/// Makes all runs, over both transports.
 pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     let mut alone = Alone::new();
     let small = (1024, 64);
     let offline = |rate| Load { scenario: "offline", dataset: small, rate, milliseconds: 1000 };
     for transport in ["grpc", "quic"] {
-        // LoadGen adds a tenth to what the expected rate needs.
+        // LoadGen adds a tenth to the samples that the expected rate needs.
         for (samples, rate) in [("10⁶", 909_091), ("10⁷", 9_090_910)] {
             let title = format!("Offline, one query of {samples}");
             rows.push(run(&title, transport, &[&[], &[]], &offline(rate), &mut alone)?);
@@ -92,7 +93,7 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         let title = "one node ten times slower than the other, Offline, 100 kB";
         rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
         let load = Load { scenario: "server", dataset: long, rate: 3000, milliseconds: 5000 };
-        let title = "the same, Server";
+        let title = "one node ten times slower than the other, Server, 100 kB";
         rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
         // Two nodes that do 2,000 samples a second each.
         let few = ["--max-batch", "2", "--echo-batch", "1ms"];
@@ -110,8 +111,8 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         }
     }
     if largest {
-        // LoadGen by itself answers all in one thread and would keep its whole log in memory; its tables grow with the
-        // samples.
+        // LoadGen alone would respond to all samples in one thread and keep its whole log in
+        // memory. Its tables grow with the number of samples.
         let ten_million = alone.get(&("offline", 9_090_910, 1000)).copied().unwrap_or(0);
         alone.insert(("offline", 90_909_100, 1000), 10 * ten_million);
         let title = "Offline, one query of 10⁸";
@@ -169,7 +170,7 @@ fn run(
     })
 }
 
-/// A run to its end, however long that takes.
+/// Runs to completion, however long it takes.
 fn loadgen_node(
     transport: &str,
     nodes: &[SutNode],
@@ -208,16 +209,16 @@ fn loadgen_alone(load: &Load) -> Result<u64, Box<dyn Error>> {
     let args = [load.scenario.to_owned(), load.rate.to_string(), load.milliseconds.to_string()];
     let alone = Command::new(program("loadgen-alone")).args(args).output()?;
     let line: Value = serde_json::from_slice(&alone.stdout)?;
-    Ok(line["peak_resident_bytes"].as_u64().ok_or("LoadGen alone says nothing of its memory")?)
+    Ok(line["peak_resident_bytes"].as_u64().ok_or("LoadGen alone did not report its memory")?)
 }
 
-/// Connections of a client that floods.
+/// Number of connections of the flooding client.
 const FLOODS: usize = 8;
 
-/// Long enough to fill everything that can be filled.
+/// Long enough to fill every buffer.
 const FLOODING: Duration = Duration::from_secs(8);
 
-/// A node whose clients send and never read. The answers are as long as the samples.
+/// Measures a node whose clients send and never read. The responses are as long as the samples.
 fn flood(transport: &'static str, sample_bytes: usize) -> Row {
     let situation = format!("{FLOODS} clients that flood and never read, {sample_bytes} B");
     eprintln!("{situation}, {transport}");
@@ -225,7 +226,7 @@ fn flood(transport: &'static str, sample_bytes: usize) -> Row {
     let flood = Flood::start(&node.address, transport, FLOODS, sample_bytes);
     thread::sleep(FLOODING);
     let most = node.peak_resident_bytes();
-    // Somebody else is served meanwhile.
+    // Meanwhile another client is served.
     let addresses = [&node.address[..]];
     let other = e2e::LoadGen::new(&addresses, "offline")
         .over(transport)
@@ -244,7 +245,8 @@ fn flood(transport: &'static str, sample_bytes: usize) -> Row {
     }
 }
 
-/// An engine under samples that are short on the wire: what it is called in the table, its options, and a sample.
+/// An engine for samples that are short on the wire: its label in the table, its options, and a
+/// sample.
 struct Bombed {
     engine: &'static str,
     args: &'static [&'static str],
@@ -275,7 +277,7 @@ const BOMBED: [Bombed; 5] = [
             "torch",
             "--model",
             concat!(env!("CARGO_MANIFEST_DIR"), "/models/unet3d.toml"),
-            // A busy machine may take longer for a batch than a node waits.
+            // On a busy machine a batch may take longer than the node's default timeout.
             "--engine-timeout",
             "10m",
         ],
@@ -283,12 +285,12 @@ const BOMBED: [Bombed; 5] = [
     },
 ];
 
-/// Zeros, half as many as a node takes in.
+/// Returns half as many zeros as a node admits.
 fn zeros() -> Bytes {
     vec![0; (BYTES / 2) as usize].into()
 }
 
-/// A volume of zeros: the model needs four times its bytes for the sums of the classes.
+/// Returns a volume of zeros. The model needs four times its bytes for the sums of the classes.
 fn volume() -> Bytes {
     const SIDE: usize = 96;
     let data = vec![0; SIDE * SIDE * SIDE * size_of::<f32>()];
@@ -296,12 +298,13 @@ fn volume() -> Bytes {
     pack(&[Tensor { data_type: DataType::Float32, shape, data: &data[..] }])
 }
 
-/// A client whose samples are short on the wire, and which takes its answers late.
+/// Measures a node with a client whose samples are short on the wire, and which reads its responses
+/// late.
 fn bombs(transport: &'static str, encoding: Encoding, engine: &Bombed) -> Row {
     const SAMPLES: u64 = 64;
     let payload = (engine.sample)();
     let situation = format!(
-        "samples of {:.1} MiB that {encoding} makes short, {}",
+        "samples of {:.1} MiB compressed with {encoding}, {}",
         payload.len() as f64 / MIB as f64,
         engine.engine
     );
@@ -318,19 +321,19 @@ fn bombs(transport: &'static str, encoding: Encoding, engine: &Bombed) -> Row {
         transport,
         samples: Some(SAMPLES),
         incomplete: outcome.is_err(),
-        verdict: outcome.err().unwrap_or_else(|| "every answer".into()),
+        verdict: outcome.err().unwrap_or_else(|| "every response".into()),
         loadgen: None,
         node: node.peak_resident_bytes(),
-        // A model's program and weights are there before.
+        // The memory of a model's program and weights is already in use.
         node_bound: bound::sut_node(1, true)
             .max(before + bound::sut_node(1, true) - bound::PROGRAM),
     }
 }
 
-/// Tokens of an output that is read slowly: those of the longest benchmark.
+/// Number of tokens of an output that is read slowly, as in the longest benchmark.
 const LONG_OUTPUT: usize = 20_000;
 
-/// A node that gives long outputs to a client that takes them slowly.
+/// Measures a node with long outputs and a client that reads them slowly.
 fn slow_reader(transport: &'static str, tokens: Tokens) -> Row {
     let what = if tokens == Tokens::Every { "every token" } else { "whole outputs" };
     let situation = format!("a client that reads slowly, {LONG_OUTPUT} tokens each, {what}");

@@ -1,35 +1,35 @@
-//! What has to be true of every run, whatever was done to it.
+//! Invariants of every run, whatever its fault.
 
 use e2e::Outcome;
 use netdiv_rules::record::{RunResult, Verdict};
 
 use crate::plan::{Fault, Load, Plan};
 
-/// What became of a run's samples, and what is wrong with it.
+/// Fate of a run's samples, and violated invariants.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// The verdict; `None` for a run that was killed.
+    /// Verdict; `None` for a run that was killed.
     pub verdict: Option<Verdict>,
-    /// Samples that LoadGen issued.
+    /// Number of samples that LoadGen issued.
     pub issued: u64,
-    /// Samples that were answered.
+    /// Number of samples with a response.
     pub completed: u64,
-    /// Samples that the run says were lost.
+    /// Number of samples that the run declares lost.
     pub lost: u64,
-    /// Whether the run went on without a node.
+    /// Set if the run continued without a node.
     pub went_on: bool,
-    /// Samples that were given to it and then to other nodes.
+    /// Number of samples that were reassigned from a lost node to other nodes.
     pub moved: u64,
-    /// Samples of which nothing says what became of them.
+    /// Number of samples with an unknown fate.
     pub unaccounted: u64,
-    /// Most memory of the LoadGen node, in bytes.
+    /// Peak memory of the LoadGen node, in bytes.
     pub peak_resident_bytes: u64,
-    /// What must not be.
+    /// Violated invariants.
     pub complaints: Vec<String>,
 }
 
 impl Account {
-    /// Of a run that has ended.
+    /// Checks a run that has ended.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let mut account = Self::default();
         account.check(plan, outcome);
@@ -41,14 +41,15 @@ impl Account {
             self.must(!text.contains("panicked"), "the LoadGen node panicked");
         }
         let Some(code) = outcome.code else {
-            // Running::wait kills what hangs for two minutes; it has no exit code either.
+            // Running::wait kills a run that hangs for two minutes; such a run has no exit code
+            // either.
             let killed = plan.fault == Fault::LoadGenKilled && outcome.time.as_secs() < 60;
-            self.must(killed, "the LoadGen node hung, or a signal that we did not send ended it");
+            self.must(killed, "the LoadGen node hung, or an unexpected signal ended it");
             return;
         };
-        self.must(code != 2, "the nodes were ready, and the run was refused");
+        self.must(code != 2, "the run was refused although the nodes were ready");
         let harmless = plan.fault.is_harmless();
-        self.must(!harmless || code <= 1, "a fault that is none has ended the run");
+        self.must(!harmless || code <= 1, "a harmless fault ended the run");
         match serde_json::from_str::<RunResult>(&outcome.read("result.json")) {
             Ok(result) => self.check_result(plan, outcome, code, &result),
             Err(error) => self.complaints.push(format!("result.json: {error}")),
@@ -68,35 +69,41 @@ impl Account {
         self.must(self.unaccounted == 0, "the counts do not add up");
         self.must(
             i32::from(loadgen_node::exit_code(result.verdict)) == code,
-            "the exit code is not that of the verdict",
+            "the exit code does not match the verdict",
         );
         let sends = result.nodes.iter().all(|node| node.sent >= node.answered);
-        self.must(sends, "a node has answered more than it was sent");
+        self.must(sends, "a node sent more responses than it received samples");
         let left = || result.nodes.iter().filter(|node| node.lost.is_none());
         self.moved = result.nodes.iter().map(|node| node.redispatched).sum();
         let reason = result.reasons.first();
         let log = outcome.read("mlperf_log_detail.txt");
         if result.verdict == Verdict::Failed {
             let told = reason.is_some_and(|reason| outcome.stdout.contains(reason.as_str()));
-            self.must(told, "the run failed and does not say why");
-            self.must(log.contains("netdiv: the run failed"), "LoadGen's log does not say so");
+            self.must(told, "the run failed without a reason");
+            self.must(
+                log.contains("netdiv: the run failed"),
+                "LoadGen's log does not report the failure",
+            );
             self.must(!log.contains("result_validity"), "a failed run has a result");
             let goes_on = plan.redispatch && plan.fault.costs_a_node();
             let cut = reason.is_some_and(|reason| reason.contains("in the middle of an answer"));
-            self.must(!goes_on || cut, "the run did not go on without a node");
+            self.must(!goes_on || cut, "the run did not continue without a node");
             return;
         }
-        self.must(samples.lost == 0, "samples are lost, and the run has not failed");
-        self.must(left().count() > 0, "no node is left, and the run has not failed");
+        self.must(samples.lost == 0, "samples are lost, but the run did not fail");
+        self.must(left().count() > 0, "no node is left, but the run did not fail");
         self.went_on = left().count() < result.nodes.len();
-        self.must(plan.redispatch || !self.went_on, "the run went on without a node, unasked");
-        self.must(!(self.went_on && harmless), "a fault that is none has cost a node");
+        self.must(
+            plan.redispatch || !self.went_on,
+            "the run continued without a node, but --on-node-loss was not set",
+        );
+        self.must(!(self.went_on && harmless), "a harmless fault cost a node");
         let counted = left().all(|node| node.acknowledged == node.sent);
-        self.must(counted, "a node counts other samples than were sent to it");
+        self.must(counted, "a node's count of samples differs from the samples sent to it");
         let unmatched: u64 = result.nodes.iter().map(|node| node.unmatched_replies).sum();
         self.must(unmatched == 0, "replies belonged to no sample");
         let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
-        self.must(good || reason.is_some(), "the run is INVALID and does not say why");
+        self.must(good || reason.is_some(), "the run is INVALID without a reason");
         let differences =
             result.digests.iter().flat_map(|d| d.by_name()).any(|(_, c)| c.differences > 0);
         self.must(!differences, "bytes did not arrive as they were sent");

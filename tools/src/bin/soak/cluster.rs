@@ -1,4 +1,4 @@
-//! The SUT nodes of a soak: real processes that live as long as it does, unless a fault ends them.
+//! SUT nodes of a soak: real processes that live as long as the soak, unless a fault ends them.
 
 use std::{
     error::Error,
@@ -14,27 +14,26 @@ use e2e::{
 };
 use wait_timeout::ChildExt as _;
 
-/// Names of the nodes.
 pub const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// The node that faults may end; the others' memory is watched over the whole soak.
+/// Index of the node that faults may end. The others' memory is watched over the whole soak.
 pub const MORTAL: usize = 2;
 
-/// How long a node may take to end.
+/// Maximum time for a node to exit.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running `sut-node` whose log is a file: nobody would read a pipe for hours.
+/// A running `sut-node` whose log is a file, because no reader drains a pipe for hours.
 #[derive(Debug)]
 pub struct Node {
     name: &'static str,
     child: Child,
-    /// Where it listens.
+    /// Address of the listener, as `IP:PORT`.
     pub address: String,
     log: PathBuf,
 }
 
 impl Node {
-    /// Starts a node and waits until it is ready. A node that is started again takes the address that it had.
+    /// Starts a node and waits until it is ready. A restarted node gets the address that it had.
     pub fn start(
         name: &'static str,
         listen: &str,
@@ -50,7 +49,7 @@ impl Node {
             .arg("--ready-file")
             .arg(&ready)
             .env_remove("RUST_LOG")
-            // glibc would keep up to 64 MiB of what was freed for later, which hides growth in noise.
+            // glibc would keep up to 64 MiB of freed memory, which hides growth in noise.
             .env("MALLOC_TRIM_THRESHOLD_", "131072")
             .stderr(File::create(&log)?)
             .stdout(Stdio::null())
@@ -63,31 +62,30 @@ impl Node {
         Ok(node)
     }
 
-    /// Starts it again, at the same address, once it has ended.
+    /// Restarts a node that has ended, at the same address.
     pub fn start_again(&mut self, args: &[&str], folder: &Path) -> Result<(), Box<dyn Error>> {
         if self.child.wait_timeout(PATIENCE)?.is_none() {
-            return Err(format!("node {} was told to end and did not", self.name).into());
+            return Err(format!("node {} did not exit after a signal", self.name).into());
         }
         *self = Self::start(self.name, &self.address, args, folder)?;
         Ok(())
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the node.
     pub fn signal(&self, signal: &str) {
         send_signal(self.id(), signal);
     }
 
-    /// Whether it has not ended.
+    /// Returns true until the node exits.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it has logged.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }

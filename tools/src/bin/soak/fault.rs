@@ -1,4 +1,4 @@
-//! How what is planned goes wrong.
+//! Injection of planned faults.
 
 use std::{
     net::TcpStream,
@@ -13,28 +13,28 @@ use crate::{
     plan::{Fault, Plan},
 };
 
-/// A moment that no time limit of a run is shorter than.
+/// Duration of brief faults, shorter than any time limit of a run.
 const BRIEFLY: Duration = Duration::from_millis(300);
 
-/// Connections of the flooding client to the node.
+/// Number of connections of the flooding client.
 const FLOODS: usize = 4;
 
-/// Connections that say nothing.
+/// Number of connections that send nothing.
 const SILENT: usize = 50;
 
-/// A client of that node that floods it and never reads.
+/// Starts a client that floods a node and never reads.
 pub fn flood(address: &str, transport: &str) -> Flood {
     Flood::start(address, transport, FLOODS, 64)
 }
 
-/// A relay before the node, where the fault is one of the wire.
+/// Starts a relay in front of the node, if the fault is a fault of the wire.
 pub fn relay(plan: &Plan, node: &Node, seed: u64) -> Option<Relay> {
     let udp = plan.transport == "quic";
     plan.fault.is_of_wire().then(|| Relay::start(&node.address, udp, seed))
 }
 
-/// Does to a run under way what is planned; `None` when the run was over before. What it returns has to live until the
-/// run is over.
+/// Injects the planned fault into a run; `None` if the run was already over. The returned value
+/// must live until the run is over.
 pub fn inject(
     plan: &Plan,
     node: &Node,
@@ -49,7 +49,7 @@ pub fn inject(
     if !run.is_running() {
         return None;
     }
-    // From here on nobody asks whether it has ended, so its process id stays its own.
+    // From here on the exit of the process is not polled, so that its process id stays its own.
     let wire = |faults| relay.into_iter().for_each(|relay| relay.set(faults));
     let briefly = |process: u32| {
         send_signal(process, "-STOP");
@@ -63,7 +63,7 @@ pub fn inject(
         Fault::SlowWire => wire(Faults {
             delay: Duration::from_millis(5),
             jitter: Duration::from_millis(5),
-            // TCP's loss holds up all that follows for 200 ms.
+            // A loss on TCP delays all that follows by 200 ms.
             loss: if plan.transport == "quic" { 0.01 } else { 0.002 },
             ..Faults::none()
         }),
@@ -85,7 +85,7 @@ pub fn inject(
     Some(Stranger::default())
 }
 
-/// Ends what a fault leaves behind.
+/// Undoes a fault that outlives its run.
 pub fn recover(plan: &Plan, node: &Node) {
     if plan.fault == Fault::NodeFrozen {
         node.signal("-CONT");
@@ -101,7 +101,7 @@ fn wait_for_test(run: &mut Running) {
     }
 }
 
-/// Somebody else who talks to a node during a run; gone with the value.
+/// Another client of a node during a run. Dropping the value disconnects it.
 #[derive(Debug, Default)]
 pub struct Stranger {
     _floods: Option<Flood>,

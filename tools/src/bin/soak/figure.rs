@@ -1,4 +1,4 @@
-//! Resident memory over the time of the soak, as a picture.
+//! Chart of resident memory over the time of the soak.
 
 use std::error::Error;
 
@@ -14,7 +14,7 @@ use crate::memory::Series;
 
 const PIXELS: (u32, u32) = (800, 480);
 
-/// Colours that can be told apart by those who see fewer of them (Okabe and Ito, 2008).
+/// Colours that are distinguishable with colour blindness (Okabe and Ito, 2008).
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -24,18 +24,18 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
 ];
 
-/// An SVG document: a line for each node, a dot for each run.
+/// Returns an SVG document: a line for each node, a dot for each run.
 pub fn svg(nodes: &[Series], runs: &[Series]) -> Result<String, Box<dyn Error>> {
     let all = || nodes.iter().chain(runs).flat_map(|series| &series.points);
     let end = all().map(|(at, _)| at / 60.0).fold(0.1, f64::max);
-    // The legend needs room above.
+    // Room for the legend at the top.
     let most = all().map(|(_, mib)| *mib).fold(1.0, f64::max) * 1.6;
     let mut document = String::new();
     {
         let area = SVGBackend::with_string(&mut document, PIXELS).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption("Resident memory: nodes (lines), most of each run (dots)", ("sans-serif", 20))
+            .caption("Resident memory: nodes (lines), peak of each run (dots)", ("sans-serif", 20))
             .margin(16)
             .x_label_area_size(40)
             .y_label_area_size(64)
@@ -46,7 +46,7 @@ pub fn svg(nodes: &[Series], runs: &[Series]) -> Result<String, Box<dyn Error>> 
         for (series, is_line) in
             nodes.iter().map(|s| (s, true)).chain(runs.iter().map(|s| (s, false)))
         {
-            // A node that was started again keeps its colour.
+            // A restarted node keeps its colour.
             let known = labels.iter().find(|(label, _)| *label == series.label).copied();
             let colour = known.map_or_else(|| colours.next().unwrap_or(COLOURS[0]), |(_, c)| c);
             let points = series.points.iter().map(|(at, mib)| (at / 60.0, *mib));

@@ -1,12 +1,13 @@
-//! Runs of the real programs, one after the other, with faults: `soak MINUTES [SEED] [--write FILE]`. It ends with 1
-//! when a sample is unaccounted for, a run hangs, crashes or says the wrong thing, or memory grows.
+//! Soak test of the real programs, run after run, with faults:
+//! `soak MINUTES [SEED] [--write FILE]`. It ends with 1 if a sample is unaccounted for, a run
+//! hangs, crashes or reports something wrong, or memory grows.
 //!
 //! - `cluster.rs`: three nodes that live as long as the soak
-//! - `plan.rs`: what each run is, and what goes wrong, from the seed
-//! - `fault.rs`: how it goes wrong
-//! - `account.rs`: what has to be true of every run
+//! - `plan.rs`: load and fault of each run, from the seed
+//! - `fault.rs`: injection of the faults
+//! - `account.rs`: invariants of every run
 //! - `memory.rs`: resident memory and its slope
-//! - `summary.rs`, `figure.rs`: what is said of it all
+//! - `summary.rs`, `figure.rs`: tables and chart
 
 mod account;
 mod cluster;
@@ -42,7 +43,7 @@ const USAGE: &str = "usage: soak MINUTES [SEED] [--write FILE]";
 const DOCUMENT: Generated =
     Generated { title: "Soak", command: "make soak MINUTES=10 SEED=1 WRITE=1" };
 
-/// The picture, beside the document.
+/// File name of the chart, beside the document.
 const FIGURE: &str = "soak.svg";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -61,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let folder = env::temp_dir().join(format!("netdiv-soak-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    eprintln!("seed {seed}; logs of the nodes, and what is wrong, in {}", folder.display());
+    eprintln!("seed {seed}; logs of the nodes and of faulty runs are in {}", folder.display());
 
     let mut soak = Soak::start(folder, seed)?;
     while soak.watch.seconds() < minutes * 60.0 {
@@ -80,14 +81,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// With windows so short that what a flood leaves behind in the heap is little.
+/// Options of the nodes. Short windows keep the memory that a flood leaves in the heap small.
 const NODE: [&str; 4] = ["--engine", "echo", "--receive-window-bytes", "1048576"];
 
-/// Floods before the soak, over each transport: each leaves less behind in the heap than the one before, and what they leave
-/// is no growth.
+/// Number of floods before the soak, over each transport. Each leaves less memory in the heap than
+/// the one before, and this memory is not growth.
 const WARM_UP: usize = 10;
 
-/// Lets every node have the heap that floods leave.
+/// Floods every node, so that its heap reaches the size that floods leave.
 fn warm_up(nodes: &[Node]) {
     for transport in ["grpc", "quic"].repeat(WARM_UP) {
         let flood = |node: &Node| fault::flood(&node.address, transport);
@@ -118,7 +119,7 @@ impl Soak {
         Ok(Self { nodes, watch, summary: Summary::default(), random, number: 0, folder })
     }
 
-    /// One run.
+    /// Makes one run.
     fn run(&mut self) -> Result<(), Box<dyn Error>> {
         let mut plan = Plan::draw(self.number, &mut self.random);
         self.number += 1;
@@ -172,12 +173,12 @@ impl Soak {
         keep(outcome, &kept);
         for complaint in &account.complaints {
             let text = format!("run {} ({}): {complaint}", self.number, plan.words());
-            eprintln!("WRONG: {text}; what it wrote is in {}", kept.display());
+            eprintln!("WRONG: {text}; its output is in {}", kept.display());
             self.summary.complaints.push(text);
         }
     }
 
-    /// The tables, the picture, and all that must not be.
+    /// Returns the tables, the chart, and all violations.
     fn end(self, minutes: f64, seed: u64) -> Result<(String, String, Vec<String>), Box<dyn Error>> {
         let Self { nodes, watch, mut summary, folder, .. } = self;
         let seconds = watch.seconds();
@@ -202,7 +203,7 @@ impl Soak {
     }
 }
 
-/// Runs of which there are many; the rest would only fill the legend.
+/// Returns the kinds of runs with the most points; the others would only fill the legend.
 fn shown(mut runs: Vec<memory::Series>) -> Vec<memory::Series> {
     runs.sort_by_key(|series| std::cmp::Reverse(series.points.len()));
     runs.truncate(3);
@@ -213,7 +214,7 @@ fn label(name: &str) -> String {
     format!("node {name}")
 }
 
-/// Copies what a run has written, and said.
+/// Copies the files and the output of a run.
 fn keep(outcome: &Outcome, to: &Path) {
     let _ = Command::new("cp").arg("-r").arg(outcome.path("")).arg(to).status();
     let _ = fs::create_dir_all(to);

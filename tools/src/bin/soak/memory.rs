@@ -1,4 +1,4 @@
-//! Resident memory over time, and whether it grows.
+//! Resident memory over time, and detection of growth.
 
 use std::{
     sync::{
@@ -11,43 +11,43 @@ use std::{
 
 use e2e::process::memory_bytes;
 
-/// How often memory is read.
+/// Interval between readings of memory.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A slope is judged from the least of so many parts of the time. What a process needs while a run is under way goes up
-/// and down; what it never gives back shows between runs. Single seconds depend on the seconds before them, and would make
-/// the error look smaller than it is.
+/// Number of parts of the time. The slope is computed from each part's minimum: memory in use
+/// varies during a run, but memory that is never released shows between runs. Single seconds depend
+/// on the seconds before them, so they would understate the error.
 const PARTS: usize = 20;
 
-/// Growth that is not told from noise, in MiB: what a few more threads' heaps are.
+/// Growth that is indistinguishable from noise, in MiB: the heaps of a few more threads.
 const NOISE_MIB: f64 = 1.0;
 
-/// A slope of which so many standard errors reach down to zero is zero.
+/// Number of standard errors within which a slope counts as zero.
 const ERRORS: f64 = 3.0;
 
-/// The memory of one process.
+/// Memory of one process.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// What it is.
     pub label: String,
     /// Seconds since the soak began, and MiB.
     pub points: Vec<(f64, f64)>,
 }
 
-/// The growth of a process over the second half of its time.
+/// Growth of a process over the second half of its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Slope {
-    /// MiB in a minute.
+    /// MiB per minute.
     per_minute: f64,
-    /// The least that it may be.
+    /// Lower bound, in MiB per minute.
     low: f64,
-    /// Minutes that were looked at.
+    /// Minutes that were observed.
     minutes: f64,
 }
 
 impl Slope {
-    /// The median of the slopes between all pairs of parts, and the lower end of its interval (Sen, J. Am. Stat. Assoc. 63,
-    /// 1968), which one step up does not move; `None` where there is too little to tell.
+    /// Returns the median of the slopes between all pairs of parts, and the lower end of its
+    /// interval (Sen, J. Am. Stat. Assoc. 63, 1968). A single step does not move it. `None` if
+    /// there are too few points.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
         let (first, last) = (points.first()?.0, points.last()?.0);
         let middle = (first + last) / 2.0;
@@ -63,7 +63,7 @@ impl Slope {
         let pairs = |(place, one)| least[place + 1..].iter().map(move |other| slope((one, other)));
         let mut slopes: Vec<f64> = least.iter().enumerate().flat_map(pairs).collect();
         slopes.sort_unstable_by(f64::total_cmp);
-        // The spread of Kendall's statistic, without ties.
+        // Spread of Kendall's statistic, without ties.
         let spread = ERRORS * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
         let reach = (spread / 2.0).ceil() as usize;
         let middle_place = slopes.len() / 2;
@@ -74,23 +74,23 @@ impl Slope {
         })
     }
 
-    /// Growth over the time that was looked at, in MiB.
+    /// Returns the growth over the observed time, in MiB.
     pub fn growth(&self) -> f64 {
         self.per_minute * self.minutes
     }
 
-    /// Growth that could be noise.
+    /// Returns the growth that could be noise, in MiB.
     pub fn noise(&self) -> f64 {
         NOISE_MIB.max((self.per_minute - self.low) * self.minutes)
     }
 
-    /// Whether the memory grows, as far as can be told.
+    /// Returns true if the memory grows, beyond noise.
     pub fn grows(&self) -> bool {
         self.growth() > self.noise()
     }
 }
 
-/// The least memory of a part, in its middle.
+/// Returns the minimum memory of a part, at its middle time.
 fn least(part: &[(f64, f64)]) -> (f64, f64) {
     let middle = part.iter().map(|(at, _)| at).sum::<f64>() / part.len() as f64;
     (middle, part.iter().map(|(_, mib)| *mib).fold(f64::MAX, f64::min))
@@ -104,14 +104,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins with no process.
+    /// Starts a watch without processes.
     pub fn start() -> Self {
         let watch = Self { begin: Instant::now(), watched: Arc::default(), ended: Arc::default() };
         let (begin, watched, ended) = (watch.begin, watch.watched.clone(), watch.ended.clone());
         thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
                 let at = begin.elapsed().as_secs_f64();
-                for (process, series) in watched.lock().expect("nobody panics").iter_mut() {
+                for (process, series) in watched.lock().expect("no holder panics").iter_mut() {
                     series.points.extend(resident_mib(*process).map(|mib| (at, mib)));
                 }
                 thread::sleep(EVERY);
@@ -120,21 +120,21 @@ impl Watch {
         watch
     }
 
-    /// Seconds since the soak began.
+    /// Returns the seconds since the soak began.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Watches one more process, until it ends.
+    /// Adds a process, which is watched until it exits.
     pub fn add(&self, process: u32, label: String) {
         let series = Series { label, points: Vec::new() };
-        self.watched.lock().expect("nobody panics").push((process, series));
+        self.watched.lock().expect("no holder panics").push((process, series));
     }
 
-    /// What was read.
+    /// Stops the watch and returns the readings.
     pub fn end(self) -> Vec<Series> {
         self.ended.store(true, Ordering::Relaxed);
-        self.watched.lock().expect("nobody panics").drain(..).map(|(_, series)| series).collect()
+        self.watched.lock().expect("no holder panics").drain(..).map(|(_, series)| series).collect()
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         };
         assert!(!Slope::of(&series(0.0)).expect("enough").grows());
         assert!(Slope::of(&series(0.01)).expect("enough").grows(), "3 MiB in five minutes");
-        // What was taken once and kept is no growth; what is taken again and again is.
+        // A single step is not growth; repeated steps are.
         let steps = |every: usize| -> Vec<_> {
             (0..600).map(|at| (at as f64, 10.0 + (at / every * 8) as f64)).collect()
         };

@@ -1,4 +1,5 @@
-//! What a run of the soak does, drawn from the seed: the same seed, the same runs and faults in the same order.
+//! Plan of a soak's runs, drawn from the seed: the same seed gives the same runs and faults in the
+//! same order.
 
 use std::time::Duration;
 
@@ -7,70 +8,69 @@ use rand::{Rng as _, rngs::StdRng};
 
 use crate::cluster::{MORTAL, NAMES};
 
-/// What LoadGen does.
+/// LoadGen's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Load {
     /// Many small samples in one query.
     Offline,
-    /// Fewer and longer ones.
+    /// Fewer and longer samples.
     OfflineLong,
     /// Poisson arrivals.
     Server,
-    /// One after the other.
+    /// Single queries, one after another.
     SingleStream,
-    /// Eight at a time.
+    /// Eight samples at a time.
     MultiStream,
     /// Every sample of the set once, with digests at both ends.
     Accuracy,
 }
 
-/// What goes wrong.
+/// Fault of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// Nothing.
     None,
     /// A client that sends and never reads.
     FloodingClient,
-    /// Connections on which nothing is said.
+    /// Connections that send nothing.
     SilentClients,
-    /// Every byte comes later, some much later.
+    /// Every byte arrives later, some much later.
     SlowWire,
     /// Nothing passes for a moment.
     WireCutBriefly,
-    /// The node stands still for a moment.
+    /// The node is stopped for a moment.
     NodeFrozenBriefly,
-    /// The LoadGen node stands still for a moment.
+    /// The LoadGen node is stopped for a moment.
     LoadGenFrozenBriefly,
-    /// Nothing passes any more.
+    /// Nothing passes, permanently.
     WireCut,
     /// The connection is reset.
     WireReset,
-    /// The node stands still.
+    /// The node is stopped permanently.
     NodeFrozen,
     /// The node is killed.
     NodeKilled,
-    /// The node is asked to end.
+    /// The node gets SIGTERM.
     NodeTerminated,
-    /// The LoadGen node is asked to end.
+    /// The LoadGen node gets SIGINT.
     LoadGenInterrupted,
     /// The LoadGen node is killed.
     LoadGenKilled,
 }
 
 impl Fault {
-    /// In words, for tables.
+    /// Returns the fault's label in tables.
     pub fn words(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::FloodingClient => "a client that floods and never reads",
-            Self::SilentClients => "50 connections that say nothing",
+            Self::SilentClients => "50 connections that send nothing",
             Self::SlowWire => "wire: delay, jitter and loss",
             Self::WireCutBriefly => "wire: cut for 0.3 s",
             Self::NodeFrozenBriefly => "node: stopped for 0.3 s",
             Self::LoadGenFrozenBriefly => "LoadGen node: stopped for 0.3 s",
-            Self::WireCut => "wire: cut for good",
+            Self::WireCut => "wire: cut permanently",
             Self::WireReset => "wire: connections reset",
-            Self::NodeFrozen => "node: stopped for good",
+            Self::NodeFrozen => "node: stopped permanently",
             Self::NodeKilled => "node: SIGKILL",
             Self::NodeTerminated => "node: SIGTERM",
             Self::LoadGenInterrupted => "LoadGen node: SIGINT",
@@ -78,24 +78,24 @@ impl Fault {
         }
     }
 
-    /// Whether a run has to end as if nothing had been.
+    /// Returns true if the run must end as without a fault.
     pub fn is_harmless(self) -> bool {
         self < Self::WireCut
     }
 
-    /// Whether it costs a node of three, and nothing else.
+    /// Returns true if the fault costs one node of three, and nothing else.
     pub fn costs_a_node(self) -> bool {
         (Self::WireCut..=Self::NodeTerminated).contains(&self)
     }
 
-    /// Whether samples pass a relay.
+    /// Returns true if samples pass through a relay.
     pub fn is_of_wire(self) -> bool {
         use Fault::*;
         matches!(self, SlowWire | WireCutBriefly | WireCut | WireReset)
     }
 }
 
-/// Those that are drawn beside no fault.
+/// Faults to draw from.
 const FAULTS: [Fault; 13] = [
     Fault::FloodingClient,
     Fault::SilentClients,
@@ -112,30 +112,28 @@ const FAULTS: [Fault; 13] = [
     Fault::LoadGenKilled,
 ];
 
-/// How many runs of a hundred have no fault.
+/// Share of runs without a fault.
 const WITHOUT_FAULT: f64 = 0.55;
 
-/// One run.
+/// Plan of one run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The transport; in turn.
+    /// Transport, which alternates between runs.
     pub transport: &'static str,
-    /// What LoadGen does.
     pub load: Load,
-    /// What goes wrong.
     pub fault: Fault,
-    /// The node that it happens to.
+    /// Index of the node that the fault strikes.
     pub victim: usize,
-    /// When it happens, after LoadGen has begun.
+    /// Time of the fault, from the beginning of LoadGen's test.
     pub after: Duration,
-    /// Whether the run goes on without a node that is lost.
+    /// Continues without a lost node if set.
     pub redispatch: bool,
-    /// Whether every message has a checksum.
+    /// Adds a checksum to every message if set.
     pub checksums: bool,
 }
 
 impl Plan {
-    /// The run of that number.
+    /// Draws the plan of run `number`.
     pub fn draw(number: usize, random: &mut StdRng) -> Self {
         let load = match (number / 2 % 2, random.random_range(0..8)) {
             (_, 0) => Load::SingleStream,
@@ -145,7 +143,7 @@ impl Plan {
             (0, _) => Load::Offline,
             _ => Load::Server,
         };
-        // All are drawn each time, so that one choice does not change those that follow.
+        // All values are drawn each time, so that one choice does not change later ones.
         let calm = random.random_bool(WITHOUT_FAULT);
         let drawn = FAULTS[random.random_range(0..FAULTS.len())];
         let fault = if calm { Fault::None } else { drawn };
@@ -157,13 +155,13 @@ impl Plan {
             fault,
             victim: if mortal { MORTAL } else { any },
             after: Duration::from_millis(random.random_range(0..1200)),
-            // A run with digests ends with the first node that is lost.
+            // A run with digests ends when it loses a node.
             redispatch: random.random::<bool>() && load != Load::Accuracy,
             checksums: random.random(),
         }
     }
 
-    /// In words, for the list of runs.
+    /// Returns the plan as text, for the list of runs.
     pub fn words(&self) -> String {
         let options = [("redispatch", self.redispatch), ("checksums", self.checksums)];
         let options: String =
@@ -171,7 +169,7 @@ impl Plan {
         format!("{:?} over {}{options}; {}", self.load, self.transport, self.fault.words())
     }
 
-    /// The run, against these addresses.
+    /// Creates the run, against these addresses.
     pub fn run(&self, addresses: &[&str]) -> LoadGen {
         let scenario = match self.load {
             Load::Offline | Load::OfflineLong | Load::Accuracy => "offline",
@@ -181,7 +179,7 @@ impl Plan {
         };
         let run = LoadGen::new(addresses, scenario)
             .over(self.transport)
-            // Long enough for a machine that does other things too, short enough for a soak.
+            // Long enough for a busy machine, short enough for a soak.
             .args(&["--keepalive-timeout", "2500ms", "--sample-timeout", "6s"])
             .args(&["--control-timeout", "6s", "--quiet", "--benchmark", "fabric"])
             .args(&["--setting", "server_target_latency_ns=1000000000"]);

@@ -1,4 +1,4 @@
-//! What a soak has shown, as text.
+//! Results of a soak, as text.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -10,20 +10,20 @@ use crate::{
     plan::{Fault, Plan},
 };
 
-/// The part of the soak that memory has to be known of.
+/// Share of the soak that a process must live for its memory to be judged.
 const JUDGED: f64 = 0.75;
 
-/// All runs so far.
+/// Results of all runs so far.
 #[derive(Debug, Default)]
 pub struct Summary {
     rows: BTreeMap<Fault, Row>,
-    /// What must not be, with the number of the run.
+    /// Violations, with the number of the run.
     pub complaints: Vec<String>,
-    /// Most memory of undisturbed runs of one kind, over time.
+    /// Peak memory of undisturbed runs, over time, by kind of run.
     runs: BTreeMap<String, Series>,
 }
 
-/// Runs with the same fault.
+/// Counts of the runs with the same fault.
 #[derive(Debug, Default, Clone)]
 struct Row {
     runs: u64,
@@ -69,7 +69,7 @@ impl Row {
 }
 
 impl Summary {
-    /// Notes a run that has ended, `seconds` after the soak began.
+    /// Adds a run that ended `seconds` after the soak began.
     pub fn add(&mut self, plan: &Plan, account: &Account, seconds: f64) {
         let is =
             |wanted: &[Verdict]| u64::from(account.verdict.is_some_and(|v| wanted.contains(&v)));
@@ -86,7 +86,7 @@ impl Summary {
             lost: account.lost,
             unaccounted: account.unaccounted,
         });
-        // Only like can be compared with like: a run that was cut short has needed less.
+        // Only equal runs are comparable: a run that was cut short needs less memory.
         if plan.fault == Fault::None {
             let label = format!("LoadGen node: {:?}, {}", plan.load, plan.transport);
             let new = || Series { label: label.clone(), points: Vec::new() };
@@ -95,42 +95,43 @@ impl Summary {
         }
     }
 
-    /// The runs' memory.
+    /// Returns the memory of the runs, by kind.
     pub fn run_memory(&self) -> Vec<Series> {
         self.runs.values().cloned().collect()
     }
 
-    /// All runs together.
+    /// Returns the sum over all faults.
     fn total(&self) -> Row {
         let mut total = Row::default();
         self.rows.values().for_each(|row| total.add(row));
         total
     }
 
-    /// In one line, while it goes on.
+    /// Returns one line of progress.
     pub fn in_short(&self) -> String {
         let total = self.total();
         format!("{} runs, {} samples issued", total.runs, thousands(total.issued))
     }
 
-    /// Both tables in Markdown, of a soak of so many seconds. Notes memory that grows.
+    /// Returns both tables in Markdown, for a soak of `seconds` seconds. Reports memory that grows
+    /// as a violation.
     pub fn text(&mut self, head: &str, nodes: &[Series], seconds: f64) -> String {
         let mut text = format!(
-            "{head}\n\n| fault | runs | VALID or COMPLETE | INVALID | FAILED | killed | went on without a node | \
-             samples issued | completed | moved to another node | declared lost | unaccounted for |\n\
+            "{head}\n\n| fault | runs | VALID or COMPLETE | INVALID | FAILED | killed | continued without a node | \
+             samples issued | completed | reassigned | declared lost | unaccounted for |\n\
              |---|---|---|---|---|---|---|---|---|---|---|---|\n"
         );
         for (fault, row) in &self.rows {
             text += &row.line(fault.words());
         }
         text += &self.total().line("**all**");
-        text += "\n| memory of | from, MiB | to, MiB | most, MiB | growth over the second half, MiB | noise, MiB | |\n\
+        text += "\n| memory of | from, MiB | to, MiB | maximum, MiB | growth over the second half, MiB | noise, MiB | |\n\
                  |---|---|---|---|---|---|---|\n";
         for series in nodes.iter().chain(&self.run_memory()) {
             let (Some(first), Some(last)) = (series.points.first(), series.points.last()) else {
                 continue;
             };
-            // A process warms up; one that a fault has ended in time says nothing of growth.
+            // A process warms up, so a process that a fault ended early does not show growth.
             if last.0 - first.0 < seconds * JUDGED {
                 continue;
             }
@@ -155,7 +156,7 @@ impl Summary {
     }
 }
 
-/// 1234567 as 1,234,567.
+/// Formats 1234567 as 1,234,567.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

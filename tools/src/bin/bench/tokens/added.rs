@@ -1,4 +1,4 @@
-//! Server at a low rate: what the network and the nodes add to the times of tokens.
+//! Server at a low rate: latency that the network and the nodes add to tokens.
 
 use std::error::Error;
 
@@ -8,19 +8,18 @@ use crate::figures::spread;
 const RATE: u64 = 100;
 const MILLISECONDS: u64 = 4000;
 
-/// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let nodes = runs::nodes_on_schedule();
     let mut rounds = Vec::new();
     for run in 1..=runs {
         eprintln!("Server, {RATE} QPS, round {run} of {runs}");
         let figures = runs::over_network(&nodes, "server", RATE, MILLISECONDS)?;
-        let over_network = figures.times.ok_or("LoadGen has no times of tokens")?;
+        let over_network = figures.times.ok_or("LoadGen reported no token latencies")?;
         let (alone, _) = runs::alone(Alone::InProcess, RATE, MILLISECONDS)?;
         let (sockets, _) = runs::alone(Alone::BehindSockets, RATE, MILLISECONDS)?;
         rounds.push([over_network, sockets, alone]);
     }
-    // Less the schedule, where that is not gone already.
+    // Latency beyond the schedule, unless it was already subtracted.
     let line = |name: &str, schedule: [u64; 2], times: &dyn Fn(&[Times; 3]) -> Times| {
         let [first, further] = schedule.map(|us| us as f64);
         let of = |pick: &dyn Fn(Times) -> f64| {

@@ -1,5 +1,6 @@
-//! A serving engine without a model, `bench serve-completions TPOT_US`: it streams `/v1/completions` as vLLM does, a token after
-//! the other, so far apart; with 0, as fast as its clients read.
+//! A serving engine without a model, `bench serve-completions TPOT_US`: it streams
+//! `/v1/completions` as vLLM does, one token every TPOT_US microseconds; with 0, as fast as its
+//! clients read.
 
 use std::{
     collections::HashMap,
@@ -28,7 +29,7 @@ pub fn serve(args: &[String]) -> Result<(), Box<dyn Error>> {
     let prompt: Arc<[i32]> = ids(0).into();
     for connection in listener.incoming() {
         let (connection, prompt) = (connection?, prompt.clone());
-        // A client that leaves ends its connection, not the server.
+        // A client that disconnects ends its connection, not the server.
         thread::spawn(move || drop(converse(connection, &prompt, tpot)));
     }
     Ok(())
@@ -56,10 +57,10 @@ fn converse(mut connection: TcpStream, prompt: &[i32], tpot: Duration) -> io::Re
     Ok(())
 }
 
-/// The body of the next request; `None` when the client has closed the connection.
+/// Returns the body of the next request; `None` when the client has closed the connection.
 fn request(reader: &mut impl io::BufRead) -> io::Result<Option<String>> {
     let (mut line, mut length) = (String::new(), 0);
-    // The last line of the head is empty.
+    // An empty line ends the head.
     while line != "\r\n" {
         line.clear();
         if reader.read_line(&mut line)? == 0 {
@@ -80,7 +81,7 @@ fn number_behind(key: &str, text: &str) -> Option<usize> {
     rest[..rest.find(|c: char| !c.is_ascii_digit())?].parse().ok()
 }
 
-/// An answer of so many tokens, event by event, each a chunk of HTTP, and their end.
+/// Returns the events of an output, each as a chunk of HTTP, and the end.
 fn events(prompt: &[i32], tokens: usize) -> Vec<Vec<u8>> {
     let envelope = |choices: serde_json::Value| {
         json!({

@@ -1,4 +1,4 @@
-//! What it costs when a stream wants every token.
+//! Cost of streaming every token.
 
 use std::error::Error;
 
@@ -21,21 +21,22 @@ use crate::{
     meter::{Cost, Meter},
 };
 
-/// Microseconds for each further token: outputs that are under way together are at most so much slower than a serving engine's.
+/// Microseconds for each further token, so that concurrent outputs keep about the pace of a serving
+/// engine's.
 const FURTHER_US: u64 = 1000;
 
-/// Outputs under way at the same time, and how often as many follow.
+/// Number of concurrent outputs, and of waves of them.
 const TOGETHER: usize = 64;
 const WAVES: usize = 8;
 
-/// Which tokens a stream wants, and how the row is called.
+/// Tokens that a stream requests, and the label of the row.
 const ROWS: [(Tokens, &str); 3] = [
     (Tokens::Whole, "whole outputs"),
     (Tokens::First, "first tokens and whole outputs"),
     (Tokens::Every, "every token, and whole outputs"),
 ];
 
-/// What a stream took: its cost, and the messages that came before whole outputs.
+/// Cost of a stream, and the number of messages before whole outputs.
 struct Taken {
     cost: Cost,
     ahead: usize,
@@ -47,7 +48,6 @@ impl Taken {
     }
 }
 
-/// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let [first, further] = [FIRST_US, FURTHER_US].map(|us| format!("{us}us"));
     let output = OUTPUT.to_string();
@@ -64,7 +64,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     }
     let mut text = format!(
         "| without LoadGen, {TOGETHER} outputs at a time, {} tokens/s each | messages ahead, per sample | CPU per sample, both \
-         ends | CPU per token, more than with first tokens |\n|---|---|---|---|\n",
+         ends | additional CPU per token, over first tokens |\n|---|---|---|---|\n",
         1_000_000 / FURTHER_US
     );
     for (place, (wanted, name)) in ROWS.iter().enumerate() {
@@ -85,7 +85,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// Sends samples, as many at a time as belong together, and reads all that comes.
+/// Sends samples, one wave at a time, and reads all replies.
 fn take(node: &SutNode, tokens: Tokens) -> Result<Taken, Box<dyn Error>> {
     let meter = Meter::with([node.id()]);
     let request =
@@ -110,7 +110,7 @@ fn take(node: &SutNode, tokens: Tokens) -> Result<Taken, Box<dyn Error>> {
                 for reply in burst.drain(..) {
                     match reply.part() {
                         Part::Whole if u64::from(reply.token_count) != OUTPUT => {
-                            return Err(format!("no output, but {reply:?}").into());
+                            return Err(format!("expected an output, not {reply:?}").into());
                         }
                         Part::Whole => whole += 1,
                         Part::First | Part::More => ahead += 1,

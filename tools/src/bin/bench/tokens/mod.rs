@@ -1,4 +1,4 @@
-//! Answers that are made of tokens: 1,024 tokens in, 256 out.
+//! Outputs of tokens: 1,024 tokens in, 256 out.
 
 pub mod added;
 pub mod completions;

@@ -1,4 +1,4 @@
-//! Offline: what two nodes move whose tokens are there at once.
+//! Offline: throughput of two nodes that produce tokens at once.
 
 use std::error::Error;
 
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::figures::{median, spread};
 
-/// How the row is called.
+/// Label of the row.
 pub const LABEL: &str = "Offline, 1,024 tokens in, 256 out";
 
-/// Samples per second that LoadGen expects: as many as for this time are sent.
+/// Samples per second that LoadGen expects. It issues as many samples as take this time at this
+/// rate.
 const RATE: u64 = 50_000;
 const MILLISECONDS: u64 = 2000;
 
-/// One run.
+/// Makes one run.
 pub fn measure(nodes: &[SutNode]) -> Result<Figures, Box<dyn Error>> {
     runs::over_network(nodes, "offline", RATE, MILLISECONDS)
 }
 
-/// Nodes that are as fast as they can be.
+/// Starts nodes without delays.
 pub fn nodes() -> [SutNode; 2] {
     runs::nodes(&[])
 }
 
-/// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let nodes = nodes();
     let mut figures = Vec::new();

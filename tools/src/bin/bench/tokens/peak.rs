@@ -7,23 +7,23 @@ use crate::figures::{median, spread};
 
 const MILLISECONDS: u64 = 2000;
 
-/// How much a rate is above the one before it.
+/// Ratio of a rate to the one before it.
 const STEP: f64 = 1.05;
 
-/// The lowest rate and how many there are: up to ten million.
+/// Lowest rate, and number of steps: up to ten million.
 const LOWEST: f64 = 100.0;
 const STEPS: usize = 236;
 
-/// Where the search begins in the first round: two nodes, plain sockets, and LoadGen alone.
+/// First step of the search in the first round: two nodes, plain sockets, and LoadGen alone.
 const BEGIN: [usize; 3] = [148, 145, 188];
 
-/// Queries per second at a step.
+/// Returns the queries per second of a step.
 fn rate(step: usize) -> u64 {
     (LOWEST * STEP.powi(step as i32)).round() as u64
 }
 
-/// The highest step that is good, looked for from one on: further and further away until the end of the good ones lies between
-/// two, and then between them.
+/// Returns the highest good step. The search starts at `begin` and moves by growing strides until
+/// the last good step is between two steps, then bisects.
 fn highest(
     begin: usize,
     mut is_good: impl FnMut(usize) -> Result<bool, Box<dyn Error>>,
@@ -40,9 +40,9 @@ fn highest(
             (Some(good), Some(bad)) if bad <= good + 1 => return Ok(good),
             (Some(good), Some(bad)) => good + (bad - good) / 2,
             (Some(good), None) if good == STEPS - 1 => {
-                return Err(format!("even {} QPS are VALID", rate(good)).into());
+                return Err(format!("even {} QPS is VALID", rate(good)).into());
             }
-            (_, Some(0)) => return Err(format!("not even {LOWEST} QPS are VALID").into()),
+            (_, Some(0)) => return Err(format!("not even {LOWEST} QPS is VALID").into()),
             (_, None) => (at + width).min(STEPS - 1),
             (None, Some(bad)) => bad.saturating_sub(width),
         };
@@ -50,7 +50,6 @@ fn highest(
     }
 }
 
-/// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let nodes = runs::nodes_on_schedule();
     let [mut over_network, mut sockets, mut alone] = BEGIN;
@@ -62,7 +61,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
             match runs::over_network(&nodes, "server", rate(step), MILLISECONDS) {
                 Ok(figures) if figures.is_valid => cpu_at_peak = figures.cpu_us_per_sample,
                 Ok(_) => return Ok(false),
-                // Far beyond what the nodes can do, a run may not only be too slow.
+                // Far beyond the nodes' capacity, a run may fail for other reasons than its speed.
                 Err(why) => {
                     eprintln!("at {} QPS: {why}", rate(step));
                     return Ok(false);
@@ -84,7 +83,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
         format!("| {name} | {rates} | {tokens:.0} | {cpu} | {ratios} |\n")
     };
     Ok([
-        "| Server, the highest VALID rate | queries/s | tokens/s, out | CPU per sample, all processes | to LoadGen alone \
+        "| Server, the highest VALID rate | queries/s | tokens/s, out | CPU per sample, all processes | ratio to LoadGen alone \
          |\n|---|---|---|---|---|\n"
             .to_owned(),
         line("LoadGen alone, a system on schedule in its process", "–", 2),
@@ -115,7 +114,7 @@ mod tests {
                 tries += 1;
                 Ok(step <= last)
             });
-            assert_eq!((again.unwrap(), tries), (last, 2), "the last peak is where to begin");
+            assert_eq!((again.unwrap(), tries), (last, 2), "the search begins at the last peak");
         }
         let none = highest(50, |_| Ok(false)).unwrap_err().to_string();
         assert!(none.contains("not even 100 QPS"), "{none}");

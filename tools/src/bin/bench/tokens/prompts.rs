@@ -6,18 +6,18 @@ use netdiv_contract::{
     tokens,
 };
 
-/// Tokens of a prompt.
+/// Number of tokens of a prompt.
 pub const PROMPT: usize = 1024;
 
-/// One more than the largest id.
+/// Number of token ids: one more than the largest id.
 pub const VOCABULARY: usize = 32_000;
 
-/// The ids of a prompt; each prompt has others.
+/// Returns the ids of a prompt, different for each prompt.
 pub fn ids(number: usize) -> Vec<i32> {
     (0..PROMPT).map(|place| ((number * 7919 + place * 31) % VOCABULARY) as i32).collect()
 }
 
-/// So many prompts.
+/// Returns this number of prompts.
 pub fn prompts(count: usize) -> Vec<Bytes> {
     let prompt = |number| {
         let ids = tokens::to_bytes(&ids(number));

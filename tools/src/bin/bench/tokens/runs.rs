@@ -1,4 +1,5 @@
-//! Two nodes with the engine `tokens` and the LoadGen node, and LoadGen alone with a system on the same schedule.
+//! Two nodes with the engine `tokens` and the LoadGen node, and LoadGen alone with a system on the
+//! same schedule.
 
 use std::error::Error;
 
@@ -8,25 +9,25 @@ use serde_json::Value;
 use super::prompts::{PROMPT, prompts};
 use crate::alone::loadgen_alone;
 
-/// Tokens of an output.
+/// Number of tokens of an output.
 pub const OUTPUT: u64 = 256;
 
-/// The schedule, in microseconds: until the first token, and for each further one.
+/// Microseconds of the schedule: until the first token, and for each further token.
 pub const FIRST_US: u64 = 5000;
 pub const FURTHER_US: u64 = 100;
 
-/// One run's figures.
+/// Figures of one run.
 pub struct Figures {
     pub samples_per_second: f64,
-    /// 0 where LoadGen does not say.
+    /// 0 if LoadGen does not report it.
     pub tokens_per_second: f64,
     pub cpu_us_per_sample: f64,
     pub is_valid: bool,
-    /// LoadGen's latencies, where it has any of tokens.
+    /// LoadGen's token latencies, if it reports them.
     pub times: Option<Times>,
 }
 
-/// How long tokens took, in microseconds.
+/// Token latencies, in microseconds.
 #[derive(Clone, Copy)]
 pub struct Times {
     pub first_p50: f64,
@@ -47,22 +48,22 @@ impl Times {
     }
 }
 
-/// Two nodes with outputs of that length, and more options.
+/// Starts two nodes with outputs of this length, and with more options.
 pub fn nodes(options: &[&str]) -> [SutNode; 2] {
     let output = OUTPUT.to_string();
     let engine = ["--engine", "tokens", "--tokens-output", &output];
     ["a", "b"].map(|name| SutNode::start(name, &[&engine[..], options].concat()))
 }
 
-/// Two nodes whose tokens come on schedule.
+/// Starts two nodes whose tokens arrive on schedule.
 pub fn nodes_on_schedule() -> [SutNode; 2] {
     let [first, further] = [FIRST_US, FURTHER_US].map(|us| format!("{us}us"));
     let pace = ["--tokens-ttft", &first, "--tokens-tpot", &further];
-    // Room for more outputs than are under way at any rate on a few cores.
+    // Room for more outputs than are in progress at any rate on a few cores.
     nodes(&[&pace[..], &["--max-batch", "16384"]].concat())
 }
 
-/// A run at that rate, of so many milliseconds.
+/// Makes a run at this rate, of this number of milliseconds.
 pub fn over_network(
     nodes: &[SutNode],
     scenario: &str,
@@ -94,7 +95,7 @@ pub fn over_network(
     })
 }
 
-/// A system on schedule without netdiv.
+/// Location of a system on schedule without netdiv.
 #[derive(Clone, Copy)]
 pub enum Alone {
     /// In LoadGen's own process.
@@ -103,7 +104,8 @@ pub enum Alone {
     BehindSockets,
 }
 
-/// Server at that rate with such a system: its times, and whether the run is VALID.
+/// Makes a Server run at this rate with such a system. Returns its latencies, and true if the run
+/// is VALID.
 pub fn alone(system: Alone, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
     let prompt_bytes = prompts(1).iter().map(|prompt| prompt.len() as u64).sum();
     let schedule = [FIRST_US, FURTHER_US, OUTPUT, prompt_bytes];
@@ -113,5 +115,5 @@ pub fn alone(system: Alone, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn
     };
     let line = loadgen_alone("server", rate, ms, schedule)?;
     let times = Times::read(&line["latency_ns"]);
-    Ok((times.ok_or("LoadGen alone has no times of tokens")?, line["verdict"] == "VALID"))
+    Ok((times.ok_or("LoadGen alone reported no token latencies")?, line["verdict"] == "VALID"))
 }

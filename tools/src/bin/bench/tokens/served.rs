@@ -1,5 +1,5 @@
-//! A node in front of a serving engine, beside a client in Python that asks the same of it. Each has one core, and the engine,
-//! which has no model, the others.
+//! A node in front of a serving engine, compared with a client in Python that sends the same
+//! requests. Each has one core; the engine has no model and runs on the other cores.
 
 use std::{
     error::Error,
@@ -25,26 +25,25 @@ use crate::{
     server::Server,
 };
 
-/// The table's name.
 pub const NAME: &str = "tokens-served";
 
-/// Answers under way at the same time.
+/// Number of concurrent outputs.
 const TOGETHER: usize = 64;
 
-/// How long each client asks.
+/// Duration of each client's measurement.
 const TIME: Duration = Duration::from_secs(2);
 
-/// Microseconds between the tokens of an output, and how the rows are called.
+/// Microseconds between the tokens of an output, and the labels of the rows.
 const ROWS: [(u64, &str); 2] =
     [(0, "as fast as it reads"), (4000, "64 outputs of 250 tokens/s each")];
 
-/// Streams that a client reads in a second of its processor time.
+/// Streams per second of the client's processor time.
 struct Rates {
     node: f64,
     aiohttp: f64,
 }
 
-/// Python with aiohttp, which `make bench` installs beside the programs.
+/// Returns the path of the Python with aiohttp, which `make bench` installs beside the programs.
 pub fn python() -> Result<PathBuf, String> {
     let bench = program("bench");
     let target = bench.ancestors().nth(2).unwrap_or(Path::new("."));
@@ -52,10 +51,9 @@ pub fn python() -> Result<PathBuf, String> {
     if python.is_file() {
         return Ok(python);
     }
-    Err(format!("{} is missing, which `make bench` installs", python.display()))
+    Err(format!("{} is missing; run `make bench`, which installs it", python.display()))
 }
 
-/// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let python = python()?;
     let mut rounds = Vec::new();
@@ -65,7 +63,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
         rounds.push(round.into_iter().collect::<Result<Vec<_>, _>>()?);
     }
     let mut text = format!(
-        "| client of a serving engine, {PROMPT} tokens in, {OUTPUT} out | streams/s on a core | tokens/s on a core | to aiohttp \
+        "| client of a serving engine, {PROMPT} tokens in, {OUTPUT} out | streams/s on a core | tokens/s on a core | ratio to aiohttp \
          |\n|---|---|---|---|\n"
     );
     for (place, (_, pace)) in ROWS.iter().enumerate() {
@@ -103,7 +101,7 @@ fn node(url: &str) -> Result<f64, Box<dyn Error>> {
     let node = started_on(Share::Own, start)?;
     let mut settings = Settings::new(vec![node.address.clone()]);
     settings.tokens = AnswerTokens::First;
-    // The LoadGen node would be on another machine.
+    // Only the node is metered: the LoadGen node would be on another machine.
     let meter = Meter::of([node.id()]);
     let (cost, streams) = ours::send_for(TIME, &meter, settings, &prompts(TOGETHER))?;
     Ok(streams as f64 / cost.cpu_seconds)
@@ -120,6 +118,8 @@ fn aiohttp(python: &Path, url: &str) -> Result<f64, Box<dyn Error>> {
         return Err(format!("{script} failed: {}", output.status).into());
     }
     let line: Value = serde_json::from_slice(&output.stdout)?;
-    let number = |key: &str| line[key].as_f64().ok_or_else(|| format!("{script} prints no {key}"));
+    let number = |key: &str| {
+        line[key].as_f64().ok_or_else(|| format!("the output of {script} has no {key}"))
+    };
     Ok(number("streams")? / number("cpu_seconds")?)
 }
