@@ -1,4 +1,4 @@
-"""What deploy/data calls complete was read to its end, is what MLCommons publishes, and has labels of its benchmark."""
+"""Tests of complete data sets: fully read, identical to what MLCommons publishes, and with valid labels."""
 
 import contextlib
 import dataclasses
@@ -39,7 +39,7 @@ class InThisProcess(Case):
 
 class Complete(InThisProcess):
     def prepare(self, made: preparation.Preparation) -> dict:
-        """Makes all of it in this process; gives the manifest."""
+        """Prepares the data set in this process; returns its manifest."""
         (path, *_) = preparation.prepare(made, preparation.Choice(self.output))
         return self.manifest(path)
 
@@ -59,7 +59,7 @@ class Complete(InThisProcess):
         self.assertTrue((image == images.read(sets.JPEGS[0])[1]).all())
         path.write_bytes(jpeg[:-2] + b"\0\0" + jpeg[-2:])
         self.assertTrue((image == images.read(path)[1]).all(), "bytes before its end are harmless")
-        # A decoder that warns of the header is silent about what follows.
+        # A decoder that warns of the header reports no later fault.
         version = jpeg.index(b"JFIF\0") + 5
         odd = jpeg[:version] + b"\3" + jpeg[version + 1 :]
         path.write_bytes(odd)
@@ -105,7 +105,7 @@ class Complete(InThisProcess):
         self.fails("00f.jpg: OpenCV cannot decode it", openimages.preparation, self.root / "open", "jpeg", True, None)
 
     def few(self, module: object, known: facts.Facts, **changes: object) -> None:
-        """The published set has no more than the test's."""
+        """Replaces the published facts, so that the test's data set is complete."""
         name = next(name for name, value in vars(facts).items() if value is known)
         self.enterContext(mock.patch.object(module, name, dataclasses.replace(known, **changes)))
 
@@ -134,7 +134,7 @@ class Complete(InThisProcess):
         val_map = self.source / "val_map.txt"
         val_map.write_text(val_map.read_text().splitlines()[0] + "\n" + val_map.read_text())
         self.few(imagenet, facts.IMAGENET, samples=9)
-        self.fails("ILSVRC2012_val_00000000.JPEG is there 2 times", self.prepare, imagenet.preparation(self.source, "jpeg", False, None))
+        self.fails("ILSVRC2012_val_00000000.JPEG occurs 2 times", self.prepare, imagenet.preparation(self.source, "jpeg", False, None))
 
     def test_lists_for_calibration_are_those_of_mlcommons(self) -> None:
         sets.imagenet(self.source)
@@ -224,7 +224,7 @@ class Complete(InThisProcess):
     def test_dense_features_are_numbers(self) -> None:
         dense = np.zeros((10, 13), np.float32)
         dense[3, 5] = np.inf
-        self.fails("day_23_dense.npy: rows 2 to 4 hold what is not a number", criteo.make, dense, [], (2, 5))
+        self.fails("day_23_dense.npy: rows 2 to 4 contain values that are not finite", criteo.make, dense, [], (2, 5))
 
     def test_the_facts_are_those_of_the_table(self) -> None:
         table = tomllib.loads(TABLE.read_text())
@@ -238,7 +238,7 @@ class Complete(InThisProcess):
 
 class Graph(InThisProcess):
     def setUp(self) -> None:
-        """A graph of the size full, as small as the test's, whose digests are the published ones."""
+        """Writes a small graph as the size full, and replaces the published digests with those of its files."""
         super().setUp()
         sets.igbh(self.source)
         os.rename(self.source / "tiny", self.source / "full")
@@ -263,7 +263,7 @@ class Graph(InThisProcess):
             path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
             self.fails(f"{path}: its MD5 is", self.graph)
             self.assertFalse((self.output / "igbh").exists())
-            # As it was, also by its time.
+            # Restore the file; sources are noted anew, since its time differs.
             sources.STAMPS.clear()
             path.write_bytes(content)
             for left in (self.output / "igbh.partial").iterdir():

@@ -1,5 +1,7 @@
-"""deploy/data on small sets in their public form. What the samples have to be is in `expected.json`, which `reference.py` writes
-with the reference's own code."""
+"""Tests of deploy/data on small data sets in their public form.
+
+`expected.json` holds the expected samples; `reference.py` writes it with the reference's own code.
+"""
 
 import fcntl
 import hashlib
@@ -23,12 +25,12 @@ EXPECTED = json.loads((Path(__file__).with_name("expected.json")).read_text())
 
 class Preparing(Case):
     def check(self, name: str, paths: list[Path]) -> None:
-        """Checks that the samples are those of the reference, and that the manifest has their digests."""
+        """Checks that samples and manifest have the digests of the reference's samples."""
         for path, expected in zip(paths, EXPECTED[name], strict=True):
             self.assertEqual(self.digests(path), expected, f"{name}: {path}")
 
     def digests(self, path: Path) -> list[str]:
-        """The digests in the manifest, which are those of the samples."""
+        """Returns the digests in the manifest; fails if the samples have others."""
         digests = [sample["sha256"] for sample in self.manifest(path)["samples"]]
         if path.suffix == ".npy":
             held = [sample.tobytes() for sample in np.load(path)]
@@ -59,7 +61,7 @@ class Preparing(Case):
         sets.openimages(self.source)
         for form in ("uint8", "jpeg"):
             self.check(f"retinanet-{form}", self.made("retinanet", "--form", form))
-        # OpenCV leaves floats to Intel's IPP, which rounds differently on processors with and without AVX-512.
+        # OpenCV resizes floats with Intel's IPP, which rounds differently on processors with and without AVX-512.
         (path,) = self.made("retinanet", "--form", "fp32")
         self.digests(path)
         for sample, expected in zip(np.load(path), EXPECTED["retinanet-fp32"], strict=True):
@@ -137,7 +139,7 @@ class Preparing(Case):
         self.refused("numbers from 7 to 60", "rgat", "--incomplete", "--calibration", chosen)
 
     def graph(self, form: str) -> Path:
-        """Prepares the graph."""
+        """Prepares the graph; returns its folder."""
         self.output = self.root / form
         ran = prepare("rgat", "--form", form, "--from", self.source, "--output", self.output, "--incomplete")
         self.assertEqual((ran.returncode, ran.stdout), (0, f"{self.output / 'igbh'}\n"), ran.stderr)
@@ -171,13 +173,13 @@ class Preparing(Case):
         blocked.mkdir(parents=True)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 1)
-        self.assertIn("goes on where this one stopped", ran.stderr)
+        self.assertIn("Run the same command again to continue", ran.stderr)
         blocked.rmdir()
-        self.refused("has part of another graph", "rgat", "--form", "graph-fp16", "--incomplete")
+        self.refused("contains part of another graph", "rgat", "--form", "graph-fp16", "--incomplete")
         journal = self.output / "igbh.partial/journal.json"
         content = journal.read_bytes()
         journal.write_bytes(b"")
-        self.refused(f"Remove {journal.parent}, and give the same command again", "rgat", "--form", "graph", "--incomplete")
+        self.refused(f"Remove {journal.parent} and run the same command again", "rgat", "--form", "graph", "--incomplete")
         journal.write_bytes(content)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
@@ -186,7 +188,7 @@ class Preparing(Case):
         starts, found = (np.fromfile(self.output / f"igbh/written_by.{ending}", kind) for ending, kind in (("starts", "<i8"), ("sources", "<i4")))
         self.assertEqual(found[starts[7]:starts[8]].tolist(), edges[edges[:, 1] == 7, 0].tolist())
         ran = prepare(*args)
-        self.assertIn("prepared before", ran.stderr)
+        self.assertIn("already prepared", ran.stderr)
         self.refused("was not made by this command", "rgat", "--form", "graph-fp16", "--incomplete")
 
     def test_bad_graphs_are_refused(self) -> None:
@@ -196,21 +198,21 @@ class Preparing(Case):
         processed = self.source / "tiny/processed"
         self.refused("has the size tiny, the benchmark needs full", "rgat", "--form", "graph")
         self.refused("has the size tiny, the benchmark needs full", "rgat")
-        self.refused("leave out --calibration and --first", "rgat", "--form", "graph", "--first", 3)
+        self.refused("remove --calibration and --first", "rgat", "--form", "graph", "--first", 3)
         features = processed / "author/node_feat.npy"
         content = features.read_bytes()
-        for damaged, words in ((content[:-1], "are no rows of 1024 float32"), (b"", "are no rows")):
+        for damaged, words in ((content[:-1], "bytes are not a whole number of rows of 1024 float32"), (b"", "0 bytes are not a whole number of rows")):
             features.write_bytes(damaged)
             self.refused(words, "rgat", "--form", "graph", "--incomplete")
         for wrong in (np.zeros((50, 7), np.float32), np.zeros((50, 1024))):
             np.save(features, wrong)
-            self.refused("where papers have 1024 float32", "rgat", "--form", "graph", "--incomplete")
+            self.refused("but papers have 1024 float32", "rgat", "--form", "graph", "--incomplete")
         header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1024)}".ljust(68) + b"\n"
         features.write_bytes(b"\x93NUMPY\1\0\x45\0" + header + bytes(4096))
         self.refused("its header ends at byte 79", "rgat", "--form", "graph", "--incomplete")
         features.write_bytes(content)
         edges = processed / "paper__topic__fos/edge_index.npy"
-        for wrong, words in ((np.zeros((3, 3), int), "where edges are whole numbers"), (np.zeros((3, 2)), "float64 (3, 2) where edges")):
+        for wrong, words in ((np.zeros((3, 3), int), "expected integers [edges, 2]"), (np.zeros((3, 2)), "float64 (3, 2), expected integers")):
             np.save(edges, wrong)
             self.refused(words, "rgat", "--form", "graph", "--incomplete")
         edges.unlink()
@@ -227,16 +229,16 @@ class Preparing(Case):
         content = path.read_bytes()
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("val_idx/data.pkl", pickle.dumps(Attack()))
-        self.refused("system, not a vector of int64 alone; nothing of it was run", "rgat", "--incomplete")
+        self.refused("system, expected only a vector of int64; none of its code was run", "rgat", "--incomplete")
         self.assertFalse(Attack.target.exists())
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("val_idx/data.pkl", bytes((1 << 20) + 1))
-        self.refused("val_idx/data.pkl is larger than that of one vector", "rgat", "--incomplete")
+        self.refused("val_idx/data.pkl is too large for one vector", "rgat", "--incomplete")
         for damaged in (b"", content[:100], content[:-30]):
             path.write_bytes(damaged)
             self.refused("val_idx.pt: not a tensor that torch.save wrote", "rgat", "--incomplete")
         path.write_bytes(sets.saved_by_torch(np.arange(10), 5, 6))
-        self.refused("it is not a plain vector", "rgat", "--incomplete")
+        self.refused("it is not a contiguous, uncompressed vector", "rgat", "--incomplete")
         path.write_bytes(sets.saved_by_torch(np.arange(55, 65), 0, 10))
         self.refused("numbers from 55 to 64", "rgat", "--incomplete")
         path.unlink()
@@ -244,14 +246,14 @@ class Preparing(Case):
 
     def test_what_is_not_the_published_set_is_refused(self) -> None:
         sets.imagenet(self.source)
-        self.refused("8 samples where ImageNet 2012, validation has 50000", "resnet50")
+        self.refused("8 samples, but ImageNet 2012, validation has 50000", "resnet50")
         self.assertFalse(self.output.exists())
         self.source = self.root / "squad"
         sets.squad(self.source)
         self.refused("MLCommons publishes 3e85deb501d4e538b6bc56f786231552", "bert")
 
     def test_bad_sources_are_refused(self) -> None:
-        self.refused("is no folder", "resnet50")
+        self.refused("is not a folder", "resnet50")
         sets.imagenet(self.source)
         val_map, text = self.source / "val_map.txt", (self.source / "val_map.txt").read_text()
         for content, words in ((text.replace("_00000007.JPEG", "_99.JPEG"), "1 of 8 files that val_map.txt names are missing"),
@@ -263,7 +265,7 @@ class Preparing(Case):
         (self.source / "ILSVRC2012_val_00000005.JPEG").write_text("no picture")
         self.refused("ILSVRC2012_val_00000005.JPEG: OpenCV cannot decode it", "resnet50", "--incomplete")
         self.refused("OpenCV cannot decode it", "resnet50", "--form", "jpeg", "--incomplete")
-        self.refused("resnet50 has uint8, fp32, tensorflow, jpeg", "resnet50", "--form", "int4")
+        self.refused("resnet50 supports uint8, fp32, tensorflow, jpeg", "resnet50", "--form", "int4")
         self.refused("list.txt: No such file", "resnet50", "--calibration", self.root / "list.txt")
 
     def test_bad_texts_and_volumes_are_refused(self) -> None:
@@ -291,7 +293,7 @@ class Preparing(Case):
         self.source.mkdir()
         path = self.source / "open_orca_gpt4_tokenized_llama.sampled_24576.pkl"
         path.write_bytes(pickle.dumps(Attack()))
-        self.refused("system, which no table of prompts needs; nothing of it was run", "llama2-70b", "--incomplete")
+        self.refused("system, which a table of prompts does not contain; none of its code was run", "llama2-70b", "--incomplete")
         self.assertFalse(Attack.target.exists())
         path.write_bytes(b"\x80\x04nonsense")
         self.refused("not a pickled table", "llama2-70b", "--incomplete")
@@ -303,7 +305,7 @@ class Preparing(Case):
         sets.criteo(self.source, 500)
         sparse = self.source / "day_23_sparse_multi_hot.npz"
         arrays = dict(np.load(sparse))
-        for change, words in (({"3": arrays["3"][:-1]}, "an array of shape (499, 2) in place of (500, 2)"),
+        for change, words in (({"3": arrays["3"][:-1]}, "an array has the shape (499, 2), expected (500, 2)"),
                               ({"3": arrays["3"].astype(np.int64)}, "3.npy is int64, not int32")):
             np.savez(sparse, **(arrays | change))
             self.refused(words, "dlrm-v2", "--incomplete")
@@ -321,19 +323,19 @@ class Preparing(Case):
         self.assertEqual(prepare(*args).returncode, 2)
         blocked.write_bytes(content)
         partial = np.lib.format.open_memmap(self.output / "imagenet-uint8.npy.partial", mode="r+")
-        partial[1] += 1  # damaged in between
+        partial[1] += 1  # damages a written sample
         partial.flush()
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertIn("going on: 4 samples are there", ran.stderr)
+        self.assertIn("continuing: 4 samples are already prepared", ran.stderr)
         self.check("resnet50-uint8", [self.output / "imagenet-uint8.npy"])
         self.assertEqual([path.name for path in self.output.glob(".*")], [])
         ran = prepare(*args)
-        self.assertIn("prepared before", ran.stderr)
+        self.assertIn("already prepared", ran.stderr)
         self.refused("was not made by this command", "resnet50", "--first", "3")
 
     def started_in_earnest(self, *args: object) -> subprocess.Popen[str]:
-        """Starts a preparation of 6,000 images by two processes, and waits until it has made some."""
+        """Starts a preparation of 6,000 images in two processes, and waits until it has made some."""
         journal = self.output / ".imagenet-jpeg.journal"
         lines = lambda: journal.read_text().count("\n") if journal.exists() else 0  # noqa: E731
         before = lines()
@@ -355,11 +357,11 @@ class Preparing(Case):
             end(running.pid, number)
             ran = end_of(running)
             self.assertEqual(ran.returncode, 130, ran.stderr)
-            self.assertIn("interrupted: the same command goes on", ran.stderr)
+            self.assertIn("interrupted: run the same command again to continue", ran.stderr)
             self.assertNotIn("Traceback", ran.stderr)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertIn("going on: ", ran.stderr)
+        self.assertIn("continuing: ", ran.stderr)
         digests = [sample["sha256"] for sample in self.manifest(self.output / "imagenet-jpeg")["samples"]]
         self.assertEqual(digests, EXPECTED["resnet50-jpeg"][0] * 750)
 
@@ -370,10 +372,10 @@ class Preparing(Case):
         end_of(running)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
-        self.assertIn("going on: ", ran.stderr)
+        self.assertIn("continuing: ", ran.stderr)
 
     def workers_of(self, running: subprocess.Popen[str]) -> list[int]:
-        """Its two processes that make samples."""
+        """Returns the ids of the command's two processes that make samples."""
         children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         self.assertEqual(len(children), 2)
         return [int(child) for child in children]
@@ -386,7 +388,7 @@ class Preparing(Case):
             ran = end_of(running)
             self.assertEqual(ran.returncode, 1, ran.stderr)
             self.assertIn(f"a process that makes samples was ended by {number.name}", ran.stderr)
-            self.assertIn("The same command goes on", ran.stderr)
+            self.assertIn("Run the same command again to continue", ran.stderr)
         self.assertEqual(prepare(*args).returncode, 0)
 
     def test_a_process_that_is_stopped_does_not_keep_the_command(self) -> None:
@@ -416,14 +418,14 @@ class Preparing(Case):
         blocked.mkdir(parents=True)
         args = ("retinanet", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete")
         self.assertEqual(prepare(*args).returncode, 1)
-        self.assertFalse((self.output / "openimages-jpeg").exists(), "without a manifest it has no last name")
+        self.assertFalse((self.output / "openimages-jpeg").exists(), "without a manifest it does not have its final name")
         blocked.rmdir()
         self.check("retinanet-jpeg", self.made("retinanet", "--form", "jpeg"))
         (self.output / "openimages-mlperf.json").unlink()
-        self.refused("has part of the data set, and no openimages-mlperf.json", "retinanet", "--form", "jpeg", "--incomplete")
+        self.refused("contains part of the data set, but no openimages-mlperf.json", "retinanet", "--form", "jpeg", "--incomplete")
 
     def test_a_further_file_is_written_under_its_own_name(self) -> None:
-        # The MD5 that is published of Criteo's trace goes by it.
+        # The published MD5 of Criteo's trace is found by this name.
         from netdiv_data import facts, parts
         from netdiv_data.preparation import Choice, Preparation, prepare as prepare_here
 
@@ -463,7 +465,7 @@ class Preparing(Case):
         self.assertIn("tokenizer_2/vocab.json", named)
 
     def test_a_pickle_does_not_say_what_memory_holds(self) -> None:
-        # A structure with an object in it, whose flags deny that.
+        # A structure that contains an object, with flags that deny it.
         liar = np.dtype([("a", "O")]).__reduce__()[2]
         state = (*liar[:7], 0)
 

@@ -1,7 +1,7 @@
-"""Compares deploy/data with the reference's own code, on the sets of `sets.py`: `python reference.py MLCOMMONS-INFERENCE`, a checkout
-of tag v5.0.1. It writes what has to come out into `expected.json`, which `prepare_test.py` reads where there is no checkout.
+"""Prepares the data sets of `sets.py` with the reference's own code: `python reference.py MLCOMMONS-INFERENCE`, a checkout of tag
+v5.0.1. Writes the expected samples to `expected.json`, which `prepare_test.py` reads without a checkout.
 
-Packages that the reference imports and does not need for this are left out: see `left_out`.
+`left_out` replaces packages that the reference imports but does not need here.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ CASES = json.loads((Path(__file__).parents[2] / "deploy/data/netdiv_data/kits19_
 
 
 def left_out(*names: str) -> None:
-    """Modules in whose place anything does."""
+    """Replaces modules with mocks."""
     for name in names:
         sys.modules[name] = mock.MagicMock(name=name)
 
 
 def module(folder: Path, name: str) -> types.ModuleType:
-    """One of the reference's modules; those of other folders may have the same names."""
+    """Imports a module of the reference anew, since modules of other folders may have the same name."""
     for known in ("dataset", "utils", "tools", "coco", "openimages"):
         sys.modules.pop(known, None)
     with mock.patch.object(sys, "path", [str(folder), *sys.path]):
@@ -46,7 +46,7 @@ def digests(samples: list[np.ndarray | bytes]) -> list[str]:
 
 
 def values(samples: list[np.ndarray]) -> list[list[float]]:
-    """Values that are compared one by one, where digests differ between processors."""
+    """Returns some values of samples whose digests differ between processors."""
     return [sets.spread(sample).tolist() for sample in samples]
 
 
@@ -143,7 +143,7 @@ def criteo(code: Path, root: Path) -> dict:
     constants.DEFAULT_CAT_NAMES, constants.DEFAULT_INT_NAMES = [f"cat_{n}" for n in range(26)], [f"int_{n}" for n in range(13)]
     sys.modules["torchrec.datasets.utils"].Batch = types.SimpleNamespace
     sys.modules["torchrec.sparse.jagged_tensor"].KeyedJaggedTensor = types.SimpleNamespace
-    # Where numpy has it now.
+    # Current numpy has this function in another module.
     np.lib.format._read_array_header = np.lib._format_impl._read_array_header
     tools = code / "recommendation/dlrm_v2/pytorch"
     reference = module(tools / "python", "multihot_criteo")
@@ -168,7 +168,7 @@ def gptj(code: Path, root: Path) -> dict:
 
     folder = code / "language/gpt-j"
     own = types.ModuleType("tokenizer_GPTJ")
-    # As tokenizer_GPTJ.py does, from a folder.
+    # As in tokenizer_GPTJ.py, but from a folder.
     own.get_transformer_autotokenizer = lambda name: AutoTokenizer.from_pretrained(
         root / "tokenizer", model_max_length=2048, padding_side="left", use_fast=False)
     sys.modules["tokenizer_GPTJ"] = own

@@ -1,4 +1,4 @@
-"""Small data sets in the form in which the public ones come."""
+"""Small data sets in the form of the public ones."""
 
 import io
 import json
@@ -17,7 +17,7 @@ import nibabel
 import numpy as np
 import pandas as pd
 
-os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # of models, which nothing here needs
+os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # about models, which are not used here
 MODELS = Path(__file__).parents[1] / "models"
 JPEGS = sorted((MODELS / "resnet50-jpeg").glob("*.jpg"))
 CLASSES = [("/m/01", "Cat"), ("/m/02", "Zebra"), ("/m/03", "Not one of the 264")]
@@ -27,12 +27,12 @@ HOT = (3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10,
 
 
 def spread(sample: np.ndarray) -> np.ndarray:
-    """Values of a sample at even distances."""
+    """Returns every 60,013th value of a sample."""
     return np.ascontiguousarray(sample).ravel()[::60_013]
 
 
 def imagenet(folder: Path) -> None:
-    """val_map.txt and images, which are not in the order of their names."""
+    """Writes val_map.txt and images, which are not in the order of their names."""
     folder.mkdir(parents=True)
     lines = []
     for number, jpeg in enumerate(reversed(JPEGS)):
@@ -43,7 +43,7 @@ def imagenet(folder: Path) -> None:
 
 
 def openimages(folder: Path) -> None:
-    """OpenImages' two CSV files, and images."""
+    """Writes OpenImages' two CSV files and images."""
     images, annotations = folder / "validation" / "data", folder / "annotations"
     images.mkdir(parents=True)
     annotations.mkdir()
@@ -57,7 +57,7 @@ def openimages(folder: Path) -> None:
 
 
 def squad(folder: Path) -> None:
-    """dev-v1.1.json and vocab.txt; one paragraph needs several windows."""
+    """Writes dev-v1.1.json and vocab.txt; one paragraph needs several windows."""
     folder.mkdir(parents=True)
     (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
     long = " ".join(["The quick brown foxes\tjump over\u202fthe lazy dog."] * 70)
@@ -68,7 +68,7 @@ def squad(folder: Path) -> None:
 
 
 def kits19(folder: Path, cases: list[str]) -> None:
-    """CT volumes of different spacings and sizes."""
+    """Writes CT volumes of different spacings and sizes."""
     random = np.random.default_rng(1)
     shapes = [((30, 40, 50), (5.0, 2.5, 2.5)), ((140, 150, 100), (1.6, 1.2, 1.2))]
     for case, (shape, spacing) in zip(cases, shapes):
@@ -83,7 +83,7 @@ def kits19(folder: Path, cases: list[str]) -> None:
 
 
 def criteo(folder: Path, rows: int = 9001) -> None:
-    """The three files of day 23."""
+    """Writes the three files of day 23."""
     folder.mkdir(parents=True)
     random = np.random.default_rng(2)
     np.save(folder / "day_23_dense.npy", random.random((rows, 13), dtype=np.float32))
@@ -93,7 +93,7 @@ def criteo(folder: Path, rows: int = 9001) -> None:
 
 
 def prompts(folder: Path, name: str) -> list[list[int]]:
-    """A pickled table, as MLCommons publishes it."""
+    """Writes a pickled table, as MLCommons publishes it; returns its token ids."""
     folder.mkdir(parents=True)
     rows = [[1, 2, 3], [4], [5, 6]]
     pd.DataFrame({"input": ["a", "b", "c"], "tok_input": rows, "tok_input_len": [3, 1, 2]}).to_pickle(folder / name)
@@ -101,7 +101,7 @@ def prompts(folder: Path, name: str) -> list[list[int]]:
 
 
 def tokenizer(folder: Path) -> None:
-    """One of bytes, as GPT-J and Stable Diffusion XL have."""
+    """Writes a tokenizer of bytes, like GPT-J's."""
     folder.mkdir(parents=True)
     from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
 
@@ -113,7 +113,7 @@ def tokenizer(folder: Path) -> None:
 
 
 def clip_tokenizer(folder: Path) -> None:
-    """One that fills up to 77, with a word of two ids."""
+    """Writes a tokenizer that pads to 77 ids and has a word of two ids."""
     folder.mkdir(parents=True)
     letters = [chr(n) for n in range(97, 123)]
     tokens = [*letters, *(letter + "</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
@@ -126,7 +126,7 @@ def clip_tokenizer(folder: Path) -> None:
 
 
 def cnn(folder: Path) -> list[dict]:
-    """cnn_eval.json."""
+    """Writes cnn_eval.json; returns its entries."""
     folder.mkdir(parents=True)
     entries = [{"instruction": "Summarize the following news article:", "input": text, "output": "x", "tok_input": [n + 1, 9]}
                for n, text in enumerate(["the thing", "path of thorns – é" * 200])]
@@ -135,7 +135,7 @@ def cnn(folder: Path) -> list[dict]:
 
 
 def captions(folder: Path) -> list[str]:
-    """captions_source.tsv."""
+    """Writes captions_source.tsv; returns its captions."""
     folder.mkdir(parents=True)
     texts = ["a city at night", "an xyz in the rain " * 20, 'he said "no" – twice']
     lines = ["id\timage_id\tcaption\theight\twidth\tfile_name\tcoco_url"]
@@ -149,7 +149,10 @@ IGBH = {"paper": PAPERS, "author": 50, "conference": 4, "fos": 20, "institute": 
 
 
 def igbh(folder: Path) -> list[int]:
-    """IGBH; features of papers and authors have no header, as at the sizes large and full."""
+    """Writes IGBH; returns the papers of val_idx.pt.
+
+    Features of papers and authors have no header, as at the sizes large and full.
+    """
     random = np.random.default_rng(3)
     processed = folder / "tiny" / "processed"
     for name, count in IGBH.items():
@@ -174,7 +177,7 @@ def igbh(folder: Path) -> list[int]:
 
 
 def saved_by_torch(numbers: np.ndarray, offset: int, length: int) -> bytes:
-    """What torch.save writes of a part of a vector: all of it."""
+    """Returns the file that torch.save writes of a part of a vector; it contains the whole vector."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
     torch.LongStorage = type("LongStorage", (), {"__module__": "torch"})
 
@@ -203,7 +206,7 @@ def saved_by_torch(numbers: np.ndarray, offset: int, length: int) -> bytes:
 
 
 def ids(path: Path) -> list[list[int]]:
-    """What a file of token ids holds."""
+    """Returns the samples of a file of token ids."""
     data = path.read_bytes()
     assert data[:8] == b"NDIDS001"
     (count,) = struct.unpack_from("<Q", data, 8)

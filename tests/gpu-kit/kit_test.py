@@ -1,4 +1,4 @@
-"""The GPU kit without a GPU: bounds, clocks, steps that hang, and reports."""
+"""Tests of the GPU kit without a GPU: time limits, steps that hang, and reports."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ def found(state: str = "passed", **figures: object) -> dict:
 
 
 class Clock:
-    """Seconds that pass when a step runs."""
+    """Clock that advances when a step runs."""
 
     def __init__(self, takes: dict[str, float]) -> None:
         self.now, self.takes, self.begun = 0.0, takes, {}
@@ -70,7 +70,7 @@ class Groups(unittest.TestCase):
         good, results, _ = self.run_steps(clock, steps)
         self.assertFalse(good)
         self.assertEqual(clock.begun, {"a": 300, "b": 270, "d": 300})
-        self.assertIn("not begun", results["c"]["why"][0])
+        self.assertIn("not started", results["c"]["why"][0])
         self.assertEqual([results[name]["state"] for name in "abcd"], ["passed", "stopped", "stopped", "passed"])
 
 
@@ -98,7 +98,7 @@ class Processes(unittest.TestCase):
         self.assertEqual((result["state"], result["figures"]["rate"], result["why"]), ("stopped", 7, ["took longer than 2 s"]))
 
     def test_processes_that_cannot_be_killed_do_not_hold_the_rest(self) -> None:
-        """A driver may hold the step, or a program that the step has started and that outlives it."""
+        """Simulates a driver that blocks the step, or a program that the step has started."""
         for leader in ("time.sleep(600)", "sys.exit()"):
             script = f"import subprocess, sys, time; subprocess.Popen(['sleep', '600']); {leader}"
             groups: list[int] = []
@@ -106,7 +106,7 @@ class Processes(unittest.TestCase):
                 result = self.run_with(script, 2)
             self.assertEqual(len(groups), 1)
             why = " ".join(result["why"])
-            self.assertRegex(why, r"killed, but still there: .*sleep \(\d+\)")
+            self.assertRegex(why, r"killed, but still running: .*sleep \(\d+\)")
             self.assertEqual("python" in why, "sleep" in leader)
             self.assertIn(result["state"], ("stopped", "failed"))
             os.killpg(groups[0], signal.SIGKILL)
@@ -127,7 +127,7 @@ class Processes(unittest.TestCase):
         group.shorten(log)
         text = log.read_bytes()
         self.assertLess(len(text), (15 << 20) + 100)
-        self.assertTrue(text.startswith(b"head") and text.endswith(b"tail") and b"bytes are left out" in text)
+        self.assertTrue(text.startswith(b"head") and text.endswith(b"tail") and b"bytes omitted" in text)
         group.shorten(log)
         self.assertLess(len(log.read_bytes()), (15 << 20) + 200)
 
@@ -148,7 +148,7 @@ class Reports(unittest.TestCase):
         self.report().add("devices", found())
         self.assertIn("devices", self.report(MACHINE | {"memory, GiB": 128, "driver": "1"}).steps)
         for fact in ("device", "gpu", "kit", "torch"):
-            with self.assertRaisesRegex(report.OtherMachine, f"another {fact}; give another --output"):
+            with self.assertRaisesRegex(report.OtherMachine, f"another {fact}; choose another --output"):
                 self.report(MACHINE | {fact: "other"})
         with self.assertRaisesRegex(report.OtherMachine, "without --small"):
             self.report(small=True)

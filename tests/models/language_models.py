@@ -68,7 +68,7 @@ def answers(model: PreTrainedModel, prompts: Tensor, beams: int, seed: int | Non
 
 
 def save_ids(path: Path, lists: list[list[int]]) -> None:
-    """Lists of ids as docs/TOKENS.md describes."""
+    """Lists of ids as docs/ENGINES.md describes."""
     starts = [0]
     for ids in lists:
         starts.append(starts[-1] + len(ids))

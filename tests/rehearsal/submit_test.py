@@ -1,4 +1,4 @@
-"""deploy/submit.sh with a program in place of loadgen-node that writes down how it is called."""
+"""Tests of deploy/submit.sh with a fake loadgen-node that records its calls."""
 
 import json
 import os
@@ -105,7 +105,7 @@ class Campaigns(unittest.TestCase):
         (self.files / name).write_text(text)
 
     def state(self, **how: object) -> None:
-        """How the program behaves."""
+        """Sets the behaviour of the fake program."""
         self.write("state.json", json.dumps(how))
 
     def command(self, *options: str) -> dict:
@@ -119,7 +119,7 @@ class Campaigns(unittest.TestCase):
         return ran.stdout
 
     def calls(self) -> list[str]:
-        """Runs and tests that were made, each by its folder."""
+        """Returns the folders of the runs and tests that were made."""
         lines = (self.files / "calls").read_text().splitlines() if (self.files / "calls").exists() else []
         made = [line.split() for line in lines if line.startswith(("run ", "audit "))]
         return ["/".join(words[words.index("--output") + 1].split("/")[1:3]) for words in made]
@@ -151,7 +151,7 @@ class Campaigns(unittest.TestCase):
 
     def test_a_run_that_is_not_valid_stops_all_and_is_made_again(self) -> None:
         self.state(invalid="offline/performance")
-        self.assertIn("submit.sh: offline performance: not valid.\n  too slow\nLook at the rate", self.submit(code=1))
+        self.assertIn("submit.sh: offline performance: invalid.\n  too slow\nCheck the rate", self.submit(code=1))
         self.assertEqual(self.calls(), ["offline/accuracy", "offline/performance"])
         self.state()
         self.submit()
@@ -161,15 +161,15 @@ class Campaigns(unittest.TestCase):
 
     def test_answers_that_differ_are_said_and_a_missing_one_stops_all(self) -> None:
         self.state(probe=["answer-missing", "answer-differs"])
-        self.assertIn("a node does not answer as it should", self.submit(code=1))
+        self.assertIn("a node failed the probe", self.submit(code=1))
         self.assertEqual(self.calls(), [])
         self.state(probe=["answer-differs"])
-        self.assertIn("The nodes answer differently", self.submit())
+        self.assertIn("The nodes' responses differ", self.submit())
         self.assertEqual(len(self.calls()), 8)
 
     def test_an_accuracy_below_the_target_stops_all(self) -> None:
         self.state(accuracy=49)
-        self.assertIn("50 % is asked for", self.submit(code=1))
+        self.assertIn("the target is 50 %", self.submit(code=1))
         self.assertEqual(self.calls(), ["offline/accuracy"])
 
     def test_other_settings_bring_back_what_depends_on_them(self) -> None:
@@ -195,7 +195,7 @@ class Campaigns(unittest.TestCase):
 
     def test_the_official_script_follows_the_accuracy_run(self) -> None:
         self.state(metric="F1")
-        self.assertIn("give --reference", self.submit(code=2))
+        self.assertIn("pass --reference", self.submit(code=2))
         checkout = self.root / "inference"
         (checkout / "tools" / "submission").mkdir(parents=True)
         checker = checkout / "tools" / "submission" / "submission_checker.py"
@@ -213,34 +213,34 @@ class Campaigns(unittest.TestCase):
         checker.write_text("import nothing")
         said = self.submit(*given, code=3)
         self.assertIn("to do again: accuracy.txt was edited", said)
-        self.assertIn("it failed before it came to a verdict (exit code 1)", said)
+        self.assertIn("it failed without a verdict (exit code 1)", said)
         self.assertEqual((self.files / "calls").read_text().splitlines()[1], script)
         (checkout / "tools" / "accuracy-squad.py").write_text("1")
         checker.write_text("print('SUMMARY: submission has errors')\nraise SystemExit(1)")
         said = self.submit(*given, code=1)
         self.assertIn("to do again: script changed", said)
-        self.assertIn("it does not accept the tree", said)
+        self.assertIn("it rejected the tree", said)
 
     def test_a_signal_ends_the_run_and_the_command_goes_on(self) -> None:
         self.state(hangs="--digests")
         for number in (signal.SIGQUIT, signal.SIGINT):
             code, said = self.ended_by(number)
             self.assertEqual(code, 3, said)
-            self.assertIn(f"stopped by {number.name}. The same command goes on", said)
+            self.assertIn(f"stopped by {number.name}. Run the same command again to continue", said)
         self.state()
         self.submit()
         self.assertEqual(self.calls()[0], "offline/digests")
 
     def ended_by(self, number: signal.Signals) -> tuple[int, str]:
-        """Sends a signal while a run hangs; gives its exit code, and what is said then."""
-        # Tests in the background of a shell ignore these, and so would submit.sh.
+        """Sends a signal while a run hangs; returns the exit code and the output."""
+        # A shell starts background tests with these signals ignored, which submit.sh would inherit.
         heeds = lambda: [signal.signal(one, signal.SIG_DFL) for one in (signal.SIGINT, signal.SIGQUIT)]  # noqa: E731
         with subprocess.Popen(**self.command(), preexec_fn=heeds) as process:
             while process.poll() is None and not (self.files / "hanging").exists():
                 time.sleep(0.05)
             run = int((self.files / "hanging").read_text())
             process.send_signal(number)
-            if number == signal.SIGKILL:  # the run has the other end of the pipe
+            if number == signal.SIGKILL:  # the run still holds the pipe open
                 process.wait(timeout=20)
                 self.state()
                 try:
@@ -254,19 +254,19 @@ class Campaigns(unittest.TestCase):
 
     def test_no_campaign_begins_beside_a_run_that_outlived_its_own(self) -> None:
         self.state(hangs="accuracy")
-        self.assertIn("submit.sh is at work there already, or a step that it began", self.ended_by(signal.SIGKILL)[1])
+        self.assertIn("submit.sh or one of its steps is already running there", self.ended_by(signal.SIGKILL)[1])
         self.submit("--scenario", "offline")
 
     def test_a_file_that_was_edited_meanwhile_stops_all(self) -> None:
         self.state(edits="accuracy")
-        self.assertIn("user.conf changed meanwhile", self.submit(code=3))
+        self.assertIn("user.conf changed while steps were running", self.submit(code=3))
         self.assertEqual(self.calls(), ["offline/accuracy"])
         for odd in ("[]", '{"offline accuracy": 3}'):
             self.write("campaign.json", odd)
             self.assertIn("8 of 8 steps to do", self.submit("--dry-run"))
 
     def checked(self, run: str = RUN, submission: str = "", conf: str = CONF.format(10), measured: str | None = None) -> str | dict:
-        """What files say, without a program: why they are refused, or what LoadGen takes of user.conf."""
+        """Reads files without a program; returns their errors, or the settings that LoadGen reads from user.conf."""
         self.write("run.toml", run)
         self.write("submission.toml", 'division = "network"\n' + (submission or RESULT.format("offline") + RESULT.format("server")))
         self.write("user.conf", conf)
@@ -285,18 +285,18 @@ class Campaigns(unittest.TestCase):
         for name in ("data/set.npy", "other/model.pt"):
             self.write(name, "")
         run = RUN.replace('dataset = "data.npy"', 'dataset = "data/set.npy+synthetic:1x1"')
-        for measured, want in (("data/fabric.json", "data has set.npy, which is no measurement"), ("linked/fabric.json", "linked has set.npy"),
-                               ("../shared/fabric.json", "a folder of its own"), ("fabric.json", "a folder of its own"),
-                               ("/tmp/x/fabric.json", "a folder of its own"), ("fabric/other.json", "a folder of its own"),
-                               ("other/fabric.json", "other has model.pt"), ("runs/offline/digests/fabric.json", "none is in another"),
-                               ("runs/fabric.json", "none is in another"), ("tree/fabric.json", "none is in another")):
+        for measured, want in (("data/fabric.json", "data contains set.npy, which is not a measurement"), ("linked/fabric.json", "linked contains set.npy"),
+                               ("../shared/fabric.json", "a separate folder"), ("fabric.json", "a separate folder"),
+                               ("/tmp/x/fabric.json", "a separate folder"), ("fabric/other.json", "a separate folder"),
+                               ("other/fabric.json", "other contains model.pt"), ("runs/offline/digests/fabric.json", "do not contain each other"),
+                               ("runs/fabric.json", "do not contain each other"), ("tree/fabric.json", "do not contain each other")):
             self.assertIn(want, self.checked(run, measured=measured), measured)
         self.assertIsInstance(self.checked(run, measured="fabric/fabric.json"), dict)
         both = RESULT.format("offline") + RESULT.format("server")
         for old, new in (("runs/server/accuracy", "runs/offline/accuracy"), ("runs/offline/compliance", "runs/offline/digests/x"),
                          ("runs/server/digests", "runs"), ("runs/server/digests", "old/x"), ("runs/server/digests", "./runs/server//accuracy")):
-            self.assertIn("none is in another", self.checked(submission=both.replace(f'"{old}"', f'"{new}"')), new)
-        self.assertIn("data/set.npy in it", self.checked(run, both.replace("runs/server/digests", "data")))
+            self.assertIn("do not contain each other", self.checked(submission=both.replace(f'"{old}"', f'"{new}"')), new)
+        self.assertIn("contains data/set.npy", self.checked(run, both.replace("runs/server/digests", "data")))
 
     def test_loadgens_order_of_lines_is_kept(self) -> None:
         server = ("resnet50.Server.target_qps = 7", "*.*.min_duration = 9", "*.Server.min_duration = 8", "*.Server.target_qps = 1",
@@ -311,26 +311,26 @@ class Campaigns(unittest.TestCase):
         self.assertIn("min_duration of offline is 60s: write a whole number", self.checked(conf=CONF.format(1) + "*.Offline.min_duration = 60s\n"))
 
     def test_other_forms_are_refused(self) -> None:
-        for run, want in ((RUN.replace('"data.npy"', "3"), "run.toml: labels = 3: write a text"),
+        for run, want in ((RUN.replace('"data.npy"', "3"), "run.toml: labels = 3: write a string"),
                           (RUN + "setting = 'a'\n", "setting = 'a': write a list")):
             self.assertIn(want, self.checked(run))
         for text, want in ((RESULT.format("offline").replace("[[result]]", "[result]"), "write each result as [[result]]"),
                            ('architecture = "x"\n' + RESULT.format("offline"), "architecture = 'x': write a table"),
-                           (RESULT.format("offline").replace('"runs/offline/digests"', "3"), "digests = 3: write a text")):
+                           (RESULT.format("offline").replace('"runs/offline/digests"', "3"), "digests = 3: write a string")):
             self.assertIn(want, self.checked(submission=text))
 
     def test_bad_input_is_said_at_once_and_nothing_is_run(self) -> None:
         self.write("run.toml", RUN.replace("data.npy", "TODO-data.npy") + 'mode = "accuracy"\n')
         self.write("user.conf", "resnet50.Offline.target_qps = 10\n")
         said = self.submit(code=2)
-        for want in ("run.toml: dataset is still \"TODO-data.npy\"", "run.toml has mode: take it out",
+        for want in ("run.toml: dataset is still \"TODO-data.npy\"", "run.toml has mode: remove it",
                      "user.conf has no rate for server: write resnet50.Server.target_qps"):
             self.assertIn(want, said)
         self.assertEqual(self.calls(), [])
         self.write("run.toml", RUN)
         self.write("user.conf", CONF.format(10))
         self.write("submission.toml", (self.files / "submission.toml").read_text() + '[architecture]\nmeasurement = "../shared/fabric.json"\n')
-        self.assertIn("--fabric-nodes wants a folder of its own", self.submit("--fabric-nodes", "a", code=2))
+        self.assertIn("--fabric-nodes requires a separate folder", self.submit("--fabric-nodes", "a", code=2))
         self.write("run.toml", RUN.replace("resnet50", "resnet5O"))
         self.assertIn("run.toml: benchmark = \"resnet5O\": there is no benchmark resnet5O", self.submit(code=2))
 

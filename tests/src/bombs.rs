@@ -1,4 +1,4 @@
-//! A client whose samples are short on the wire and long once they are decoded.
+//! A client whose samples are short on the wire and long once decoded.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use tokio::runtime::Builder;
 
 use crate::client;
 
-/// Such a client.
+/// Client whose samples are short on the wire and long once decoded.
 #[derive(Debug, Clone)]
 pub struct Bombs {
     /// `grpc` or `quic`.
     pub transport: &'static str,
-    /// The encoding of the samples.
+    /// Encoding of the samples.
     pub encoding: Encoding,
     /// Number of samples.
     pub samples: u64,
-    /// Each sample, decoded.
+    /// Decoded payload of every sample.
     pub payload: Bytes,
-    /// Time for which the client takes no answer.
+    /// Time before the client reads its first response.
     pub hold: Duration,
 }
 
 impl Bombs {
-    /// Sends all samples and takes all answers, of which each has to be good.
+    /// Sends all samples and reads all responses. Fails unless every response is good.
     pub fn run(&self, address: &str) -> Result<(), String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(self.talk(address))
@@ -65,6 +65,6 @@ impl Bombs {
             }
         }
         connection.close().await;
-        if answered == self.samples { Ok(()) } else { Err(format!("{answered} answers")) }
+        if answered == self.samples { Ok(()) } else { Err(format!("{answered} responses")) }
     }
 }

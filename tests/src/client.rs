@@ -2,7 +2,8 @@
 
 use netdiv_transport::{Connection, Options, Transport};
 
-/// Opens a connection over `grpc` or `quic` with the smallest window, so that a node soon waits until its answers are read.
+/// Opens a connection over `grpc` or `quic` with the smallest window, so that a node soon blocks on
+/// responses that the client does not read.
 pub(crate) async fn open(address: &str, transport: &str) -> Result<Connection, String> {
     let transport = if transport == "quic" { Transport::Quic } else { Transport::Grpc };
     let options = Options { transport, window_bytes: 65_535, ..Options::default() };

@@ -1,4 +1,5 @@
-//! A serving engine as vLLM is one, seen from its clients: outputs of token ids over HTTP, and whatever goes wrong on request.
+//! A fake serving engine that looks like vLLM to its clients: token ids over HTTP, and faults on
+//! request.
 
 use std::{
     ops::Range,
@@ -12,55 +13,55 @@ use crate::fake_server::{Act, Fake, chunk, events};
 /// Tokens of every output.
 pub const OUTPUT_TOKENS: usize = 8;
 
-/// What a SUT node has to know of the model that it serves.
+/// Description of the served model, for a SUT node.
 pub const MODEL: &str =
     "name = 'tiny'\nvocabulary = 32000\nmax_input_tokens = 1024\nmax_tokens = 8\n";
 
-/// Requests of a node's probe, which come before those of samples.
+/// Number of requests of a node's probe. They precede those of samples.
 pub const PROBE: usize = 2;
 
-/// How far an answer gets before something goes wrong with it.
+/// Part of a response that is sent before its fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// So many tokens.
+    /// This number of tokens.
     Tokens(usize),
-    /// All that the client waits for.
+    /// Everything that the client waits for.
     End,
 }
 
-/// What goes wrong.
+/// Fault of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
-    /// The connection is closed.
+    /// Closes the connection.
     Closed,
-    /// Nothing more comes until the client gives up.
+    /// Sends nothing more until the client gives up.
     Silent,
-    /// An error in the stream of events.
+    /// Sends an error as an event.
     Error,
-    /// Nothing, but that it had a token of the prompt from another one.
+    /// Completes the response, but reports that one token of the prompt came from a cache.
     Cached,
 }
 
-/// What goes wrong, and with the answers to which requests.
+/// A fault, and the requests that it affects.
 #[derive(Debug, Clone)]
 pub struct Mishap {
-    /// By the number of those before them.
+    /// Indices of the affected requests.
     pub requests: Range<usize>,
-    /// How far such an answer gets.
+    /// Part of the response that is sent before the fault.
     pub after: After,
-    /// What happens then.
+    /// The fault.
     pub wrong: Wrong,
 }
 
 /// A running engine. Its thread ends with the process.
 #[derive(Debug)]
 pub struct FakeEngine {
-    /// Where it listens.
+    /// Base URL.
     pub url: String,
 }
 
 impl FakeEngine {
-    /// Starts one on a free port.
+    /// Starts an engine on a free port.
     pub fn start(mishap: Option<Mishap>) -> Self {
         let completions = AtomicUsize::new(0);
         let fake = Fake::start(move |_, request| {
@@ -73,7 +74,7 @@ impl FakeEngine {
     }
 }
 
-/// The answer to a request, as far as nothing goes wrong with it.
+/// Returns what the server does for a request, up to the fault.
 fn acts(request: &Value, mishap: Option<&Mishap>) -> Vec<Act> {
     let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == Wrong::Cached));
     let answer = answer(request, cached);
@@ -84,7 +85,7 @@ fn acts(request: &Value, mishap: Option<&Mishap>) -> Vec<Act> {
         After::End => answer.len(),
     };
     if mishap.wrong != Wrong::Cached {
-        // The head goes before the events.
+        // The head precedes the events.
         acts.truncate(1 + sent);
     }
     match mishap.wrong {
@@ -99,7 +100,8 @@ fn acts(request: &Value, mishap: Option<&Mishap>) -> Vec<Act> {
     acts
 }
 
-/// The data of an answer's events: a token each, which the prompt decides, and then what ends it.
+/// Returns the data of a response's events: one token each, chosen by the prompt, then the usage
+/// and the end.
 fn answer(request: &Value, cached: u8) -> Vec<String> {
     let prompt = request["prompt"].as_array().map_or(&[][..], Vec::as_slice);
     let most = request["max_tokens"].as_u64().map_or(0, |most| most as usize);

@@ -1,5 +1,5 @@
-//! A SUT node that misbehaves on demand. Over gRPC it is made from nothing but the generated code: what a stock gRPC
-//! server written by somebody else would be.
+//! A SUT node that misbehaves on demand. Over gRPC it uses only the generated code, as a
+//! third-party gRPC server would.
 
 use std::{
     net::SocketAddr,
@@ -38,53 +38,54 @@ use tonic::{Request, Response, Streaming, transport::server::TcpIncoming};
 
 use crate::process::transport;
 
-/// What the node does.
+/// Behaviour of a fake node.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
-    /// How it describes itself; the nonce is filled in.
+    /// Reply to Describe; the nonce is filled in.
     pub description: DescribeResponse,
-    /// Whether it returns the caller's nonce.
+    /// Returns the caller's nonce if set.
     pub honest_nonce: bool,
-    /// How long it takes to describe itself.
+    /// Delay before a reply to Describe.
     pub describe_delay: Duration,
-    /// What it says otherwise after so many calls.
+    /// Number of calls of Describe after which the description changes, and the change.
     pub changes_after: Option<(usize, Change)>,
-    /// Makes replies of a request, given how many came before.
+    /// Returns the replies to a request. Its first argument is the number of earlier requests.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
-    /// Requests of a stream after which it ends its half, without a reason.
+    /// Number of requests after which the node ends its half of a stream, without a reason.
     pub ends_after: usize,
-    /// Whether it acknowledges a flush.
+    /// Acknowledges a flush if set.
     pub acknowledges_flush: bool,
-    /// Samples that it denies having received.
+    /// Number of received samples that the node does not count.
     pub denies: u64,
-    /// What it makes of a payload before it notes its digest: of a sample's or of a response's.
+    /// Transforms the payload of a sample or response before its digest is noted.
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
 
-/// Changes what a node says of itself.
+/// Changes a node's description.
 pub type Change = fn(&mut DescribeResponse);
 
-/// Calls of Describe before LoadGen begins: the first of the connection, one with evidence, and five whose round trips are
-/// timed.
+/// Calls of Describe before LoadGen begins: the first of the connection, one with evidence, and
+/// five for round-trip times.
 pub const BEFORE_THE_RUN: usize = 7;
 
-/// What the node saw.
+/// Calls that the node received.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Calls of Describe.
+    /// Number of calls of Describe.
     pub describes: usize,
-    /// Requests, in order.
+    /// Requests, in order of arrival.
     pub requests: Vec<InferRequest>,
-    /// Payloads of the replies, in order, each with that of its request.
+    /// Payloads of each request and its reply, in order.
     pub replies: Vec<(Bytes, Bytes)>,
-    /// Flushes.
+    /// Calls of Flush.
     pub flushes: Vec<FlushRequest>,
-    /// Value of the session header of each stream.
+    /// Session header of each stream.
     pub sessions: Vec<String>,
 }
 
 impl Behaviour {
-    /// A well-behaved node without a model, which answers with the first eight bytes of each sample.
+    /// Returns a well-behaved node without a model. It responds with the first eight bytes of each
+    /// sample.
     pub fn good(name: &str) -> Self {
         Self {
             description: DescribeResponse {
@@ -112,7 +113,7 @@ impl Behaviour {
                 max_input_tokens: 0,
                 max_in_flight_tokens: 0,
                 max_output_tokens: 0,
-                // A node of an older contract says nothing of these.
+                // A node of an older contract leaves these at 0.
                 max_connections: 0,
                 max_streams: 0,
                 max_streams_per_connection: 0,
@@ -131,7 +132,7 @@ impl Behaviour {
     }
 }
 
-/// The right answer of a well-behaved node.
+/// Returns the correct response of a well-behaved node.
 pub fn answer(request: &InferRequest) -> InferResponse {
     let payload = request.payload.slice(..request.payload.len().min(8));
     InferResponse {
@@ -145,14 +146,14 @@ pub fn answer(request: &InferRequest) -> InferResponse {
 
 /// A running fake node.
 pub struct FakeNode {
-    /// Where it listens.
+    /// Address of the listener, as `IP:PORT`.
     pub address: String,
     seen: Arc<Mutex<Seen>>,
     _runtime: Runtime,
 }
 
 impl FakeNode {
-    /// Starts one on a free port.
+    /// Starts a node on a free port.
     pub fn start(behaviour: Behaviour) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let seen = Arc::new(Mutex::new(Seen::default()));
@@ -166,7 +167,7 @@ impl FakeNode {
         Self { address, seen, _runtime: runtime }
     }
 
-    /// A look at what it saw.
+    /// Passes the received calls to a closure.
     pub fn seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
         look(&self.seen.lock().expect("no holder panics"))
     }
@@ -179,7 +180,7 @@ struct Service {
 }
 
 impl Service {
-    /// Begins a stream: what is replied to each of its requests.
+    /// Begins a stream. Returns a function from each request to its replies.
     fn stream(
         &self,
         session: &str,
@@ -298,7 +299,7 @@ impl SutNode for Service {
     }
 }
 
-/// Serves with generated code only.
+/// Serves over gRPC with generated code only.
 async fn serve_grpc(service: Service) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
@@ -309,7 +310,7 @@ async fn serve_grpc(service: Service) -> String {
     address
 }
 
-/// Serves the same behaviour over QUIC.
+/// Serves over QUIC.
 fn serve_quic(service: Service) -> String {
     let socket = quic::bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
     let address = socket.local_addr().expect("bound").to_string();
@@ -387,7 +388,7 @@ impl Handler for OverQuic {
     }
 }
 
-/// A port where connections are taken and nothing is ever said.
+/// Returns the address of a port that accepts connections and never sends anything.
 pub fn silent_port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();

@@ -1,4 +1,4 @@
-//! A server of HTTP/1.1 that does as it is told, for tests of all crates.
+//! A scripted HTTP/1.1 server for tests of all crates.
 
 #![allow(
     unreachable_pub,
@@ -17,32 +17,33 @@ use std::{
     thread,
 };
 
-/// What the server does next on a connection.
+/// Next step of the server on a connection.
 #[derive(Debug, Clone)]
 pub enum Act {
-    /// Sends this.
+    /// Sends these bytes.
     Send(Vec<u8>),
-    /// Says nothing until the client closes the connection.
+    /// Sends nothing until the client closes the connection.
     Hang,
-    /// Sends this until the client closes the connection.
+    /// Sends these bytes over and over until the client closes the connection.
     Repeat(Vec<u8>),
     /// Closes the connection.
     Close,
 }
 
-/// The server, and what it has seen. Its threads end with the process.
+/// A scripted server and the requests it received. Its threads end with the process.
 #[derive(Debug)]
 pub struct Fake {
-    /// Its address.
+    /// Base URL.
     pub url: String,
     requests: Arc<Mutex<Vec<String>>>,
-    /// Connections that the client closed while it was to wait.
+    /// Number of connections that the client closed during [`Act::Hang`].
     pub left: Arc<AtomicUsize>,
-    /// Connections that clients have made.
+    /// Number of connections that clients opened.
     pub connections: Arc<AtomicUsize>,
 }
 
-/// What it does for a request: how many came before, and its first line and body.
+/// Returns the steps for a request from the number of earlier requests, and from the request's
+/// first line and body.
 type Script = dyn Fn(usize, &str) -> Vec<Act> + Send + Sync;
 
 impl Fake {
@@ -58,19 +59,19 @@ impl Fake {
             for connection in listener.incoming() {
                 count.fetch_add(1, Ordering::SeqCst);
                 let (seen, gone, script) = (seen.clone(), gone.clone(), script.clone());
-                // A client that leaves ends its connection, not the server.
+                // A client that disconnects ends its connection, not the server.
                 thread::spawn(move || drop(serve(connection.unwrap(), &seen, &gone, &*script)));
             }
         });
         Self { url, requests, left, connections }
     }
 
-    /// Starts a server that does the same for each request.
+    /// Starts a server that takes the same steps for each request.
     pub fn always(acts: Vec<Act>) -> Self {
         Self::start(move |_, _| acts.clone())
     }
 
-    /// Returns the requests that it has seen.
+    /// Returns all received requests: first line and body.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -117,25 +118,25 @@ fn serve(
     }
 }
 
-/// The beginning of an answer of events.
+/// Returns the head of a response that streams events.
 pub fn head() -> Act {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n";
     Act::Send(format!("{head}transfer-encoding: chunked\r\n\r\n").into_bytes())
 }
 
-/// A part of an answer.
+/// Returns one chunk of a response.
 pub fn chunk(bytes: &[u8]) -> Act {
     Act::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
-/// A whole answer, each text an event's data.
+/// Returns a whole response with one event for each text.
 pub fn events(data: &[&str]) -> Vec<Act> {
     let events = data.iter().map(|data| chunk(format!("data: {data}\n\n").as_bytes()));
     let end = Act::Send(b"0\r\n\r\n".to_vec());
     [head()].into_iter().chain(events).chain([end]).collect()
 }
 
-/// An answer that is no stream.
+/// Returns a response that is not a stream.
 pub fn refusal(status: &str, headers: &str, body: &str) -> Vec<Act> {
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
     vec![Act::Send([head.as_bytes(), body.as_bytes()].concat())]

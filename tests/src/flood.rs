@@ -1,16 +1,17 @@
-//! A client that sends samples as fast as it may and never reads an answer.
+//! A client that sends samples as fast as it can and never reads a response.
 
 use netdiv_contract::{SessionHeader, framing, v1::InferRequest};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::client;
 
-/// The connections of such a client; gone with the value.
+/// Connections of a flooding client. Dropping the value closes them.
 #[derive(Debug)]
 pub struct Flood(Option<Runtime>);
 
 impl Flood {
-    /// Opens connections with one stream each, and sends samples of that many bytes on all of them.
+    /// Opens connections with one stream each, and sends samples of `sample_bytes` bytes on all of
+    /// them.
     pub fn start(address: &str, transport: &str, connections: usize, sample_bytes: usize) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
@@ -34,7 +35,7 @@ impl Flood {
 
 impl Drop for Flood {
     fn drop(&mut self) {
-        // The connections end with it, whatever they are at.
+        // Shutting down the runtime closes the connections, whatever their state.
         self.0.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }

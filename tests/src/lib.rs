@@ -1,4 +1,5 @@
-//! What the end-to-end tests share: the real programs as processes, and a node that misbehaves on demand.
+//! Shared code of the end-to-end tests: the real programs as processes, and fake nodes and engines
+//! that misbehave on demand.
 //!
 //! The programs must be built first, with the same profile; `make test` does that.
 

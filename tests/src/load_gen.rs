@@ -13,14 +13,15 @@ use tempfile::TempDir;
 
 use crate::process::{exit_code, program, transport, wait_until};
 
-/// Settings with which LoadGen counts tokens, and asks for the first within 50 ms and each further one within 1 ms.
+/// Settings that make LoadGen count tokens, with bounds of 50 ms for the first token and 1 ms for
+/// each further token.
 pub const TOKEN_BOUNDS: [(&str, &str); 3] = [
     ("use_token_latencies", "true"),
     ("server_ttft_latency", "50000000"),
     ("server_tpot_latency", "1000000"),
 ];
 
-/// For `env`: a run hears SIGHUP although `nohup` keeps it from these tests.
+/// Argument of `env` that restores SIGHUP, which `nohup` ignores for these tests.
 const HEARS_HANGUP: &str = "--default-signal=HUP";
 
 /// A `loadgen-node run` under construction.
@@ -31,7 +32,7 @@ pub struct LoadGen {
     folder: TempDir,
 }
 
-/// A `loadgen-node run` under way.
+/// A `loadgen-node run` in progress.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -39,7 +40,7 @@ pub struct Running {
     folder: TempDir,
 }
 
-/// How a `loadgen-node run` ended.
+/// Result of a finished `loadgen-node run`.
 #[derive(Debug)]
 pub struct Outcome {
     /// Exit code.
@@ -48,25 +49,25 @@ pub struct Outcome {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// How long it took.
+    /// Duration of the run.
     pub time: Duration,
     folder: TempDir,
 }
 
 impl LoadGen {
-    /// A run against these addresses, with a folder of its own for the output.
+    /// Creates a run against these addresses, with its own output folder.
     pub fn new(addresses: &[&str], scenario: &str) -> Self {
         let run = Self::bare(&addresses.join(","));
         let output = run.folder.path().join("out").display().to_string();
         run.args(&["--scenario", scenario, "--output", &output])
     }
 
-    /// A run that names nodes and nothing else.
+    /// Creates a run that only names nodes.
     pub fn bare(addresses: &str) -> Self {
         Self::run_with(&["--nodes", addresses])
     }
 
-    /// A run without nodes; it still needs `--in-process`.
+    /// Creates a run without nodes; it still needs `--in-process`.
     pub fn in_one_process(scenario: &str) -> Self {
         let run = Self::run_with(&["--scenario", scenario]).over("");
         let output = run.folder.path().join("out").display().to_string();
@@ -77,25 +78,25 @@ impl LoadGen {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new("env");
         command.arg(HEARS_HANGUP).arg(program("loadgen-node")).arg("run").args(args);
-        // In a folder of its own, where nothing lies about.
+        // An empty folder, so that no stray file is read.
         command.current_dir(folder.path());
         command.env_remove("RUST_LOG");
         Self { command, transport: transport().into(), folder }
     }
 
-    /// Over this transport.
+    /// Sets the transport.
     pub fn over(mut self, transport: &str) -> Self {
         self.transport = transport.into();
         self
     }
 
-    /// More options.
+    /// Adds options.
     pub fn args(mut self, args: &[&str]) -> Self {
         self.command.args(args);
         self
     }
 
-    /// A short performance run: LoadGen's minimum of ten minutes is for submissions.
+    /// Makes it a short performance run: LoadGen's minimum of ten minutes is for submissions.
     pub fn short(self, milliseconds: u64, qps: u64) -> Self {
         let duration = format!("min_duration_ms={milliseconds}");
         let offline = format!("offline_expected_qps={qps}");
@@ -107,20 +108,20 @@ impl LoadGen {
         settings.iter().fold(self, |run, setting| run.args(&["--setting", setting]))
     }
 
-    /// With [`TOKEN_BOUNDS`].
+    /// Adds [`TOKEN_BOUNDS`].
     pub fn counting_tokens(self) -> Self {
         TOKEN_BOUNDS
             .iter()
             .fold(self, |run, (field, value)| run.args(&["--setting", &format!("{field}={value}")]))
     }
 
-    /// With this variable in its environment.
+    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Within limits that a shell has set: commands such as `ulimit -f 64`.
+    /// Runs shell commands such as `ulimit -f 64` first.
     pub fn after(mut self, commands: &str) -> Self {
         let mut limited = Command::new("env");
         let script = format!("{commands}; exec \"$0\" \"$@\"");
@@ -131,7 +132,7 @@ impl LoadGen {
         self
     }
 
-    /// The run's folder.
+    /// Returns the run's folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -139,11 +140,11 @@ impl LoadGen {
     /// Writes a file into the run's folder and returns its path.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.folder.path().join(name);
-        std::fs::write(&path, content).expect("the folder is ours");
+        std::fs::write(&path, content).expect("a writable folder");
         path.display().to_string()
     }
 
-    /// Starts it, with the benchmark digits if no other was chosen.
+    /// Starts the run, with the benchmark `digits` unless another was set.
     pub fn start(mut self) -> Running {
         if !self.transport.is_empty() {
             self.command.args(["--transport", &self.transport]);
@@ -160,26 +161,26 @@ impl LoadGen {
         }
     }
 
-    /// Runs it to its end.
+    /// Runs to completion.
     pub fn run(self) -> Outcome {
         self.start().wait()
     }
 }
 
 impl Running {
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// LoadGen's detail log, which it writes as it goes.
+    /// Returns the path of LoadGen's detail log, which grows during the run.
     pub fn log(&self) -> PathBuf {
         self.folder.path().join("out/mlperf_log_detail.txt")
     }
 
-    /// Whether it has not ended yet.
+    /// Returns true until the process exits.
     pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("our child").is_none()
+        self.child.try_wait().expect("a child process").is_none()
     }
 
     /// Waits until LoadGen has begun to issue queries.
@@ -190,12 +191,12 @@ impl Running {
         });
     }
 
-    /// Closes the pipes that the run writes to.
+    /// Closes the read ends of the run's pipes.
     pub fn stop_reading(&mut self) {
         drop((self.child.stdout.take(), self.child.stderr.take()));
     }
 
-    /// Waits for the end; a run that hangs is ended and fails the test.
+    /// Waits for the run to finish. A run that hangs is killed and fails the test.
     pub fn wait(mut self) -> Outcome {
         let stdout = read_in_background(self.child.stdout.take());
         let stderr = read_in_background(self.child.stderr.take());
@@ -224,17 +225,17 @@ fn read_in_background(pipe: Option<impl Read + Send + 'static>) -> thread::JoinH
 }
 
 impl Outcome {
-    /// A file that the run has written.
+    /// Returns the path of a file in the output folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("out").join(name)
     }
 
-    /// The same as text; empty when there is none.
+    /// Returns the text of a file in the output folder, or an empty text if the file is missing.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// `result.json`.
+    /// Reads `result.json`.
     pub fn result(&self) -> Value {
         let text = self.read("result.json");
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("result.json: {e}\n{self:#?}"))
@@ -246,7 +247,7 @@ impl Outcome {
         self
     }
 
-    /// Asserts that the run failed for that reason, and that LoadGen's own log says so.
+    /// Asserts that the run failed for this reason, and that LoadGen's own log states it.
     pub fn expect_failure(self, reason: &str) -> Self {
         let outcome = self.expect(3);
         let result = outcome.result();
@@ -261,7 +262,7 @@ impl Outcome {
         outcome
     }
 
-    /// Asserts that the run was refused, with this text, and that it left no empty folder.
+    /// Asserts that the run was refused with this text and left no empty folder.
     pub fn expect_refusal(self, text: &str) -> Self {
         let outcome = self.expect(2);
         assert!(outcome.stderr.contains(text), "{}", outcome.stderr);

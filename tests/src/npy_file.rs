@@ -1,4 +1,4 @@
-//! The writer of `.npy` files for tests of all crates.
+//! Writer of `.npy` files for tests of all crates.
 
 #![allow(
     unreachable_pub,
@@ -6,13 +6,14 @@
     reason = "crates include this file, and each uses a part of it"
 )]
 
-/// Returns a `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
+/// Returns a `.npy` file from NumPy's name of the element type, the shape as a Python tuple, and
+/// the elements' bytes.
 pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
     npy_under(&header, data)
 }
 
-/// Returns a `.npy` file with that header.
+/// Returns a `.npy` file with this header.
 pub fn npy_under(header: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend((header.len() as u16).to_le_bytes());

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-/// The manifest of the language model that `counter.cc` is; any file is its model.
+/// Manifest of the language model in `counter.cc`; its model may be any file.
 pub const COUNTER: &str = r#"
 name = "counter"
 model = "model.txt"
@@ -19,7 +19,7 @@ slots = 5
 chunk = 16
 "#;
 
-/// Builds a plug-in's source into a shared library.
+/// Builds a shared library from a plug-in's source.
 pub fn build(source: &str, macros: &[&str], library: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
     let built = Command::new("c++")

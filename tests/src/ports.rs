@@ -6,21 +6,22 @@ use std::{
     sync::atomic::{AtomicU16, Ordering},
 };
 
-/// Ports below those that Linux assigns by default, so that no socket without a port of its own takes one between the choice and its use.
+/// First port. The range lies below the ports that Linux assigns by default, so that no other
+/// socket gets a port between its choice and its use.
 const FIRST: u16 = 10_000;
 const PORTS: u16 = 20_000;
 
-/// An address where nothing listens: the system never assigns this port, and no current service uses it.
+/// Address without a listener: the system never assigns this port, and no current service uses it.
 pub const CLOSED: &str = "127.0.0.1:1";
 
-/// Returns an address that is free for TCP and UDP, a different one for each call.
+/// Returns an address that is free for TCP and UDP, a different address for each call.
 ///
 /// # Panics
 ///
 /// Panics when no port is free.
 pub fn free_address() -> String {
     static CALLS: AtomicU16 = AtomicU16::new(0);
-    // Test programs that run side by side begin at different places.
+    // Test programs that run in parallel begin at different ports.
     let begin = process::id().wrapping_mul(97);
     for _ in 0..PORTS {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Processes that tests start, and what they are about.
+//! Processes that tests start, and the transport under test.
 
 use std::{
     env::{self, VarError},
@@ -10,10 +10,11 @@ use std::{
 
 use wait_timeout::ChildExt as _;
 
-/// Names the transport that tests are about: `make test` runs those of both transports once with each.
+/// Variable with the transport under test: `make test` runs the tests of both transports once with
+/// each.
 const TRANSPORT: &str = "NETDIV_TEST_TRANSPORT";
 
-/// The program of that name: beside the program that runs, or one folder up where that is a test.
+/// Returns the path of a program: beside the current program, or one folder up if that is a test.
 pub fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program knows its own file");
     let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
@@ -21,49 +22,49 @@ pub fn program(name: &str) -> PathBuf {
     built.unwrap_or_else(|| panic!("{name} is not built; run `make test`"))
 }
 
-/// What `make` has put into the target folder for the tests.
+/// Returns the path of a file that `make` wrote into the target folder for the tests.
 pub fn made(path: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    // Relative to the repository's root, unless it is absolute.
+    // The path is relative to the repository's root, unless it is absolute.
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(target).join(path);
-    assert!(made.exists(), "there is no {}; run `make test`, which makes it", made.display());
+    assert!(made.exists(), "{} is missing; run `make test`, which creates it", made.display());
     made
 }
 
-/// The transport that the tests are about: gRPC, unless the environment says otherwise.
+/// Returns the transport under test: gRPC, unless the environment sets another.
 pub fn transport() -> &'static str {
     match env::var(TRANSPORT).as_deref() {
         Err(VarError::NotPresent) | Ok("grpc") => "grpc",
         Ok("quic") => "quic",
-        other => panic!("{TRANSPORT} is {other:?}; it can be grpc or quic"),
+        other => panic!("{TRANSPORT} is {other:?}; set it to grpc or quic"),
     }
 }
 
-/// A figure of `/proc/PID/status`, in bytes; `None` once the process has ended.
+/// Returns a figure of `/proc/PID/status`, in bytes; `None` once the process has exited.
 pub fn memory_bytes(process: u32, figure: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    // A process that has ended and was not waited for has no such line.
+    // A zombie has no such line.
     let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'))?;
     line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Sends a signal to a process that a test has started.
+/// Sends a signal to a process of a test.
 pub fn send_signal(process: u32, signal: &str) {
     let status = Command::new("sh").args(["-c", &format!("kill {signal} {process}")]).status();
     assert!(status.expect("there is a shell").success());
 }
 
-/// Waits for a process; one that is still there after two minutes is killed and has no code.
+/// Waits for a process. A process that still runs after two minutes is killed and has no code.
 pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
-    let ended = child.wait_timeout(Duration::from_secs(120)).expect("our child");
+    let ended = child.wait_timeout(Duration::from_secs(120)).expect("a child process");
     if ended.is_none() {
-        child.kill().expect("our child");
-        child.wait().expect("our child");
+        child.kill().expect("a child process");
+        child.wait().expect("a child process");
     }
     ended?.code()
 }
 
-/// Waits for something that takes a moment; panics after a minute.
+/// Waits until a condition holds. Panics after a minute.
 pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {

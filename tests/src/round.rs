@@ -1,4 +1,4 @@
-//! The round of the LoadGen in the program, and a table in which that round has what an older one had.
+//! The round of the program's LoadGen, and a benchmark table in which round v5.0 has its seeds.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,8 +18,8 @@ pub fn own_round() -> String {
     round.to_owned()
 }
 
-/// Returns a table of benchmarks in which round v5.0 has the seeds of the program's LoadGen: benchmarks that left the suite can be run
-/// for it.
+/// Returns the path of a table of benchmarks in which round v5.0 has the seeds of the program's
+/// LoadGen. With it, benchmarks that left the suite can be run.
 pub fn table_of_v5_0() -> &'static Path {
     static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
         let seeds = |name: &str| {

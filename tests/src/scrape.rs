@@ -1,4 +1,4 @@
-//! What a program's Prometheus endpoint says.
+//! Reader of a program's Prometheus endpoint.
 
 use std::{
     collections::BTreeMap,
@@ -6,7 +6,7 @@ use std::{
     net::TcpStream,
 };
 
-/// The answer of an endpoint; `None` when nothing listens there.
+/// Returns the reply of an endpoint; `None` when nothing listens there.
 pub fn get(address: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -16,7 +16,8 @@ pub fn get(address: &str, path: &str) -> Option<String> {
     Some(text)
 }
 
-/// The metrics of an endpoint: for each name the values of its series, with their labels. Empty when nothing listens there.
+/// Returns the metrics of an endpoint: for each name the values of its series, with their labels.
+/// Empty when nothing listens there.
 pub fn scrape(address: &str) -> BTreeMap<String, Vec<(String, f64)>> {
     let answer = get(address, "/metrics").unwrap_or_default();
     let page = answer.split_once("\r\n\r\n").map(|(_, page)| page).unwrap_or_default();
@@ -30,7 +31,7 @@ pub fn scrape(address: &str) -> BTreeMap<String, Vec<(String, f64)>> {
     metrics
 }
 
-/// The sum of a metric over all its series.
+/// Returns the sum of a metric over all its series.
 pub fn total(metrics: &BTreeMap<String, Vec<(String, f64)>>, name: &str) -> f64 {
     metrics.get(name).into_iter().flatten().map(|(_, value)| value).sum()
 }

@@ -1,4 +1,4 @@
-//! A client that sends prompts as fast as it may and takes their outputs slowly.
+//! A client that sends prompts as fast as it can and reads their outputs slowly.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -18,25 +18,26 @@ use crate::client;
 /// Token ids of a prompt.
 const PROMPT: i32 = 16;
 
-/// Such a client.
+/// Client that sends prompts as fast as it can and reads their outputs slowly.
 #[derive(Debug, Clone, Copy)]
 pub struct SlowReader {
     /// `grpc` or `quic`.
     pub transport: &'static str,
-    /// How many prompts it sends.
+    /// Number of prompts.
     pub prompts: u64,
     /// Tokens of each output.
     pub output_tokens: usize,
-    /// Which of them it asks for.
+    /// Tokens that the client requests.
     pub tokens: Tokens,
-    /// How long it takes nothing at all.
+    /// Time before the first read.
     pub hold: Duration,
-    /// How long it waits from then on, each time before it takes what is there.
+    /// Pause before each later read.
     pub pause: Duration,
 }
 
 impl SlowReader {
-    /// Sends all prompts and takes all outputs, of which each has to be whole, with the tokens that came before it.
+    /// Sends all prompts and reads all outputs. Fails unless every output is whole and begins with
+    /// the tokens sent before it.
     pub fn run(&self, address: &str) -> Result<(), String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(self.talk(address))
@@ -67,7 +68,7 @@ impl SlowReader {
         }
     }
 
-    /// Whether it is a whole output.
+    /// Records a reply. Returns true if it completes an output.
     fn take(
         &self,
         begun: &mut HashMap<u64, BytesMut>,
@@ -83,15 +84,15 @@ impl SlowReader {
         }
         let before = begun.remove(&reply.id);
         if before.is_some() == (self.tokens == Tokens::Whole) {
-            return wrong("other tokens than those that were asked for");
+            return wrong("other tokens than requested");
         }
         let output = &reply.payload;
         if !output.starts_with(&before.unwrap_or_default()) {
-            return wrong("its output does not begin with the tokens that came before it");
+            return wrong("its output does not begin with the tokens sent before it");
         }
         match tokens::ids(output).len() == self.output_tokens {
             true => Ok(true),
-            false => wrong("its output has another length"),
+            false => wrong("its output has a different length"),
         }
     }
 }
@@ -101,7 +102,7 @@ fn prompt(id: u64) -> InferRequest {
     request(id, &ids)
 }
 
-/// The message with a prompt.
+/// Returns the message with a prompt.
 pub fn request(id: u64, ids: &[i32]) -> InferRequest {
     let data = tokens::to_bytes(ids);
     let prompt = Tensor { data_type: DataType::Int32, shape: vec![ids.len()], data: &data[..] };

@@ -15,14 +15,14 @@ use wait_timeout::ChildExt as _;
 
 use crate::process::{exit_code, memory_bytes, program, send_signal};
 
-/// How long a node may take to start: libtorch and a large model take their time on a busy machine.
+/// Maximum time for a node to start: libtorch and a large model are slow to load on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A running `sut-node`; ended with the value.
+/// A running `sut-node`. Dropping the value stops it.
 #[derive(Debug)]
 pub struct SutNode {
     child: Child,
-    /// Where it listens.
+    /// Address of the listener, as `IP:PORT`.
     pub address: String,
     log: Option<BufReader<ChildStderr>>,
     _folder: TempDir,
@@ -34,8 +34,8 @@ impl SutNode {
         Self::try_start(name, args).unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
     }
 
-    /// Starts a node whose allocator keeps nothing that is freed: its peak of memory is what it holds, and not what glibc has for
-    /// later, which is up to twice the longest message.
+    /// Starts a node whose allocator returns freed memory to the system. Its peak memory is then
+    /// what it holds, without glibc's reserve of up to twice the longest message.
     pub fn start_to_weigh(name: &str, args: &[&str]) -> Self {
         let args = [&["--name", name], args].concat();
         let environment = &[("MALLOC_TRIM_THRESHOLD_", "131072")];
@@ -48,18 +48,19 @@ impl SutNode {
         Self::start(name, &[&["--engine", "echo"], args].concat())
     }
 
-    /// Starts a node; gives its log when it ends before it is ready.
+    /// Starts a node. Returns its log if it exits before it is ready.
     pub fn try_start(name: &str, args: &[&str]) -> Result<Self, String> {
         let named = if args.contains(&"--name") { vec![] } else { vec!["--name", name] };
         Self::try_start_at("127.0.0.1:0", &[&named, args].concat())
     }
 
-    /// The same at a given address. With nothing to run it runs digits.
+    /// Like [`try_start`](Self::try_start), at an address. Without an engine, a model or a settings
+    /// file it runs digits.
     pub fn try_start_at(listen: &str, args: &[&str]) -> Result<Self, String> {
         Self::try_start_in(Path::new("."), listen, args)
     }
 
-    /// The same in a folder.
+    /// Like [`try_start_at`](Self::try_start_at), in a folder.
     pub fn try_start_in(working: &Path, listen: &str, args: &[&str]) -> Result<Self, String> {
         Self::try_start_with(&[], working, listen, args)
     }
@@ -81,14 +82,14 @@ impl SutNode {
             .arg("--ready-file")
             .arg(&ready)
             .current_dir(working)
-            // The tests read the log.
+            // The tests read the log at its default level.
             .env_remove("RUST_LOG")
             .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .expect("sut-node starts");
         let log = child.stderr.take().map(BufReader::new);
-        // From here on, dropping the node ends it.
+        // From here on, dropping the node stops it.
         let mut node = Self { child, address: String::new(), log, _folder: folder };
         match wait_until_ready(&ready, &mut node.child) {
             Some(address) => node.address = address,
@@ -102,28 +103,28 @@ impl SutNode {
         send_signal(self.child.id(), signal);
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Processor time that the node has used, in seconds.
+    /// Returns the processor time that the node has used, in seconds.
     pub fn cpu_seconds(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         loadgen_node::cpu_seconds(&stat.unwrap_or_default())
     }
 
-    /// The most memory that was resident, in bytes.
+    /// Returns the peak resident memory, in bytes.
     pub fn peak_resident_bytes(&self) -> u64 {
         memory_bytes(self.child.id(), "VmHWM").expect("the node runs")
     }
 
-    /// Closes the pipe that the node logs to.
+    /// Closes the pipe of the node's log.
     pub fn stop_reading(&mut self) {
         self.log = None;
     }
 
-    /// Reads the log up to a line with these words.
+    /// Reads the log up to a line that contains this text.
     pub fn wait_for_log(&mut self, words: &str) {
         let log = self.log.as_mut().expect("the log is open");
         let mut line = String::new();
@@ -133,7 +134,8 @@ impl SutNode {
         }
     }
 
-    /// Reads the log from now on, so that it may be longer than a pipe holds; gives it when the node has ended.
+    /// Reads the log in the background, so that it may be longer than a pipe holds. The thread
+    /// returns it when the node has exited.
     pub fn log(&mut self) -> JoinHandle<String> {
         let mut log = self.log.take().expect("the log is open");
         thread::spawn(move || {
@@ -143,7 +145,7 @@ impl SutNode {
         })
     }
 
-    /// Waits for the end and returns the exit code and the rest of the log.
+    /// Waits for the node to exit. Returns the exit code and the rest of the log.
     pub fn wait(&mut self) -> (Option<i32>, String) {
         let code = exit_code(&mut self.child);
         let mut rest = String::new();
@@ -161,8 +163,8 @@ impl Drop for SutNode {
     }
 }
 
-/// Waits for a node's `--ready-file` and returns the address that it serves: both transports have the same. `None` when the
-/// node ends, or is not ready in time.
+/// Waits for a node's `--ready-file` and returns the address that it serves, which is the same for
+/// both transports. `None` when the node exits, or is not ready in time.
 pub fn wait_until_ready(file: &Path, child: &mut Child) -> Option<String> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
@@ -172,7 +174,7 @@ pub fn wait_until_ready(file: &Path, child: &mut Child) -> Option<String> {
             let address = ready["grpc"].as_str().or(ready["quic"].as_str());
             return Some(address.expect("a node serves something").into());
         }
-        if child.wait_timeout(Duration::from_millis(2)).expect("our child").is_some() {
+        if child.wait_timeout(Duration::from_millis(2)).expect("a child process").is_some() {
             return None;
         }
     }

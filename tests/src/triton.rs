@@ -16,25 +16,25 @@ use crate::{
     process::{made, wait_until},
 };
 
-/// What Triton logs once it takes calls; its models are loaded by then.
+/// Log line of a Triton that accepts calls; its models are loaded by then.
 const READY: &str = "Started GRPCInferenceService";
 
-/// A running Triton; ended with the value.
+/// A running Triton. Dropping the value stops it.
 #[derive(Debug)]
 pub struct Triton {
     child: Child,
-    /// Where it takes calls.
+    /// URL of its gRPC service.
     pub address: String,
     log: Arc<Mutex<String>>,
 }
 
 impl Triton {
-    /// Starts it on a free port of the loopback interface, and waits until it is ready.
+    /// Starts Triton on a free port of the loopback interface, and waits until it is ready.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// The same with more options.
+    /// Like [`start`](Self::start), with more options.
     pub fn start_with(args: &[&str]) -> Self {
         let address = free_address();
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok());
@@ -42,7 +42,7 @@ impl Triton {
         started.expect("Triton starts; run it by hand, as tests/engines/README.md says")
     }
 
-    /// The same on that port; gives its log when it ends before it is ready.
+    /// Starts Triton on a port. Returns its log if it exits before it is ready.
     pub fn start_at(port: u16, args: &[&str]) -> Result<Self, String> {
         let mut child = Command::new(made("triton/pytriton/tritonserver/bin/tritonserver"))
             .arg("--model-repository")
@@ -64,24 +64,24 @@ impl Triton {
         let lines = log.clone();
         thread::spawn(move || stderr.map(|stderr| keep(BufReader::new(stderr), &lines, &ready)));
         let triton = Self { child, address: format!("http://127.0.0.1:{port}"), log };
-        // The sender is gone when the process has ended.
+        // The sender is dropped when the process has exited.
         match is_ready.recv() {
             Ok(()) => Ok(triton),
             Err(_) => Err(triton.log()),
         }
     }
 
-    /// What it has logged so far.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until it has logged these words.
+    /// Waits until the log contains this text.
     pub fn wait_for_log(&self, words: &str) {
         wait_until("Triton logs it", || self.log().contains(words));
     }
 
-    /// The port on which it takes calls.
+    /// Returns the port of its gRPC service.
     pub fn port(&self) -> u16 {
         let port = self.address.rsplit(':').next().and_then(|port| port.parse().ok());
         port.expect("an address ends with a port")
@@ -95,7 +95,7 @@ impl Drop for Triton {
     }
 }
 
-/// The models, and a file of each for a node.
+/// Returns the folder with the models and with a node's manifest for each.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("engines/triton")
 }

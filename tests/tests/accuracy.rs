@@ -1,4 +1,4 @@
-//! Accuracy runs: every sample once, and the responses byte for byte what the nodes computed.
+//! Accuracy runs: every sample once, with exactly the response that the node computed.
 
 use std::sync::mpsc;
 
@@ -12,7 +12,7 @@ use netdiv_contract::{
 use netdiv_dataset as dataset;
 use sut_node::InProcess;
 
-/// The answers of the same engine and model, without a network.
+/// Returns the responses of the same engine and model without a network.
 fn answers_without_network() -> Vec<Bytes> {
     let args: sut_node::Args =
         serde_json::from_value(serde_json::json!({"model": "digits"})).expect("settings");
@@ -37,7 +37,7 @@ fn assert_same_as_without_network(outcome: &Outcome) {
     let mut responses = read_responses(&path).expect("LoadGen's accuracy log");
     responses.sort_by_key(|response| response.qsl_idx);
     if outcome.result()["scenario"] == "multi-stream" {
-        // LoadGen fills the last query of eight with samples that it has issued before.
+        // LoadGen fills the last query of eight with samples that it issued before.
         responses.dedup();
     }
     let want = answers_without_network();
@@ -120,10 +120,10 @@ fn samples_of_varying_shape_travel_packed() {
     let node = FakeNode::start(behaviour);
     let run = LoadGen::new(&[&node.address], "offline");
     let folder = run.file("x", "").replace("/x", "/data");
-    std::fs::create_dir(&folder).expect("ours");
+    std::fs::create_dir(&folder).expect("a writable path");
     for length in [3, 5] {
         let file = npy("|u1", &format!("({length},)"), 0..length);
-        std::fs::write(format!("{folder}/{length}.npy"), file).expect("ours");
+        std::fs::write(format!("{folder}/{length}.npy"), file).expect("a writable path");
     }
     run.args(&["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"]).run().expect(0);
     let mut lengths = node.seen(|seen| {
@@ -139,8 +139,8 @@ fn samples_of_varying_shape_travel_packed() {
     assert_eq!(lengths, [3, 5]);
 }
 
-/// The window counts samples as the node does, encoded or decoded, whichever is more: a node that is slow and
-/// full must not be taken for one that is lost.
+/// The window counts a sample as the node does, by its encoded or decoded length, whichever is
+/// larger. Otherwise a node that is slow and full would be reported as lost.
 #[test]
 fn samples_that_shrink_a_thousand_times_do_not_overrun_the_node() {
     let limits = ["--max-in-flight-bytes", "1000000", "--max-in-flight-samples", "1000"];

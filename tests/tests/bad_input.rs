@@ -1,4 +1,4 @@
-//! Every bad input is one clear error that says what to do.
+//! Every bad input results in one clear error that says what to do.
 
 mod foreign_text;
 
@@ -59,9 +59,9 @@ fn nodes_that_do_not_fit_together() {
         .run()
         .expect_refusal("the nodes do not serve the same model");
     let changes: [(_, fake_node::Change); 3] = [
-        ("`other`, with another name", |node| node.node_name = "other".into()),
-        ("`fake`, with another machine", |node| node.machine_id = "other".into()),
-        ("`fake`, with another model", |node| node.model_sha256 = "2".repeat(64)),
+        ("`other`, with a different name", |node| node.node_name = "other".into()),
+        ("`fake`, with a different machine", |node| node.machine_id = "other".into()),
+        ("`fake`, with a different model", |node| node.model_sha256 = "2".repeat(64)),
     ];
     for (words, change) in changes {
         let several = fake(|node| node.changes_after = Some((BEFORE_THE_RUN, change)));
@@ -77,7 +77,7 @@ fn a_node_of_another_version_or_none_at_all() {
     let parrot = fake(|node| node.honest_nonce = false);
     fabric(&parrot.address).run().expect_refusal("does not return the nonce");
     let nameless = fake(|node| node.description.node_name = " ".into());
-    fabric(&nameless.address).run().expect_refusal("it calls itself ` `; a name has");
+    fabric(&nameless.address).run().expect_refusal("its name is ` `; a name has");
     let quoted = fake(|node| node.description.node_name = "a\", \"b".into());
     fabric(&quoted.address)
         .run()
@@ -102,11 +102,11 @@ fn a_node_that_takes_other_samples() {
     fabric(&plain.address)
         .args(&["--encoding", "zstd"])
         .run()
-        .expect_refusal("does not decode zstd; it takes none");
+        .expect_refusal("does not decode zstd; it accepts none");
     let small = fake(|node| node.description.max_payload_bytes = 63);
     fabric(&small.address)
         .run()
-        .expect_refusal("the longest sample has 64 bytes, node fake takes at most 63");
+        .expect_refusal("the longest sample has 64 bytes, but node fake accepts at most 63");
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn data_sets_that_cannot_be_used() {
         run.args(&["--dataset", &path]).run()
     };
     let npy = |descr: &str, shape: &str, bytes: usize| npy(descr, shape, vec![0; bytes]);
-    with("empty.npy", b"").expect_refusal("holds no sample");
-    with("none.npy", &npy("|u1", "(0, 1, 8, 8)", 0)).expect_refusal("holds no sample");
+    with("empty.npy", b"").expect_refusal("contains no sample");
+    with("none.npy", &npy("|u1", "(0, 1, 8, 8)", 0)).expect_refusal("contains no sample");
     with("text.npy", b"not an array").expect_refusal("not a .npy file");
     with("short.npy", &npy("|u1", "(4, 1, 8, 8)", 200)).expect_refusal("truncated or damaged");
     with("double.npy", &npy("<f8", "(1, 8)", 64)).expect_refusal("'<f8' are not supported");
@@ -183,7 +183,7 @@ fn settings_that_make_no_sense() {
             "a sample of llama2-70b-interactive-99 is token ids, int32 or int64",
         ),
         (&["--round", "v5.0"], "round v6.1; build one for round v5.0 with `make LOADGEN=5.0.13`"),
-        (&["--round", "v4.1"], "--round v4.1: the table has v5.0, v5.1, v6.0, v6.1"),
+        (&["--round", "v4.1"], "--round v4.1: unknown round; choose one of v5.0, v5.1, v6.0, v6.1"),
         (
             &["--benchmark", "gpt-oss-120b", "--dataset", "synthetic-ids:2x4"],
             "--benchmark gpt-oss-120b cannot be run: its outputs are sampled",
@@ -205,7 +205,7 @@ fn settings_that_make_no_sense() {
         (&["--user-conf", "/nowhere"], "cannot read /nowhere"),
         (&["--frobnicate"], "unexpected argument '--frobnicate'"),
     ] {
-        // The last of two equal options would be an error of its own, so this starts from nothing.
+        // Giving an option twice would be another error, so this starts from nothing.
         let run = LoadGen::bare(CLOSED);
         let scenario: &[&str] =
             if args[0] == "--scenario" { &[] } else { &["--scenario", "offline"] };
@@ -315,7 +315,7 @@ fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
 #[test]
 fn a_second_run_into_the_folder_of_one_under_way() {
     let node = SutNode::echo("a", &[]);
-    // A frozen node holds up the first run once it has its folder.
+    // A frozen node holds up the first run once the run has its folder.
     node.signal("-STOP");
     let first = LoadGen::new(&[&node.address], "offline").args(&[
         "--benchmark",
@@ -336,7 +336,7 @@ fn a_second_run_into_the_folder_of_one_under_way() {
     node.signal("-CONT");
     let outcome = first.wait().expect(0);
     assert_eq!(outcome.result()["verdict"], "COMPLETE");
-    assert!(!outcome.path("run.lock").exists(), "it is tidy");
+    assert!(!outcome.path("run.lock").exists(), "the lock file is removed");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn an_output_folder_that_holds_another_run() {
         .args(&["--dataset", "synthetic:8x64", "--output", &folder])
         .run()
         .expect_refusal("holds another run");
-    assert_eq!(first.result()["verdict"], "COMPLETE", "and the other run is untouched");
+    assert_eq!(first.result()["verdict"], "COMPLETE", "the other run is unchanged");
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn nodes_that_cannot_start_say_why() {
         assert!(log.contains(text), "{args:?}: {log}");
     };
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), "not a model").expect("ours");
+    std::fs::write(file.path(), "not a model").expect("a writable path");
     refused(&["--model", &file.path().display().to_string()], "cannot be loaded as an ONNX model");
     refused(&["--model", "/nowhere.onnx"], "cannot read the model /nowhere.onnx");
     refused(&["--engine", "abacus"], "choose one of onnx, decoder, torch, none, echo");

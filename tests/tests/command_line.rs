@@ -1,4 +1,4 @@
-//! The command lines of both programs: where settings come from, units, help, completions and man pages.
+//! Command lines of both programs: sources of settings, units, help, completions and man pages.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +10,8 @@ use std::{
 
 use e2e::{LoadGen, SutNode, npy, process::program};
 
-/// Exit code, standard output and standard error of a program with these variables.
+/// Runs a program with environment variables. Returns the exit code, standard output and standard
+/// error.
 fn ended(name: &str, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let output = Command::new(program(name))
         .args(args)
@@ -49,7 +50,7 @@ const RUN: [&str; 8] = [
 
 fn file(folder: &Path, text: &str) -> String {
     let path = folder.join("settings.toml");
-    fs::write(&path, text).expect("ours");
+    fs::write(&path, text).expect("a writable path");
     path.display().to_string()
 }
 
@@ -205,7 +206,7 @@ fn a_variable_that_is_nearly_an_option_is_refused() {
     }
 }
 
-/// The variables of all options of a program.
+/// Returns the environment variables of all options of a program.
 fn variables(program: &str) -> BTreeSet<String> {
     let completion = printed(program, &["completions", "bash"], &[]);
     let options = completion.split([' ', '"', ')']).filter_map(|word| word.strip_prefix("--"));
@@ -261,7 +262,7 @@ fn printed_settings_are_those_of_a_run_that_would_begin() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
-        fs::write(&path, content).expect("ours");
+        fs::write(&path, content).expect("a writable path");
         path.display().to_string()
     };
     let labels = file("labels.npy", &npy("<i4", "(3,)", vec![0; 12]));
@@ -274,7 +275,7 @@ fn printed_settings_are_those_of_a_run_that_would_begin() {
         ("--audit-config", "/dev/zero", "it is a device"),
         ("--evidence", &evidence, "measured as"),
         ("--setting", "nonsense=1", "nonsense"),
-        ("--division", "network", "no run of the Network division"),
+        ("--division", "network", "the rules of the Network division"),
     ] {
         let [_, _, run @ ..] = RUN;
         for command in [&["run"][..], &["run", "--print-config"], &["doctor", "--print-config"]] {
@@ -350,13 +351,13 @@ fn nothing_is_chosen_that_was_forgotten() {
         "sut-node",
         &["--engine", "decoder"],
         &[],
-        &["or --model sorting for that of the demo"],
+        &["or --model sorting for the demo's model"],
     );
     refused(
         "sut-node",
         &["--model", "resnet50"],
         &[],
-        &["no model of that name but digits", "./resnet50"],
+        &["the only model with a name is digits", "./resnet50"],
     );
     refused("sut-node", &["--model", "./digits"], &[], &["cannot read the model ./digits"]);
     refused("loadgen-node", &RUN[..6], &[], &["no benchmark; give --benchmark NAME"]);
@@ -396,7 +397,7 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
     }
 }
 
-/// The long options that `--help-all` shows.
+/// Returns the long options that `--help-all` shows.
 fn options(program: &str, command: &[&str]) -> Vec<String> {
     let help = printed(program, &[command, &["--help-all"]].concat(), &[]);
     let words = help.lines().filter_map(|line| {
@@ -437,7 +438,10 @@ fn completions_and_man_pages_have_every_command_and_option() {
         }
         let mut check = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash");
         check.stdin.take().expect("a pipe").write_all(bash.as_bytes()).expect("bash reads");
-        assert!(check.wait().expect("our child").success(), "bash cannot read the completion");
+        assert!(
+            check.wait().expect("a child process").success(),
+            "bash cannot read the completion"
+        );
     }
     refused("loadgen-node", &["man", "/nowhere/at/all"], &[], &["/nowhere/at/all"]);
 }

@@ -1,4 +1,5 @@
-//! Many at once, who mean no good or know no better: a node's clients are served all the same, and its log stays short.
+//! Crowds of hostile or careless clients: the node still serves its clients, and its log stays
+//! short.
 
 use std::{
     collections::VecDeque,
@@ -35,7 +36,7 @@ fn options() -> Options {
     Options { transport, ..Options::default() }
 }
 
-/// A short run.
+/// Makes a short run.
 fn run(node: &SutNode, args: &[&str]) {
     LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
@@ -44,14 +45,14 @@ fn run(node: &SutNode, args: &[&str]) {
         .expect(0);
 }
 
-/// A file with a token.
+/// Writes a file with a token.
 fn token(folder: &TempDir, text: &str) -> String {
     let path = folder.path().join(text);
-    fs::write(&path, text).expect("the folder is ours");
+    fs::write(&path, text).expect("a writable folder");
     path.display().to_string()
 }
 
-/// Clients with a wrong token: each makes one call, which is refused, and connects again at once.
+/// Clients with a wrong token. Each makes one call, which is refused, and reconnects at once.
 struct Strangers {
     refused: Arc<AtomicUsize>,
     _runtime: Runtime,
@@ -67,7 +68,7 @@ impl Strangers {
             let (address, refused) = (node.address.clone(), refused.clone());
             runtime.spawn(async move {
                 loop {
-                    // The system must not run out of ports.
+                    // The pause keeps the system from running out of ports.
                     tokio::time::sleep(Duration::from_millis(10)).await;
                     let Ok(connection) = Connection::open(&address, &options).await else {
                         continue;
@@ -82,7 +83,7 @@ impl Strangers {
     }
 }
 
-/// The lines of a log, when its node has ended.
+/// Ends the node, and returns the lines of its log.
 fn lines(mut node: SutNode, log: JoinHandle<String>) -> Vec<String> {
     node.signal("-TERM");
     let (code, _) = node.wait();
@@ -91,10 +92,10 @@ fn lines(mut node: SutNode, log: JoinHandle<String>) -> Vec<String> {
     log.lines().map(String::from).collect()
 }
 
-/// Asserts that one place of the code has written no more lines than it may in that time.
+/// Asserts that one log statement wrote no more lines than its limit allows for this time.
 fn assert_few(log: &[String], words: &str, time: Duration) {
     let lines = log.iter().filter(|line| line.contains(words)).count() as u64;
-    // 16 a second; the first and the last second are parts of one.
+    // 16 a second. The first and the last second are incomplete.
     assert!(
         (1..=16 * (time.as_secs() + 2)).contains(&lines),
         "{lines} lines `{words}` in {time:?}"
@@ -110,7 +111,7 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
     let log = node.log();
     let started = Instant::now();
     let strangers = Strangers::start(&node, 70, &wrong);
-    wait_until("the strangers are there", || strangers.refused.load(Ordering::Relaxed) > 200);
+    wait_until("200 calls are refused", || strangers.refused.load(Ordering::Relaxed) > 200);
     for _ in 0..5 {
         run(&node, &["--token-file", &right, "--connections", "2"]);
     }
@@ -121,7 +122,8 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
     assert!(log.iter().any(|line| line.contains("the token is missing or wrong")));
 }
 
-/// Connections that are opened as fast as possible, and say nothing; each stays until there are many younger ones.
+/// Connections opened as fast as possible that send nothing. Each stays open until many newer ones
+/// exist.
 struct Flood {
     opened: Arc<AtomicUsize>,
     ending: Arc<AtomicBool>,
@@ -138,7 +140,7 @@ impl Flood {
                 let mut young = VecDeque::new();
                 while !ending.load(Ordering::Relaxed) {
                     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-                    // The system must not run out of ports.
+                    // Lingering would use up the system's ports.
                     socket.set_linger(Some(Duration::ZERO)).expect("an option");
                     socket.bind(&SocketAddr::from((from, 0)).into()).expect("a port");
                     opened.fetch_add(
@@ -166,11 +168,11 @@ impl Drop for Flood {
 
 #[test]
 fn connections_that_come_as_fast_as_they_can_keep_nobody_out() {
-    // A port forwarder makes all have one address.
+    // Behind a port forwarder all connections have one address.
     for from in [[127, 0, 0, 2], [127, 0, 0, 1]] {
         let node = SutNode::echo("a", &[]);
         let flood = Flood::start(&node, from);
-        wait_until("they are many", || flood.opened.load(Ordering::Relaxed) > 2000);
+        wait_until("2000 connections are open", || flood.opened.load(Ordering::Relaxed) > 2000);
         for _ in 0..5 {
             run(&node, &["--connections", "2"]);
         }
@@ -182,7 +184,8 @@ fn strangers_make_room_where_no_file_can_be_opened_any_more() {
     let node = SutNode::echo("a", &[]);
     let process = Pid::from_raw(node.id().cast_signed());
     let limit = Some(open_files(&node) as u64 + 40);
-    prlimit(process, Resource::Nofile, Rlimit { current: limit, maximum: limit }).expect("ours");
+    prlimit(process, Resource::Nofile, Rlimit { current: limit, maximum: limit })
+        .expect("a writable path");
     let idle: Vec<_> =
         (0..200).map(|_| TcpStream::connect(&node.address).expect("connects")).collect();
     for _ in 0..3 {
@@ -197,13 +200,13 @@ fn a_run_waits_for_a_place() {
     let runtime = Runtime::new().expect("a runtime");
     let client = runtime.block_on(async {
         let client = Connection::open(&node.address, &options()).await.expect("connects");
-        client.describe(DescribeRequest::default()).await.expect("it has the place");
+        client.describe(DescribeRequest::default()).await.expect("it has the permit");
         client
     });
     let refused = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
         .args(&["--connect-timeout", "500ms"]);
-    refused.run().expect_refusal("takes no more (--max-connections)");
+    refused.run().expect_refusal("accepts no more (--max-connections)");
     let leaving = thread::spawn(move || {
         thread::sleep(Duration::from_secs(3));
         runtime.block_on(client.close());
@@ -220,7 +223,7 @@ async fn broken_streams_of_a_client_write_few_lines() {
     let connection = Connection::open(&node.address, &options()).await.expect("connects");
     let started = Instant::now();
     let break_one = async || {
-        // A message with a flag that there is not.
+        // A message with an unknown flag.
         let requests = tokio_stream::iter([Bytes::from_static(&[77, 0, 0, 0, 0])]);
         let stream = connection.infer(&SessionHeader::default(), requests).await;
         let end = match stream {
@@ -232,7 +235,7 @@ async fn broken_streams_of_a_client_write_few_lines() {
     for _ in 0..2000 {
         break_one().await;
     }
-    // The node counts them without being asked for another line.
+    // The node reports the number of suppressed lines even if no such line follows.
     tokio::time::sleep(Duration::from_secs(4)).await;
     let log = lines(node, log);
     assert_few(&log, "a stream broke", started.elapsed());
@@ -240,7 +243,7 @@ async fn broken_streams_of_a_client_write_few_lines() {
     assert!(place("like=\"a stream broke\"") < place("asked to end"), "{log:#?}");
 }
 
-/// Connections and files that a process has open.
+/// Returns the number of open files and connections of a node.
 fn open_files(node: &SutNode) -> usize {
     fs::read_dir(format!("/proc/{}/fd", node.id())).expect("the node runs").count()
 }
@@ -252,7 +255,7 @@ fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
     let log = node.log();
     let before = open_files(&node);
     let idle: Vec<_> = (0..400).map(|_| TcpStream::connect(&metrics).expect("connects")).collect();
-    wait_until("they made room for each other", || open_files(&node) <= before + 20);
+    wait_until("idle connections are closed", || open_files(&node) <= before + 20);
     let cpu = node.cpu_seconds();
     thread::sleep(Duration::from_secs(1));
     let used = node.cpu_seconds() - cpu;
@@ -284,13 +287,14 @@ fn samples_that_are_short_on_the_wire_take_no_more_memory_than_the_node_has_room
             let args_of_node = [&["--engine", engine], &limits[..], args].concat();
             let node = SutNode::start_to_weigh("a", &args_of_node);
             let before = node.peak_resident_bytes();
-            // A little less than the sum below has room for: the process itself takes some MiB more.
+            // A little less than the bound below allows for: the process itself takes some MiB
+            // more.
             let payload = vec![0; 15 * MIB].into();
             let hold = Duration::from_millis(300);
             let bombs = Bombs { transport: transport(), encoding, samples: 32, payload, hold };
             bombs.run(&node.address).expect("every answer");
             let more = node.peak_resident_bytes().saturating_sub(before) as usize / MIB;
-            // In flight, owed, two answers that the transport has, and a sample that is decoded.
+            // In flight, owed, two responses in the transport, and one sample during decoding.
             assert!(more < 2 * 32 + 3 * 16, "{engine} {args:?} {encoding}: {more} MiB");
         }
     }

@@ -1,5 +1,5 @@
-//! A device that computes by itself, as a GPU does (`tests/plugin/device.cc`): when its batches are begun, when memory is asked
-//! for, and what follows when it is lost.
+//! A device that computes asynchronously, like a GPU (`tests/plugin/device.cc`): the start of its
+//! batches, its allocations, and its loss.
 
 use e2e::{LoadGen, SutNode, npy, plugin, process::wait_until};
 
@@ -32,7 +32,7 @@ impl Device {
         let device = Self(tempfile::tempdir().expect("a temporary folder"));
         plugin::build("device.cc", macros, &device.path("libdevice.so"));
         for (file, text) in [("device.toml", MANIFEST), ("device.txt", model)] {
-            std::fs::write(device.path(file), text).expect("ours");
+            std::fs::write(device.path(file), text).expect("a writable path");
         }
         device
     }
@@ -50,14 +50,14 @@ impl Device {
         SutNode::try_start("a", &[&["--engine", &plugin, "--model", &manifest], args].concat())
     }
 
-    /// What the device was asked for, in order.
+    /// Returns the calls to the device, in order.
     fn trace(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path("trace")).expect("the plug-in's");
+        let text = std::fs::read_to_string(self.path("trace")).expect("the plug-in's trace");
         text.lines().map(ToOwned::to_owned).collect()
     }
 }
 
-/// A run of samples of two numbers.
+/// Creates a run of samples of two numbers.
 fn run(node: &SutNode, scenario: &str) -> LoadGen {
     let run = LoadGen::new(&[&node.address], scenario);
     let samples = run.file("numbers.npy", npy("<f4", "(100, 2)", [0; 800]));
@@ -80,13 +80,13 @@ fn every_slot_has_its_memory_before_the_node_is_ready() {
     run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0);
     node.signal("-TERM");
     let (_, log) = node.wait();
-    // A device that is missing is not passed over silently.
+    // An unusable device is reported.
     assert!(log.contains("missing is not used: no driver"), "{log}");
     let trace = device.trace();
     let begun = trace.iter().position(|line| line.starts_with("begin")).expect("batches");
     let (before, after) = trace.split_at(begun);
     assert!(after.contains(&"begin 1 of 8".to_owned()), "both slots are used: {after:?}");
-    // Inputs and outputs of the largest batch, for two slots; nothing of it is outgrown.
+    // Inputs and outputs of the largest batch, for two slots; no buffer is outgrown.
     let asked = |lines: &[String]| {
         lines.iter().filter(|line| line.starts_with("allocate")).cloned().collect::<Vec<_>>()
     };
@@ -122,7 +122,7 @@ fn on_a_device_where_new_sizes_stall_batches_are_filled_up_to_powers_of_two() {
         let trace = device.trace();
         let warm: Vec<_> = trace.iter().filter(|line| line.starts_with("warm_up")).collect();
         assert_eq!(warm, expected, "{log}");
-        assert_eq!(log.contains("--batch-sizes chooses others"), expected == all, "{log}");
+        assert_eq!(log.contains("choose others with --batch-sizes"), expected == all, "{log}");
         let is_warm = |line: &String| {
             let size = line.rsplit(' ').next().unwrap_or_default();
             expected.contains(&format!("warm_up {size}").as_str())
@@ -146,7 +146,7 @@ fn a_lost_device_ends_the_run_and_the_node_with_its_reason() {
         run(&node, scenario).short(2000, 400).run().expect_failure(lost);
         let (code, log) = node.wait();
         assert_eq!(code, Some(1), "{log}");
-        assert!(log.contains(lost) && log.contains("Start the node again"), "{log}");
+        assert!(log.contains(lost) && log.contains("Restart the node"), "{log}");
         assert!(!log.contains("run again in halves") && !log.contains("on a lost device"), "{log}");
     }
 }
@@ -160,11 +160,11 @@ fn a_device_that_is_lost_during_a_drain_is_the_end_of_the_node() {
     wait_until("a batch is begun", || device.trace().iter().any(|line| line.starts_with("begin")));
     node.signal("-TERM");
     node.wait_for_log("asked to end");
-    std::fs::write(device.path("go"), "").expect("ours");
+    std::fs::write(device.path("go"), "").expect("a writable path");
     running.wait().expect_failure(lost);
     let (code, log) = node.wait();
     assert_eq!(code, Some(1), "a drained node's code is 0: {log}");
-    assert!(log.contains(lost) && log.contains("Start the node again"), "{log}");
+    assert!(log.contains(lost) && log.contains("Restart the node"), "{log}");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_node_without_a_usable_device_does_not_start() {
         let log = device.try_node(&[]).expect_err("must be refused");
         let words = format!("the plug-in device has no device to run on: {words}");
         assert!(log.contains(&words), "{log}");
-        // The operator's word counts, as with a device that is found.
+        // A device that the operator names is used, like a device that the plug-in finds.
         device.node(&["--devices", "device:0"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What `--nodes` may name: host lists, files, and names in the DNS, over real sockets.
+//! Values of `--nodes`: host lists, files and DNS names, over real sockets.
 
 use std::{
     net::{SocketAddr, ToSocketAddrs as _},
@@ -12,14 +12,14 @@ use e2e::{
 };
 use serde_json::{Value, json};
 
-/// A node at each of these hosts, all at one port.
+/// Starts a node at each of these hosts, all at one port.
 fn nodes_at(hosts: &[String], args: &[&str]) -> (Vec<SutNode>, u16) {
     let start = |host: &String, port: u16| {
         let name = format!("at-{}", host.replace([':', '[', ']'], "-"));
         let args = [&["--engine", "echo", "--name", &name], args].concat();
         SutNode::try_start_at(&format!("{host}:{port}"), &args)
     };
-    // A port that is free at the first address may be taken at another.
+    // A port that is free at the first address may be in use at another.
     for _ in 0..20 {
         let first = start(&hosts[0], 0).expect("a node");
         let port = first.address.parse::<SocketAddr>().expect("an address").port();
@@ -54,7 +54,7 @@ fn host_lists_and_files_name_the_same_nodes() {
     let want = json!(hosts.map(|host| format!("{host}:{port}")));
     let file = tempfile::NamedTempFile::new().expect("a file");
     let text = format!("# all of them\n127.0.0.[1-2] # two\n\n 127.0.0.3:{port}\n");
-    std::fs::write(file.path(), text).expect("our file");
+    std::fs::write(file.path(), text).expect("a writable file");
     let port = port.to_string();
     for named in [
         format!("127.0.0.[1-3]:{port}"),
@@ -64,7 +64,7 @@ fn host_lists_and_files_name_the_same_nodes() {
         let outcome = run(&named).args(&["--nodes-port", &port, "--nodes-expected", "3"]).run();
         let result = outcome.expect(0).result();
         assert_eq!(addresses(&result), want, "{named}");
-        // What was found is what the settings of the run record.
+        // The settings in the record hold the resolved addresses.
         assert_eq!(result["settings"]["nodes"], want, "{named}");
     }
     run(&format!("127.0.0.[1-3]:{port}"))
@@ -74,7 +74,7 @@ fn host_lists_and_files_name_the_same_nodes() {
     run("@/nowhere").run().expect_refusal("--nodes @/nowhere: No such file");
 }
 
-/// The hosts of `localhost` here: one, or one of each family.
+/// Returns the addresses of `localhost` on this machine: one, or one of each family.
 fn localhost() -> Vec<String> {
     let mut all: Vec<_> = ("localhost", 0).to_socket_addrs().expect("localhost").collect();
     all.sort_unstable();
@@ -103,9 +103,9 @@ fn a_name_stands_for_all_of_its_addresses_and_is_the_one_that_certificates_are_f
         let want: Value = hosts.iter().map(|host| format!("localhost@{host}:{port}")).collect();
         assert_eq!(addresses(&result), want);
         assert_eq!(result["settings"]["nodes"], want);
-        // An address alone is nothing that the certificate is for.
+        // The certificate is not valid for a bare address.
         let alone = run(&format!("{}:{port}", hosts[0])).over(transport).args(&tls[..2]).run();
-        alone.expect_refusal("do not trust each other");
+        alone.expect_refusal("authentication between");
     }
 }
 
@@ -140,7 +140,7 @@ fn a_node_that_does_not_answer_is_announced_once() {
 
 #[test]
 fn a_node_whose_answers_take_long_together_is_announced() {
-    // Each is quicker than what is announced.
+    // Each reply arrives before the notice is due; all replies together take longer.
     let describe_delay = Duration::from_millis(400);
     let node = FakeNode::start(Behaviour { describe_delay, ..Behaviour::good("slow") });
     let outcome = run(&node.address).run().expect(0);

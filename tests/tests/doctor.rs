@@ -1,4 +1,4 @@
-//! `doctor` of both programs, on this machine: it ends, says what it found, and needs no node.
+//! `doctor` of both programs, on this machine: it ends, reports its findings, and needs no node.
 
 use std::process::Command;
 
@@ -9,7 +9,8 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// Runs `doctor` of a program, within limits that a shell has set, and returns its exit code, standard output and error.
+/// Runs `doctor` of a program within limits of a shell. Returns its exit code, standard output and
+/// standard error.
 fn doctor(name: &str, limits: &str, args: &[&str]) -> (Option<i32>, String, String) {
     let done = Command::new("bash")
         .args(["-c", &format!("{limits} exec \"$0\" doctor \"$@\"")])
@@ -22,7 +23,8 @@ fn doctor(name: &str, limits: &str, args: &[&str]) -> (Option<i32>, String, Stri
     (done.status.code(), text(done.stdout), text(done.stderr))
 }
 
-/// The same as JSON, whose problems decide the exit code.
+/// Runs `doctor` with `--json`. Asserts that the exit code matches the findings, and returns the
+/// report.
 fn report(name: &str, limits: &str, args: &[&str]) -> Value {
     let (code, out, log) = doctor(name, limits, &[args, &["--json"]].concat());
     let report: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{log}"));
@@ -32,7 +34,7 @@ fn report(name: &str, limits: &str, args: &[&str]) -> Value {
     report
 }
 
-/// What each finding of that id is about, and what was seen.
+/// Returns subject and observation of each finding with this id.
 fn found(report: &Value, id: &str) -> Vec<(String, String)> {
     let findings = report["findings"].as_array().expect("a list");
     let text = |finding: &Value, key: &str| finding[key].as_str().expect("text").to_owned();
@@ -93,7 +95,7 @@ fn nodes_are_asked_and_one_that_is_not_there_is_a_problem_and_no_end() {
 fn every_node_gets_a_sample_of_the_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let (node, short) = (SutNode::start("a", &[]), folder.path().join("short.npy"));
-    std::fs::write(&short, e2e::npy("|u1", "(2, 3)", [1; 6])).expect("our folder");
+    std::fs::write(&short, e2e::npy("|u1", "(2, 3)", [1; 6])).expect("a writable folder");
     let output = folder.path().join("out").display().to_string();
     let look = |dataset: &str| {
         let nodes = ["--nodes", &node.address, "--transport", transport(), "--output", &output];
@@ -103,11 +105,11 @@ fn every_node_gets_a_sample_of_the_run() {
     let good = look("digits");
     assert_eq!(good["sample"]["bytes"], 64, "{good:#}");
     assert_eq!(good["nodes"][0]["answers"].as_array().map(Vec::len), Some(2), "{good:#}");
-    // The data set is one, and its samples are not what the node takes.
+    // The data set exists, but its samples do not fit the node.
     let bad = look(&short.display().to_string());
     let missing = found(&bad, "answer-missing");
     assert!(missing.len() == 1 && missing[0].1.contains("the data set holds uint8[3]"), "{bad:#}");
-    // Nothing can be sent of a sample that is longer than any message.
+    // A sample that is longer than any message cannot be sent.
     let long = look("synthetic:1x2000000000");
     assert!(!found(&long, "run-refused").is_empty(), "{long:#}");
 }
@@ -127,7 +129,7 @@ fn a_run_that_would_be_refused_is_a_problem() {
     assert!(large.len() == 1 && large[0].1.contains("bytes of memory are needed"), "{large:?}");
     let full = found(&run(&["--min-free-bytes", "4000PiB"]), "disk-space");
     assert!(full.len() == 1 && full[0].1.contains("bytes free"), "{full:?}");
-    assert!(!folder.path().join("out").exists(), "it only looks");
+    assert!(!folder.path().join("out").exists(), "doctor writes nothing");
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! `loadgen-node accuracy`: a script in the official one's place reads LoadGen's log, and what it finds is kept; or it is said what
-//! is missing. The official scripts themselves are not here; docs/SUBMISSION.md says how they were tried.
+//! `loadgen-node accuracy`: a stand-in for an official script reads LoadGen's log, and its output
+//! is kept; missing requirements are reported. The official scripts are not part of the repository;
+//! docs/SUBMISSION.md states how they were tried.
 
 use std::{
     fs,
@@ -10,7 +11,7 @@ use std::{
 use e2e::{LoadGen, Outcome, SutNode, process::program};
 use serde_json::Value;
 
-/// Counts right labels, and prints them as accuracy-imagenet.py does.
+/// Counts correct labels, and prints the count as accuracy-imagenet.py does.
 const IMAGENET: &str = r#"
 import argparse, json
 import numpy
@@ -33,7 +34,8 @@ print("ERROR: loadgen(1) and payload(0) disagree on image_idx")
 print("mAP=38.000%")
 "#;
 
-/// Has the functions of eval_accuracy.py that judge answers. In a folder `lost` it loses an answer, and counts it as wrong.
+/// Defines the functions of eval_accuracy.py that judge answers. In a folder `lost` it loses an
+/// answer, and counts it as wrong.
 const DEEPSEEK: &str = r#"
 import sys
 def evaluate_math500(parsed, ground_truth): return parsed == ground_truth
@@ -49,14 +51,14 @@ if __name__ == "__main__":
     print({"exact_match": 81.5, "tokens_per_sample": 3886.25, "num-samples": 2})
 "#;
 
-/// Runs programs as evaluate_mbxp.py does: by a module that no package index has.
+/// Runs programs as evaluate_mbxp.py does, with a module that no package index has.
 const MBXP: &str = r#"
 from mxeval.execution import check
 for language in "cpp", "javascript", "php", "python", "ruby", "typescript":
     globals()["check_correctness_" + language] = check
 "#;
 
-/// It runs all programs but those in Ruby.
+/// Runs all programs except those in Ruby.
 const MXEVAL: &str = r#"
 def check(problem, completion, timeout):
     return {"passed": problem["task_id"] != "ruby", "result": "No such file or directory: 'ruby'"}
@@ -67,16 +69,16 @@ fn file(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").into()
 }
 
-/// A checkout with scripts of these texts.
+/// Creates a checkout with scripts of these texts.
 fn reference(folder: &Path, imagenet: &str) -> String {
     let tools = folder.join("vision/classification_and_detection/tools");
-    fs::create_dir_all(&tools).expect("ours");
-    fs::write(tools.join("accuracy-imagenet.py"), imagenet).expect("ours");
-    fs::write(tools.join("accuracy-openimages.py"), OPENIMAGES).expect("ours");
+    fs::create_dir_all(&tools).expect("a writable path");
+    fs::write(tools.join("accuracy-imagenet.py"), imagenet).expect("a writable path");
+    fs::write(tools.join("accuracy-openimages.py"), OPENIMAGES).expect("a writable path");
     folder.to_str().expect("a path in UTF-8").into()
 }
 
-/// An accuracy run of the small ResNet50 or RetinaNet.
+/// Makes an accuracy run of the small ResNet50 or RetinaNet.
 fn accuracy_run(name: &str, args: &[&str]) -> Outcome {
     let manifest = file(&format!("{name}.toml"));
     let node = SutNode::start("a", &["--engine", "torch", "--model", &manifest]);
@@ -88,7 +90,7 @@ fn accuracy_run(name: &str, args: &[&str]) -> Outcome {
         .expect(0)
 }
 
-/// A virtual environment without packages.
+/// Creates a virtual environment without packages.
 fn bare_python(folder: &Path) -> String {
     let python = folder.join("python").display().to_string();
     let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
@@ -96,10 +98,10 @@ fn bare_python(folder: &Path) -> String {
     python
 }
 
-/// Writes a file and the folders above it.
+/// Writes a file and creates the folders above it.
 fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
-    fs::write(path, text).expect("ours");
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a writable path");
+    fs::write(path, text).expect("a writable path");
 }
 
 fn evaluate(run: &Path, args: &[&str], cache: &Path) -> Output {
@@ -119,7 +121,7 @@ fn what_the_script_finds_is_what_the_run_counted_and_stands_beside_the_log() {
     let outcome = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
     let run = outcome.path("");
     let args = ["--reference", &reference];
-    // Packages are fetched for the first, and only for it.
+    // Only the first evaluation fetches packages.
     for fetched in [true, false] {
         let output = evaluate(&run, &args, folder.path());
         let said = words(&output);
@@ -130,7 +132,7 @@ fn what_the_script_finds_is_what_the_run_counted_and_stands_beside_the_log() {
     let result: Value =
         serde_json::from_slice(&fs::read(run.join("result.json")).expect("a result"))
             .expect("JSON");
-    let text = fs::read_to_string(run.join("accuracy.txt")).expect("the script's words");
+    let text = fs::read_to_string(run.join("accuracy.txt")).expect("the script's output");
     let counted =
         format!("good={}, total={}\n", result["accuracy"]["correct"], result["accuracy"]["total"]);
     assert!(text.starts_with("accuracy=100.000%, ") && text.contains(&counted), "{text}");
@@ -153,9 +155,10 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
     let python = ["--python", &python];
     let try_it = |run: &Outcome, args: &[&str], code, want: &str| {
         let run = run.path("");
-        // Of a call before.
+        // Output of an earlier evaluation.
         if code == 3 {
-            fs::write(run.join("accuracy.txt"), "accuracy=99.9%, good=8, total=8\n").expect("ours");
+            fs::write(run.join("accuracy.txt"), "accuracy=99.9%, good=8, total=8\n")
+                .expect("a writable path");
         }
         let output = evaluate(&run, args, folder.path());
         let said = words(&output);
@@ -174,14 +177,14 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
             &labelled,
             &[&given[..], &["--", "--dtype", "int64"]].concat(),
             2,
-            "takes nothing from you",
+            "takes no options from you",
         ),
         (&bare, &given, 2, "make the accuracy run with --labels"),
         (&boxes, &given, 2, "add: -- --openimages-dir DIR"),
     ] {
         assert!(!try_it(run, args, code, want), "{args:?} has left an accuracy.txt");
     }
-    // Before there is a run.
+    // Checks before a run exists.
     for (options, code) in [(&[][..], 2), (&["--", "--openimages-dir", "pictures"], 0)] {
         let check = [&["--check", "--benchmark", "retinanet"], &given[..], options].concat();
         let mut command = Command::new(program("loadgen-node"));
@@ -190,11 +193,11 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
     }
     let whole = [&given[..], &python, &["--", "--openimages-dir=pictures"]].concat();
     assert!(try_it(&boxes, &whole, 0, "mAP 38"));
-    let text = fs::read_to_string(boxes.path("accuracy.txt")).expect("the script's words");
+    let text = fs::read_to_string(boxes.path("accuracy.txt")).expect("the script's output");
     assert!(text.starts_with("mAP=38.000%\n"), "{text}");
     let more = [&whole[..], &["--max-images", "1"]].concat();
     assert!(try_it(&boxes, &more, 2, "--max-images: after --"));
-    fs::write(boxes.path("mlperf_log_accuracy.json"), "[]").expect("ours");
+    fs::write(boxes.path("mlperf_log_accuracy.json"), "[]").expect("a writable path");
     assert!(try_it(&boxes, &whole, 2, "is not what LoadGen wrote in this run"));
 }
 
@@ -220,11 +223,11 @@ fn what_a_script_needs_beside_its_packages_is_named_before_there_is_a_run() {
     };
     let data = ["--dataset-file", "answers.pkl"];
     let submodules = deepseek.join("submodules");
-    fs::create_dir_all(submodules.join("LiveCodeBench")).expect("ours");
+    fs::create_dir_all(submodules.join("LiveCodeBench")).expect("a writable path");
     let fetch = "submodule update --init language/deepseek-r1/submodules";
-    check("deepseek-r1", &data, 2, &["LiveCodeBench: nothing is there", fetch]);
+    check("deepseek-r1", &data, 2, &["LiveCodeBench: it is empty", fetch]);
     write(&submodules.join("LiveCodeBench/README.md"), "");
-    check("deepseek-r1", &data, 2, &["prm800k: nothing is there", fetch]);
+    check("deepseek-r1", &data, 2, &["prm800k: it is empty", fetch]);
     write(&submodules.join("prm800k/README.md"), "");
     let module = "would count answers as wrong: ModuleNotFoundError: No module named 'lcb_runner'; it needs its submodules";
     check("deepseek-r1", &data, 2, &[module]);
@@ -247,9 +250,9 @@ fn a_script_that_did_not_judge_every_answer_leaves_no_figures() {
         .args(&["--benchmark", "sorting", "--mode", "accuracy"])
         .run()
         .expect(0);
-    // LoadGen's release may not know the benchmark.
+    // The linked LoadGen release may not know the benchmark.
     let record = run.read("result.json").replace("\"sorting\"", "\"deepseek-r1\"");
-    fs::write(run.path("result.json"), record).expect("ours");
+    fs::write(run.path("result.json"), record).expect("a writable path");
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder.path().join("lcb_runner.py"), "");
     let python = bare_python(folder.path());
@@ -270,7 +273,7 @@ fn a_script_that_did_not_judge_every_answer_leaves_no_figures() {
         let said = words(&output);
         assert_eq!(output.status.code(), Some(code), "{said}");
         assert!(said.contains(want), "{want} is not in: {said}");
-        assert!(said.contains("INFO - aime results"), "the script's own words are lost: {said}");
+        assert!(said.contains("INFO - aime results"), "the script's output is lost: {said}");
         assert_eq!(run.path("accuracy.txt").exists(), code == 0, "{said}");
     }
 }
@@ -279,7 +282,7 @@ fn a_script_that_did_not_judge_every_answer_leaves_no_figures() {
 fn a_script_and_what_it_has_started_end_with_the_command_that_a_signal_ends() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path().join("pid");
-    // A process that it starts holds its output.
+    // A child process of the script holds its output open.
     let script = format!(
         "import os, subprocess\nchild = subprocess.Popen(['sleep', '600'])\n\
          open({here:?}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\nchild.wait()"
@@ -299,14 +302,14 @@ fn a_script_and_what_it_has_started_end_with_the_command_that_a_signal_ends() {
     e2e::process::wait_until("the script has begun", || script().is_some());
     let kill = Command::new("kill").arg(child.id().to_string()).status();
     assert!(kill.expect("kill starts").success());
-    assert_eq!(child.wait().expect("ours").code(), Some(3));
+    assert_eq!(child.wait().expect("a writable path").code(), Some(3));
     script().expect("their numbers").split(' ').for_each(wait_until_gone);
 }
 
 fn wait_until_gone(pid: &str) {
     let stat = || fs::read_to_string(format!("/proc/{pid}/stat"));
     let is_gone = || stat().map_or(true, |stat| stat.contains(") Z "));
-    e2e::process::wait_until("what the script has started is gone", is_gone);
+    e2e::process::wait_until("the script's child is gone", is_gone);
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! Both programs where the system gives them too little: descriptors, memory, files that grow; and what a signal does
-//! before a run has begun. Each ends with a code of its own and with words, and nothing is in the way of the next attempt.
+//! Both programs short of descriptors, memory or file size, and signals before a run has begun.
+//! Each program ends with a documented exit code and a message, and leaves nothing that blocks the
+//! next attempt.
 
 use std::{
     path::Path,
@@ -15,23 +16,25 @@ use e2e::{
     wait_until,
 };
 
-/// A short run of 64 samples.
+/// Creates a short run of 64 samples.
 fn run(address: &str) -> LoadGen {
     LoadGen::new(&[address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
         .args(&["--mode", "accuracy", "--connect-timeout", "60s"])
 }
 
-/// Asserts that a program has ended by itself with one of these codes, and that there are words where it is not 0.
+/// Asserts that a program exited by itself with one of these codes, and printed an error unless the
+/// code is 0.
 fn assert_ended(code: Option<i32>, codes: &[i32], said: &str, limit: &str) {
     assert!(code.is_some_and(|code| codes.contains(&code)), "{limit}: {code:?}\n{said}");
-    assert!(code == Some(0) || said.contains("ERROR"), "{limit}: nothing said\n{said}");
+    assert!(code == Some(0) || said.contains("ERROR"), "{limit}: no error\n{said}");
     for wrong in ["panicked", "memory allocation of", "terminate called"] {
         assert!(!said.contains(wrong), "{limit}:\n{said}");
     }
 }
 
-/// Asserts the same of a run, that it does not look complete unless it is, and that it has not waited for what cannot come.
+/// Asserts that a run exited as [`assert_ended`] requires, looks complete only if it is, and did
+/// not wait for an impossible event.
 fn assert_run_ended(outcome: &Outcome, limit: &str) {
     let said = [outcome.stderr.as_str(), &outcome.stdout].concat();
     assert!(outcome.code == Some(0) || said.contains("limit") || said.contains("memory"), "{said}");
@@ -41,12 +44,12 @@ fn assert_run_ended(outcome: &Outcome, limit: &str) {
     assert!(!left("run.lock") && !left("trial-0.part"), "{limit}: {outcome:#?}");
     let is_complete = left("result.json") && outcome.result()["verdict"] == "COMPLETE";
     assert_eq!(is_complete, outcome.code == Some(0), "{limit}: {outcome:#?}");
-    // A refused run can be tried again in the same folder.
+    // A refused run can be repeated with the same folder.
     let has_logs = left("mlperf_log_detail.txt") || left("result.json");
     assert!(outcome.code != Some(2) || !has_logs, "{limit}: {outcome:#?}");
 }
 
-/// Calls it with each number, in four threads.
+/// Calls a function with each number, in four threads.
 fn for_each(numbers: impl Iterator<Item = u32>, call: impl Fn(u32) + Sync) {
     let numbers: Vec<_> = numbers.collect();
     thread::scope(|scope| {
@@ -79,7 +82,7 @@ fn too_few_descriptors_for_connections_are_reported_at_once() {
     }
 }
 
-/// Runs a program to its end, after these commands of a shell.
+/// Runs a program to completion, after shell commands.
 fn after(commands: &str, name: &str, args: &[&str]) -> Output {
     let script = format!("{commands}; exec \"$0\" \"$@\"");
     let mut command = Command::new("bash");
@@ -98,7 +101,8 @@ fn a_run_with_too_little_memory_is_refused() {
     });
 }
 
-/// Returns whether the system loads the program within the limit: below that, the loader speaks.
+/// Returns true if the system can load the program within the limit. Below that, the loader reports
+/// the error.
 fn is_loaded(limit: &str, name: &str) -> bool {
     after(limit, name, &["--version"]).status.code().is_some_and(|code| code <= 2)
 }
@@ -129,7 +133,7 @@ fn a_node_with_too_little_memory_or_too_few_descriptors_does_not_start() {
         if is_ready {
             send_signal(node.id(), "-TERM");
         }
-        let output = node.wait_with_output().expect("our child");
+        let output = node.wait_with_output().expect("a child process");
         let said = String::from_utf8_lossy(&output.stderr);
         let code = if is_ready { 0 } else { 2 };
         assert_ended(output.status.code(), &[code], &said, limit);
@@ -138,7 +142,8 @@ fn a_node_with_too_little_memory_or_too_few_descriptors_does_not_start() {
 
 #[test]
 fn certificates_that_cannot_be_written_are_in_nobodys_way() {
-    // The system refuses each write, with a signal that ends the program unless the shell ignores it.
+    // The system refuses each write, with a signal that kills the program unless the shell ignores
+    // it.
     for (commands, code) in [("trap '' XFSZ; ulimit -f 0", Some(2)), ("ulimit -f 0", None)] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let output = folder.path().display().to_string();
@@ -149,13 +154,13 @@ fn certificates_that_cannot_be_written_are_in_nobodys_way() {
         assert!(code.is_none() || said.contains("raise the limit of the size of files"), "{said}");
         let made = after("true", "loadgen-node", &args);
         assert_eq!(made.status.code(), Some(0), "{made:?}");
-        assert_eq!(folder.path().read_dir().expect("ours").count(), 8);
+        assert_eq!(folder.path().read_dir().expect("a writable path").count(), 8);
     }
 }
 
-/// Waits until a process has taken SIGINT into its own hands.
+/// Waits until a process handles SIGINT.
 fn wait_until_it_listens(process: u32) {
-    wait_until("it listens to SIGINT", || {
+    wait_until("it handles SIGINT", || {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -167,7 +172,7 @@ fn wait_until_it_listens(process: u32) {
 fn a_signal_ends_a_run_that_has_not_begun() {
     let frozen = SutNode::echo("a", &[]);
     frozen.signal("-STOP");
-    // Nobody answers at the first, the second takes connections and says nothing.
+    // The first address has no listener; the second accepts connections and sends nothing.
     for (address, signal) in [("127.0.0.1:1", "INT"), (frozen.address.as_str(), "TERM")] {
         let running = run(address).args(&["--control-timeout", "60s"]).start();
         let lock = running.log().with_file_name("run.lock");
@@ -199,7 +204,7 @@ fn a_signal_ends_every_command_that_waits_for_nodes() {
     for (name, child) in names.map(start) {
         wait_until_it_listens(child.id());
         send_signal(child.id(), "-INT");
-        let output = child.wait_with_output().expect("our child");
+        let output = child.wait_with_output().expect("a child process");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{name}: {said}");
         assert!(said.contains("interrupted by SIGINT"), "{name}: {said}");

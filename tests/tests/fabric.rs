@@ -17,7 +17,8 @@ use serde_json::Value;
 
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
 
-/// Runs `loadgen-node fabric` with short measurements; gives exit code, both outputs as one text, and the report.
+/// Runs `loadgen-node fabric` with short measurements. Returns the exit code, both outputs as one
+/// text, and the report.
 fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
@@ -40,7 +41,10 @@ fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
             report
         }
         Err(_) => {
-            assert!(!folder.path().join("out").exists(), "a folder for nothing: {text}");
+            assert!(
+                !folder.path().join("out").exists(),
+                "an output folder without a measurement: {text}"
+            );
             Value::Null
         }
     };
@@ -56,10 +60,7 @@ fn every_figure_is_there_over_both_transports() {
         let target = ["--target", "resnet50=1,3d-unet=1000000000"];
         let (code, text, report) = fabric(&[&nodes[0], &nodes[1]], &[&args[..], &target].concat());
         assert_eq!(code, Some(1), "{text}");
-        assert!(
-            text.contains("NOT CARRIED")
-                && text.contains("by lo (loopback, which does not say its speed")
-        );
+        assert!(text.contains("NOT CARRIED") && text.contains("via lo (loopback, unknown speed"));
         assert_eq!(report["transport"], transport);
         let list = |key: &str| report[key].as_array().expect("a list").clone();
         assert_eq!(list("round_trips").len(), 4, "two sizes, two nodes");
@@ -104,7 +105,10 @@ fn every_figure_is_there_over_both_transports() {
             let of_one = number(&cell["total"], "bytes_per_second_from_nodes")
                 / number(&cell["total"], "messages_per_second");
             let expected = if cell["direction"] == "to nodes" { 0.0 } else { sent };
-            assert!((of_one - expected).abs() < 1e-3, "{of_one} bytes come back: {cell}");
+            assert!(
+                (of_one - expected).abs() < 1e-3,
+                "{of_one} bytes returned per message: {cell}"
+            );
         }
         let carried = |name: &str| {
             let found = list("benchmarks").into_iter().find(|benchmark| benchmark["name"] == name);
@@ -112,7 +116,7 @@ fn every_figure_is_there_over_both_transports() {
         };
         assert_eq!(carried("resnet50"), Some(true.into()));
         assert_eq!(carried("3d-unet"), Some(false.into()));
-        assert_eq!(carried("bert"), None, "nobody asked for it");
+        assert_eq!(carried("bert"), None, "not requested");
     }
 }
 
@@ -162,8 +166,8 @@ fn the_first_figure_comes_soon() {
         assert_ne!(log.read_line(&mut text).expect("a line"), 0, "{text}");
     }
     let took = begin.elapsed();
-    measuring.kill().expect("our child");
-    measuring.wait().expect("our child");
+    measuring.kill().expect("a child process");
+    measuring.wait().expect("a child process");
     assert!(took < Duration::from_secs(5), "{took:?}");
     assert!(text.contains("this takes about ") && text.contains("--thorough"), "{text}");
 }
@@ -179,7 +183,7 @@ fn connections_are_added_while_that_helps() {
     assert!(text.contains("connections tried, both ways: 1 "), "{text}");
     assert!(text.contains("1 round of 50 ms") && text.contains("Gbit/s"), "{text}");
     assert!(text.contains("round 1 of 1, 300000 B both ways: to "), "{text}");
-    assert!(!text.contains("Appendix B"), "nobody asked for it: {text}");
+    assert!(!text.contains("Appendix B"), "not requested: {text}");
     let most = tried.last().and_then(|tried| tried["connections"].as_u64());
     assert!(report["connections_per_node"].as_u64() <= most, "{report}");
     assert_eq!(report["connections_per_node"], report["io_threads"]);
@@ -227,7 +231,7 @@ fn a_soak_has_its_longest_gap() {
         .output()
         .expect("loadgen-node starts");
     let _relay = cut.join().expect("the relay's thread");
-    // Nothing else is on standard output.
+    // Standard output contains only the report.
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let soak = &report["soak"];
     assert!(soak["longest_gap_ms"].as_u64() >= Some(500), "{soak}");
@@ -240,7 +244,7 @@ fn a_soak_has_its_longest_gap() {
 fn a_rate_is_kept_or_not() {
     let node = SutNode::start("a", &["--engine", "none"]);
     let over = ["--transport", transport(), "--connections", "1"];
-    // Slow machines keep this one.
+    // Any machine sustains this rate.
     let args = ["--rate", "20", "--duration", "500ms", "--benchmark", "bert,llama2-70b"];
     let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
     assert_eq!(code, Some(0), "{text}");
@@ -253,7 +257,7 @@ fn a_rate_is_kept_or_not() {
         let ns = |key: &str| run[key].as_u64().expect("a time");
         assert!(ns("p50_ns") > 0 && ns("p50_ns") <= ns("p99_ns") && ns("p99_ns") <= ns("max_ns"));
     }
-    // No machine keeps this one, and waiting for a turn counts.
+    // No machine sustains this rate, and time in the queue counts.
     let args = ["--rate", "1000000", "--duration", "50ms", "--sizes", "64KiB"];
     let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
     assert_eq!(code, Some(1), "{text}");
@@ -309,7 +313,7 @@ fn measurements_are_compared() {
         for cell in report["bandwidth"].as_array_mut().expect("cells") {
             cell["rounds_bytes_per_second"].as_array_mut().expect("rounds").truncate(1);
         }
-        fs::write(&path, report.to_string()).expect("our folder");
+        fs::write(&path, report.to_string()).expect("a writable folder");
     }
     let (code, text, _) = run(&["compare", "before", "after"]);
     assert_eq!(code, Some(0), "{text}");
@@ -318,10 +322,10 @@ fn measurements_are_compared() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("WORSE: ") && text.contains("--tolerance alone decided"), "{text}");
 
-    // There is no page of it.
+    // `report` has no page for a network measurement.
     let (code, _, text) = run(&["report", "before"]);
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("before holds a measurement of a network"), "{text}");
+    assert!(text.contains("before holds a network measurement"), "{text}");
 }
 
 #[test]
@@ -336,19 +340,19 @@ fn volumes_pass_beside_small_samples_in_bounded_memory() {
                 .args(&["--benchmark", "fabric", "--dataset", dataset])
                 .short(milliseconds, qps)
         };
-        // The answer of a text-to-video sample has 225 MB; here the sample has as many.
+        // The response of a text-to-video sample has 225 MB; here the sample is that long.
         let mut long = run("offline", "synthetic:2x225000000", 6, 2000).start();
         long.wait_for_test();
-        // Small ones, one at a time, meanwhile.
+        // Meanwhile small samples, one at a time.
         let short = run("single-stream", "synthetic:64x1000", 1000, 100).run();
-        assert!(long.is_running(), "{transport}: the long ones were over too soon");
+        assert!(long.is_running(), "{transport}: the long samples ended too soon");
         let slowest = short.result()["loadgen_latency_ns"]["max"].as_u64();
         assert!(slowest < Some(2_000_000_000), "{transport}: {slowest:?} ns");
         let outcome = long.wait();
         let result = outcome.result();
         assert_eq!(result["samples"]["lost"], 0, "{outcome:#?}");
         assert_eq!(result["nodes"][0]["bytes_received"], result["nodes"][0]["bytes_sent"]);
-        // The one that is admitted, the one that is being read, and the one that is being sent.
+        // One sample is admitted, one is being read, and one is being sent.
         let peak = node.peak_resident_bytes();
         assert!(peak < 1_200_000_000, "{transport}: {peak} bytes");
     }
@@ -358,7 +362,7 @@ fn volumes_pass_beside_small_samples_in_bounded_memory() {
 fn the_time_is_not_over_before_each_node_answered() {
     let nodes = ["near", "far"].map(|name| SutNode::start(name, &["--engine", "none"]));
     let relay = Relay::tcp(&nodes[1].address);
-    // Half a second for a message there, and as long for the way back.
+    // Half a second for a message on this path, and as long for the return path.
     relay.set(Faults { bytes_per_second: Some(200_000), ..Faults::none() });
     let addresses = [&*nodes[0].address, &relay.address].join(",");
     let folder = tempfile::tempdir().expect("a folder");

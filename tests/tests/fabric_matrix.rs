@@ -1,4 +1,5 @@
-//! The network between all hosts: nodes that measure with each other, and what they refuse.
+//! The network between all hosts: nodes that measure with each other, and requests that they
+//! refuse.
 
 use std::{
     fs,
@@ -21,7 +22,7 @@ use tonic::{Code, Status};
 
 const TRANSPORTS: [Transport; 2] = [Transport::Grpc, Transport::Quic];
 
-/// Nodes that may dial those in a file, which is written when all of them listen.
+/// Nodes that may dial the addresses in a file, which is written once all of them listen.
 struct Cluster {
     folder: TempDir,
     nodes: Vec<SutNode>,
@@ -48,7 +49,7 @@ impl Cluster {
         self.nodes.iter().map(|node| node.address.as_str()).collect()
     }
 
-    /// Measures a matrix; gives exit code, both outputs as one text, and the report.
+    /// Measures a matrix. Returns the exit code, both outputs as one text, and the report.
     fn matrix(&self, addresses: &[&str], args: &[&str]) -> (Option<i32>, String, Value) {
         let output = Command::new(program("loadgen-node"))
             .args(["fabric", "--matrix", "--nodes", &addresses.join(","), "--output", "out"])
@@ -66,7 +67,10 @@ impl Cluster {
                 serde_json::from_str(&json).expect("JSON")
             }
             Err(_) => {
-                assert!(!self.folder.path().join("out").exists(), "a folder for nothing: {text}");
+                assert!(
+                    !self.folder.path().join("out").exists(),
+                    "an output folder without a measurement: {text}"
+                );
                 Value::Null
             }
         };
@@ -79,7 +83,8 @@ fn each_pair_is_measured_and_a_slow_host_is_named() {
     for transport in TRANSPORTS {
         let cluster = Cluster::start(&["a", "b", "far"], &[]);
         let [a, b, far] = cluster.addresses()[..] else { panic!("three nodes") };
-        // 20 Mbit/s to one of three, from everywhere. What it sends to others goes another way.
+        // 20 Mbit/s to one host of three, from everywhere. Its own sends to others take another
+        // path.
         let relay = Relay::start(far, transport == Transport::Quic, 1);
         relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
         let addresses = [a, b, &relay.address];
@@ -96,7 +101,8 @@ fn each_pair_is_measured_and_a_slow_host_is_named() {
             assert!(pair["bytes_per_second"].as_f64() > Some(0.0), "{pair}");
             assert_eq!(pair["rounds_bytes_per_second"].as_array().map(Vec::len), Some(2));
             assert!(pair["busy"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)));
-            // Each message counts; the relay lets some through at once. The others are limited by nothing but this machine.
+            // Each message counts, and the relay passes some at once. Only this machine limits the
+            // other pairs.
             let is_slow = pair["to"]["node"] == "far"
                 || pair["from"]["node"] == "far" && pair["to"] == "here";
             let rate = pair["bytes_per_second"].as_f64().expect("a rate");
@@ -106,7 +112,7 @@ fn each_pair_is_measured_and_a_slow_host_is_named() {
         let slow = matrix["slow"].as_array().expect("a list");
         let is_receiver = |slow: &&Value| slow["what"]["receiver"] == "far";
         assert_eq!(slow.iter().filter(is_receiver).count(), 1, "{slow:?}");
-        assert!(text.contains("SLOW far, from whomever it receives: at most 0.00"), "{text}");
+        assert!(text.contains("SLOW receiver far: at best 0.00"), "{text}");
         let all_at_once = |key: &str| matrix[key]["nodes"].as_array().map(Vec::len);
         assert_eq!((all_at_once("fan_out"), all_at_once("incast")), (Some(3), Some(3)));
     }
@@ -170,7 +176,7 @@ fn what_fails_is_named_and_the_rest_is_measured() {
     assert!(text.contains("from one round"), "{text}");
 }
 
-/// Nothing here may take long; a hang is a failure.
+/// Awaits a call. A call that hangs fails the test.
 async fn soon<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), call).await.expect("an answer in time")
 }
@@ -233,13 +239,13 @@ async fn requests_that_a_node_refuses() {
             assert!(status.message().contains(words), "{words}: {status}");
             assert!(!status.message().contains('\u{1b}'), "{status}");
         }
-        // One at a time; and who does not wait for the end keeps nobody out.
+        // One measurement at a time; a caller that leaves early does not block others.
         let long = MeasureRequest { duration_ns: 3_000_000_000_000, ..good.clone() };
         let other = open(a, transport).await;
         let abandoned = tokio::time::timeout(Duration::from_millis(500), other.measure(long));
         let refused = async {
             tokio::time::sleep(Duration::from_millis(200)).await;
-            ask(&node, &good).await.expect_err("another is under way")
+            ask(&node, &good).await.expect_err("another measurement is in progress")
         };
         let (abandoned, refused) = tokio::join!(abandoned, refused);
         assert!(abandoned.is_err());
@@ -269,7 +275,7 @@ async fn a_node_that_ends_ends_its_measurement() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     cluster.nodes[0].signal("-TERM");
     let status = soon(call).await.expect("no panic").expect_err("the node ends");
-    assert!(status.message().contains("it was asked to (SIGTERM)"), "{status}");
+    assert!(status.message().contains("was asked to end (SIGTERM)"), "{status}");
     let (code, log) = cluster.nodes[0].wait();
     assert_eq!(code, Some(0), "{log}");
 }

@@ -1,4 +1,5 @@
-//! Ways to measure a network: out of which interface, with what, and with TLS beside plaintext.
+//! Options of a network measurement: egress interface, DSCP, congestion control, and TLS beside
+//! plaintext.
 
 use std::{path::Path, process::Command};
 
@@ -6,7 +7,8 @@ use e2e::{SutNode, process::program};
 use netdiv_transport::security::make_certificates;
 use serde_json::Value;
 
-/// Runs `loadgen-node fabric` with short measurements; gives exit code, both outputs as one text, and the report.
+/// Runs `loadgen-node fabric` with short measurements. Returns the exit code, both outputs as one
+/// text, and the report.
 fn fabric(folder: &Path, args: &[&str]) -> (Option<i32>, String, Value) {
     let output = Command::new(program("loadgen-node"))
         .args(["fabric", "--sizes", "50000", "--connections", "1", "--rounds", "2"])
@@ -35,7 +37,7 @@ fn the_way_out_is_chosen_or_refused() {
         (
             &["--interface", "lo", "--dscp", "46", "--congestion-control", "reno"],
             0,
-            "this machine sends by interface lo, code point 46, congestion control reno",
+            "egress of this machine: interface lo, code point 46, congestion control reno",
         ),
         (
             &["--interface", "lo", "--congestion-control", "bbr", "--transport", "quic"],
@@ -74,10 +76,13 @@ fn tls_is_measured_beside_plaintext() {
     }
     let plain = &*plain.address;
     for (args, words) in [
-        (&["--nodes", plain, "--plaintext-nodes", plain][..], "is compared with TLS"),
-        (&[&nodes[..], &["--soak", "1s"]].concat(), "leave the other one out"),
+        (&["--nodes", plain, "--plaintext-nodes", plain][..], "compares plaintext with TLS"),
+        (&[&nodes[..], &["--soak", "1s"]].concat(), "leave out --matrix, --soak and --rate"),
         (&[&nodes[..], &["--transport", "quic"]].concat(), "QUIC is always encrypted"),
-        (&[&nodes[..5], &["127.0.0.1:1,127.0.0.1:2"]].concat(), "there are 2, and 1 with TLS"),
+        (
+            &[&nodes[..5], &["127.0.0.1:1,127.0.0.1:2"]].concat(),
+            "2 nodes without TLS and 1 with TLS",
+        ),
     ] {
         let (code, text, _) = fabric(folder.path(), args);
         assert_eq!(code, Some(2), "{text}");

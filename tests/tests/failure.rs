@@ -1,5 +1,5 @@
-//! What a node that leaves does, beside ending the run, and what a data set does that changes; what every fault does to a run
-//! is in `faults.rs`.
+//! Effects of a node that drains, beside the end of the run, and of a data set that changes. The
+//! effect of every other fault on a run is in `faults.rs`.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -7,7 +7,8 @@ use e2e::{LoadGen, Running, SutNode, npy};
 use loadgen_node::official_log::read_responses;
 use netdiv_node_common::resources::files;
 
-/// A slow run of all samples of a file: 400 of 1000 bytes, each of which is 1. An echo node answers with the first eight.
+/// Creates a slow run of all samples of a file: 400 samples of 1000 bytes, each byte 1. An echo
+/// node responds with the first eight.
 fn over_a_file(node: &SutNode) -> (LoadGen, String) {
     let run = LoadGen::new(&[&node.address], "offline").args(&[
         "--benchmark",
@@ -20,7 +21,7 @@ fn over_a_file(node: &SutNode) -> (LoadGen, String) {
     (run.args(&["--dataset", &path]), path)
 }
 
-/// Whether the run has a file open.
+/// Returns true if the run has a file open.
 fn has_open(running: &Running, path: &str) -> bool {
     let open = fs::read_dir(format!("/proc/{}/fd", running.id())).into_iter().flatten().flatten();
     open.filter_map(|entry| fs::read_link(entry.path()).ok())
@@ -31,9 +32,16 @@ fn has_open(running: &Running, path: &str) -> bool {
 fn a_data_set_that_changes_once_it_is_loaded_changes_nothing() {
     let node = SutNode::echo("a", &["--max-batch", "4", "--echo-batch", "20ms"]);
     let damages: [fn(&str); 3] = [
-        |path| fs::File::options().write(true).open(path).expect("ours").set_len(10).expect("ours"),
-        |path| fs::write(path, vec![2; 400_128]).expect("ours"),
-        |path| fs::remove_file(path).expect("ours"),
+        |path| {
+            fs::File::options()
+                .write(true)
+                .open(path)
+                .expect("a writable path")
+                .set_len(10)
+                .expect("a writable path")
+        },
+        |path| fs::write(path, vec![2; 400_128]).expect("a writable path"),
+        |path| fs::remove_file(path).expect("a writable path"),
     ];
     for damage in damages {
         let (run, path) = over_a_file(&node);
@@ -55,9 +63,14 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
     let (run, path) = over_a_file(&node);
     let running = run.start();
     e2e::wait_until("the data set is open", || has_open(&running, &path));
-    // Its header is read right after that.
+    // The run reads the header right after opening the file.
     std::thread::sleep(Duration::from_millis(200));
-    fs::File::options().write(true).open(&path).expect("ours").set_len(1000).expect("ours");
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .expect("a writable path")
+        .set_len(1000)
+        .expect("a writable path");
     node.signal("-CONT");
     running.wait().expect_failure("samples.npy has changed since the data set was opened");
 }
@@ -66,7 +79,7 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
 fn a_prepared_data_set_is_compared_with_its_manifest() {
     let node = SutNode::echo("a", &[]);
     let (run, path) = over_a_file(&node);
-    let array = fs::read(&path).expect("ours");
+    let array = fs::read(&path).expect("a writable path");
     let header = array.len() - 400_000;
     let sample = |index: usize| {
         let digest = files::sha256_of([&array[header + 1000 * index..][..1000]]);
@@ -77,7 +90,7 @@ fn a_prepared_data_set_is_compared_with_its_manifest() {
         "samples": (0..400).map(sample).collect::<Vec<_>>(),
     });
     let beside = format!("{path}.manifest.json");
-    fs::write(&beside, manifest.to_string()).expect("ours");
+    fs::write(&beside, manifest.to_string()).expect("a writable path");
     let outcome = run.start().wait().expect(0);
     let prepared = &outcome.result()["prepared"][0];
     assert_eq!(prepared["data_set"], "samples.npy");
@@ -87,10 +100,10 @@ fn a_prepared_data_set_is_compared_with_its_manifest() {
     );
 
     let (run, path) = over_a_file(&node);
-    fs::write(format!("{path}.manifest.json"), manifest.to_string()).expect("ours");
+    fs::write(format!("{path}.manifest.json"), manifest.to_string()).expect("a writable path");
     let mut damaged = array.clone();
     damaged[header + 7 * 1000] ^= 1;
-    fs::write(&path, damaged).expect("ours");
+    fs::write(&path, damaged).expect("a writable path");
     run.start().wait().expect_failure("sample 7 (7) is not what");
 }
 
@@ -109,12 +122,13 @@ fn a_node_that_drains_ends_the_run_and_itself() {
 
 #[test]
 fn a_node_that_ends_when_all_is_answered_does_not_spoil_an_accuracy_run() {
-    // LoadGen needs seconds to write these responses, in which it makes no call that could be ended.
+    // LoadGen needs seconds to write these responses. Meanwhile it makes no call that could be
+    // ended.
     let mut node = SutNode::echo("a", &["--echo-answer-bytes", "1000000"]);
     let running = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:150x100", "--mode", "accuracy"])
         .start();
-    e2e::wait_until("the last answer is in", || {
+    e2e::wait_until("the last response has arrived", || {
         node.cpu_seconds() > 0.1 && {
             let before = node.cpu_seconds();
             std::thread::sleep(Duration::from_millis(500));
@@ -138,7 +152,7 @@ fn nobody_has_to_read_what_the_programs_say() {
         .start();
     run.stop_reading();
     assert_eq!(run.wait().expect(0).result()["verdict"], "COMPLETE");
-    // The node says that it was asked to end, and how it goes.
+    // The node logs the signal and its progress.
     node.signal("-TERM");
     assert_eq!(node.wait().0, Some(0));
 }

@@ -1,11 +1,11 @@
-//! Faults of the LoadGen node's own machine: a clock that is set, a disk without room, files that cannot grow, a terminal that is
-//! closed.
+//! Faults of the LoadGen node's own machine: a clock that is set, a full disk, files that cannot
+//! grow, a terminal that is closed.
 
 use std::{path::Path, process::Command};
 
 use e2e::{LoadGen, SutNode};
 
-/// A run of ten minutes; it can only end early.
+/// Creates a run of ten minutes, which can only end early.
 fn long(node: &SutNode) -> LoadGen {
     LoadGen::new(&[&node.address], "server")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
@@ -16,7 +16,7 @@ fn slow() -> SutNode {
     SutNode::echo("a", &["--max-batch", "4", "--echo-batch", "2ms"])
 }
 
-/// Moves the wall clock of a program by an hour as soon as a file is there.
+/// Moves the wall clock of a program by an hour as soon as a file exists.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 fn shim(folder: &Path) -> String {
     let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
-    std::fs::write(&source, SHIM).expect("the folder is ours");
+    std::fs::write(&source, SHIM).expect("a writable folder");
     let mut compile = Command::new("cc");
     compile.args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).arg("-ldl");
     assert!(compile.status().expect("there is a C compiler").success());
@@ -47,7 +47,8 @@ fn shim(folder: &Path) -> String {
 fn a_clock_that_is_set_during_the_test_ends_the_run() {
     let (node, folder) = (slow(), tempfile::tempdir().expect("a folder"));
     let library = shim(folder.path());
-    // An hour forward LoadGen would end its test early and call it valid; an hour back it would sleep.
+    // An hour forward LoadGen would end its test early and call it valid; an hour back it would
+    // sleep.
     for (seconds, words) in [("3600", "went forward by 3600"), ("-3600", "went back by 3600")] {
         let jump = folder.path().join(seconds);
         let running = long(&node)
@@ -56,7 +57,7 @@ fn a_clock_that_is_set_during_the_test_ends_the_run() {
             .env("NETDIV_TEST_JUMP_S", seconds)
             .start();
         running.wait_for_test();
-        std::fs::write(&jump, "").expect("the folder is ours");
+        std::fs::write(&jump, "").expect("a writable folder");
         let outcome = running.wait().expect_failure("the system's clock went");
         assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
     }
@@ -77,7 +78,7 @@ fn a_disk_without_room_refuses_a_run_and_one_that_fills_ends_it() {
     let (reserve, filler) = (free.saturating_sub(512 << 20), 1 << 30);
     let running = run.args(&["--min-free-bytes", &reserve.to_string()]).start();
     running.wait_for_test();
-    let file = std::fs::File::create(folder.join("filler")).expect("the folder is ours");
+    let file = std::fs::File::create(folder.join("filler")).expect("a writable folder");
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, filler).expect("room");
     running.wait().expect_failure("bytes free, and LoadGen's logs need --min-free-bytes");
 }
@@ -85,8 +86,8 @@ fn a_disk_without_room_refuses_a_run_and_one_that_fills_ends_it() {
 #[test]
 fn logs_that_cannot_be_written_fail_the_run() {
     let node = slow();
-    // An accuracy log of 200 kB does not fit; the system refuses each write beyond 64 KiB, with a signal, whether
-    // the shell ignores it or not.
+    // An accuracy log of 200 kB does not fit. The system refuses each write beyond 64 KiB with a
+    // signal, whether the shell ignores it or not.
     for commands in ["ulimit -f 64", "trap '' XFSZ; ulimit -f 64"] {
         LoadGen::new(&[&node.address], "offline")
             .args(&["--benchmark", "fabric", "--dataset", "synthetic:2000x100", "--quiet"])
@@ -95,7 +96,7 @@ fn logs_that_cannot_be_written_fail_the_run() {
             .run()
             .expect_failure("raise the limit (ulimit -f)");
     }
-    // Where not even LoadGen's list of the samples fits, the result still says why.
+    // Where not even LoadGen's list of the samples fits, the result still states the reason.
     let outcome = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:20000x100", "--quiet"])
         .args(&["--mode", "accuracy"])

@@ -1,4 +1,5 @@
-//! A node that stops reading a QUIC stream of samples and says nothing ends the run at once. HTTP/2 has no such signal.
+//! A node that silently stops reading a QUIC stream of samples ends the run at once. HTTP/2 has no
+//! such signal.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use tokio::{runtime::Runtime, sync::mpsc};
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
-/// A node that says who it is, and stops reading each stream of samples.
+/// Starts a node that describes itself and stops reading each stream of samples.
 fn start() -> (Runtime, SocketAddr) {
     let runtime = Runtime::new().expect("a runtime");
     let endpoint = {
@@ -63,7 +64,7 @@ async fn answer(mut send: SendStream, mut receive: RecvStream) {
                 break;
             }
         }
-        // What was read is still to be answered.
+        // The requests that were read are still owed a reply.
         std::future::pending::<()>().await
     };
     let called = async {

@@ -1,5 +1,5 @@
-//! Bytes that are no messages, over both transports: each ends its own call with a clear status, and the node lives
-//! on.
+//! Bytes that are not messages, over both transports: each ends its own call with a clear status,
+//! and the node keeps running.
 
 use std::{
     io::{Read as _, Write as _},
@@ -25,7 +25,7 @@ async fn open(node: &SutNode, transport: Transport) -> Connection {
     Connection::open(&node.address, &options).await.expect("connects")
 }
 
-/// Nothing here may take long; a hang is a failure.
+/// Awaits a call. A call that hangs fails the test.
 async fn soon<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
@@ -36,7 +36,7 @@ fn session(name: &str) -> SessionHeader {
 
 async fn assert_alive(node: &SutNode, transport: Transport) {
     let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 7, evidence: true };
-    let answer = soon(open(node, transport).await.describe(request)).await.expect("it lives");
+    let answer = soon(open(node, transport).await.describe(request)).await.expect("it runs");
     assert_eq!(answer.nonce, 7);
 }
 
@@ -59,7 +59,7 @@ async fn streams_that_are_no_messages() {
             (&[0, 0, 0, 0, 9, 1], Code::InvalidArgument, "in the middle of a message"),
             (b"GET / HTTP/1.1\r\n", Code::Unimplemented, "flag 71"),
         ] {
-            // A good sample first: it is answered whatever follows.
+            // A good sample first: it gets its response whatever follows.
             let chunks = [good.clone(), Bytes::copy_from_slice(bytes)];
             let requests = tokio_stream::iter(chunks);
             let mut replies =
@@ -100,7 +100,7 @@ async fn connections_that_speak_something_else() {
     for transport in TRANSPORTS {
         assert_alive(&node, transport).await;
     }
-    // Those that say nothing, or not enough, are not kept for ever.
+    // Connections that send nothing, or too little, are closed after a while.
     for stream in &mut silent {
         stream.set_read_timeout(Some(Duration::from_secs(15))).expect("a limit");
         let mut answer = Vec::new();
@@ -139,7 +139,8 @@ async fn long_messages_that_never_come_take_no_more_memory_than_is_allowed() {
     let node = SutNode::echo("a", &["--max-in-flight-bytes", "1000000"]);
     for transport in TRANSPORTS {
         let connection = open(&node, transport).await;
-        // A client's first call: a stranger over QUIC has eight at the same time.
+        // The first call authenticates the client: an unauthenticated peer has only eight streams
+        // over QUIC.
         soon(connection.describe(DescribeRequest::default())).await.expect("an answer");
         let mut streams = Vec::new();
         for _ in 0..16 {
@@ -153,14 +154,15 @@ async fn long_messages_that_never_come_take_no_more_memory_than_is_allowed() {
         }
         assert_alive(&node, transport).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        // One message under way, the first megabyte of the others, and the windows of the connection.
+        // One message being read, the first megabyte of the others, and the windows of the
+        // connection.
         let resident = node.peak_resident_bytes();
         assert!(resident < 200_000_000, "{transport:?}: {resident} bytes");
         assert_alive(&node, transport).await;
     }
 }
 
-/// A stream of a QUIC connection with raw bytes on it; gives the status at its end.
+/// Sends raw bytes on a stream of a QUIC connection. Returns the status at its end.
 async fn call(address: SocketAddr, bytes: &[u8]) -> CallStatus {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider.clone())
@@ -201,7 +203,7 @@ async fn quic_calls_that_are_none() {
         (
             header(2, "Describe"),
             Code::FailedPrecondition,
-            "version 2 of the wire contract; this is 1",
+            "version 2 of the wire contract; expected 1",
         ),
         (header(1, "Delete\u{1b}"), Code::Unimplemented, "no method `Delete\\u{1b}`"),
         (header(1, "Describe"), Code::InvalidArgument, "the request is missing"),
@@ -215,7 +217,7 @@ async fn quic_calls_that_are_none() {
 
 #[test]
 fn a_node_whose_replies_are_no_messages_ends_the_run() {
-    // Over gRPC: a reply longer than anything that is allowed.
+    // Over gRPC: a reply longer than any limit.
     let node = FakeNode::start(Behaviour {
         reply: |_, request| {
             let payload = vec![0; 300 << 20].into();
@@ -229,7 +231,7 @@ fn a_node_whose_replies_are_no_messages_ends_the_run() {
         .expect_failure("message too large");
 }
 
-/// Takes any certificate.
+/// Accepts any certificate.
 #[derive(Debug)]
 struct Anybody(Arc<rustls::crypto::CryptoProvider>);
 

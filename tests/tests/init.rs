@@ -1,4 +1,4 @@
-//! `loadgen-node init`: its files are read by the programs that they are for, for every benchmark, round and scenario.
+//! `loadgen-node init`: the programs read its files, for every benchmark, round and scenario.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ fn init(folder: &Path, args: &[&str]) -> Output {
 fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
-    // The certificates that the printed commands make, once for all.
+    // Certificates of the printed commands, created once for all benchmarks.
     let hosts = ["certificates", "--hosts", "rack1,rack2"];
     assert!(loadgen_node(folder.path(), &hosts).status.success());
     let table = Table::builtin().expect("the table");
@@ -81,7 +81,7 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
                 let model = &benchmark.loadgen_model;
                 let checked = user_conf::check(&at("user.conf"), model, scenario.official_name());
                 assert_eq!(checked.map(|read| read.warnings), Ok(Vec::new()));
-                FILES.iter().for_each(|name| fs::remove_file(at(name)).expect("our file"));
+                FILES.iter().for_each(|name| fs::remove_file(at(name)).expect("a writable file"));
                 tried += 1;
             }
         }
@@ -89,24 +89,27 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
     assert!(tried > 50, "{tried}");
 }
 
-/// Writes a value in place of each placeholder.
+/// Replaces each placeholder in a file by a value.
 fn fill(file: &Path, value: &str) {
     let text = fs::read_to_string(file).expect("a file");
-    fs::write(file, text.replace("TODO", value)).expect("our file");
+    fs::write(file, text.replace("TODO", value)).expect("a writable file");
 }
 
-/// Keys that a file only suggests, behind a `#`, are keys of the program as well.
+/// Checks a file with its suggested keys enabled: keys behind a `#` must be keys of the program
+/// too.
 fn whole<E: std::fmt::Debug>(whole: &Path, file: &Path, read: impl Fn(&Path) -> Result<(), E>) {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase()) => key.to_owned(),
         _ => line.to_owned(),
     };
     let text = fs::read_to_string(file).expect("a file");
-    fs::write(whole, text.lines().map(|one| line(one) + "\n").collect::<String>()).expect("ours");
+    fs::write(whole, text.lines().map(|one| line(one) + "\n").collect::<String>())
+        .expect("a writable path");
     read(whole).unwrap_or_else(|error| panic!("{}: {error:?}", file.display()));
 }
 
-/// The files for these nodes, at a rate at which a test does not take long, and what was printed.
+/// Creates the files for these nodes, at a rate at which a test is short. Returns the folder and
+/// the output.
 fn new_folder(nodes: &str) -> (TempDir, String) {
     new_folder_with(nodes, &["--rate", "2000"])
 }
@@ -119,11 +122,11 @@ fn new_folder_with(nodes: &str, options: &[&str]) -> (TempDir, String) {
     (folder, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Writes two samples of resnet50 with their labels.
+/// Writes two samples of resnet50 and their labels.
 fn write_images_and_labels(folder: &Path) {
     let images = npy("|u1", "(2, 3, 224, 224)", [0; 2 * 3 * 224 * 224]);
-    fs::write(folder.join("dataset.npy"), images).expect("ours");
-    fs::write(folder.join("labels.npy"), npy("<i8", "(2,)", [0; 16])).expect("ours");
+    fs::write(folder.join("dataset.npy"), images).expect("a writable path");
+    fs::write(folder.join("labels.npy"), npy("<i8", "(2,)", [0; 16])).expect("a writable path");
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
             assert!(words(&output).contains(named), "{named}: {}", words(&output));
         }
     }
-    // A setting on the command line needs no line in the file.
+    // A setting on the command line replaces the line in the file.
     write_images_and_labels(&own);
     let given =
         ["--dataset", "dataset.npy", "--labels", "labels.npy", "--performance-samples", "2"];
@@ -181,7 +184,8 @@ fn a_rate_that_nobody_has_given_is_not_invented() {
         assert!(steps.contains(&plan), "{plan}: {steps}");
     }
     let own = folder.path().join("resnet50");
-    fs::write(own.join("labels.npy"), e2e::npy("<i4", "(1100,)", vec![0; 4 * 1100])).expect("ours");
+    fs::write(own.join("labels.npy"), e2e::npy("<i4", "(1100,)", vec![0; 4 * 1100]))
+        .expect("a writable path");
     let args = [
         ["--config", "run.toml"],
         ["--dataset", "synthetic:1100x64"],
@@ -198,7 +202,7 @@ fn a_rate_that_nobody_has_given_is_not_invented() {
     }
 }
 
-/// The paths in a settings file are relative to it, from any folder and for all commands.
+/// Paths in a settings file are relative to the file, from any folder and for all commands.
 #[test]
 fn every_command_takes_run_toml_from_any_folder() {
     let (own, _) = new_folder("127.0.0.1:50051");
@@ -206,9 +210,9 @@ fn every_command_takes_run_toml_from_any_folder() {
     let own = folder.join("resnet50");
     let text = fs::read_to_string(own.join("run.toml")).expect("a file");
     let small = text.replace("TODO-", "").replace("samples = 1024", "samples = 2");
-    fs::write(own.join("run.toml"), small + "rehearsal = true\n").expect("ours");
+    fs::write(own.join("run.toml"), small + "rehearsal = true\n").expect("a writable path");
     write_images_and_labels(&own);
-    fs::create_dir(folder.join("elsewhere")).expect("ours");
+    fs::create_dir(folder.join("elsewhere")).expect("a writable path");
     let print = |folder: &Path, command: &str, config: &str| {
         let output = loadgen_node(folder, &[command, "--config", config, "--print-config"]);
         assert!(output.status.success(), "{command}: {}", words(&output));
@@ -227,13 +231,13 @@ fn every_command_takes_run_toml_from_any_folder() {
         let has_data = text.contains(&format!("dataset = \"{}/dataset.npy\"", own.display()));
         assert_eq!(has_data, !["nodes", "fabric"].contains(&command), "{command}: {text}");
         // The printed settings mean the same in every folder.
-        fs::write(folder.join("printed.toml"), &text).expect("ours");
+        fs::write(folder.join("printed.toml"), &text).expect("a writable path");
         let again = print(&folder.join("elsewhere"), command, "../printed.toml");
         assert_eq!(set(&again), set(&text));
     }
-    // A path that was relative to the current folder.
-    fs::remove_file(own.join("dataset.npy")).expect("ours");
-    fs::write(folder.join("dataset.npy"), "").expect("ours");
+    // A path relative to the current folder.
+    fs::remove_file(own.join("dataset.npy")).expect("a writable path");
+    fs::write(folder.join("dataset.npy"), "").expect("a writable path");
     let output = loadgen_node(&folder, &["run", "--config", "resnet50/run.toml"]);
     assert_eq!(output.status.code(), Some(2));
     for part in [
@@ -243,7 +247,7 @@ fn every_command_takes_run_toml_from_any_folder() {
         assert!(words(&output).contains(part), "{part}: {}", words(&output));
     }
     fs::write(own.join("node.toml"), "name = 'a'\nmodel = 'digits'\nready_file = 'ready.json'\n")
-        .expect("ours");
+        .expect("a writable path");
     let output = sut_node(&folder, &["--config", "resnet50/node.toml", "--print-config"]);
     for line in ["model = \"digits\"", &format!("ready_file = \"{}/ready.json\"", own.display())] {
         assert!(words(&output).contains(line), "{line}: {}", words(&output));
@@ -259,13 +263,13 @@ fn nothing_is_written_over_what_is_there() {
         FILES.iter().filter(|other| **other != name).for_each(|other| {
             let _ = fs::remove_file(own.join(other));
         });
-        fs::write(own.join(name), "mine").expect("our folder");
+        fs::write(own.join(name), "mine").expect("a writable folder");
         let output = init(folder.path(), &args);
         assert_eq!(output.status.code(), Some(2));
         assert!(words(&output).contains(&format!("{name} exists already")), "{}", words(&output));
         assert_eq!(fs::read_to_string(own.join(name)).expect("a file"), "mine");
         assert_eq!(own.read_dir().expect("a folder").count(), 1, "no other file is written");
-        fs::remove_file(own.join(name)).expect("our file");
+        fs::remove_file(own.join(name)).expect("a writable file");
     }
 }
 
@@ -275,15 +279,15 @@ fn a_file_that_cannot_be_written_leaves_none() {
     let args = ["resnet50", "--scenario", "server", "--nodes", "127.0.0.1:50051"];
     let own = folder.path().join("resnet50");
     let last = FILES[FILES.len() - 1];
-    FILES.iter().for_each(|name| fs::remove_file(own.join(name)).expect("our file"));
-    // It is written beside its place first.
+    FILES.iter().for_each(|name| fs::remove_file(own.join(name)).expect("a writable file"));
+    // A file is written under a temporary name first.
     let obstacle = own.join(format!("{last}.part"));
-    fs::create_dir(&obstacle).expect("our folder");
+    fs::create_dir(&obstacle).expect("a writable folder");
     let output = init(folder.path(), &args);
     assert_eq!(output.status.code(), Some(3), "{}", words(&output));
     assert!(words(&output).contains(last), "{}", words(&output));
     assert_eq!(own.read_dir().expect("a folder").count(), 1, "only the obstacle is left");
-    fs::remove_dir(obstacle).expect("ours");
+    fs::remove_dir(obstacle).expect("a writable path");
     assert_eq!(init(folder.path(), &args).status.code(), Some(0));
 }
 
@@ -297,9 +301,9 @@ fn what_cannot_be_is_refused() {
         (&["gpt-oss-120b"], "gpt-oss-120b cannot be run"),
         (&["bert-99"], "belongs to the edge suite only, which netdiv does not support"),
         (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),
-        (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 is of v5.0"),
+        (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 belongs to v5.0"),
         (&["resnet50", "--round", "five"], "is not the name of a round"),
-        (&["resnet50", "--division", "exploratory"], "of the division network, closed or open"),
+        (&["resnet50", "--division", "exploratory"], "give network, closed or open"),
         (&["resnet50", "--rate", "0"], "write a number above 0"),
         (&["resnet50", "--nodes", "n[1"], "a bracket is opened and not closed"),
     ] {
@@ -310,7 +314,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
 }
 
-/// The files with what was missing, then the commands that `init` printed: a probe, and the runs of a rehearsal.
+/// Completes the files, then runs the commands that `init` printed: a probe, and the runs of a
+/// rehearsal.
 #[test]
 fn the_printed_commands_work_once_the_files_are_whole() {
     let (folder, steps) = new_folder("127.0.0.1:50051");
@@ -323,10 +328,10 @@ fn the_printed_commands_work_once_the_files_are_whole() {
             assert!(text.contains(from), "{from}: {text}");
             text.replace(from, to)
         });
-        fs::write(own.join(name), changed).expect("our file");
+        fs::write(own.join(name), changed).expect("a writable file");
     };
     let labels = e2e::npy("<i4", "(1100,)", vec![0; 4 * 1100]);
-    fs::write(own.join("labels.npy"), labels).expect("our folder");
+    fs::write(own.join("labels.npy"), labels).expect("a writable folder");
     file(
         "run.toml",
         &[
@@ -335,7 +340,7 @@ fn the_printed_commands_work_once_the_files_are_whole() {
             ("TODO-labels.npy", "labels.npy"),
         ],
     );
-    // `init` prints what a shell runs: `loadgen-node` is on its path there.
+    // `init` prints shell commands: `loadgen-node` is on the path of such a shell.
     let line = |start: &str| {
         let found = steps.lines().find(|line| line.starts_with(start));
         let found = found.unwrap_or_else(|| panic!("{start}: {steps}"));
@@ -353,7 +358,7 @@ fn the_printed_commands_work_once_the_files_are_whole() {
         let output = loadgen_node(&own, &args);
         assert!(output.status.success(), "{args:?}: {}", words(&output));
     }
-    // LoadGen's own reader took the file, and made of it what stands there.
+    // LoadGen's own reader accepted the file and applied its values.
     for (scenario, field, want) in [
         ("server", "server_target_qps", "2000"),
         ("server", "min_duration_ms", "600000"),
@@ -380,7 +385,7 @@ fn nodes_on_other_machines_get_certificates() {
     ] {
         assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
     }
-    // LoadGen in the program is of one round; of another one the steps name the build.
+    // The program's LoadGen has one round; for another round the steps name the build.
     assert!(!steps.contains("make LOADGEN="), "{steps}");
     let folder = tempfile::tempdir().expect("a folder");
     let args = ["--round", "v5.1", "--scenario", "server", "--nodes", "a", "--nodes-port", "7"];
@@ -398,7 +403,7 @@ fn nodes_on_other_machines_get_certificates() {
 fn a_file_of_nodes_is_named_from_the_root() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().canonicalize().expect("a folder");
-    fs::write(folder.join("nodes"), "127.0.0.1").expect("ours");
+    fs::write(folder.join("nodes"), "127.0.0.1").expect("a writable path");
     let args = ["--scenario", "server", "--nodes", "@nodes"];
     let output = init(&folder, &[&["resnet50"], &args[..]].concat());
     assert!(output.status.success(), "{}", words(&output));

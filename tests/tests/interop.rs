@@ -1,5 +1,6 @@
-//! A client and a server that somebody else could have written: Python, stock grpcio, and code that it makes from the
-//! `.proto`. Our programs have `Infer` bodies of their own; here they meet ones that are not ours.
+//! A client and a server that a third party could have written: Python, stock grpcio, and code that
+//! it generates from the `.proto`. Our programs have their own `Infer` bodies; here they meet
+//! foreign ones.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,14 +13,14 @@ use loadgen_node::official_log::read_responses;
 use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
 
-/// A script of `tests/interop`, to be run by the Python that has grpcio.
+/// Returns a command for a script of `tests/interop`, with the Python that has grpcio.
 fn python(script: &str) -> Command {
     let mut command = Command::new(made("interop/bin/python"));
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("interop").join(script));
     command
 }
 
-/// A running `server.py`; ended with the value.
+/// A running `server.py`. Dropping the value stops it.
 struct PythonServer {
     child: Child,
     address: String,
@@ -28,7 +29,7 @@ struct PythonServer {
 impl PythonServer {
     fn start() -> Self {
         let child = python("server.py").stdout(Stdio::piped()).spawn().expect("Python starts");
-        // From here on, dropping the server ends it.
+        // From here on, dropping the server stops it.
         let mut server = Self { child, address: String::new() };
         let stdout = server.child.stdout.take().expect("stdout is piped");
         let mut line = String::new();

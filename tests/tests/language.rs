@@ -1,4 +1,5 @@
-//! A language model by the book: runs with official LoadGen, TEST06 through `audit`, a submission, and its check.
+//! A language model according to the rules: runs with official LoadGen, TEST06 through `audit`, a
+//! submission, and its check.
 
 use std::{path::Path, process::Command};
 
@@ -15,8 +16,8 @@ use netdiv_contract::{
 };
 use serde_json::Value;
 
-/// The engine needs 100 ms for an answer as long as the benchmark's: it is not faster than what is asked for, and any machine
-/// keeps up.
+/// The engine takes 100 ms for an output as long as the benchmark's. That is no faster than the
+/// requested rate, so any machine keeps up.
 const USER_CONF: &str = "llama2-70b.Offline.target_qps = 500\nllama2-70b.Server.target_qps = 200\n";
 const ENGINE: [&str; 10] = [
     "--engine",
@@ -31,7 +32,8 @@ const ENGINE: [&str; 10] = [
     "32",
 ];
 
-/// What the official accuracy script prints with NumPy 2; the engine has no model that would have earned it.
+/// Output of the official accuracy script with NumPy 2. The engine has no model that would reach
+/// these scores.
 const PRINTED: &str = "\nResults\n\n{'rouge1': np.float64(44.5), 'rouge2': np.float64(22.1), 'rougeL': np.float64(28.7), 'gen_len': \
                        np.int64(1), 'tokens_per_sample': MEAN}\n";
 
@@ -64,7 +66,8 @@ impl Runs {
         serde_json::from_str(&self.read(name)).expect("JSON")
     }
 
-    /// A run of a scenario, in a folder of that name, for practice: it is short, and on one machine.
+    /// Makes a rehearsal of a scenario, in a folder with this name: it is short, and on one
+    /// machine.
     fn run(&self, nodes: &str, scenario: &str, name: &str, args: &[&str]) -> (Option<i32>, String) {
         let (output, user_conf) =
             (self.path(&format!("{scenario}/{name}")), self.path("user.conf"));
@@ -79,7 +82,7 @@ impl Runs {
         (code, stdout)
     }
 
-    /// The compliance test, over these nodes, verified.
+    /// Runs and verifies the compliance test over these nodes.
     fn audit(&self, nodes: &str, scenario: &str) -> (Option<i32>, String) {
         let folder = |name: &str| self.path(&format!("{scenario}/{name}"));
         let runs = [folder("performance"), folder("accuracy"), folder("compliance")];
@@ -91,17 +94,17 @@ impl Runs {
         (code, format!("{stdout}\n{stderr}"))
     }
 
-    /// The entries of TEST06's accuracy log.
+    /// Returns the entries of TEST06's accuracy log.
     fn test06(&self, scenario: &str) -> Vec<Value> {
         let log = self.json(&format!("{scenario}/compliance/TEST06/mlperf_log_accuracy.json"));
         log.as_array().expect("a list").clone()
     }
 
-    /// The tokens of an answer of the accuracy run, as the nodes counted them.
+    /// Returns the mean number of tokens per output of the accuracy run, as the nodes counted them.
     fn mean(&self, scenario: &str) -> f64 {
         let result = self.json(&format!("{scenario}/accuracy/result.json"));
         let nodes = result["nodes"].as_array().expect("a list");
-        // A node that was not needed has none.
+        // A node that got no samples has no count.
         let sum = |of: fn(&Value) -> &Value| -> u64 {
             nodes.iter().filter_map(|node| of(node).as_u64()).sum()
         };
@@ -112,10 +115,10 @@ impl Runs {
 const ACCURACY: [&str; 2] = ["--mode", "accuracy"];
 const SHORT: [&str; 4] = ["--setting", "min_duration_ms=1500", "--setting", "min_query_count=700"];
 
-/// What `check` found broken, each with its rule, and all rules with what came of them.
+/// Runs `check`. Returns rule and text of each failed finding, and the whole report.
 fn check(folder: &str) -> (Vec<(String, String)>, Value) {
     let (code, text, stderr) = loadgen_node(&["check", folder, "--json"]);
-    assert_eq!(code, Some(1), "one machine is no network:\n{text}\n{stderr}");
+    assert_eq!(code, Some(1), "one machine is not a network:\n{text}\n{stderr}");
     let report: Value = serde_json::from_str(&text).expect("JSON");
     let findings = report["judgements"][0]["findings"].as_array().expect("findings");
     let broken = findings.iter().filter(|finding| finding["outcome"] == "fail");
@@ -170,7 +173,7 @@ fn from_runs_of_a_language_model_to_a_submission() {
         settings
             .replace(&digests, &format!("{digests}accuracy_txt = \"{scenario}/accuracy.txt\"\n"))
     });
-    // No evidence has the driver of a loopback interface.
+    // Evidence never contains the driver of a loopback interface.
     let stack = ["loadgen", "sut"].map(|end| format!("net_software_stack_{end} = \"Linux TCP\"\n"));
     let settings = settings.replace("[system]\n", &format!("[system]\n{}", stack.concat()));
     std::fs::write(runs.path("submission.toml"), settings).expect("writes");
@@ -189,7 +192,8 @@ fn from_runs_of_a_language_model_to_a_submission() {
             std::fs::read_to_string(results.join(scenario).join("accuracy").join(name))
                 .expect("a file")
         };
-        // The checker reads bare figures; the hash is that of the whole log, of which both ends are there.
+        // The checker reads bare figures. The hash covers the whole log, of which the tree has the
+        // beginning and the end.
         let printed = read("accuracy.txt");
         assert!(
             printed.contains("'rouge1': np.float64(44.5)") && printed.contains("'rouge1': 44.5,"),
@@ -202,9 +206,10 @@ fn from_runs_of_a_language_model_to_a_submission() {
         assert!(log.contains("\n\n...\n\n") && log.contains("\"token_count\""), "{log}");
     }
     let (broken, report) = check(&tree);
-    // What is true of an engine without a model, with a part of the data set, on one machine, in seconds.
+    // True findings for an engine without a model, a part of the data set, one machine, and short
+    // runs.
     const TRUE: [&str; 7] = ["N2", "N4", "N5", "N6", "N28", "N32", "N38"];
-    // How fast this machine is just now is no matter of this test.
+    // This test does not depend on the current speed of the machine.
     const SPEED: [&str; 3] = ["Name() took", "result_validity is INVALID", "verdict is Invalid"];
     for (rule, text) in &broken {
         let is_speed = SPEED.iter().any(|words| text.contains(words));
@@ -216,7 +221,7 @@ fn from_runs_of_a_language_model_to_a_submission() {
     }
 }
 
-/// Leaves a tree where somebody wants to see it, such as with the official checker.
+/// Copies a tree to the path in `NETDIV_KEEP_TREE`, such as for the official checker.
 fn keep(tree: &str) {
     if let Some(place) = std::env::var_os("NETDIV_KEEP_TREE") {
         let copied = Command::new("cp").arg("-r").arg(tree).arg(place).status();
@@ -224,7 +229,7 @@ fn keep(tree: &str) {
     }
 }
 
-/// A node all of whose answers end twice.
+/// Starts a node whose outputs all end twice.
 fn liar() -> FakeNode {
     let good = Behaviour::good("liar");
     let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
@@ -247,7 +252,8 @@ fn liar() -> FakeNode {
 #[test]
 fn answers_that_end_twice_fail_test06() {
     let runs = Runs::new();
-    // It counts over its whole life what a run compares.
+    // A fake node counts requests over its whole life, and a run compares the count, so each run
+    // needs a new node.
     let liars = [liar(), liar(), liar()];
     runs.run(&liars[0].address, "server", "performance", &SHORT);
     runs.run(&liars[1].address, "server", "accuracy", &ACCURACY);
@@ -285,15 +291,15 @@ fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
     let requests = PROBE + 10..PROBE + 12;
     let mishap = Mishap { requests, after: After::End, wrong: Wrong::Cached };
     let (engine, runs) = (FakeEngine::start(Some(mishap)), Runs::new());
-    std::fs::write(runs.path("tiny.toml"), MODEL).expect("the folder is ours");
+    std::fs::write(runs.path("tiny.toml"), MODEL).expect("a writable folder");
     let (url, model) = (engine.url.as_str(), runs.path("tiny.toml"));
     let node = SutNode::start("a", &["--engine", "openai", "--url", url, "--model", &model]);
     let (_, stdout) = runs.run(&node.address, "offline", "accuracy", &ACCURACY);
-    assert!(stdout.contains("2 tokens of prompts were not computed"), "{stdout}");
+    assert!(stdout.contains("2 prompt tokens were not computed"), "{stdout}");
     let result = runs.json("offline/accuracy/result.json");
     assert_eq!(result["nodes"][0]["cached_prompt_tokens"], 2, "{result:#}");
     let findings = result["findings"].as_array().expect("a list");
-    let reused = "had 2 tokens of prompts from other prompts";
+    let reused = "reused 2 prompt tokens from other prompts";
     let is_named = |finding: &Value| {
         finding["rule"] == "N10"
             && finding["text"].as_str().is_some_and(|text| text.contains(reused))
@@ -303,7 +309,8 @@ fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
     assert!(broken.iter().any(|(rule, text)| rule == "N10" && text.contains(reused)), "{report:#}");
 }
 
-/// LoadGen's own verdict over the bounds of its mlperf.conf. The engine has no model, which only a rehearsal may do.
+/// Asserts LoadGen's own verdict with the bounds of its mlperf.conf. The engine has no model, which
+/// only a rehearsal may use.
 #[test]
 fn server_runs_of_the_language_models_of_the_round_are_valid() {
     let engine = [&ENGINE[..3], &["20ms"], &ENGINE[4..8], &["--max-batch", "64"]].concat();

@@ -1,4 +1,4 @@
-//! The live view of a run, on a terminal of its own that `script` makes.
+//! The live view of a run, on a pseudo-terminal from `script`.
 
 use std::{
     path::Path,
@@ -11,16 +11,16 @@ use e2e::{
     process::{program, send_signal, transport, wait_until},
 };
 
-/// What takes the whole terminal, and what gives it back.
+/// Escape sequence that enters the alternate screen, which [`GIVEN_BACK`] leaves.
 const TAKEN: &str = "\u{1b}[?1049h";
 const GIVEN_BACK: &str = "\u{1b}[?1049l";
 
-/// Settings of LoadGen: a run of seconds, one of a minute, and one that it prepares for long.
+/// Settings of LoadGen: a run of seconds, a run of a minute, and a run with a long preparation.
 const SHORT: &str = "--setting server_target_qps=500 --setting min_duration_ms=2500 --setting server_target_latency_ns=2000000000";
 const LONG: &str = "--setting server_target_qps=500 --setting min_duration_ms=60000";
 const PREPARING: &str = "--setting server_target_qps=50000 --setting min_duration_ms=600000";
 
-/// A run on a terminal of that many columns; what it shows goes into `folder/shown`.
+/// Starts a run on a terminal with this number of columns. Its output goes to `folder/shown`.
 fn start(folder: &Path, node: &SutNode, columns: u16, more: &str) -> Child {
     let (loadgen_node, output) = (program("loadgen-node"), folder.join("out"));
     let run = format!(
@@ -41,11 +41,11 @@ fn start(folder: &Path, node: &SutNode, columns: u16, more: &str) -> Child {
         .expect("script starts")
 }
 
-/// The exit code, when it has ended.
+/// Waits for the run to exit, and returns the exit code.
 fn ended(run: &mut Child) -> Option<i32> {
     let start = Instant::now();
     loop {
-        if let Some(status) = run.try_wait().expect("our child") {
+        if let Some(status) = run.try_wait().expect("a child process") {
             return status.code();
         }
         assert!(start.elapsed() < Duration::from_secs(60), "the run does not end");
@@ -57,11 +57,11 @@ fn shown(folder: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(folder.join("shown")).unwrap_or_default()).into_owned()
 }
 
-/// What came before the view, in it, and after it.
+/// Splits the output into the parts before, in and after the view.
 fn parts(shown: &str) -> [&str; 3] {
     let (before, rest) = shown.split_once(TAKEN).unwrap_or_else(|| panic!("no view: {shown:?}"));
     let (view, after) =
-        rest.split_once(GIVEN_BACK).unwrap_or_else(|| panic!("it stays: {shown:?}"));
+        rest.split_once(GIVEN_BACK).unwrap_or_else(|| panic!("the view stays open: {shown:?}"));
     [before, view, after]
 }
 
@@ -87,7 +87,8 @@ fn a_run_is_watched_and_leaves_its_table() {
 
 #[test]
 fn the_terminal_is_given_back_however_a_run_ends() {
-    // The node is lost; the run is asked to end; it is told twice, while LoadGen prepares thirty million queries.
+    // The node is lost; the run gets one signal; the run gets two, while LoadGen prepares thirty
+    // million queries.
     for signals in [0, 1, 2] {
         let folder = tempfile::tempdir().expect("a folder");
         let node = SutNode::echo("leaving", &["--echo-batch", "1ms"]);
@@ -101,9 +102,9 @@ fn the_terminal_is_given_back_however_a_run_ends() {
             1 => send_signal(process, "-INT"),
             _ => {
                 send_signal(process, "-INT");
-                // Two signals within a second are one wish.
+                // Two signals within a second count as one.
                 std::thread::sleep(Duration::from_millis(1200));
-                // On a busy machine it may have ended.
+                // On a busy machine the run may have exited.
                 let again = Command::new("kill").args(["-INT", &process.to_string()]).status();
                 again.expect("kill runs");
             }
@@ -118,7 +119,7 @@ fn the_terminal_is_given_back_however_a_run_ends() {
     }
 }
 
-/// The program under `script` and its shell, which became it.
+/// Returns the process id of the program, which replaced the shell under `script`.
 fn loadgen_node_of(script: u32) -> u32 {
     let children = format!("/proc/{script}/task/{script}/children");
     let text = std::fs::read_to_string(children).expect("children");

@@ -1,11 +1,11 @@
-//! The logs of both programs as JSON, whatever they are about.
+//! JSON logs of both programs, whatever their subject.
 
 use std::process::{Command, Output};
 
 use e2e::{LoadGen, SutNode, process::program};
 use serde_json::Value;
 
-/// The objects of a log, of which each has its own line.
+/// Parses a log, which has one JSON object per line.
 fn objects(log: &str) -> Vec<Value> {
     let object = |line: &str| {
         let object: Value =
@@ -19,7 +19,7 @@ fn objects(log: &str) -> Vec<Value> {
     log.lines().map(object).collect()
 }
 
-/// Whether an object says this at that level.
+/// Returns a filter for objects that contain this text at this level.
 fn says<'a>(level: &'a str, words: &'a str) -> impl Fn(&Value) -> bool + 'a {
     move |object| object["level"] == level && object["fields"].to_string().contains(words)
 }
@@ -85,7 +85,7 @@ fn a_start_that_fails_logs_json_alone() {
     let log = refused("loadgen-node", &["run", "--log-format", "json"], "");
     assert!(log.contains("no scenario"), "{log}");
 
-    // What is asked for wrongly is said, as text.
+    // A wrong log format is reported as text.
     for (name, args, variable) in [
         ("sut-node", &["--log-format", "xml"][..], ""),
         ("loadgen-node", &["nodes", "--log-format", "xml"], ""),
@@ -97,7 +97,7 @@ fn a_start_that_fails_logs_json_alone() {
         assert_eq!(status.code(), Some(2), "{log}");
         assert!(log.contains("xml") && log.contains("text") && log.contains("json"), "{log}");
     }
-    // Help is no log line.
+    // Help is not a log line.
     let help = output("loadgen-node", &["--help"], "json");
     assert!(help.status.success() && help.stderr.is_empty());
     assert!(String::from_utf8_lossy(&help.stdout).contains("--log-format"));

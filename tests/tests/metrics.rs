@@ -1,4 +1,4 @@
-//! The metrics of both programs: what real runs emit is what the registry has, and nothing else.
+//! Metrics of both programs: real runs emit exactly the metrics of the registry.
 
 use std::{cell::RefCell, collections::BTreeSet, net::TcpListener};
 
@@ -15,7 +15,7 @@ fn series(metrics: &[Metric]) -> BTreeSet<String> {
     metrics.iter().flat_map(Metric::series).collect()
 }
 
-/// A run in which LoadGen is told of first tokens.
+/// Creates a run in which LoadGen counts first tokens.
 fn chat(address: &str, dataset: &str) -> LoadGen {
     LoadGen::new(&[address], "server")
         .args(&["--benchmark", "chat", "--dataset", dataset])
@@ -29,8 +29,8 @@ fn nodes_emit_what_the_registry_has() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     plugin::build("counter.cc", &[], &path("libcounter.so"));
-    std::fs::write(path("toy.toml"), plugin::COUNTER).expect("ours");
-    std::fs::write(path("model.txt"), "counts").expect("ours");
+    std::fs::write(path("toy.toml"), plugin::COUNTER).expect("a writable path");
+    std::fs::write(path("model.txt"), "counts").expect("a writable path");
     let (batches, language) = (free_address(), free_address());
     let a = SutNode::echo("a", &["--metrics", &batches]);
     let model = ["--engine", &path("libcounter.so"), "--model", &path("toy.toml")];
@@ -39,8 +39,8 @@ fn nodes_emit_what_the_registry_has() {
     let issued = run["samples"]["issued"].as_f64();
     let prompts: Vec<_> = (0..50).map(|n| vec![n + 8, 1]).collect();
     let mut ids = Vec::new();
-    write_ids(&mut ids, &prompts).expect("memory takes it");
-    std::fs::write(path("prompts.ids"), ids).expect("ours");
+    write_ids(&mut ids, &prompts).expect("writes to memory");
+    std::fs::write(path("prompts.ids"), ids).expect("a writable path");
     chat(&b.address, &path("prompts.ids"))
         .short(1, 500)
         .args(&["--mode", "accuracy"])

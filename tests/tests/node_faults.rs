@@ -1,5 +1,5 @@
-//! Faults at a node, as its clients see them: damaged messages, an end in mid-run, engines that hang, too many
-//! connections.
+//! Faults at a node, as its clients see them: damaged messages, an end in mid-run, engines that
+//! hang, too many connections.
 
 use std::{io::Write as _, net::TcpStream, time::Duration};
 
@@ -32,7 +32,7 @@ async fn open(node: &SutNode) -> Connection {
     Connection::open(&node.address, &options()).await.expect("connects")
 }
 
-/// Nothing here may take long; a hang is a failure.
+/// Awaits a call. A call that hangs fails the test.
 async fn soon<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
@@ -45,7 +45,7 @@ fn request(id: u64, payload: &'static [u8]) -> InferRequest {
     InferRequest { id, payload: Bytes::from_static(payload), ..InferRequest::default() }
 }
 
-/// The same with its checksum.
+/// Adds the checksum to a request.
 fn sealed(request: InferRequest) -> InferRequest {
     let payload = checksum::of_payload(&request.payload);
     let InferRequest { id, encoding, decoded_bytes, .. } = request;
@@ -53,7 +53,7 @@ fn sealed(request: InferRequest) -> InferRequest {
     InferRequest { crc32c, ..request }
 }
 
-/// A stream with these messages on it, whose client does not end its half.
+/// Opens a stream and sends these messages. The client does not end its half.
 async fn send(
     connection: &Connection,
     session: &SessionHeader,
@@ -67,13 +67,13 @@ async fn send(
     soon(connection.infer(session, requests)).await.expect("a stream")
 }
 
-/// Waits until the node has read that many samples.
+/// Waits until the node has read this number of samples.
 async fn until_read(connection: &Connection, samples_sent: u64) {
     let flush = FlushRequest { samples_sent, ..FlushRequest::default() };
     soon(connection.flush(flush)).await.expect("acknowledged");
 }
 
-/// Sends one sample on a stream of its own and takes the answer.
+/// Sends one sample on a separate stream and reads the response.
 async fn exchange(connection: &Connection, id: u64) {
     let requests = tokio_stream::iter([framing::encode(&request(id, b"a sample"))]);
     let mut replies = soon(connection.infer(&session(false), requests)).await.expect("a stream");
@@ -109,7 +109,7 @@ async fn a_flipped_bit_ends_the_stream_and_is_named() {
         (InferRequest { encoding: 1, ..sent.clone() }, "0x0001000002000003", "was changed"),
         (InferRequest { crc32c: None, ..sent.clone() }, "0x0001000002000003", "has no checksum"),
     ] {
-        // What came before is answered, with a checksum that is right; what comes behind is not looked at.
+        // Earlier samples get a response with a correct checksum; later samples are ignored.
         let mut replies = send(&connection, &session(true), std::slice::from_ref(&good)).await;
         let answer = reply(&mut replies).await.expect("no error").expect("a reply");
         assert_eq!((answer.id, &answer.payload[..]), (7, &b"a good sample"[..]));
@@ -122,7 +122,7 @@ async fn a_flipped_bit_ends_the_stream_and_is_named() {
         let text = refused.message();
         assert!(text.contains(id) && text.contains(words), "{text}");
     }
-    // A sample that the node refuses has a checksum as well.
+    // The response to a refused sample has a checksum as well.
     let bad = sealed(InferRequest { encoding: 77, ..request(9, b"who knows") });
     let mut replies = send(&connection, &session(true), &[bad]).await;
     let refusal = reply(&mut replies).await.expect("no error").expect("a reply");
@@ -134,7 +134,7 @@ async fn a_flipped_bit_ends_the_stream_and_is_named() {
 async fn a_stream_without_checksums_has_none() {
     let node = SutNode::start("a", &["--engine", "none"]);
     let connection = open(&node).await;
-    // One that nobody asked for is not looked at.
+    // A checksum that was not requested is ignored.
     let odd = InferRequest { crc32c: Some(1), ..request(2, b"") };
     let mut replies = send(&connection, &session(false), &[request(1, b""), odd]).await;
     for id in [1, 2] {
@@ -143,7 +143,7 @@ async fn a_stream_without_checksums_has_none() {
     }
 }
 
-/// What a probe of Kubernetes asks, and what it is told; over gRPC, whatever the test's transport.
+/// Returns the reply to a Kubernetes probe, which is always over gRPC.
 async fn health(channel: &Channel) -> Result<ServingStatus, Status> {
     let asked = HealthCheckRequest { service: String::new() };
     let answer = soon(HealthClient::new(channel.clone()).check(asked)).await?.into_inner();
@@ -173,11 +173,11 @@ async fn until_it_refuses(channel: &Channel) {
     .await;
 }
 
-/// Opens a stream, which may fail at once or with its first message; the error.
+/// Opens a stream, which may fail at once or with its first message. Returns the error.
 async fn refusal(connection: &Connection) -> Status {
     let requests = tokio_stream::pending::<Bytes>();
     match soon(connection.infer(&session(false), requests)).await {
-        Ok(mut replies) => reply(&mut replies).await.expect_err("no stream is taken"),
+        Ok(mut replies) => reply(&mut replies).await.expect_err("no stream is accepted"),
         Err(status) => status,
     }
 }
@@ -188,7 +188,7 @@ async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
     let mut node = SutNode::echo("leaving", &slow);
     let (connection, probe) = (open(&node).await, channel(&node).await);
     assert_eq!(health(&probe).await.expect("it answers"), ServingStatus::Serving);
-    // The engine has the first one; the second one waits for its turn.
+    // The engine has the first sample; the second waits for its turn.
     let messages = [request(1, b"one"), request(2, b"two")];
     let mut replies = send(&connection, &session(false), &messages).await;
     let ended = [framing::encode(&request(3, b"three"))];
@@ -197,7 +197,7 @@ async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
     until_read(&connection, 3).await;
     node.signal("-TERM");
     until_it_refuses(&probe).await;
-    let words = "the node ends: it was asked to (SIGTERM)";
+    let words = "the node was asked to end (SIGTERM)";
     for status in [refusal(&connection).await, refusal(&open(&node).await).await] {
         assert_eq!(status.code(), Code::Unavailable, "{status}");
         assert!(status.message().contains(words), "{status}");
@@ -209,10 +209,10 @@ async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
         let answer = reply(&mut replies).await.expect("it is answered first").expect("a reply");
         assert_eq!(answer.id, id);
     }
-    let end = reply(&mut replies).await.expect_err("the stream ends in words");
+    let end = reply(&mut replies).await.expect_err("the stream ends with a reason");
     assert_eq!(end.code(), Code::Unavailable, "{end}");
-    assert!(end.message().contains("what it had read is answered"), "{end}");
-    // A client that had ended its half is told nothing.
+    assert!(end.message().contains("everything that it had read is answered"), "{end}");
+    // A client that ended its half gets no reason.
     assert_eq!(reply(&mut finished).await.expect("a reply").expect("a reply").id, 3);
     assert_eq!(reply(&mut finished).await.expect("a plain end"), None);
     drop((replies, finished, connection, probe));
@@ -245,30 +245,30 @@ async fn a_later_signal_ends_a_node_at_once() {
     until_read(&connection, 1).await;
     node.signal("-TERM");
     node.wait_for_log("asked to end");
-    // This one still belongs to the first.
+    // This signal still belongs to the first.
     node.signal("-INT");
     tokio::time::sleep(Duration::from_millis(1200)).await;
     node.signal("-TERM");
     let (code, log) = node.wait();
     assert_eq!(code, Some(1), "{log}");
-    assert!(log.contains("asked again; ending at once"), "{log}");
+    assert!(log.contains("second signal; ending at once"), "{log}");
     drop(replies);
 }
 
 #[tokio::test]
 async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
-    // Eight samples take two seconds, and one of them a quarter of a second.
+    // Eight samples take two seconds, and one sample a quarter of a second.
     let batch = ["--max-batch", "8", "--batch-timeout", "200ms", "--echo-sample", "250ms"];
     let mut node = SutNode::echo("a", &[&batch[..], &["--engine-timeout", "1s"]].concat());
     let (connection, probe) = (open(&node).await, channel(&node).await);
     let mut idle = send(&connection, &session(false), &[]).await;
-    // More samples than one batch: those that wait are given up as well.
+    // More samples than one batch: the waiting samples are abandoned too.
     let messages: Vec<_> = (0..9).map(|id| request(id, b"a sample")).collect();
     let mut replies = send(&connection, &session(false), &messages).await;
     let aborted = reply(&mut replies).await.expect_err("the stream ends");
     assert_eq!(aborted.code(), Code::Aborted, "{aborted}");
     assert!(aborted.message().contains("engine 0 has been in a batch of"), "{aborted}");
-    assert!(aborted.message().contains("its samples are given up"), "{aborted}");
+    assert!(aborted.message().contains("its samples are abandoned"), "{aborted}");
     node.wait_for_log("the node is unwell: engine 0 has been in a batch of");
     until_it_refuses(&probe).await;
     let refused = refusal(&connection).await;
@@ -279,13 +279,13 @@ async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
     let mut replies = send(&connection, &session(false), &[request(9, b"the next one")]).await;
     let answer = reply(&mut replies).await.expect("no error").expect("a reply");
     assert_eq!(answer.id, 9);
-    // A stream that had nothing to lose was left alone.
+    // A stream without samples in flight stays open.
     let pending =
         tokio::time::timeout(Duration::from_millis(10), idle.next_message::<InferResponse>());
     assert!(pending.await.is_err(), "it is still open");
 }
 
-/// Whether a client of that kind is served.
+/// Opens a connection and makes a call. Returns the connection if the node serves it.
 async fn is_served(node: &SutNode, options: &Options) -> Result<Connection, String> {
     let opened = soon(Connection::open(&node.address, options)).await;
     let connection = opened.map_err(|error| error.to_string())?;
@@ -305,7 +305,7 @@ async fn until_served(node: &SutNode, options: &Options) -> Connection {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), served).await.expect("a place in time")
+    tokio::time::timeout(Duration::from_secs(60), served).await.expect("a connection in time")
 }
 
 #[tokio::test]
@@ -334,7 +334,7 @@ async fn strangers_who_never_finish_keep_nobody_out() {
                 stream
             })
             .collect();
-        is_served(&node, &options).await.expect("strangers take no place");
+        is_served(&node, &options).await.expect("pending connections take no permit");
         exchange(&established, 1).await;
         drop(strangers);
     }
@@ -347,11 +347,11 @@ async fn connections_are_limited_and_a_place_is_free_again() {
     exchange(&first, 1).await;
     exchange(&second, 2).await;
     for _ in 0..3 {
-        let refused = is_served(&node, &options()).await.expect_err("there is no third place");
-        let words = "the node has 2 connections and takes no more (--max-connections)";
+        let refused = is_served(&node, &options()).await.expect_err("no third connection");
+        let words = "the node has 2 connections and accepts no more (--max-connections)";
         assert!(refused.contains(words), "{refused}");
     }
-    node.wait_for_log("takes no more (--max-connections)");
+    node.wait_for_log("accepts no more (--max-connections)");
     exchange(&first, 3).await;
     drop(second);
     until_served(&node, &options()).await;
@@ -361,8 +361,9 @@ async fn connections_are_limited_and_a_place_is_free_again() {
 async fn a_place_is_for_those_who_call() {
     let node = SutNode::echo("a", &["--max-connections", "1"]);
     let silent = open(&node).await;
-    let caller = is_served(&node, &options()).await.expect("who does not call has no place");
-    // One that has called may be silent for longer than that.
+    let caller =
+        is_served(&node, &options()).await.expect("a connection without a call has no permit");
+    // A connection that has made a call may be silent for longer than that.
     tokio::time::sleep(Duration::from_secs(12)).await;
     exchange(&caller, 1).await;
     drop(silent);
@@ -380,7 +381,7 @@ async fn streams_are_limited() {
             let requests = tokio_stream::pending::<Bytes>();
             match soon(connection.infer(&session(false), requests)).await {
                 Ok(mut replies) => {
-                    // Over QUIC a refusal comes as the first message.
+                    // Over QUIC a refusal arrives as the first message.
                     let first = replies.next_message::<InferResponse>();
                     match tokio::time::timeout(Duration::from_millis(2), first).await {
                         Err(_) => open_streams.push(replies),
@@ -403,7 +404,7 @@ async fn streams_are_limited() {
 async fn a_token_is_read_again_on_sighup() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("token");
-    let write = |text: &str| std::fs::write(&path, text).expect("the folder is ours");
+    let write = |text: &str| std::fs::write(&path, text).expect("a writable folder");
     write("correct-horse-battery\n");
     let mut node = SutNode::echo("a", &["--token-file", &path.display().to_string()]);
     let knowing = || Options { token: Some(Token::read(&path).expect("a token")), ..options() };
@@ -411,12 +412,12 @@ async fn a_token_is_read_again_on_sighup() {
     is_served(&node, &before).await.expect("the token is right");
     write("short\n");
     node.signal("-HUP");
-    node.wait_for_log("the token stays as it was");
+    node.wait_for_log("the token cannot be reloaded");
     is_served(&node, &before).await.expect("the token is still right");
     write("correct-horse-staples\n");
     node.signal("-HUP");
-    node.wait_for_log("the token was read again");
-    let refused = is_served(&node, &before).await.expect_err("the token is an old one");
+    node.wait_for_log("the token was reloaded");
+    let refused = is_served(&node, &before).await.expect_err("the token is old");
     assert!(refused.contains("the token is missing or wrong"), "{refused}");
-    is_served(&node, &knowing()).await.expect("the token is the new one");
+    is_served(&node, &knowing()).await.expect("the token is new");
 }

@@ -1,4 +1,5 @@
-//! Performance runs: official LoadGen, real sockets, and every sample accounted for. No speed is asserted.
+//! Performance runs: official LoadGen, real sockets, and every sample accounted for. No speed is
+//! asserted.
 
 use e2e::{LoadGen, Outcome, SutNode, process::program};
 use serde_json::Value;
@@ -8,7 +9,7 @@ fn sum(result: &Value, key: &str) -> u64 {
     nodes.iter().map(|node| node[key].as_u64().expect("a count")).sum()
 }
 
-/// Checks `result.json` against its schema, and that its counts agree with each other and with LoadGen.
+/// Checks `result.json` against its schema, and its counts against each other and LoadGen's.
 fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
     let result = outcome.result();
     let schema = include_str!("../../loadgen-node/rules/result.schema.json");
@@ -35,15 +36,15 @@ fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
 
 #[test]
 fn every_scenario_is_valid_and_uses_both_nodes() {
-    // At most 10,000 samples per second and node, so that an Offline query for 50,000 in one second takes long
-    // enough to be valid on any machine.
+    // At most 10,000 samples per second and node, so that an Offline query for 50,000 samples takes
+    // long enough to be valid on any machine.
     let pace = ["--echo-sample", "100us", "--max-batch", "16"];
     let (a, b) = (SutNode::echo("a", &pace), SutNode::echo("b", &pace));
     for (scenario, milliseconds, qps) in [
         ("offline", 1000, 50_000),
         ("server", 1500, 1000),
         ("single-stream", 1000, 20_000),
-        // LoadGen wants 662 queries of eight.
+        // LoadGen requires 662 queries of eight.
         ("multi-stream", 4000, 20_000),
     ] {
         let outcome = LoadGen::new(&[&a.address, &b.address], scenario)
@@ -62,8 +63,8 @@ fn every_scenario_is_valid_and_uses_both_nodes() {
     }
 }
 
-/// Ten million samples in one query cost what LoadGen needs for them and a window's worth more: nothing grows
-/// with what is still unsent.
+/// Ten million samples in one query cost LoadGen's own memory for them and a window more: no memory
+/// grows with the unsent samples.
 #[test]
 fn ten_million_samples_in_one_query_cost_little_memory() {
     let alone = std::process::Command::new(program("loadgen-alone"))
@@ -127,7 +128,7 @@ fn find_peak_finds_a_rate() {
     assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
     let result = outcome.result();
     assert_eq!(result["samples"]["lost"], 0);
-    // The node takes a millisecond for each sample; the search began at 50.
+    // The node takes a millisecond for each sample; the search begins at 50.
     let peak = result["metric"]["value"].as_f64().expect("a rate");
     assert!(peak > 100.0 && peak <= 1000.0, "{result:#}");
 }
@@ -136,7 +137,7 @@ fn find_peak_finds_a_rate() {
 fn find_peak_goes_on_only_to_rates_that_loadgen_can_prepare() {
     // A millisecond for each sample.
     let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch", "1ms"]);
-    // 10 samples, and 1010; a third rate would be beyond 10⁸.
+    // 10 samples, then 1010; a third rate would exceed 10⁸.
     let search = |latency: &str| {
         LoadGen::new(&[&node.address], "server")
             .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
@@ -178,7 +179,7 @@ fn a_settings_file_and_user_conf_drive_a_run() {
 fn an_audit_config_is_read_by_loadgen() {
     let node = SutNode::echo("a", &[]);
     let run = LoadGen::new(&[&node.address], "offline");
-    // As in compliance test TEST01: log a sample of the responses in performance mode.
+    // As in compliance test TEST01: log some responses in performance mode.
     let audit =
         run.file("my_audit.config", "*.*.mode = 2\n*.*.accuracy_log_sampling_target = 10\n");
     let args = ["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--audit-config", &audit];

@@ -1,5 +1,5 @@
-//! Engine plug-ins: one in C++ (`tests/plugin/doubler.cc`), built here as a submitter would build it, and those that a node
-//! has to refuse.
+//! Engine plug-ins: one in C++ (`tests/plugin/doubler.cc`), built here as a submitter would build
+//! it, and plug-ins that a node must refuse.
 
 use std::process::Command;
 
@@ -27,10 +27,10 @@ impl Toy {
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).expect("ours");
+        std::fs::write(self.path(name), text).expect("a writable path");
     }
 
-    /// On the first device, unless the arguments say otherwise.
+    /// Starts a node on the first device, unless the arguments name another.
     fn start(&self, manifest: &str, args: &[&str]) -> Result<SutNode, String> {
         let (plugin, manifest) = (self.path("libdoubler.so"), self.path(manifest));
         let device: &[&str] =
@@ -44,7 +44,7 @@ impl Toy {
     }
 }
 
-/// 200 samples of two numbers; their answers are twice as much.
+/// Asserts that a node doubles 200 samples of two numbers.
 fn assert_doubles(node: &SutNode) {
     let run = LoadGen::new(&[&node.address], "offline");
     let numbers: Vec<f32> = (0..400_u16).map(f32::from).collect();
@@ -70,7 +70,8 @@ fn a_plugin_in_cpp_serves_samples() {
     assert_doubles(&toy.node("fixed.toml", &["--batch-sizes", "4,16", "--max-batch", "13"]));
 }
 
-/// What lies where a later version has the functions for language models is not looked at.
+/// A node ignores the bytes at which later versions of the ABI have the functions for language
+/// models.
 #[test]
 fn a_plugin_of_the_first_abi_still_serves_samples() {
     let size = "-DSIZE=__builtin_offsetof(netdiv_engine, wait)";
@@ -80,7 +81,7 @@ fn a_plugin_of_the_first_abi_still_serves_samples() {
 
 #[test]
 fn a_batch_that_does_not_fit_is_run_again_in_parts() {
-    // Without known lengths there is no warm-up that could find out.
+    // Without known lengths there is no warm-up that could detect it.
     let toy = Toy::new(&[]);
     let mut node = toy.node("toy.toml", &["--devices", "toy:small", "--max-batch", "16"]);
     assert_doubles(&node);
@@ -89,20 +90,20 @@ fn a_batch_that_does_not_fit_is_run_again_in_parts() {
     assert!(log.contains("run again in halves") && log.contains("room for 3 rows"), "{log}");
 }
 
-/// Samples of one to three numbers, one in a file each, in a folder.
+/// Creates a folder with samples of one to three numbers, one per file.
 fn mixed_samples(run: &LoadGen, count: usize, number: impl Fn(usize) -> f32) -> String {
     let folder = run.file("x", "").replace("/x", "/mixed");
-    std::fs::create_dir(&folder).expect("ours");
+    std::fs::create_dir(&folder).expect("a writable path");
     for n in 0..count {
         let length = n % 3 + 1;
         let bytes = number(n).to_le_bytes().repeat(length);
         let file = npy("<f4", &format!("({length},)"), bytes);
-        std::fs::write(format!("{folder}/{n:03}.npy"), file).expect("ours");
+        std::fs::write(format!("{folder}/{n:03}.npy"), file).expect("a writable path");
     }
     folder
 }
 
-/// Each shape is a pass of its own, and passes of two batches are under way together.
+/// Each shape is a separate pass, and passes of two batches are in progress together.
 #[test]
 fn parts_of_a_batch_do_not_take_the_answers_of_others() {
     let toy = Toy::new(&[]);
@@ -163,8 +164,8 @@ fn a_plugin_says_no_in_its_own_words() {
 fn libraries_that_are_no_plugins_of_this_node_are_refused() {
     for (macros, want) in [
         (&["-DNO_ENTRY"][..], "does not export netdiv_engine_plugin"),
-        (&["-DABI=0"], "has the plug-in ABI 0, this node has 3; build the plug-in again"),
-        (&["-DABI=4"], "has the plug-in ABI 4, this node has 3; build the node again"),
+        (&["-DABI=0"], "has the plug-in ABI 0, but this node has 3; rebuild the plug-in"),
+        (&["-DABI=4"], "has the plug-in ABI 4, but this node has 3; rebuild the node"),
         (&["-DSIZE=8"], "its table has 8 bytes"),
         (&["-DFINISH=nullptr"], "its `finish` is null"),
     ] {
@@ -175,7 +176,7 @@ fn libraries_that_are_no_plugins_of_this_node_are_refused() {
     toy.write("libdoubler.so", "not a library");
     let log = toy.start("toy.toml", &[]).expect_err("not a library");
     assert!(log.contains("cannot load") && log.contains("libdoubler.so"), "{log}");
-    std::fs::remove_file(toy.path("libdoubler.so")).expect("ours");
+    std::fs::remove_file(toy.path("libdoubler.so")).expect("a writable path");
     let log = toy.start("toy.toml", &[]).expect_err("no file");
     assert!(log.contains("cannot load"), "{log}");
 }
@@ -193,7 +194,7 @@ fn batch_settings_of_a_manifest_are_checked_and_used() {
         ("[batching.night]\nmax_batch = 5", &[], "choose one of offline, server"),
         ("[batching.ofline]\nmax_batch = 5", &[], "(did you mean offline?)"),
         ("", &["--scenario", "offline"], "has no table [batching.offline]"),
-        ("", &["--buckets", "5"], "all samples of tensors count alike"),
+        ("", &["--buckets", "5"], "samples of tensors have no length"),
     ] {
         toy.write("bad.toml", &format!("{MANIFEST}\n{table}\n"));
         let log = toy.start("bad.toml", args).expect_err("must be refused");
@@ -205,7 +206,7 @@ fn batch_settings_of_a_manifest_are_checked_and_used() {
 fn the_engines_can_be_fed_without_a_network() {
     let toy = Toy::new(&[]);
     let numbers = toy.path("numbers.npy");
-    std::fs::write(&numbers, npy("<f4", "(10, 2)", [0; 80])).expect("ours");
+    std::fs::write(&numbers, npy("<f4", "(10, 2)", [0; 80])).expect("a writable path");
     let bench = |args: &[&str]| {
         let ran = Command::new(e2e::process::program("sut-node"))
             .args(["bench", "--seconds", "0.2", "--name", "x"])
@@ -222,7 +223,7 @@ fn the_engines_can_be_fed_without_a_network() {
     let (well, _, stderr) = bench(&[&engine[..], &["--dataset", "digits"]].concat());
     assert!(!well && stderr.contains("the data set holds uint8[1, 8, 8]"), "{stderr}");
     let (well, _, stderr) = bench(&["--engine", "none", "--dataset", "digits"]);
-    assert!(!well && stderr.contains("cannot run without one; use echo"), "{stderr}");
+    assert!(!well && stderr.contains("cannot run without a network; use echo"), "{stderr}");
 }
 
 #[test]

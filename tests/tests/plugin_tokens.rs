@@ -1,5 +1,5 @@
-//! Engine plug-ins for language models: one in C++ (`tests/plugin/counter.cc`), which counts, and the ways in which it can
-//! break the rules.
+//! Engine plug-ins for language models: one in C++ (`tests/plugin/counter.cc`), which counts, and
+//! its violations of the interface.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ const MOST: u32 = 40;
 const END: i32 = 2;
 const VOCABULARY: i32 = 1000;
 
-/// What the model answers.
+/// Returns the model's output to a prompt.
 fn output(prompt: &[i32]) -> Vec<i32> {
     let sum: i32 = prompt.iter().sum();
     let length = LEAST + sum as u32 % (MOST - LEAST + 1);
@@ -34,7 +34,7 @@ fn output(prompt: &[i32]) -> Vec<i32> {
     (0..length).map(id).collect()
 }
 
-/// Prompts of 1 to 64 ids, of which none begins with 7.
+/// Returns prompts of 1 to 64 ids, none of which begins with 7.
 fn prompts() -> Vec<Vec<i32>> {
     let id = |n: i32| (n * 7919 + n * n) % VOCABULARY;
     let prompt = |n: i32| -> Vec<i32> {
@@ -60,7 +60,7 @@ impl Abacus {
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).expect("ours");
+        std::fs::write(self.path(name), text).expect("a writable path");
     }
 
     fn start(&self, name: &str, args: &[&str]) -> Result<SutNode, String> {
@@ -74,11 +74,11 @@ impl Abacus {
     }
 }
 
-/// A run in which LoadGen measures tokens, with bounds that any machine keeps.
+/// Creates a run in which LoadGen measures tokens, with bounds that any machine meets.
 fn run(addresses: &[&str], scenario: &str, mode: &str, prompts: &[Vec<i32>]) -> LoadGen {
     let run = LoadGen::new(addresses, scenario);
     let mut ids = Vec::new();
-    write_ids(&mut ids, prompts).expect("memory takes it");
+    write_ids(&mut ids, prompts).expect("writes to memory");
     let file = run.file("prompts.ids", ids);
     run.args(&["--benchmark", "chat", "--dataset", &file, "--mode", mode])
         .short(1500, 500)
@@ -87,7 +87,7 @@ fn run(addresses: &[&str], scenario: &str, mode: &str, prompts: &[Vec<i32>]) -> 
         .args(&["--setting", "server_tpot_latency=20000000000"])
 }
 
-/// Asserts that every output is right, and gives LoadGen's entries.
+/// Asserts that every output is correct, and returns LoadGen's entries.
 fn assert_counts(outcome: &Outcome, prompts: &[Vec<i32>]) -> Vec<Value> {
     let log = outcome.path("mlperf_log_accuracy.json");
     let responses = read_responses(&log).expect("a log");
@@ -129,7 +129,7 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     let (a, b) = (abacus.node("a", &[]), abacus.node("b", &["--max-in-flight-tokens", "500"]));
     for scenario in ["server", "offline"] {
         let run = run(&[&a.address, &b.address], scenario, "performance", &prompts());
-        // LoadGen asks for as many samples as take that long at the expected rate.
+        // LoadGen issues as many samples as take that long at the expected rate.
         let duration =
             if scenario == "offline" { "min_duration_ms=1" } else { "min_duration_ms=1500" };
         let outcome = run.args(&["--digests", "--setting", duration]).run().expect(0);
@@ -153,7 +153,7 @@ fn a_client_that_leaves_frees_its_slots() {
     }
 }
 
-/// Two samples of a client that leaves take all room, and a third one waits.
+/// Fills all slots with two samples of a client that disconnects, while a third one waits.
 fn leave(word: &str, slots: &str) {
     let abacus = Abacus::new(word);
     // An output to a prompt with 7 takes 400 s.
@@ -180,7 +180,7 @@ fn leave(word: &str, slots: &str) {
         }
     });
     drop(client);
-    // Those who come later are served.
+    // Later clients are served.
     let prompts: Vec<_> = (10..14).map(|id| vec![id]).collect();
     let outcome = run(&[&node.address], "offline", "accuracy", &prompts).run().expect(0);
     let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
@@ -195,24 +195,24 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
     bad[70] = vec![7, 6];
     for (word, reason) in [
         ("fails", "the model failed: a bead fell off"),
-        ("stranger", "an event, and it is not under way"),
+        ("stranger", "an event, but the sample is not in flight"),
         ("outside", "the id 1000; ids go from 0 to 999"),
         ("negative", "the id -1; ids go from 0 to 999"),
-        ("null", "ids at an address where there can be none"),
-        ("endless", "ids after one that ends the output"),
-        ("early", "an end after 2 ids of 40, of which none ends an output"),
+        ("null", "ids at an invalid address"),
+        ("endless", "ids after an id that ends the output"),
+        ("early", "an end after 2 of 40 ids, without an id that ends an output"),
         ("babbles", "40 ids after 1, of at most 40"),
         ("twice", "two events in one step"),
-        ("goes-on", "ids after one that ends the output"),
-        ("counts-wrong", "a step gave 6 events, and has room for 5"),
+        ("goes-on", "ids after an id that ends the output"),
+        ("counts-wrong", "a step returned 6 events, but there is room for 5"),
         ("picky", "the model failed: it does not like 7"),
         ("stubborn", "the model failed: it does not start"),
         ("tiny", "the model failed: out of memory: the cache has no room for the sample"),
-        ("silent", "no sample went on for"),
+        ("silent", "no sample made progress for"),
     ] {
         abacus.write("model.txt", word);
         let node = abacus.node("a", &["--engine-timeout", "700ms"]);
-        // The others could go on getting ids while one gets none.
+        // With other samples the engine would still make progress.
         let prompts = if word == "silent" { &bad[70..71] } else { &bad[..] };
         run(&[&node.address], "server", "accuracy", prompts).run().expect_failure(reason);
         assert_serves(&node);
@@ -222,7 +222,7 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
 #[test]
 fn a_sample_that_goes_on_without_ids_is_waited_for() {
     let abacus = Abacus::new("plods");
-    // The second id takes 3 s, in steps that each show that the sample goes on.
+    // The second id takes 3 s, in steps that each report that the sample goes on.
     let node = abacus.node("a", &["--engine-timeout", "1500ms"]);
     let prompts = [vec![7, 6]];
     let outcome = run(&[&node.address], "offline", "accuracy", &prompts).run().expect(0);
@@ -236,7 +236,7 @@ fn an_output_that_ends_before_its_least_ids_fails_by_name() {
     let node = abacus.node("a", &[]);
     run(&[&node.address], "offline", "accuracy", &[vec![7, 6]])
         .run()
-        .expect_failure("an end in place 2, before the 3 ids that were asked for");
+        .expect_failure("an end at id 2, before the minimum of 3 ids");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn settings_and_models_that_do_not_fit_are_refused() {
         (
             "\"language-model\"",
             "\"language-models\"",
-            "workload = \"language-models\": with [tokens], it is",
+            "workload = \"language-models\": with [tokens], it must be",
         ),
     ] {
         abacus
@@ -312,7 +312,7 @@ fn settings_and_models_that_do_not_fit_are_refused() {
     abacus.write("toy.toml", plugin::COUNTER);
     for (word, words) in [
         ("", "the model file must hold one word"),
-        ("no-slots", "open gave room for 0 samples, and was asked for 1 to 5"),
+        ("no-slots", "open returned room for 0 samples; the node requested 1 to 5"),
         ("cold", "the abacus is full; lower `slots` or `cache_mib` in [tokens]"),
     ] {
         abacus.write("model.txt", word);
@@ -328,13 +328,13 @@ fn a_plugin_and_a_manifest_of_other_kinds_are_refused() {
     let (doubler, manifest) = (abacus.path("libdoubler.so"), abacus.path("toy.toml"));
     let start = |engine: &str| SutNode::try_start("a", &["--engine", engine, "--model", &manifest]);
     let log = start(&doubler).expect_err("must be refused");
-    assert!(log.contains("the plug-in doubler runs no language models"), "{log}");
+    assert!(log.contains("the plug-in doubler does not support language models"), "{log}");
     let tensors = "name = 'x'\nmodel = 'model.txt'\nworkload = 'tensors'\nprecision = 'fp32'\n\
         inputs = [{ name = 'x', data_type = 'float32', shape = [2] }]\n\
         outputs = [{ name = 'y', data_type = 'float32', shape = [2] }]\n";
     abacus.write("toy.toml", tensors);
     let log = start(&abacus.path("libcounter.so")).expect_err("must be refused");
-    assert!(log.contains("the plug-in counter runs language models alone"), "{log}");
+    assert!(log.contains("the plug-in counter supports only language models"), "{log}");
     abacus.write("toy.toml", &format!("{tensors}[tokens]\nslots = 5\n"));
     let log = start(&abacus.path("libcounter.so")).expect_err("must be refused");
     assert!(log.contains("not a manifest of a language model"), "{log}");
@@ -352,7 +352,7 @@ fn the_engines_can_be_fed_without_a_network_and_the_devices_are_shown() {
     let (plugin, manifest) = (abacus.path("libcounter.so"), abacus.path("toy.toml"));
     let engine = ["--name", "x", "--engine", &plugin, "--model", &manifest];
     let bench = ["bench", "--seconds", "0.2", "--dataset", "synthetic-ids:100x1-64"];
-    // Ids are those of a vocabulary of 32,000.
+    // The ids of the data set belong to a vocabulary of 32,000.
     abacus.write("toy.toml", &plugin::COUNTER.replace("vocabulary = 1000", "vocabulary = 32000"));
     let text = sut_node(&[&bench[..], &engine].concat());
     assert!(text.contains("tokens per second") && text.contains("first token"), "{text}");

@@ -1,4 +1,4 @@
-//! `loadgen-node probe`: one sample to every node, and its answer.
+//! `loadgen-node probe`: one sample to every node, and its response.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const TIMEOUT: [&str; 2] = ["--sample-timeout", "500ms"];
 
-/// Exit code, findings, and standard error.
+/// Runs a probe. Returns the exit code, the findings, and standard error.
 fn probe(nodes: &[&str], args: &[&str]) -> (Option<i32>, Value, String) {
     let output = Command::new(program("loadgen-node"))
         .args(["probe", "--nodes", &nodes.join(","), "--transport", transport()])
@@ -27,7 +27,7 @@ fn probe(nodes: &[&str], args: &[&str]) -> (Option<i32>, Value, String) {
     (output.status.code(), findings, stderr)
 }
 
-/// Ids and severities of the findings that are no notes.
+/// Returns ids and severities of the findings that are not notes.
 fn found(report: &Value) -> Vec<(String, String)> {
     let text = |finding: &Value, key: &str| finding[key].as_str().expect("text").to_owned();
     let findings = report["findings"].as_array().expect("a list").iter();
@@ -35,7 +35,7 @@ fn found(report: &Value) -> Vec<(String, String)> {
     found.filter(|(id, severity)| severity != "note" && id != "version-differs").collect()
 }
 
-/// Two good nodes without a model, and one with this behaviour.
+/// Probes two good nodes without a model, and one with a changed behaviour.
 fn with_one(change: impl FnOnce(&mut Behaviour)) -> (Option<i32>, Value, String) {
     let [a, b] = ["a", "b"].map(|name| FakeNode::start(Behaviour::good(name)));
     let mut behaviour = Behaviour::good("odd");
@@ -68,14 +68,14 @@ fn every_node_answers_one_real_sample() {
             assert!(answer["beginning"].as_str().is_some_and(|text| text.starts_with("label ")));
         }
     }
-    // The settings of a run are enough, and the table says the same.
+    // The settings of a run suffice, and the table agrees.
     let folder = tempfile::tempdir().expect("a folder");
     let (config, json) = (folder.path().join("run.toml"), folder.path().join("probe.json"));
     let text = format!(
         "nodes = {addresses:?}\nscenario = \"server\"\nbenchmark = \"digits\"\ntransport = \"{}\"\n",
         transport()
     );
-    std::fs::write(&config, text).expect("our folder");
+    std::fs::write(&config, text).expect("a writable folder");
     let args = ["probe", "--config", &config.display().to_string()].map(str::to_owned);
     let output = Command::new(program("loadgen-node"))
         .args(args)
@@ -84,7 +84,7 @@ fn every_node_answers_one_real_sample() {
         .output()
         .expect("it starts");
     let table = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && table.contains("all 2 nodes answer, and alike"), "{table}");
+    assert!(output.status.success() && table.contains("all 2 nodes answer alike"), "{table}");
     let written: Value =
         serde_json::from_str(&std::fs::read_to_string(json).expect("a file")).expect("JSON");
     let answer = &findings["nodes"][0]["answers"][0];
@@ -121,7 +121,7 @@ fn a_node_that_answers_wrongly_is_named() {
         };
     });
     let failure = odd["failure"].as_str().unwrap_or_default();
-    assert!(failure.contains("otherwise the second time"), "{odd:#}");
+    assert!(failure.contains("another response to the same sample"), "{odd:#}");
     assert_eq!((code, &odd["lost"]), (Some(1), &false.into()));
     let (code, odd, _) = with_one(|node| {
         node.reply = |_, request| {

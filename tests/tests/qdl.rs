@@ -1,4 +1,5 @@
-//! The QDL against nodes that a test makes up, without LoadGen: how it opens connections, and what it asks all nodes.
+//! The QDL against fake nodes, without LoadGen: how it opens connections, and its calls to all
+//! nodes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +11,7 @@ use netdiv_qdl::{
     Settings, Transport,
 };
 
-/// Takes the answers, and forgets them.
+/// Receives responses, and drops them.
 #[derive(Clone)]
 struct Nobody;
 
@@ -24,7 +25,7 @@ impl LoadGen for Nobody {
     }
 }
 
-/// One sample of a few bytes.
+/// A single sample of a few bytes.
 struct OneSample;
 
 impl SampleSource for OneSample {
@@ -47,14 +48,14 @@ fn connect(settings: Settings) -> Result<Qdl<Nobody>, ConnectError> {
     Qdl::connect(settings, &Expectation::default(), Nobody, Arc::new(OneSample))
 }
 
-/// A node that is good but for this.
+/// Starts a good node with one change.
 fn node(name: &str, change: impl FnOnce(&mut Behaviour)) -> FakeNode {
     let mut behaviour = Behaviour::good(name);
     change(&mut behaviour);
     FakeNode::start(behaviour)
 }
 
-/// A change, and words of the refusal.
+/// A change, and a part of the refusal.
 type Case<T> = (fn(&mut T), &'static str);
 
 #[test]
@@ -80,7 +81,7 @@ fn nodes_that_cannot_be_used_together_are_refused_before_a_sample_is_sent() {
 fn a_setting_that_a_node_does_not_know_is_refused_with_its_name() {
     let a = node("a", |_| ());
     let cases: [Case<Settings>; 3] = [
-        (|settings| settings.checksums = true, "node a makes no checksums"),
+        (|settings| settings.checksums = true, "node a does not support checksums"),
         (|settings| settings.tokens = AnswerTokens::First, "not made of tokens"),
         (|settings| settings.connections_per_node = 1 << 16, "streams are too many"),
     ];
@@ -94,7 +95,7 @@ fn a_setting_that_a_node_does_not_know_is_refused_with_its_name() {
 
 #[test]
 fn a_further_connection_has_to_reach_the_node_that_the_first_one_reached() {
-    // The second connection is described after the seven calls of the first.
+    // The second connection calls Describe after the seven calls of the first.
     let elsewhere = node("a", |node| {
         node.changes_after = Some((7, |description| description.node_name = "b".into()));
     });

@@ -1,4 +1,4 @@
-//! The relay does to bytes what its faults say, and nothing else. What is up to chance has its tests in `way.rs`.
+//! The relay applies exactly its faults to bytes. Random faults have their tests in `way.rs`.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -10,10 +10,10 @@ use e2e::{Direction, Faults, Relay, wait_until};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// How long to wait for what must not come.
+/// Wait for bytes that must not arrive.
 const NOTHING: Duration = Duration::from_millis(150);
 
-/// A node, a relay before it, and a connection through it: the client's end and the node's.
+/// A node, a relay in front of it, and both ends of a connection through the relay.
 struct Tcp {
     relay: Relay,
     client: TcpStream,
@@ -29,17 +29,17 @@ impl Tcp {
         Self { relay, client, node }
     }
 
-    /// What the node has read after this much time, when nothing else has come then.
+    /// Asserts that nothing arrives within [`NOTHING`].
     fn nothing_comes(&mut self) {
         self.node.set_read_timeout(Some(NOTHING)).expect("a limit");
-        let error = self.node.read(&mut [0]).expect_err("nothing comes");
+        let error = self.node.read(&mut [0]).expect_err("nothing arrives");
         assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
         self.node.set_read_timeout(None).expect("no limit");
     }
 
     fn node_reads(&mut self, bytes: usize) -> Vec<u8> {
         let mut read = vec![0; bytes];
-        self.node.read_exact(&mut read).expect("it comes");
+        self.node.read_exact(&mut read).expect("it arrives");
         read
     }
 }
@@ -63,7 +63,7 @@ fn tcp_passes_as_it_is_and_closes_half_by_half() {
     let mut back = Vec::new();
     client.read_to_end(&mut back).expect("to its end");
     echo.join().expect("the node has ended");
-    assert!(back == expected, "other bytes came back");
+    assert!(back == expected, "different bytes returned");
     assert_eq!(relay.counts(Direction::ToNode).bytes, 16 << 20);
 }
 
@@ -81,10 +81,10 @@ fn tcp_is_late_after_a_delay_or_a_loss() {
         tcp.nothing_comes();
         assert_eq!(tcp.node_reads(1), b"x");
         assert!(begin.elapsed() >= 200 * MS, "{faults:?}: {:?}", begin.elapsed());
-        // The other way is good.
+        // The other direction has no fault.
         tcp.node.write_all(b"y").expect("sends");
         tcp.client.set_read_timeout(Some(100 * MS)).expect("a limit");
-        tcp.client.read_exact(&mut [0]).expect("comes at once");
+        tcp.client.read_exact(&mut [0]).expect("arrives at once");
     }
 }
 
@@ -105,11 +105,11 @@ fn tcp_has_the_rate_of_a_slow_link() {
 fn tcp_is_cut_and_whole_again() {
     let mut tcp = Tcp::open();
     tcp.relay.set_one_way(Direction::ToNode, Faults::cut());
-    tcp.client.write_all(b"late").expect("the system takes it");
+    tcp.client.write_all(b"late").expect("the system accepts it");
     tcp.nothing_comes();
     tcp.relay.set(Faults::none());
     assert_eq!(tcp.node_reads(4), b"late");
-    // An end is not told either.
+    // A cut wire does not report an end either.
     tcp.relay.set(Faults::cut());
     tcp.client.shutdown(std::net::Shutdown::Both).expect("ends");
     tcp.nothing_comes();
@@ -120,7 +120,7 @@ fn tcp_is_cut_and_whole_again() {
 #[test]
 fn tcp_ends_as_it_is_told() {
     let Tcp { relay, mut client, mut node } = Tcp::open();
-    // What nobody has read must not change how it ends.
+    // Unread bytes must not change how the connection ends.
     client.write_all(&[1; 1000]).expect("sends");
     wait_until("it has passed", || relay.counts(Direction::ToNode).bytes == 1000);
     relay.close();
@@ -168,7 +168,7 @@ fn tcp_word_of_a_lost_node_passes() {
     assert_eq!(client.read(&mut [0]).expect_err("reset").kind(), ErrorKind::ConnectionReset);
 }
 
-/// A node that sends each datagram back, and a relay before it.
+/// Starts a node that sends each datagram back, and a relay in front of it.
 fn udp() -> Relay {
     let node = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = node.local_addr().expect("bound").to_string();
@@ -187,7 +187,7 @@ fn client(relay: &Relay) -> UdpSocket {
     client
 }
 
-/// What comes next, or nothing.
+/// Returns the next datagram, if one arrives in time.
 fn receive(client: &UdpSocket, limit: Duration) -> Option<Vec<u8>> {
     client.set_read_timeout(Some(limit)).expect("a limit");
     let mut datagram = [0; 65_535];
@@ -205,7 +205,7 @@ fn udp_gives_each_client_its_own_answers() {
     }
     for (number, client) in (0..).zip(&clients) {
         assert_eq!(receive(client, SOON).expect("an answer"), [number, number]);
-        // One at a time: more than a socket's buffer holds would be lost.
+        // One at a time: a socket's buffer would drop more.
         client.send(&[number; 60_000]).expect("sends");
         assert!(receive(client, SOON).expect("an answer") == [number; 60_000]);
     }
@@ -252,7 +252,8 @@ fn udp_comes_twice_and_out_of_order() {
         assert_eq!(receive(&client, SOON).expect("an answer"), b"twice");
     }
     assert_eq!(receive(&client, NOTHING), None);
-    // The first is held back for longer than both are apart on any but the slowest machine; then again.
+    // The first is delayed for longer than both are apart on any but the slowest machine; otherwise
+    // the loop repeats.
     wait_until("the second overtakes the first", || {
         relay.set_one_way(Direction::ToNode, Faults { reorder: 1.0, ..Faults::none() });
         let before = relay.counts(Direction::ToNode).pieces;
@@ -278,7 +279,7 @@ fn udp_is_damaged_and_falls_silent() {
     old.send(&[0; 20]).expect("sends");
     assert_eq!(receive(&old, NOTHING), None);
     assert_eq!(relay.counts(Direction::ToNode).truncated, 1);
-    // It is silent for good; another client is not.
+    // The flow stays silent; another client's flow does not.
     relay.set(Faults::none());
     old.send(b"x").expect("sends");
     assert_eq!(receive(&old, NOTHING), None);
@@ -286,7 +287,7 @@ fn udp_is_damaged_and_falls_silent() {
     new.send(b"x").expect("sends");
     assert_eq!(receive(&new, SOON).expect("an answer"), b"x");
     relay.reset();
-    // The flow has to see it first.
+    // The flow must detect the fault first.
     wait_until("it is silent", || {
         new.send(b"x").expect("sends");
         receive(&new, NOTHING).is_none()

@@ -1,4 +1,4 @@
-//! What a run leaves besides its result, and what `report` and `compare` make of it.
+//! Records of a run besides its result, and the output of `report` and `compare`.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use e2e::{
 };
 use serde_json::Value;
 
-/// Exit code, standard output and standard error.
+/// Runs `loadgen-node`. Returns the exit code, standard output and standard error.
 fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } =
         Command::new(program("loadgen-node")).args(args).output().expect("loadgen-node starts");
@@ -21,14 +21,14 @@ fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// Nodes that answer by themselves.
+/// Starts two echo nodes.
 fn nodes() -> [SutNode; 2] {
     ["a", "b <i>&"].map(|name| SutNode::echo(name, &[]))
 }
 
 fn server(nodes: &[SutNode; 2]) -> Outcome {
     let addresses = nodes.each_ref().map(|node| node.address.as_str());
-    // A bound that any machine keeps.
+    // A bound that any machine meets.
     let bound = ["--setting", "server_target_latency_ns=2000000000"];
     LoadGen::new(&addresses, "server")
         .over(transport())
@@ -38,7 +38,7 @@ fn server(nodes: &[SutNode; 2]) -> Outcome {
         .expect(0)
 }
 
-/// The rows of series.csv by the names of their columns.
+/// Returns the rows of series.csv, by column name.
 fn series(folder: &Path) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(folder.join("series.csv")).expect("a series");
     reader.deserialize().collect::<Result<_, _>>().expect("rows")
@@ -86,7 +86,7 @@ fn a_run_leaves_what_it_counted_in_each_second() {
     // The time of the test is taken when its threads have ended.
     assert!(number(last, "end_seconds") < took + 0.5, "{took} {last:?}");
     assert!(number(last, "end_seconds") > 3.0, "{took} {last:?}");
-    // The slowest sample of all is the slowest of its interval.
+    // The slowest sample of the run is the slowest of its interval.
     let slowest = all.iter().filter_map(|row| row["max_ns"].parse::<u64>().ok()).max();
     let most = |place: usize| result["nodes"][place]["latency_ns"]["max"].as_u64();
     assert_eq!(slowest, most(0).max(most(1)));
@@ -110,7 +110,7 @@ fn a_page_says_what_the_files_say() {
     assert!(stdout.contains("report.html"), "{stdout}");
     let page = run.read("report.html");
     assert!(page.len() < 1_000_000, "{}", page.len());
-    // It needs nothing but itself.
+    // The page is self-contained.
     for foreign in ["<script", "<link", "<img", "url(", "@import", "http-equiv"] {
         assert!(!page.contains(foreign), "{foreign}");
     }
@@ -133,7 +133,7 @@ fn a_page_says_what_the_files_say() {
     }
     assert!(figures > 30, "{figures}");
 
-    // The same as tables.
+    // The same content as Markdown tables.
     let (_, markdown, _) = loadgen_node(&["report", "--format", "markdown", &path(&run)]);
     assert!(markdown.contains("**VALID**") && markdown.contains("| a |"), "{markdown}");
     let (_, text, _) = loadgen_node(&["report", "--format", "csv", &path(&run), &path(&run)]);
@@ -162,15 +162,15 @@ fn what_holds_no_run_is_refused() {
         ("result.json", "{}"),
     ] {
         let whole = run.read(file);
-        fs::write(run.path(file), content).expect("our folder");
+        fs::write(run.path(file), content).expect("a writable folder");
         let (code, _, stderr) = loadgen_node(&["report", &path(&run)]);
         assert_eq!(code, Some(2), "{stderr}");
         assert!(stderr.contains(file), "{stderr}");
-        fs::write(run.path(file), whole).expect("our folder");
+        fs::write(run.path(file), whole).expect("a writable folder");
     }
-    // Runs that were made before there were records have a page all the same.
+    // Runs without records, from older releases, still have a page.
     for file in ["series.csv", "histograms.hlog"] {
-        fs::remove_file(run.path(file)).expect("our folder");
+        fs::remove_file(run.path(file)).expect("a writable folder");
     }
     let (code, page, stderr) = loadgen_node(&["report", "--output", "-", &path(&run)]);
     assert_eq!(code, Some(0), "{stderr}");
@@ -184,15 +184,15 @@ fn runs_are_compared_with_a_baseline() {
     let slow = ["a", "b"].map(|name| SutNode::echo(name, &["--echo-batch", "30ms"]));
     let [fast, faster] = [server(&nodes), server(&nodes)];
     let slow = [server(&slow), server(&slow)];
-    // Repeated runs lie in a folder of each side.
+    // Repeated runs are in one folder per side.
     let folder = tempfile::tempdir().expect("a folder");
     let side = |name: &str, runs: [&Outcome; 2]| {
         let side = folder.path().join(name);
         for (number, run) in runs.iter().enumerate() {
             let to = side.join(number.to_string());
-            fs::create_dir_all(&to).expect("our folder");
+            fs::create_dir_all(&to).expect("a writable folder");
             for file in ["result.json", "series.csv", "histograms.hlog"] {
-                fs::copy(run.path(file), to.join(file)).expect("our folder");
+                fs::copy(run.path(file), to.join(file)).expect("a writable folder");
             }
         }
         side.display().to_string()
@@ -226,14 +226,14 @@ fn runs_are_compared_with_a_baseline() {
         assert_eq!(p50["changes"][0]["judgement"], judgement, "{p50}");
     }
 
-    // The other way round it is better, and beside itself nothing has changed.
+    // In reverse the result is better, and a run compared with itself has no changes.
     let (code, table, _) = loadgen_node(&["compare", &worse, &base, "--tolerance", "1000%"]);
     assert_eq!(code, Some(0), "{table}");
     let (code, table, _) = loadgen_node(&["compare", &base, &base, "--tolerance", "0%"]);
     assert_eq!(code, Some(0), "{table}");
-    assert!(table.contains("nothing differs"), "{table}");
+    assert!(table.contains("no differences in settings"), "{table}");
 
-    // What cannot be compared is refused.
+    // Runs that cannot be compared are refused.
     let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
     let offline = LoadGen::new(&[a, b], "offline").over(transport()).short(500, 300).run();
     let (code, _, stderr) = loadgen_node(&["compare", &base, &path(&offline)]);

@@ -1,4 +1,5 @@
-//! The rules as code, on real runs: what is refused before a run, what digests prove, and from runs to a submission.
+//! The rules as code, on real runs: refusals before a run, evidence from digests, and the steps
+//! from runs to a submission.
 
 use std::{path::Path, process::Command};
 
@@ -42,12 +43,12 @@ fn a_run_says_what_it_is_for() {
 
 #[test]
 fn a_run_that_breaks_rules_is_refused_before_it_starts() {
-    // Nobody listens there: settings alone are enough to refuse.
+    // Nothing listens at this address: the settings alone suffice for a refusal.
     let refused = LoadGen::new(&["127.0.0.1:9"], "single-stream")
         .args(&["--division", "network", "--benchmark", "gptj-99", "--encoding", "zstd"])
         .args(&["--dataset", "synthetic:64x1000", "--setting", "min_duration_ms=1000"])
         .run()
-        .expect_refusal("this is no run of the Network division");
+        .expect_refusal("this run does not meet the rules of the Network division");
     for rule in ["N25", "N26", "N32"] {
         assert!(
             refused.stderr.contains(&format!("{rule} (section")),
@@ -74,7 +75,8 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
         let user_conf = run.file("user.conf", USER_CONF);
         run.args(&["--user-conf", &user_conf])
     };
-    let refused = network().run().expect_refusal("this is no run of the Network division");
+    let refused =
+        network().run().expect_refusal("this run does not meet the rules of the Network division");
     for rule in ["N4", "N5"] {
         assert!(
             refused.stderr.contains(&format!("{rule} (section")),
@@ -105,18 +107,19 @@ fn a_closed_run_may_share_its_machine_with_a_node() {
         let user_conf = run.file("user.conf", USER_CONF);
         run.args(&["--user-conf", &user_conf])
     };
-    // What holds for every division still does; section 6.2.2 is the Network division's.
-    let refused = closed(&[]).run().expect_refusal("this is no run of the Closed division");
+    // The rules for every division still apply; section 6.2.2 applies only to the Network division.
+    let refused =
+        closed(&[]).run().expect_refusal("this run does not meet the rules of the Closed division");
     assert!(refused.stderr.contains("N2 (section"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("N4 (section 6.2.2) broken"), "{}", refused.stderr);
     closed(&["--in-process", "model.onnx"])
         .run()
-        .expect_refusal("a run of the Closed division is of SUT nodes");
+        .expect_refusal("a run of the Closed division needs SUT nodes");
 
     let rehearsal = closed(&["--rehearsal"]).short(0, 1).run().expect(0);
     assert!(rehearsal.stdout.contains("rehearsal for the Closed division"), "{}", rehearsal.stdout);
     assert!(
-        rehearsal.stdout.contains("N4, N5: the Closed division does not ask for them"),
+        rehearsal.stdout.contains("N4, N5: not required by the Closed division"),
         "{}",
         rehearsal.stdout
     );
@@ -146,7 +149,8 @@ fn a_run_for_a_division_needs_a_rate_also_as_a_rehearsal() {
                 .args(&["--benchmark", "resnet50"])
                 .args(&["--dataset", "synthetic:1024x150528"])
         };
-        let line = "the line `resnet50.Server.target_qps = RATE`: without it LoadGen takes 1 query";
+        let line =
+            "the line `resnet50.Server.target_qps = RATE`: without it LoadGen issues 1 query";
         run().run().expect_refusal(line);
         for text in [
             "resnet50.Server.min_duration = 600000\n",
@@ -200,7 +204,7 @@ fn what_is_stated_of_a_machine_is_read_before_anything_begins() {
     assert!(log.contains("machine.toml") && log.contains("colour"), "{log}");
     run.args(&["--evidence", &file]).run().expect_refusal("colour");
 
-    // What is stated reaches the record of a run, and is marked as stated.
+    // A stated value is in the record of a run, and is marked as stated.
     let run = LoadGen::new(&[], "offline").args(&FABRIC);
     let file = run.file("machine.toml", "framework = 'none'\nbios_version = '1.2'\n");
     let node = SutNode::echo("a", &["--evidence", &file]);
@@ -211,7 +215,7 @@ fn what_is_stated_of_a_machine_is_read_before_anything_begins() {
     assert!(supplied.iter().any(|field| field == "framework"), "{machine:#}");
 }
 
-/// Checks that the digests of a run agree, and returns them.
+/// Asserts that the digests of a run agree, and returns them.
 fn digests(outcome: &Outcome) -> Value {
     let result = outcome.result();
     let digests = result["digests"].clone();
@@ -256,7 +260,7 @@ fn digests_prove_that_every_byte_arrived() {
     }
 }
 
-/// A run against a node that notes other digests than those of what it got.
+/// Makes a run against a node that notes wrong digests.
 fn run_with_digests(digests_of: fn(v1::Tally, Bytes) -> Bytes) -> Outcome {
     let node = FakeNode::start(Behaviour { digests_of, ..Behaviour::good("fake") });
     LoadGen::new(&[&node.address], "offline").args(&FABRIC).args(&["--digests"]).short(0, 1).run()
@@ -294,7 +298,8 @@ fn early_stopping_is_loadgens_own() {
     }
 }
 
-/// What the pipeline below needs: two nodes that answer with a sample's first four bytes, samples, and their labels.
+/// Input of the pipeline below: two nodes that respond with a sample's first four bytes, samples,
+/// and their labels.
 struct Rehearsal {
     folder: tempfile::TempDir,
     _nodes: Vec<SutNode>,
@@ -314,7 +319,7 @@ impl Rehearsal {
         };
         let shape = format!("({SAMPLES}, 3, 224, 224)");
         let samples = npy("|u1", &shape, (0..SAMPLES).flat_map(sample));
-        // Four of five answers are right.
+        // Four of five responses are correct.
         let label = |index: usize| class(if index.is_multiple_of(5) { index + 1 } else { index });
         let labels = (0..SAMPLES).flat_map(|index| label(index).to_le_bytes());
         let labels = npy("<i4", &format!("({SAMPLES},)"), labels);
@@ -361,11 +366,11 @@ impl Rehearsal {
             &output,
         ];
         let (code, stdout, stderr) = loadgen_node(&[&common, args].concat());
-        // How fast this machine is just now is no matter of this test.
+        // This test does not depend on the current speed of the machine.
         assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
     }
 
-    /// All runs of a scenario.
+    /// Makes all runs of a scenario.
     fn runs(&self, scenario: &str) {
         let short = ["--setting", "min_duration_ms=1500"];
         self.run(scenario, "accuracy", &["--mode", "accuracy"]);
@@ -410,13 +415,13 @@ fn from_runs_to_a_submission() {
     rehearsal.runs("offline");
     rehearsal.runs("server");
 
-    // A run folder can be checked by itself.
+    // A single run folder can be checked.
     let (code, text, _) = loadgen_node(&["check", &rehearsal.path("offline/digests")]);
-    assert_eq!(code, Some(1), "loopback is no network:\n{text}");
+    assert_eq!(code, Some(1), "loopback is not a network:\n{text}");
 
     let settings = include_str!("../rehearsal/submission.toml").replace("@ROUND@", "v5.0");
     let settings = settings.replace(":lg0", ":lo").replace(":sut0", ":lo");
-    // No evidence has the driver of a loopback interface.
+    // Evidence never contains the driver of a loopback interface.
     let stack = ["loadgen", "sut"].map(|end| format!("net_software_stack_{end} = \"Linux TCP\"\n"));
     let settings = settings.replace("[system]\n", &format!("[system]\n{}", stack.concat()));
     std::fs::write(rehearsal.path("submission.toml"), settings).expect("writes");
@@ -427,7 +432,7 @@ fn from_runs_to_a_submission() {
         loadgen_node(&[&args, more].concat())
     };
     let (code, _, stderr) = submission("refused", &[]);
-    assert_eq!(code, Some(2), "a rehearsal is no submission:\n{stderr}");
+    assert_eq!(code, Some(2), "a rehearsal is not a submission:\n{stderr}");
     assert!(!Path::new(&rehearsal.path("refused")).exists());
 
     for tree in ["one", "two"] {
@@ -461,7 +466,7 @@ fn from_runs_to_a_submission() {
         }
         .to_owned()
     };
-    // What runs on one machine in seconds breaks, and what it keeps.
+    // Rules that short runs on one machine violate, and rules that they meet.
     for rule in ["N4", "N5", "N32", "N38"] {
         assert_eq!(outcome(rule), "fail", "{rule}\n{text}");
     }

@@ -1,4 +1,5 @@
-//! Who may talk to whom, over both transports: each refusal is a clear error at both ends, and the node lives on.
+//! Authentication over both transports: each refusal is a clear error at both ends, and the node
+//! keeps running.
 
 use std::{
     fs,
@@ -22,7 +23,7 @@ use tempfile::TempDir;
 
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
 
-/// A folder of certificates, made by the program itself for these hosts.
+/// A folder of certificates for these hosts, created by the program itself.
 struct Certificates(TempDir);
 
 impl Certificates {
@@ -37,7 +38,8 @@ impl Certificates {
         self.order(&["--hosts", hosts], 0);
     }
 
-    /// What `loadgen-node certificates` says, which writes into the folder and ends with this exit code.
+    /// Runs `loadgen-node certificates` into the folder, and asserts its exit code. Returns its
+    /// output.
     fn order(&self, args: &[&str], code: i32) -> String {
         let made = Command::new(program("loadgen-node"))
             .args(["certificates", "--output", &self.0.path().display().to_string()])
@@ -57,7 +59,7 @@ impl Certificates {
         self.path(name).display().to_string()
     }
 
-    /// What a node is told; with `mutual`, it asks clients for a certificate.
+    /// Returns the options of a node. With `mutual` it requires client certificates.
     fn node(&self, host: &str, mutual: bool) -> Vec<String> {
         let mut args = vec!["--tls-certificate".into(), self.text(&format!("{host}.pem"))];
         args.extend(["--tls-key".into(), self.text(&format!("{host}.key"))]);
@@ -67,19 +69,19 @@ impl Certificates {
         args
     }
 
-    /// What a client is told that trusts the authority.
+    /// Returns the options of a client that trusts the authority.
     fn client(&self) -> Vec<String> {
         vec!["--tls-ca".into(), self.text("ca.pem")]
     }
 
-    /// The same with a certificate of its own.
+    /// Returns the options of a client with a certificate.
     fn known_client(&self) -> Vec<String> {
         let own = ["--tls-certificate".into(), self.text("client.pem")];
         let key = ["--tls-key".into(), self.text("client.key")];
         [self.client(), own.to_vec(), key.to_vec()].concat()
     }
 
-    /// TLS of a client that is not ours, with or without the certificate of a client.
+    /// Returns the TLS configuration of a foreign client, with or without a client certificate.
     fn tls(&self, alpn: &[u8], known: bool) -> Arc<ClientConfig> {
         let certificates = |name: &str| -> Vec<_> {
             let found = CertificateDer::pem_file_iter(self.path(name)).expect("a file");
@@ -111,7 +113,7 @@ fn strs(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
 }
 
-/// What `loadgen-node nodes` says: whether it found the node, and its words.
+/// Runs `loadgen-node nodes`. Returns true if it reached the node, and its output.
 fn ask(address: &str, transport: &str, args: &[String]) -> (bool, String) {
     let fixed = ["nodes", "--nodes", address, "--transport", transport];
     let output = Command::new(program("loadgen-node"))
@@ -157,7 +159,8 @@ fn nodes_and_clients_that_came_later_know_those_of_before() {
     let first = Certificates(tempfile::tempdir().expect("a folder"));
     first.order(&["--hosts", "127.0.0.1", "--keep-authority", "--valid-for", "90d"], 0);
     let kept = first.0.path().display().to_string();
-    // One is added, and one is signed of whom the authority never had the key.
+    // One folder is added later. The other gets signed certificates, and the authority never has
+    // its keys.
     let (added, asked) = (
         Certificates(tempfile::tempdir().expect("a folder")),
         Certificates(tempfile::tempdir().expect("a folder")),
@@ -180,7 +183,7 @@ fn nodes_and_clients_that_came_later_know_those_of_before() {
             }
         }
     }
-    // A certificate of a client is none of a node.
+    // A client certificate is not valid for a node.
     let client = node("client", &asked.node("client", false));
     assert_refused(
         &client.address,
@@ -196,7 +199,7 @@ fn orders_for_certificates_that_make_no_sense_are_refused() {
     let here = folder.0.path().display().to_string();
     for (args, words) in [
         (&["--hosts", "127.0.0.1"][..], "exists already"),
-        (&["--hosts", "b", "--authority", &here], "make a new authority with --keep-authority"),
+        (&["--hosts", "b", "--authority", &here], "create a new authority with --keep-authority"),
         (&["--hosts", "b", "--keep-authority", "--authority", &here], "cannot be used with"),
         (&["--hosts", "b", "--requests", "--valid-for", "1d"], "cannot be used with"),
         (&["--sign", "b.csr"], "--authority"),
@@ -254,8 +257,9 @@ fn strangers_are_refused_and_the_node_lives_on() {
     }
 }
 
-/// In TLS 1.3 a node shows its certificate to whoever asks. A stranger without one then gets no byte of an answer: of no call,
-/// be it health or reflection, which need no token, and not even the settings that HTTP/2 begins with.
+/// In TLS 1.3 a node shows its certificate to any peer. A peer without a certificate then gets no
+/// byte of a reply: not to a call, not to health or reflection, which need no token, and not even
+/// the initial settings of HTTP/2.
 #[tokio::test]
 async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
     let certificates = Certificates::new("127.0.0.1");
@@ -267,7 +271,8 @@ async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
         let name = "127.0.0.1".try_into().expect("a name");
         let tls = ClientConnection::new(certificates.tls(b"h2", known), name).expect("a client");
         let mut stream = StreamOwned::new(tls, TcpStream::connect(address).expect("connects"));
-        // The preface and empty settings, which an HTTP/2 server answers with its own at once.
+        // The preface and empty settings. An HTTP/2 server replies to them with its own settings at
+        // once.
         let _ = stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
         let mut answer = [0; 4];
         let read = stream.read(&mut answer);
@@ -311,7 +316,7 @@ fn a_node_with_the_wrong_papers_is_refused() {
     let old = old.signed_by(&key, &issuer).expect("signed").pem();
     let expired = Certificates(tempfile::tempdir().expect("a folder"));
     for (name, text) in [("ca.pem", ca), ("old.pem", old), ("old.key", key.serialize_pem())] {
-        fs::write(expired.path(name), text).expect("the folder is ours");
+        fs::write(expired.path(name), text).expect("a writable folder");
     }
     let outdated = SutNode::try_start("b", &strs(&expired.node("old", false))).err();
     let outdated = outdated.expect("it cannot be used");
@@ -320,7 +325,7 @@ fn a_node_with_the_wrong_papers_is_refused() {
     for transport in TRANSPORTS {
         let client = certificates.client();
         assert_refused(&elsewhere.address, transport, &client, &["not valid for name"]);
-        // Over QUIC a node without certificates has one that nobody vouches for.
+        // Over QUIC a node without certificates has a self-signed one.
         let words = ["does the node use TLS?", "UnknownIssuer"];
         assert_refused(&plain.address, transport, &client, &words);
         assert_welcome(&plain.address, transport, &[]);
@@ -332,7 +337,7 @@ fn a_token_opens_the_door_of_a_closed_lab() {
     let folder = tempfile::tempdir().expect("a folder");
     let token = |name: &str, text: &str| {
         let path = folder.path().join(name);
-        fs::write(&path, text).expect("the folder is ours");
+        fs::write(&path, text).expect("a writable folder");
         ["--token-file".to_owned(), path.display().to_string()]
     };
     let right = token("right", "correct-horse-battery\n");
@@ -366,9 +371,9 @@ fn certificates_are_read_again_on_sighup() {
     for name in ["127.0.0.1.pem", "127.0.0.1.key", "client.pem", "client.key"] {
         fs::remove_file(certificates.path(name)).expect("removes");
     }
-    // A file is missing: what was read stays.
+    // A file is missing: the certificates in use stay.
     node.signal("-HUP");
-    node.wait_for_log("certificates stay as they were");
+    node.wait_for_log("certificates cannot be reloaded");
     let old = vec!["--tls-ca".to_owned(), old_ca];
     for transport in TRANSPORTS {
         assert_welcome(&node.address, transport, &old);
@@ -392,7 +397,7 @@ fn nothing_is_open_by_mistake() {
     let certificates = Certificates::new("127.0.0.1");
     let (certificate, key) = (certificates.text("127.0.0.1.pem"), certificates.text("client.key"));
     let empty = certificates.text("empty");
-    fs::write(Path::new(&empty), "").expect("the folder is ours");
+    fs::write(Path::new(&empty), "").expect("a writable folder");
     for (args, words) in [
         (["--tls-certificate", &certificate].as_slice(), "give both files"),
         (&["--tls-certificate", &certificate, "--tls-key", &key], "cannot be used"),
@@ -406,7 +411,7 @@ fn nothing_is_open_by_mistake() {
     }
     let far = ["192.0.2.1:50051".to_owned()];
     for transport in TRANSPORTS {
-        let words = ["192.0.2.1:50051 is on another machine; give --tls-ca, or say --insecure"];
+        let words = ["192.0.2.1:50051 is on another machine; give --tls-ca, or --insecure"];
         assert_refused(&far[0], transport, &[], &words);
     }
     let both = [certificates.client(), vec!["--insecure".into()]].concat();

@@ -1,4 +1,4 @@
-//! What a service manager sees of a node: systemd's notifications, and `sut-node health` for probes.
+//! A node under a service manager: systemd's notifications, and `sut-node health` for probes.
 
 use std::{
     os::unix::net::UnixDatagram,
@@ -11,7 +11,7 @@ use e2e::{
     process::{program, send_signal},
 };
 
-/// Ended with the value.
+/// A running node. Dropping the value stops it.
 struct Node(Child);
 
 impl Drop for Node {
@@ -65,8 +65,8 @@ fn a_service_manager_is_told_when_the_node_is_ready_and_when_it_ends() {
     assert_eq!(health(&["--metrics", &everywhere]).0, Some(0), "the node's own settings");
 
     send_signal(node.0.id(), "-TERM");
-    assert_eq!(next().trim(), "STOPPING=1\nSTATUS=answering what is in flight");
-    assert!(node.0.wait().expect("our child").success());
+    assert_eq!(next().trim(), "STOPPING=1\nSTATUS=answering samples in flight");
+    assert!(node.0.wait().expect("a child process").success());
     assert!(matches!(health(&asked), (Some(1), _)));
 }
 

@@ -1,4 +1,5 @@
-//! The language model of the demo: a real decoder behind official LoadGen, over the network and without one.
+//! The language model of the demo: a real decoder behind official LoadGen, with and without a
+//! network.
 
 use std::{fs, path::Path, sync::mpsc};
 
@@ -12,15 +13,15 @@ use netdiv_dataset::{Sample, Tensor, write_ids};
 use serde_json::Value;
 use sut_node::{Args, InProcess};
 
-/// The id that ends an output, as LoadGen logs it.
+/// End token of an output, as LoadGen logs it.
 const END: &str = "0C000000";
 
-/// A node with the embedded model.
+/// Starts a node with the embedded model.
 fn sorter(name: &str) -> SutNode {
     SutNode::start(name, &["--engine", "decoder", "--model", "sorting", "--threads", "1"])
 }
 
-/// A run with the benchmark's own settings, but bounds that any machine keeps.
+/// Creates a run with the benchmark's own settings, but with bounds that any machine meets.
 fn run(addresses: &[&str], scenario: &str, mode: &str) -> LoadGen {
     patient(LoadGen::new(addresses, scenario).args(&["--mode", mode]))
 }
@@ -31,7 +32,7 @@ fn patient(run: LoadGen) -> LoadGen {
         .args(&["--setting", "server_tpot_latency=20000000000"])
 }
 
-/// The outputs of an accuracy run, in the data set's order.
+/// Returns the outputs of an accuracy run, in the data set's order.
 fn outputs(outcome: &Outcome) -> Vec<(u64, String)> {
     let log: Vec<Value> =
         serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list");
@@ -67,7 +68,7 @@ fn outputs_are_the_same_over_the_network_in_one_process_and_in_every_scenario() 
         let outcome = run.run().expect(0);
         assert_all_right(&outcome);
         assert_eq!(outputs(&outcome), wanted, "{scenario}");
-        // In Offline a node takes what it has time for, which may be nothing.
+        // In Offline a node gets samples while it has time, so it may get none.
         let nodes = outcome.result()["nodes"].clone();
         for node in nodes.as_array().expect("a list").iter().filter(|_| scenario != "offline") {
             assert!(node["answered"].as_u64() > Some(0), "both have a part: {node:#}");
@@ -94,7 +95,8 @@ fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
         let per_answer = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");
         // Three to twelve digits, and the end.
         assert!((4.0..=13.0).contains(&per_answer), "{node:#}");
-        // The longest output has twelve digits and the end token, which ends it before the limit does.
+        // The longest output has twelve digits and the end token, which ends it before the limit
+        // does.
         assert_eq!(node["tokens"]["finished_by_length"], 0, "{node:#}");
     }
     for words in [
@@ -129,7 +131,7 @@ fn outputs_that_a_limit_cuts_off_are_counted() {
     let node = SutNode::start("a", &args);
     let outcome = run(&[&node.address], "offline", "accuracy").run().expect(0);
     let tokens = &outcome.result()["nodes"][0]["tokens"];
-    // Six tokens are up to five digits and the end, or six digits that the limit cuts off.
+    // Six tokens are up to five digits and the end token, or six digits that the limit cuts off.
     let is_cut = |(_, output): &&(u64, String)| output.len() == 6 * 8 && !output.ends_with(END);
     let cut = outputs(&outcome).iter().filter(is_cut).count();
     assert!((1..500).contains(&cut), "{cut}");
@@ -160,11 +162,11 @@ fn prompts_that_the_model_does_not_take_end_a_run_by_name() {
     ] {
         let run = run(&[&node.address], "server", "accuracy");
         let mut prompts = Vec::new();
-        write_ids(&mut prompts, &[vec![10, 2, 1, 0, 11], prompt]).expect("memory takes it");
+        write_ids(&mut prompts, &[vec![10, 2, 1, 0, 11], prompt]).expect("writes to memory");
         let file = run.file("prompts.ids", prompts);
         run.args(&["--dataset", &file]).run().expect_failure(words);
     }
-    // The node goes on.
+    // The node keeps serving.
     assert_all_right(&run(&[&node.address], "offline", "accuracy").run().expect(0));
 }
 
@@ -173,19 +175,19 @@ fn a_model_that_is_not_as_described_is_no_node() {
     let folder = tempfile::tempdir().expect("a folder");
     let description = folder.path().join("own.toml");
     let text = "name = 'own'\nvocabulary = 16\nmax_input_tokens = 14\nmax_tokens = 13\n";
-    std::fs::write(&description, text).expect("ours");
+    std::fs::write(&description, text).expect("a writable path");
     let description = description.display().to_string();
     let start = || SutNode::try_start("a", &["--engine", "decoder", "--model", &description]);
     let log = start().expect_err("no node");
     assert!(log.contains("cannot read the model") && log.contains("own.onnx"), "{log}");
-    std::fs::write(folder.path().join("own.onnx"), "no model").expect("ours");
+    std::fs::write(folder.path().join("own.onnx"), "no model").expect("a writable path");
     let log = start().expect_err("no node");
     assert!(log.contains("own.onnx cannot be loaded as an ONNX model"), "{log}");
     let log = SutNode::try_start("a", &["--engine", "decoder", "--postprocess", "none"]);
     assert!(log.expect_err("no node").contains("--postprocess belongs to the engine onnx"));
 }
 
-/// All messages of the answer to one prompt.
+/// Returns all messages of the response to one prompt.
 fn messages(wanted: Tokens, prompt: &[i32]) -> Vec<InferResponse> {
     let args: Args =
         serde_json::from_str(r#"{"engine": "decoder", "model": "sorting", "threads": 1}"#)

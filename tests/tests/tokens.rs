@@ -1,4 +1,5 @@
-//! Token latencies: official LoadGen is told of every first token, and of nothing that is not so.
+//! Token latencies: official LoadGen receives every first token, and no other message as a first
+//! token.
 
 use std::time::Duration;
 
@@ -13,15 +14,15 @@ use netdiv_contract::{
 };
 use serde_json::{Value, json};
 
-/// 5 ms until the first token and 100 us for each further one.
+/// 5 ms until the first token and 100 us for each further token.
 const PACE: [&str; 6] = ["--engine", "tokens", "--tokens-ttft", "5ms", "--tokens-tpot", "100us"];
 
-/// A node with the engine `tokens`.
+/// Starts a node with the engine `tokens`.
 fn speaker(name: &str, more: &[&str]) -> SutNode {
     SutNode::start(name, &[&PACE[..], more].concat())
 }
 
-/// A run in which LoadGen measures tokens, with bounds that any machine keeps.
+/// Creates a run in which LoadGen measures tokens, with bounds that any machine meets.
 fn run(addresses: &[&str], scenario: &str, mode: &str) -> LoadGen {
     LoadGen::new(addresses, scenario)
         .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:200x4-64", "--mode", mode])
@@ -31,12 +32,12 @@ fn run(addresses: &[&str], scenario: &str, mode: &str) -> LoadGen {
         .args(&["--setting", "server_tpot_latency=20000000000"])
 }
 
-/// The entries of LoadGen's accuracy log.
+/// Returns the entries of LoadGen's accuracy log.
 fn accuracy_log(outcome: &Outcome) -> Vec<Value> {
     serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list")
 }
 
-/// A number of LoadGen's detail log.
+/// Returns a number from LoadGen's detail log.
 fn logged(outcome: &Outcome, key: &str) -> f64 {
     let log = outcome.read("mlperf_log_detail.txt");
     let line = log.lines().find(|line| line.contains(&format!("\"{key}\"")));
@@ -54,7 +55,7 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     let result = outcome.result();
     assert_eq!(result["verdict"], "VALID", "{result:#}");
     assert!(logged(&outcome, "result_first_token_min_latency_ns") >= 5e6);
-    // Twenty tokens at least.
+    // At least twenty tokens.
     assert!(logged(&outcome, "result_min_latency_ns") >= 5e6 + 19.0 * 1e5);
     assert!(logged(&outcome, "result_time_to_output_token_max") > 0.0);
     assert_eq!(
@@ -74,7 +75,7 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     let completed = result["samples"]["completed"].as_u64().expect("a count");
     assert_eq!(result["digests"]["responses"]["differences"], 0);
     assert_eq!(result["digests"]["responses"]["received"].as_u64(), Some(2 * completed));
-    // The bounds are those that the run was given, for both.
+    // The closing table shows the run's bounds, for both latencies.
     assert_eq!(outcome.stdout.matches("; the bound for p99 is 20000.000\n").count(), 2);
     for words in ["first token (TTFT)", "each further (TPOT)", "goodput", "prefill"] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
@@ -87,7 +88,7 @@ fn the_outputs_are_the_same_in_every_scenario_and_begin_with_their_first_tokens(
     let mut outputs: Vec<Vec<(u64, String)>> = Vec::new();
     for scenario in ["offline", "server", "single-stream"] {
         let run = run(&[&node.address], scenario, "accuracy").args(&["--checksums"]).run();
-        // One token is one too few for LoadGen, which says so in its log.
+        // One token is too few for LoadGen, which logs an error.
         let outcome = run.expect(1);
         assert!(outcome.stdout.contains("greater than 1"), "{}", outcome.stdout);
         assert!(outcome.stdout.contains("answers have one token"), "{}", outcome.stdout);
@@ -143,17 +144,19 @@ fn what_cannot_be_run_is_refused_by_name() {
             .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:20x4"])
             .args(&["--setting", "use_token_latencies=true"])
             .run()
-            .expect_refusal("node echo runs the engine echo, whose answers are not made of tokens");
+            .expect_refusal(
+                "node echo runs the engine echo, whose responses are not made of tokens",
+            );
     }
     let node = speaker("a", &["--tokens-vocabulary", "16"]);
     run(&[&node.address], "server", "accuracy").run().expect_failure("ids go from 0 to 15");
     let log = SutNode::try_start("a", &["--engine", "tokens", "--tokens-output", "9-3"]);
-    assert!(log.expect_err("no node").contains("LEAST-MOST"));
+    assert!(log.expect_err("no node").contains("MINIMUM-MAXIMUM"));
     let log = SutNode::try_start("a", &["--engine", "echo", "--tokens-output", "9"]);
     assert!(log.expect_err("no node").contains("--tokens-output belongs to the engine tokens"));
 }
 
-/// A node that says that it gives tokens, and replies like this.
+/// Starts a node that claims to send tokens, and replies with this function.
 fn liar(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> FakeNode {
     let good = Behaviour::good("liar");
     let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
@@ -163,7 +166,7 @@ fn liar(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> FakeNode {
     FakeNode::start(Behaviour { description, reply, ..good })
 }
 
-/// Tokens of an output, as a message.
+/// Returns a message with tokens of an output.
 fn of(request: &InferRequest, part: Part, ids: &[i32]) -> InferResponse {
     InferResponse {
         id: request.id,
@@ -182,21 +185,21 @@ fn a_node_that_contradicts_itself_fails_the_run() {
         ("sent a second first token", |_, r| {
             vec![of(&r, Part::First, &[5]), of(&r, Part::First, &[5])]
         }),
-        ("it is one int32", |_, r| vec![of(&r, Part::First, &[5, 6])]),
-        ("its first token has 4 bytes and says that it is 3 tokens", |_, r| {
+        ("expected one int32", |_, r| vec![of(&r, Part::First, &[5, 6])]),
+        ("its first token has 4 bytes and a token_count of 3", |_, r| {
             vec![InferResponse { token_count: 3, ..of(&r, Part::First, &[5]) }]
         }),
-        ("it begins with the token 7, and its first token was 5", |_, r| {
+        ("it begins with the token 7, but its first token was 5", |_, r| {
             vec![of(&r, Part::First, &[5]), of(&r, Part::Whole, &[7, 6])]
         }),
-        ("it has 8 bytes and says that it is 3 tokens", |_, r| {
+        ("it has 8 bytes and a token_count of 3", |_, r| {
             let whole = InferResponse { token_count: 3, ..of(&r, Part::Whole, &[5, 6]) };
             vec![of(&r, Part::First, &[5]), whole]
         }),
-        ("it has 0 bytes and says that it is 0 tokens", |_, r| {
+        ("it has 0 bytes and a token_count of 0", |_, r| {
             vec![of(&r, Part::First, &[5]), of(&r, Part::Whole, &[])]
         }),
-        ("it has 7 bytes and says that it is 2 tokens", |_, r| {
+        ("it has 7 bytes and a token_count of 2", |_, r| {
             let whole = of(&r, Part::Whole, &[5, 6]);
             let payload = whole.payload.slice(..7);
             vec![of(&r, Part::First, &[5]), InferResponse { payload, ..whole }]
@@ -221,7 +224,7 @@ fn a_first_token_that_nobody_asked_for_fails_the_run() {
     let node = liar(|_, r| vec![of(&r, Part::First, &[5]), of(&r, Part::Whole, &[5, 6])]);
     run(&[&node.address], "offline", "accuracy")
         .run()
-        .expect_failure("sent a first token that was not asked for");
+        .expect_failure("sent a first token that was not requested");
 }
 
 #[test]
@@ -245,7 +248,7 @@ fn a_sample_whose_first_token_was_seen_does_not_go_to_another_node() {
         .args(&["--on-node-loss", "redispatch", "--sample-timeout", "1s"])
         .run()
         .expect_failure("LoadGen has the first token of a sample that node liar has not finished");
-    // Before its first token, it does.
+    // Before its first token, a sample is reassigned.
     let silent = liar(|_, _| Vec::new());
     let outcome = run(&[&silent.address, &good.address], "server", "accuracy")
         .args(&["--on-node-loss", "redispatch", "--sample-timeout", "1s"])
@@ -254,7 +257,6 @@ fn a_sample_whose_first_token_was_seen_does_not_go_to_another_node() {
     assert!(outcome.stdout.contains("the run went on without it"), "{}", outcome.stdout);
 }
 
-/// A mebibyte.
 const MIB: u64 = 1 << 20;
 
 #[test]
@@ -272,8 +274,9 @@ fn a_slow_reader_of_long_outputs_does_not_fill_the_memory() {
         let reader = SlowReader { transport, prompts, output_tokens, tokens, hold, pause };
         reader.run(&node.address).expect("every output");
     }
-    // As docs/RELIABILITY.md has it: samples, bytes and the window; outputs that were begun, and what the stream owes, both
-    // twice, because buffers double as they grow; tokens that go ahead. And what the threads' heaps keep.
+    // The bound of docs/RELIABILITY.md: samples, bytes and the window; begun outputs and the
+    // stream's owed outputs, both twice, because buffers double as they grow; tokens sent ahead;
+    // and the threads' heaps.
     let outputs = 2 * (4 * room + MIB + 4 * room);
     let bound = 2 * prompts * 512 + MIB + MIB + outputs + 2 * MIB + 16 * MIB;
     let grown = node.peak_resident_bytes() - idle;
@@ -285,9 +288,9 @@ fn a_prompt_that_is_too_long_for_the_nodes_tokens_is_refused_by_name() {
     let pace = ["--engine", "tokens", "--tokens-output", "50"];
     let node = SutNode::start("a", &[&pace[..], &["--max-in-flight-tokens", "70"]].concat());
     run(&[&node.address], "server", "accuracy").run().expect_failure(
-        "which with an output of up to 50 is more than the node takes in; raise --max-in-flight-tokens from 70 to ",
+        "which with an output of up to 50 is more than the node admits; raise --max-in-flight-tokens from 70 to ",
     );
-    // One after the other, they go.
+    // One after the other, they fit.
     LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:200x4-20"])
         .args(&["--mode", "accuracy", "--setting", "use_token_latencies=true"])
@@ -307,7 +310,7 @@ fn a_node_says_where_its_serving_engine_is() {
     let engine = FakeEngine::start(None);
     let folder = tempfile::tempdir().expect("a folder");
     let model = folder.path().join("tiny.toml");
-    std::fs::write(&model, MODEL).expect("the folder is ours");
+    std::fs::write(&model, MODEL).expect("a writable folder");
     let args = ["--engine", "openai", "--url", &engine.url];
     let node =
         SutNode::start("a", &[&args[..], &["--model", &model.display().to_string()]].concat());

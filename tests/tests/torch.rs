@@ -1,5 +1,6 @@
-//! The engine torch: every workload through LoadGen, QDL and sockets on the CPU, compared sample by sample with what Python
-//! torch gave (`tests/models/README.md`); and what it says to bad input.
+//! The engine torch: every workload through LoadGen, QDL and sockets on the CPU, compared sample by
+//! sample with the results of Python torch (`tests/models/README.md`); and its errors for bad
+//! input.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +12,7 @@ use e2e::{LoadGen, Outcome, SutNode, npy, process::program};
 use loadgen_node::official_log::read_responses;
 use netdiv_contract::layout::InputLayout;
 
-/// A file of the fixtures.
+/// Returns the path of a fixture.
 fn model(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
     path.to_str().expect("a path in UTF-8").into()
@@ -22,14 +23,14 @@ fn torch(manifest: &str, args: &[&str]) -> SutNode {
     SutNode::start("a", &[&["--engine", "torch", "--model", &manifest], args].concat())
 }
 
-/// Each sample's elements in a data set of answers.
+/// Returns each sample's elements in a data set of expected responses.
 fn expected(answers: &str) -> Vec<Bytes> {
     let data = netdiv_dataset::open(&model(answers)).expect("answers of the fixtures");
     let read = |n| data.read(n).expect("an answer").into_payload(&InputLayout::default());
     (0..data.sample_count()).map(read).collect()
 }
 
-/// An accuracy run of these samples; joined data sets are names with a `+`.
+/// Creates an accuracy run of these samples. A `+` joins data sets.
 fn accuracy_run(node: &SutNode, dataset: &str, args: &[&str]) -> LoadGen {
     let parts: Vec<_> = dataset.split('+').map(model).collect();
     let named: &[&str] = if args.contains(&"--benchmark") { &[] } else { &["--benchmark", "x"] };
@@ -39,7 +40,7 @@ fn accuracy_run(node: &SutNode, dataset: &str, args: &[&str]) -> LoadGen {
         .args(args)
 }
 
-/// The responses in the order of the samples.
+/// Returns the responses in the order of the samples.
 fn responses(outcome: &Outcome) -> Vec<Vec<u8>> {
     let path = outcome.path("mlperf_log_accuracy.json");
     let mut responses = read_responses(&path).expect("LoadGen's accuracy log");
@@ -51,7 +52,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// As many numbers for each sample, and each within the fixtures' tolerance.
+/// Asserts that each sample has the expected number of values, within the fixtures' tolerance.
 fn assert_close(outcome: &Outcome, answers: &str) {
     let (got, want) = (responses(outcome), expected(answers));
     assert_eq!(got.len(), want.len(), "each sample once");
@@ -84,7 +85,7 @@ fn the_digits_network_gives_the_answers_that_it_gives_through_onnx() {
     };
     let want = answers(&onnx);
     assert_eq!(answers(&torch("digits.toml", &[])), want);
-    // Another precision may decide a close case otherwise.
+    // Another precision may decide a close case differently.
     let half = answers(&torch("digits-bf16.toml", &["--instances", "2"]));
     assert!(half.iter().zip(&want).filter(|(a, b)| a != b).count() < 5);
 }
@@ -107,7 +108,7 @@ fn an_image_has_one_label_as_tensor_as_jpeg_and_compressed() {
         );
     }
     let distinct: std::collections::HashSet<_> = labels.iter().collect();
-    assert!(distinct.len() > 3, "a network that always says the same would pass anything");
+    assert!(distinct.len() > 3, "a network with a single output would pass any test");
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn samples_with_different_numbers_of_pairs_share_a_batch() {
     }
 }
 
-/// A node in the folder of the fixtures, where the graph lies.
+/// Starts a node in the folder of the fixtures, which contains the graph.
 fn graph_node(args: &[&str]) -> Result<SutNode, String> {
     let folder = model("");
     let manifest = model("rgat.toml");
@@ -184,7 +185,7 @@ fn nodes_of_a_graph_have_the_same_class_in_any_batch() {
         assert!(outcome.stdout.contains("accuracy_igbh.py"), "{}", outcome.stdout);
     }
     let distinct: std::collections::HashSet<_> = expected("rgat-answers.npy").into_iter().collect();
-    assert!(distinct.len() > 3, "a network that always says the same would pass anything");
+    assert!(distinct.len() > 3, "a network with a single output would pass any test");
 }
 
 #[test]
@@ -196,13 +197,13 @@ fn a_node_beyond_the_graph_ends_the_run_and_a_node_without_its_graph_does_not_st
         let samples = run.file("nodes.npy", samples);
         run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &samples])
             .run()
-            .expect_failure(&format!("node {number}; the graph has 0 to 299"));
+            .expect_failure(&format!("node {number}; the graph has nodes 0 to 299"));
     }
     let log = refusal(&["--model", &model("rgat.toml")]);
     assert!(log.contains("rgat-graph"), "{log}");
 }
 
-/// Pixels may differ by this between processors (`tests/models/README.md`).
+/// Maximum difference of a pixel between processors (`tests/models/README.md`).
 const PIXEL: u8 = 2;
 
 #[test]
@@ -250,12 +251,12 @@ fn a_jpeg_that_is_none_ends_the_run_and_not_the_node() {
     let node = torch("resnet50-jpeg.toml", &[]);
     let run = LoadGen::new(&[&node.address], "offline");
     let folder = run.file("x", "").replace("/x", "/pictures");
-    std::fs::create_dir(&folder).expect("ours");
+    std::fs::create_dir(&folder).expect("a writable path");
     for n in 0..8 {
         let picture = model(&format!("resnet50-jpeg/{n}.jpg"));
-        std::fs::copy(picture, format!("{folder}/{n}.jpg")).expect("ours");
+        std::fs::copy(picture, format!("{folder}/{n}.jpg")).expect("a writable path");
     }
-    std::fs::write(format!("{folder}/5.jpg"), "a text").expect("ours");
+    std::fs::write(format!("{folder}/5.jpg"), "a text").expect("a writable path");
     run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &folder])
         .run()
         .expect_failure("not a JPEG that can be decoded");
@@ -290,15 +291,15 @@ fn samples_that_disagree_in_length_or_are_too_long_end_the_run() {
     }
 }
 
-/// The fixtures' manifest with something else in it, beside the model.
+/// Writes a changed copy of a fixture's manifest beside the model.
 fn changed(manifest: &str, from: &str, to: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = std::fs::read_to_string(model(manifest)).expect("a fixture");
     assert!(text.contains(from), "{text}");
     let path = folder.path().join("changed.toml");
-    std::fs::write(&path, text.replace(from, to)).expect("ours");
+    std::fs::write(&path, text.replace(from, to)).expect("a writable path");
     for file in ["digits.pt", "bert.pt"] {
-        std::fs::copy(model(file), folder.path().join(file)).expect("ours");
+        std::fs::copy(model(file), folder.path().join(file)).expect("a writable path");
     }
     let path = path.to_str().expect("a path in UTF-8").into();
     (folder, path)
@@ -347,7 +348,7 @@ fn models_that_do_not_fit_their_manifest_are_refused_with_the_difference() {
         "\"start_logits\"\ndata_type = \"float32\"\nshape = [\"words\"]",
     );
     let log = refusal(&["--model", &manifest]);
-    assert!(log.contains("\"words\" is none of the inputs'"), "{log}");
+    assert!(log.contains("\"words\" is missing in the inputs"), "{log}");
 }
 
 #[test]
@@ -356,7 +357,7 @@ fn a_damaged_model_is_refused() {
     let file = folder.path().join("digits.pt");
     let whole = std::fs::read(&file).expect("a fixture");
     for damaged in [&whole[..whole.len() / 2], b"", b"not a model"] {
-        std::fs::write(&file, damaged).expect("ours");
+        std::fs::write(&file, damaged).expect("a writable path");
         let log = refusal(&["--model", &manifest]);
         assert!(log.contains("digits.pt cannot be served"), "{log}");
     }
@@ -396,7 +397,7 @@ fn devices_says_what_there_is_and_why_not() {
     assert!(!nowhere.status.success() && text.contains("has no libtorch_cpu.so"), "{text}");
 }
 
-/// A node program without libtorch serves everything else.
+/// A node program without libtorch serves all other engines.
 #[test]
 fn a_node_needs_no_libtorch_for_other_engines() {
     let ran = Command::new("ldd").arg(program("sut-node")).output().expect("ldd");
@@ -453,7 +454,7 @@ fn a_failure_in_one_process_ends_the_run_with_its_reason() {
 fn the_tax_is_the_ratio_of_a_network_run_and_one_without() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let settings = folder.path().join("node.toml");
-    std::fs::write(&settings, "engine = \"echo\"\n").expect("ours");
+    std::fs::write(&settings, "engine = \"echo\"\n").expect("a writable path");
     let mut command = Command::new(program("loadgen-node"));
     command.current_dir(folder.path()).args([
         "tax",

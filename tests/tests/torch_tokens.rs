@@ -1,5 +1,5 @@
-//! Language models on the engine torch: two nodes behind official LoadGen, compared id by id with what transformers gave
-//! (`tests/models/README.md`).
+//! Language models on the engine torch: two nodes behind official LoadGen, compared id by id with
+//! the outputs of transformers (`tests/models/README.md`).
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use netdiv_contract::layout::InputLayout;
 
 const GREEDY: [&str; 3] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral"];
 
-/// A file of the fixtures.
+/// Returns the path of a fixture.
 fn model(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
     path.to_str().expect("a path in UTF-8").into()
@@ -37,7 +37,7 @@ fn run_of(benchmark: &str, nodes: &[SutNode], name: &str, scenario: &str) -> Loa
     ])
 }
 
-/// Every prompt once, and each output is the one that transformers gave.
+/// Asserts that every prompt has one response, equal to the output of transformers.
 fn assert_outputs(outcome: &Outcome, name: &str) {
     assert_eq!(outcome.result()["verdict"], "COMPLETE");
     let data = netdiv_dataset::open(&model(&format!("{name}-outputs.ids"))).expect("outputs");
@@ -53,7 +53,7 @@ fn assert_outputs(outcome: &Outcome, name: &str) {
     }
 }
 
-/// Bounds that any machine keeps.
+/// Sets bounds that any machine meets.
 fn patient(run: LoadGen) -> LoadGen {
     run.counting_tokens()
         .args(&["--setting", "server_ttft_latency=20000000000"])
@@ -84,14 +84,15 @@ fn gptj_searches_with_beams_and_loadgen_takes_its_answers_whole() {
             .expect(0);
         assert_outputs(&outcome, "tiny-gptj");
         assert!(outcome.stdout.contains("language/gpt-j/evaluation.py"), "{}", outcome.stdout);
-        // Its own key in mlperf.conf: 20 s for an answer in Server, and every sample as often as the others.
+        // Its own key in mlperf.conf: 20 s for a response in Server, and every sample as often as
+        // the others.
         let result = run().short(milliseconds, qps).run().expect(0).result();
         assert_eq!(result["verdict"], "VALID", "{scenario}: {result:#}");
         let settings = &result["test_settings"];
         assert_eq!(settings["sample_concatenate_permutation"], "true", "{settings:#}");
         let latency = &settings["server_target_latency_ns"];
         assert!(scenario == "offline" || latency == "20000000000", "{settings:#}");
-        // LoadGen infers tokens from whole answers.
+        // LoadGen infers tokens from whole responses.
         assert!(result["token_metric"]["value"].as_f64() > Some(0.0), "{result:#}");
     }
 }
@@ -99,7 +100,8 @@ fn gptj_searches_with_beams_and_loadgen_takes_its_answers_whole() {
 #[test]
 fn loadgen_finds_runs_valid_and_both_nodes_have_a_part() {
     let nodes = nodes("tiny-llama");
-    // Enough queries for LoadGen to be sure of a p99, and some 200 samples in Offline, however fast the machine is.
+    // Enough queries for LoadGen to be sure of a p99, and some 200 samples in Offline, however fast
+    // the machine is.
     for (scenario, milliseconds, qps) in [("server", 2000, 500), ("offline", 1, 200_000)] {
         let run = patient(run(&nodes, "tiny-llama", scenario)).short(milliseconds, qps);
         let outcome = run.args(&["--digests"]).run().expect(0);
@@ -107,7 +109,7 @@ fn loadgen_finds_runs_valid_and_both_nodes_have_a_part() {
         assert_eq!(result["verdict"], "VALID", "{scenario}: {result:#}");
         assert_eq!(result["digests"]["responses"]["differences"], 0);
         let nodes = result["nodes"].as_array().expect("a list");
-        // In Offline a node takes what it has time for, which may be nothing.
+        // In Offline a node gets samples while it has time, so it may get none.
         for node in nodes.iter().filter(|node| scenario == "server" || node["answered"] != 0) {
             assert_eq!((&node["engine"], &node["model"]), (&"torch".into(), &"tiny-llama".into()));
             let per_answer = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");

@@ -1,5 +1,5 @@
-//! The engine `kserve` in front of Triton itself, with models of our own (`tests/engines/triton`): tensors, and tokens as they
-//! come.
+//! The engine `kserve` in front of a real Triton, with our own models (`tests/engines/triton`):
+//! tensors, and tokens as they arrive.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use loadgen_node::official_log::read_responses;
 use netdiv_transport::security::make_certificates;
 use serde_json::Value;
 
-/// A node in front of it, with one of the files of models.
+/// Starts a node in front of Triton, with a model's description.
 fn try_node(triton: &Triton, model: &str, args: &[&str]) -> Result<SutNode, String> {
     let model = folder().join(model).display().to_string();
     let engine = ["--engine", "kserve", "--url", &triton.address, "--model", &model];
@@ -19,7 +19,7 @@ fn node(triton: &Triton, model: &str, args: &[&str]) -> SutNode {
     try_node(triton, model, args).unwrap_or_else(|log| panic!("{log}"))
 }
 
-/// A byte that looks like any other.
+/// Returns a pseudo-random byte.
 fn byte(number: usize) -> u8 {
     (number.wrapping_mul(2_654_435_761) >> 13) as u8
 }
@@ -55,14 +55,14 @@ fn tensors_of_any_length_come_back() {
     let node = node(&triton, "echo.toml", &[]);
     let run = LoadGen::new(&[&node.address], "offline");
     let folder = run.file("x", "").replace("/x", "/mixed");
-    fs::create_dir(&folder).expect("ours");
+    fs::create_dir(&folder).expect("a writable path");
     let numbers = |sample: usize| {
         let numbers = (0..sample * 100 + 1).map(move |place| (sample << 20 | place) as i32);
         numbers.flat_map(i32::to_le_bytes).collect::<Vec<_>>()
     };
     for sample in 0..50 {
         let file = npy("<i4", &format!("({},)", sample * 100 + 1), numbers(sample));
-        fs::write(format!("{folder}/{sample:03}.npy"), file).expect("ours");
+        fs::write(format!("{folder}/{sample:03}.npy"), file).expect("a writable path");
     }
     let run = run.args(&["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"]);
     let outcome = run.run().expect(0);
@@ -73,7 +73,7 @@ fn tensors_of_any_length_come_back() {
     }
 }
 
-/// A data set of these prompts.
+/// Writes a data set of these prompts.
 fn prompts(run: &LoadGen, prompts: &[Vec<i32>]) -> String {
     let mut file = b"NDIDS001".to_vec();
     file.extend((prompts.len() as u64).to_le_bytes());
@@ -87,7 +87,7 @@ fn prompts(run: &LoadGen, prompts: &[Vec<i32>]) -> String {
     run.file("prompts.ids", file)
 }
 
-/// A run of prompts, in which LoadGen is told of first tokens.
+/// Creates a run of prompts, in which LoadGen counts first tokens.
 fn run_of(node: &SutNode, scenario: &str, mode: &str, given: &[Vec<i32>]) -> LoadGen {
     let run = LoadGen::new(&[&node.address], scenario);
     let dataset = prompts(&run, given);
@@ -98,7 +98,7 @@ fn run_of(node: &SutNode, scenario: &str, mode: &str, given: &[Vec<i32>]) -> Loa
         .args(&["--setting", "server_tpot_latency=20000000000"])
 }
 
-/// What the model says to a prompt (`Speak` in `backend.cc`), of at most 12 tokens.
+/// Returns the model's output to a prompt (`Speak` in `backend.cc`), of at most 12 tokens.
 fn output(prompt: &[i32]) -> Vec<i32> {
     let sum: i32 = prompt.iter().sum();
     let stops = prompt[0] == STOPS;
@@ -113,14 +113,14 @@ fn output(prompt: &[i32]) -> Vec<i32> {
     ids
 }
 
-// What the first id of a prompt asks for.
+// Behaviours that the first id of a prompt selects.
 const FAILS: i32 = 990;
 const NEVER_ENDS: i32 = 991;
 const ENDS_WITH_TOKENS: i32 = 992;
 const STOPS: i32 = 993;
 const BREAKS_OFF: i32 = 994;
 
-/// The entries of LoadGen's accuracy log.
+/// Returns the entries of LoadGen's accuracy log.
 fn accuracy_log(outcome: &Outcome) -> Vec<Value> {
     serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list")
 }
@@ -165,8 +165,11 @@ fn a_stream_that_goes_wrong_fails_the_run_by_name() {
     let node = node(&triton, "tokens.toml", &["--url-timeout", "2s"]);
     for (first, words) in [
         (FAILS, "after 1 tokens: the server failed: injected failure"),
-        (BREAKS_OFF, "after 5 tokens: it was cut off after 5 tokens, before max_tokens = 12"),
-        (NEVER_ENDS, "after 12 tokens: nothing came for as long as --url-timeout allows"),
+        (
+            BREAKS_OFF,
+            "after 5 tokens: the output was cut off after 5 tokens, before max_tokens = 12",
+        ),
+        (NEVER_ENDS, "after 12 tokens: no progress within --url-timeout"),
     ] {
         run_of(&node, "server", "accuracy", &[vec![7, 8], vec![first, 8]])
             .run()
@@ -196,7 +199,7 @@ fn a_triton_that_is_killed_fails_the_run_and_serves_the_next_when_it_is_back() {
     triton.wait_for_log("tokens: asked for no end");
     drop(triton);
     running.wait().expect_failure(&address);
-    // Without it, a run fails; with another one there, the node needs no help.
+    // Without Triton a run fails; once another one is there, the node works without a restart.
     run_of(&node, "server", "accuracy", &[vec![7]]).run().expect_failure("tried 4 times");
     let _triton = Triton::start_at(port, &[]).expect("the port is free again");
     run_of(&node, "server", "accuracy", &[vec![7]]).run().expect(0);
@@ -210,21 +213,31 @@ fn what_does_not_fit_is_refused_at_the_start() {
         ("scores.toml", "\"scores\"", "\"scored\"", "the model is not ready"),
         ("scores.toml", "[1, 8, 8]", "[8, 8, 3]", "its input \"image\" is UINT8[-1, 1, 8, 8]"),
         ("scores.toml", "float32", "int64", "scores must be float32"),
-        ("echo.toml", "\"int32\"", "\"int64\"", "its input \"x\" is INT32[-1], and the manifest's"),
+        (
+            "echo.toml",
+            "\"int32\"",
+            "\"int64\"",
+            "its input \"x\" is INT32[-1], but the manifest states",
+        ),
         ("echo.toml", "\"y\"", "\"z\"", "it has no output \"z\""),
-        ("echo.toml", "\"x\"", "\"z\"", "it also takes \"x\", which the manifest does not name"),
+        (
+            "echo.toml",
+            "\"x\"",
+            "\"z\"",
+            "it has the input \"x\", which is missing from the manifest",
+        ),
         ("tokens.toml", "output_ids", "ids", "it has no output \"ids\""),
         ("tokens.toml", "input_ids =", "prompt =", "it has no input \"prompt\""),
-        ("tokens.toml", "\"max_tokens\"\n", "1.5\n", "which Float(1.5) does not fit"),
+        ("tokens.toml", "\"max_tokens\"\n", "1.5\n", "which cannot hold Float(1.5)"),
         ("tokens.toml", "max_tokens = \"max_tokens\"\n", "", "the server failed: "),
         ("tokens.toml", "\"prompt\"", "\"prompts\"", "give a number, true, false"),
     ] {
-        let text = fs::read_to_string(folder().join(file)).expect("a file of ours");
+        let text = fs::read_to_string(folder().join(file)).expect("a file of the tests");
         assert!(text.contains(from), "{from}");
         let weights = folder().join("models").display().to_string();
         let text = text.replacen(from, to, 1).replace("\"models", &format!("\"{weights}"));
         let path = own.path().join(file);
-        fs::write(&path, text).expect("ours");
+        fs::write(&path, text).expect("a writable path");
         let path = path.display().to_string();
         let log = try_node(&triton, &path, &[]).expect_err("must be refused");
         assert!(log.contains(words), "{words}: {log}");
@@ -243,7 +256,7 @@ fn what_does_not_fit_is_refused_at_the_start() {
     let address = triton.address.clone();
     drop(triton);
     let args = ["--engine", "kserve", "--url", &address, "--model", &model];
-    let log = SutNode::try_start("a", &args).expect_err("nobody is there");
+    let log = SutNode::try_start("a", &args).expect_err("no server");
     assert!(log.contains(&address) && log.contains("refused"), "{log}");
 }
 
@@ -259,7 +272,7 @@ fn a_decoupled_model_that_is_taken_for_another_is_refused() {
          [[outputs]]\nname = \"output_ids\"\ndata_type = \"int32\"\nshape = [4]\n"
     );
     let path = own.path().join("tokens.toml");
-    fs::write(&path, manifest).expect("ours");
+    fs::write(&path, manifest).expect("a writable path");
     let log = try_node(&triton, &path.display().to_string(), &[]).expect_err("must be refused");
     assert!(log.contains("Unimplemented: ") && log.contains("decoupled"), "{log}");
 }
@@ -287,7 +300,7 @@ fn servers_are_reached_over_tls() {
     assert!(log.contains(&triton.address), "{log}");
 }
 
-/// A folder with certificates of an authority of its own.
+/// Creates a folder with certificates of a new authority.
 fn certificates() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     make_certificates(folder.path(), &["localhost".into()]).expect("certificates");
@@ -298,13 +311,13 @@ fn certificates() -> tempfile::TempDir {
 fn a_response_cache_is_found() {
     let triton = Triton::start();
     let own = tempfile::tempdir().expect("a temporary folder");
-    let text = fs::read_to_string(folder().join("echo.toml")).expect("a file of ours");
+    let text = fs::read_to_string(folder().join("echo.toml")).expect("a file of the tests");
     let models = folder().join("models").display().to_string();
     let text = text.replace("name = \"echo\"", "name = \"cached\"");
     let path = own.path().join("cached.toml");
-    fs::write(&path, text.replace("\"models", &format!("\"{models}"))).expect("ours");
+    fs::write(&path, text.replace("\"models", &format!("\"{models}"))).expect("a writable path");
     let mut node = node(&triton, &path.display().to_string(), &[]);
     node.signal("-TERM");
     let (_, log) = node.wait();
-    assert!(log.contains("it gives answers again from a cache"), "{log}");
+    assert!(log.contains("the server caches responses"), "{log}");
 }

@@ -1,4 +1,4 @@
-//! What crosses the network, and what does not (rules, section 6.2.1). The golden bytes are those of
+//! Contents of the network traffic (rules, section 6.2.1). The golden bytes are those of
 //! docs/PROTOCOL.md.
 
 use std::{
@@ -26,7 +26,7 @@ use netdiv_dataset as dataset;
 use prost::Message;
 use tonic::transport::{Channel, Endpoint};
 
-/// The bytes that docs/PROTOCOL.md shows under this heading.
+/// Returns the bytes that docs/PROTOCOL.md shows below this heading.
 fn golden(heading: &str) -> Vec<u8> {
     let document = include_str!("../../docs/PROTOCOL.md");
     let section = document.split_once(heading).unwrap_or_else(|| panic!("no {heading}")).1;
@@ -170,7 +170,7 @@ fn the_name_is_asked_over_the_network_every_time() {
     }
 }
 
-/// Nothing here may take long; a hang is a failure.
+/// Awaits a call. A call that hangs fails the test.
 async fn soon<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
@@ -180,7 +180,7 @@ async fn connect(address: &str) -> Channel {
     endpoint.connect().await.expect("connects")
 }
 
-/// What a stock client, made from the `.proto` alone, gets from the real node.
+/// A stock client, generated from the `.proto` alone, talks to a real node.
 #[tokio::test]
 async fn a_stock_client_can_talk_to_a_node() {
     let node = SutNode::start("real", &["--batch-timeout", "1m"]);
@@ -206,7 +206,7 @@ async fn a_stock_client_can_talk_to_a_node() {
         assert_eq!((reply.id, reply.status()), (id, Status::BadSample));
         assert!(reply.error.contains(text), "{}", reply.error);
     }
-    // The good one waits for company, until a flush.
+    // The good sample waits for a full batch, until a flush.
     let request = FlushRequest { session: String::new(), samples_sent: 4 };
     let flushed = soon(client.flush(request)).await;
     assert_eq!(flushed.expect("acknowledged").into_inner().samples_received, 4);
@@ -234,7 +234,7 @@ async fn a_message_beyond_the_limit_ends_its_stream_only() {
 
 #[tokio::test]
 async fn a_node_that_is_full_stops_reading_and_loses_nothing() {
-    // Two samples of a megabyte at a time, each taking 20 ms.
+    // Two samples of a megabyte at a time, 20 ms each.
     let limits = ["--max-in-flight-samples", "2", "--max-in-flight-bytes", "2000000"];
     let pace = ["--max-batch", "1", "--echo-batch", "20ms"];
     let node = SutNode::echo("a", &[limits, pace].concat());
@@ -250,7 +250,7 @@ async fn a_node_that_is_full_stops_reading_and_loses_nothing() {
     while let Some(reply) = soon(replies.message()).await.expect("no error") {
         assert_eq!(reply.status(), Status::Ok);
         assert!(ids.insert(reply.id));
-        // What is in flight, in the receive window, in the sockets and in the client's own buffers.
+        // In flight, in the receive window, in the sockets and in the client's own buffers.
         let ahead = asked_for.load(Ordering::SeqCst) - ids.len();
         assert!(ahead < 30, "{ahead} samples were sent ahead of the answers");
     }
@@ -315,7 +315,7 @@ async fn health_reflection_and_metrics_are_served() {
     let names: HashSet<_> = list.service.iter().map(|service| service.name.as_str()).collect();
     assert!(names.contains("netdiv.v1.SutNode") && names.contains("grpc.health.v1.Health"));
 
-    // Health is for everybody, reflection for those with the token.
+    // Health needs no token; reflection does.
     let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
     std::fs::write(&token, "0123456789abcdef").expect("a file");

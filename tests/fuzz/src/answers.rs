@@ -1,4 +1,4 @@
-//! What a node answers to everything but samples, as the LoadGen node reads it.
+//! Replies of a node to every call but Infer, as the LoadGen node reads them.
 
 use netdiv_contract::{
     is_name,
@@ -8,7 +8,7 @@ use netdiv_contract::{
 };
 use prost::Message;
 
-/// The first byte says of which call.
+/// Reads a reply; its first byte chooses the call.
 pub(crate) fn answers(data: &[u8]) {
     let Some((call, answer)) = data.split_first() else { return };
     match call % 4 {
@@ -36,14 +36,14 @@ pub(crate) fn answers(data: &[u8]) {
     }
 }
 
-/// A message; what was read can be sent, and is then read as the same.
+/// Reads a message. A message that was read can be sent, and then reads as the same message.
 fn message<M: Message + Default + PartialEq + std::fmt::Debug>(data: &[u8]) -> Option<M> {
     let message = M::decode(data).ok()?;
     assert_eq!(M::decode(&message.encode_to_vec()[..]).ok().as_ref(), Some(&message));
     Some(message)
 }
 
-/// What a node says of its machine goes into `result.json`, and is read from there for a submission.
+/// Writes and reads the description of a node's machine, as `result.json` and a submission do.
 fn written_and_read(machine: &Machine) {
     let read = serde_json::to_string(machine)
         .and_then(|text| serde_json::from_str::<Machine>(&text))

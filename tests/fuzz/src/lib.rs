@@ -1,8 +1,8 @@
-//! Every reader of data from others, as a function of hostile bytes, from the network or from files. Each must return, and its
-//! result must be true; a panic is a finding.
+//! Readers of foreign data, as functions of hostile bytes from the network or from files. Each must
+//! return, with a correct result; a panic is a finding.
 //!
-//! `make test` runs each on its corpus and on mutations of it; `make fuzz MINUTES=n` runs each under libFuzzer, which
-//! follows the branches that are taken.
+//! `make test` runs each on its corpus and on mutations of it; `make fuzz MINUTES=n` runs each
+//! under libFuzzer, which follows code coverage.
 
 mod answers;
 mod input;
@@ -17,7 +17,7 @@ mod submissions;
 /// A target and its name.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 19] = [
     ("requests", streams::requests),
     ("responses", streams::responses),
@@ -40,7 +40,7 @@ pub const TARGETS: [Target; 19] = [
     ("submissions", submissions::submissions),
 ];
 
-/// Returns the target of that name.
+/// Returns the target with this name.
 pub fn find(name: &str) -> Option<Target> {
     TARGETS.into_iter().find(|(known, _)| *known == name)
 }

@@ -1,4 +1,4 @@
-//! What a message carries.
+//! Payloads of messages.
 
 use bytes::Bytes;
 use netdiv_contract::{
@@ -9,7 +9,8 @@ use netdiv_contract::{
 
 use crate::input::LONGEST;
 
-/// A compressed payload: the first byte is the encoding, the next two are the announced length.
+/// Decodes a compressed payload: the first byte is the encoding, the next two are the announced
+/// length.
 pub(crate) fn encodings(data: &[u8]) {
     let [encoding, low, high, payload @ ..] = data else { return };
     let announced = u64::from(*low) | u64::from(*high) << 8;
@@ -22,7 +23,7 @@ pub(crate) fn decode(encoding: i32, payload: Bytes, announced: u64) {
     }
 }
 
-/// A packed sample, for models that take one thing or the other.
+/// Reads a packed sample for several layouts, and packs it again.
 pub(crate) fn layouts(data: &[u8]) {
     let spec = |data_type: DataType, shape: &[i64]| TensorSpec {
         name: String::new(),
@@ -36,11 +37,11 @@ pub(crate) fn layouts(data: &[u8]) {
         let _ = layout::read(&InputLayout { tensors }, data);
     }
     if let Ok(tensors) = layout::unpack(data) {
-        assert_eq!(layout::pack(&tensors), data, "there is one way to pack tensors");
+        assert_eq!(layout::pack(&tensors), data, "packing is canonical");
     }
 }
 
-/// A sample that a node without a model answers.
+/// Answers a sample as a node without a model does.
 pub(crate) fn probes(data: &[u8]) {
     if let Some(bytes) = probe::answer_bytes(data) {
         assert_eq!(probe::sample(data.len(), bytes as usize)[..16], data[..16]);

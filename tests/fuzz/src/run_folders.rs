@@ -1,4 +1,4 @@
-//! A run folder, of which one file comes from somebody else: everything that reads runs, and all rules.
+//! Run folders with one hostile file, for everything that reads runs, and for all rules.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,8 @@ use netdiv_rules::{
     official_log::{DetailLog, latencies, metric, read_responses},
 };
 
-/// The files of a run of the demo, in which only what nobody reads was left out.
+/// Files of a run of the demo, without the parts that no reader uses. Each begins with a byte that
+/// [`run_folders`] strips.
 const FILES: [(&str, &[u8]); 4] = [
     ("result.json", include_bytes!("../corpus/run_folders/result")),
     ("mlperf_log_detail.txt", include_bytes!("../corpus/run_folders/detail")),
@@ -18,7 +19,7 @@ const FILES: [(&str, &[u8]); 4] = [
     ("mlperf_log_accuracy.json", include_bytes!("../corpus/run_folders/accuracy")),
 ];
 
-/// The first byte says which file the others are; those of the corpus begin as it finds them.
+/// Reads a run folder; the first byte chooses the file that gets the other bytes.
 pub(crate) fn run_folders(data: &[u8]) {
     let Some((which, content)) = data.split_first() else { return };
     let which = usize::from(*which) % FILES.len();

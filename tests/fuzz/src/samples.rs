@@ -1,4 +1,4 @@
-//! Samples in NumPy's format, and on their way into a model, as the node's workloads read them.
+//! Samples in NumPy's format, and as a node's workloads read them.
 
 use bytes::Bytes;
 use netdiv_contract::layout;
@@ -7,7 +7,7 @@ use sut_node::fuzzing::Workload;
 
 use crate::input::with_file;
 
-/// The manifests of the tests' own models; one that also limits what numbers of a sample may be.
+/// Manifests of the tests' own models; one also limits the numbers of a sample.
 const MODELS: [&str; 4] = [
     include_str!("../../models/bert.toml"),
     include_str!("../../models/bert-ids.toml"),
@@ -15,7 +15,8 @@ const MODELS: [&str; 4] = [
     include_str!("../../models/unet3d.toml"),
 ];
 
-/// Those that take JPEG files; their inputs are made smaller, since not they are under test.
+/// Manifests of models for JPEG files. Their inputs are made smaller, because the models are not
+/// under test.
 const IMAGE_MODELS: [&str; 2] = [
     include_str!("../../models/resnet50-jpeg.toml"),
     include_str!("../../models/retinanet-jpeg.toml"),
@@ -35,17 +36,17 @@ fn runs(manifests: &[&str]) -> Vec<Workload> {
             runs.extend(Workload::read(path));
         });
     }
-    assert_eq!(runs.len(), manifests.len(), "a model of the tests cannot be used");
+    assert_eq!(runs.len(), manifests.len(), "a model of the tests is unusable");
     runs
 }
 
-/// Tensors for a model that the first byte names.
+/// Runs tensors through the model that the first byte chooses.
 pub(crate) fn samples(data: &[u8]) {
     let Some((model, sample)) = data.split_first() else { return };
     RUNS.with(|runs| run(&runs[usize::from(*model) % runs.len()], sample));
 }
 
-/// A JPEG file, to be cropped and to be stretched.
+/// Decodes a JPEG file, once with cropping and once with stretching.
 pub(crate) fn images(data: &[u8]) {
     let sample = Bytes::copy_from_slice(data);
     IMAGE_RUNS.with(|runs| {
@@ -55,7 +56,7 @@ pub(crate) fn images(data: &[u8]) {
     });
 }
 
-/// In a batch with itself: each sample is answered, and alike ones alike.
+/// Runs a sample in a batch with itself: both responses exist and are equal, or neither exists.
 fn run(model: &Workload, sample: &[u8]) {
     let sample = Bytes::copy_from_slice(sample);
     let answers = model.answers(&[sample.clone(), sample]);
@@ -65,7 +66,7 @@ fn run(model: &Workload, sample: &[u8]) {
     }
 }
 
-/// A `.npy` file, as samples and as labels.
+/// Reads a `.npy` file as labels and as samples.
 pub(crate) fn arrays(data: &[u8]) {
     if let Ok(labels) = labels("labels.npy", Bytes::copy_from_slice(data)) {
         assert!(labels.len() <= data.len());
@@ -77,7 +78,7 @@ pub(crate) fn arrays(data: &[u8]) {
     });
 }
 
-/// The first and the last sample are what the layout says.
+/// Checks the first and the last sample against the layout.
 fn read_ends(dataset: &dyn Dataset) {
     let takes = dataset.layout().unwrap_or_default();
     for index in [0, dataset.sample_count() - 1] {

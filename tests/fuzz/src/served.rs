@@ -1,4 +1,4 @@
-//! Answers of serving engines, as a node reads them.
+//! Responses of serving engines, as a node reads them.
 
 use bytes::Bytes;
 use sut_node::fuzzing::{read_events, read_messages};
@@ -6,7 +6,7 @@ use sut_node::fuzzing::{read_events, read_messages};
 /// Number of dialects.
 const DIALECTS: usize = 4;
 
-/// An answer: the first byte chooses the dialect and the length of the pieces.
+/// Reads a response; the first byte chooses the dialect and the length of the pieces.
 pub(crate) fn answers(data: &[u8]) {
     let Some((first, answer)) = data.split_first() else { return };
     let (dialect, cut) = (usize::from(*first) % DIALECTS, usize::from(*first) / DIALECTS);
@@ -15,10 +15,10 @@ pub(crate) fn answers(data: &[u8]) {
     assert!(ids.len() <= 4 && ids.iter().all(|id| (0..2048).contains(id)), "{ids:?}");
     assert!(outcome.is_err() || !ids.is_empty(), "an output without a token");
     let (whole, end) = read(answer.len().max(1));
-    assert_eq!((ids, outcome.is_ok()), (whole, end.is_ok()), "cut in another way");
+    assert_eq!((ids, outcome.is_ok()), (whole, end.is_ok()), "cut differently");
 }
 
-/// Messages of Triton's stream, each after its length.
+/// Reads messages of Triton's stream, each behind its length.
 pub(crate) fn streams(data: &[u8]) {
     let (ids, outcome) = read_messages(data);
     assert!(ids.len() <= 4 && ids.iter().all(|id| (0..32_000).contains(id)), "{ids:?}");

@@ -1,4 +1,4 @@
-//! What an operator writes: settings, models, machines, certificates and tokens.
+//! Files of an operator: settings, models, machines, certificates and tokens.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -15,7 +15,7 @@ use sut_node::{
 
 use crate::input::with_file;
 
-/// A node's settings file. Files that it names are not opened.
+/// Reads a node's settings file. Files that it names are not opened.
 pub(crate) fn settings(data: &[u8]) {
     with_file(data, |path| {
         let Ok(mut args) = netdiv_node_common::process::layered(&Args::default(), Some(path))
@@ -41,7 +41,7 @@ pub(crate) fn settings(data: &[u8]) {
     });
 }
 
-/// A file of nodes. Names in it are not looked up.
+/// Reads a file of nodes. Names in it are not resolved.
 pub(crate) fn nodes(data: &[u8]) {
     with_file(data, |path| {
         let named = [format!("@{}", path.display())];
@@ -50,7 +50,8 @@ pub(crate) fn nodes(data: &[u8]) {
     });
 }
 
-/// A model's manifest, and the workload that it describes; that of a language model; or what is known of a served model.
+/// Reads a model's manifest and its workload, a language model's manifest, and the description of a
+/// served model.
 pub(crate) fn manifests(data: &[u8]) {
     with_file(data, |path| {
         let _ = Workload::read(path);
@@ -58,7 +59,7 @@ pub(crate) fn manifests(data: &[u8]) {
     });
 }
 
-/// What is stated about a machine, beside what was measured of it.
+/// Joins a hostile statement about a machine with measured evidence.
 pub(crate) fn evidence(data: &[u8]) {
     let measured = include_str!("../machine.toml");
     with_file(data, |path| {
@@ -71,7 +72,7 @@ pub(crate) fn evidence(data: &[u8]) {
     });
 }
 
-/// Certificates, keys and tokens.
+/// Reads certificates, keys and tokens.
 pub(crate) fn secrets(data: &[u8]) {
     with_file(data, |path| {
         let file = || Some(path.to_path_buf());

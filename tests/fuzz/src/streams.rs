@@ -9,7 +9,7 @@ use netdiv_contract::{
 
 use crate::{input::LONGEST, payloads::decode};
 
-/// A stream of requests, as a node reads it: the first byte says how it is cut.
+/// Reads a stream of requests as a node does; the first byte chooses the length of the pieces.
 pub(crate) fn requests(data: &[u8]) {
     for request in stream::<InferRequest>(data) {
         let InferRequest { id, encoding, decoded_bytes, payload, .. } = &request;
@@ -19,7 +19,7 @@ pub(crate) fn requests(data: &[u8]) {
     }
 }
 
-/// A stream of responses, as the QDL reads it, and what it decodes of them.
+/// Reads a stream of responses as the QDL does, and decodes their payloads.
 pub(crate) fn responses(data: &[u8]) {
     for response in stream::<InferResponse>(data) {
         let sum = checksum::of_response(&response);
@@ -44,7 +44,7 @@ fn stream<M: Framed + PartialEq + Clone + std::fmt::Debug>(data: &[u8]) -> Vec<M
             }
         }
     }
-    // What was read can be sent, and is then read as the same.
+    // Messages that were read can be sent, and then read as the same messages.
     let mut encoder = Encoder::default();
     messages.iter().for_each(|message| encoder.push(message.clone()));
     let mut again = Decoder::new(2 * LONGEST);
@@ -58,7 +58,7 @@ fn stream<M: Framed + PartialEq + Clone + std::fmt::Debug>(data: &[u8]) -> Vec<M
     messages
 }
 
-/// The first message of a QUIC stream.
+/// Reads the first message of a QUIC stream.
 pub(crate) fn call_headers(data: &[u8]) {
     let mut decoder = Decoder::new(LONGEST);
     decoder.push(Bytes::copy_from_slice(data));

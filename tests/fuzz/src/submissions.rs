@@ -1,4 +1,4 @@
-//! What a submitter writes, and what the official scripts print.
+//! Files of a submitter, and output of the official scripts.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use netdiv_rules::{
 
 use crate::input::with_file;
 
-/// The first byte says which file it is.
+/// Reads a file of a submission; the first byte chooses its kind.
 pub(crate) fn submissions(data: &[u8]) {
     let Some((which, content)) = data.split_first() else { return };
     let read: fn(&Path) = match which % 5 {
@@ -41,7 +41,7 @@ fn accuracy_txt(path: &Path) {
     }
 }
 
-/// The description of a system, in a submission that has nothing else.
+/// Checks the description of a system, in a submission that contains nothing else.
 fn system_json(content: &[u8]) {
     let Ok(root) = tempfile::tempdir() else { return };
     let folder = root.path().join("network/Somebody/systems");

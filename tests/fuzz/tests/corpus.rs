@@ -1,4 +1,4 @@
-//! Each target on its corpus and on mutations of it: the same ones every time.
+//! Runs each target on its corpus and on mutations of it, the same mutations every time.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -11,7 +11,7 @@ use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 /// Mutations of each target's corpus.
 const MUTATIONS: usize = 30_000;
 
-/// The same for targets that take long: they read files, decode pictures or judge whole runs.
+/// Mutations for slow targets, which read files, decode images or judge whole runs.
 const FEWER: [(&str, usize); 10] = [
     ("samples", 20_000),
     ("images", 2_000),
@@ -68,14 +68,14 @@ fn no_reader_falls_over_its_corpus_or_mutations_of_it() {
     }
 }
 
-/// The settings of `loadgen-node run`, which libFuzzer does not get to see.
+/// Covers the settings of `loadgen-node run`, which are no target of libFuzzer.
 #[test]
 fn no_settings_of_a_run_make_it_fall_over() {
     fn settings(data: &[u8]) {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(data).expect("room for it");
         let args = netdiv_node_common::process::layered(&RunArgs::default(), Some(file.path()));
-        // What they name is not opened here.
+        // Files that the settings name are not opened here.
         let _ = args
             .map(|args| RunArgs { evidence: None, table: TableArgs::default(), ..args }.resolve());
     }

@@ -1,63 +1,64 @@
-//! What a wire can do to bytes, and what it has done.
+//! Faults of a wire, and counts of what it did.
 
 use std::time::Duration;
 
-/// What happens to the bytes that go one way. A *piece* is a datagram, or what TCP gave in one read.
+/// Faults in one direction of a wire. A *piece* is a datagram, or the bytes of one read from TCP.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Faults {
-    /// Each piece arrives this much later.
+    /// Delay of each piece.
     pub delay: Duration,
-    /// And up to this much more, by chance; the order stays.
+    /// Maximum random delay in addition to `delay`; the order stays.
     pub jitter: Duration,
-    /// Bytes per second that pass. Before the slow link waits what comes in a tenth of a second; TCP's sender is then
-    /// held up, UDP's datagrams are dropped.
+    /// Rate of the link, in bytes per second. The link queues a tenth of a second of data. When the
+    /// queue is full, TCP's sender blocks, and UDP's datagrams are dropped.
     pub bytes_per_second: Option<u64>,
-    /// Probability that a piece is lost. TCP would send it again: it and all behind it come 200 ms later.
+    /// Probability that a piece is lost. TCP would send it again, so the piece and all behind it
+    /// arrive 200 ms later.
     pub loss: f64,
-    /// Nothing passes, and nothing is closed. What TCP has sent passes later, when this is over.
+    /// Cuts the wire: nothing passes, and nothing is closed. TCP's data passes after the cut.
     pub cut: bool,
-    /// One bit, by chance, of every n-th piece is flipped.
+    /// Flips one random bit of every n-th piece.
     pub flip_every: Option<u64>,
-    /// One bit, by chance, of the byte at this place is flipped, once.
+    /// Flips one random bit of the byte at this offset, once.
     pub flip_at: Option<u64>,
-    /// After so many bytes the connection is closed both ways, in the middle of a message. With UDP the datagram is
-    /// cut, and silence follows.
+    /// Number of bytes after which the connection is closed in both directions, in the middle of a
+    /// message. With UDP the datagram is cut, and silence follows.
     pub truncate_at: Option<u64>,
-    /// Probability that a datagram comes twice. UDP only.
+    /// Probability that a datagram is duplicated. UDP only.
     pub duplicate: f64,
-    /// Probability that a datagram comes 5 ms later than those behind it. UDP only.
+    /// Probability that a datagram arrives 5 ms after those behind it. UDP only.
     pub reorder: f64,
 }
 
 impl Faults {
-    /// A good wire.
+    /// Returns a wire without faults.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// A wire that is cut.
+    /// Returns a wire that is cut.
     pub fn cut() -> Self {
         Self { cut: true, ..Self::none() }
     }
 }
 
-/// What has become of the bytes that went one way.
+/// Counts of one direction of a wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: u64,
-    /// Pieces that came.
+    /// Pieces received.
     pub pieces: u64,
-    /// Pieces that were lost by chance; with TCP, held up.
+    /// Pieces lost at random; with TCP, delayed.
     pub lost: u64,
-    /// Datagrams that did not pass because the wire was cut or the slow link was full.
+    /// Datagrams dropped because the wire was cut or the link's queue was full.
     pub dropped: u64,
     /// Pieces with a flipped bit.
     pub flipped: u64,
-    /// Datagrams that came twice.
+    /// Datagrams sent twice.
     pub duplicated: u64,
-    /// Datagrams that came later than those behind them.
+    /// Datagrams that arrived after those behind them.
     pub reordered: u64,
-    /// Connections that were closed in the middle.
+    /// Connections closed in the middle of a message.
     pub truncated: u64,
 }

@@ -1,5 +1,5 @@
-//! A wire with faults: a relay in this process between a client and a node, for TCP and for UDP, without privileges.
-//! Faults can be changed while it runs, for each direction.
+//! A wire with faults: a relay in this process between a client and a node, for TCP and UDP,
+//! without privileges. The faults of each direction can be changed at any time.
 
 mod faults;
 mod tcp;
@@ -22,36 +22,36 @@ use self::{
 };
 use crate::process::transport;
 
-/// Seed of the faults that are up to chance, unless a test says otherwise.
+/// Seed of random faults, unless a test passes another.
 const SEED: u64 = 1;
 
-/// A running relay; ended with the value.
+/// A running relay. Dropping the value stops it.
 pub struct Relay {
-    /// Where it listens.
+    /// Address of the listener, as `IP:PORT`.
     pub address: String,
     wire: Arc<Wire>,
     _runtime: Runtime,
 }
 
 impl Relay {
-    /// Before a node, for the transport that the running test program is about.
+    /// Starts a relay in front of a node, for the transport under test.
     pub fn to(node: &str) -> Self {
         if transport() == "quic" { Self::udp(node) } else { Self::tcp(node) }
     }
 
-    /// Between TCP connections.
+    /// Starts a relay between TCP connections.
     pub fn tcp(node: &str) -> Self {
         Self::start(node, false, SEED)
     }
 
-    /// Between UDP sockets: each client has a port of its own towards the node.
+    /// Starts a relay between UDP sockets. Each client gets its own port towards the node.
     pub fn udp(node: &str) -> Self {
         Self::start(node, true, SEED)
     }
 
-    /// For UDP, or else for TCP, with a seed.
+    /// Starts a relay for UDP or TCP, with a seed.
     pub fn start(node: &str, udp: bool, seed: u64) -> Self {
-        // One thread: a wire has no more either.
+        // A wire needs no more than one thread.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -68,7 +68,7 @@ impl Relay {
         Self { address: address.to_string(), wire, _runtime: runtime }
     }
 
-    /// Changes the faults of both directions. What counts from a beginning begins again.
+    /// Changes the faults of both directions. Byte and piece counts of the faults restart.
     pub fn set(&self, faults: Faults) {
         self.set_one_way(Direction::ToNode, faults);
         self.set_one_way(Direction::ToClient, faults);
@@ -79,17 +79,17 @@ impl Relay {
         self.wire.way(direction).set(faults);
     }
 
-    /// Ends all connections that there are: TCP with an RST, UDP with silence for good.
+    /// Ends all current connections: TCP with an RST, UDP with permanent silence.
     pub fn reset(&self) {
         self.wire.end.send_replace(End::Reset);
     }
 
-    /// Ends all connections that there are: TCP with a FIN, UDP with silence for good.
+    /// Ends all current connections: TCP with a FIN, UDP with permanent silence.
     pub fn close(&self) {
         self.wire.end.send_replace(End::Closed);
     }
 
-    /// What has become of the bytes that went this way.
+    /// Returns the counts of one direction.
     pub fn counts(&self, direction: Direction) -> Counts {
         self.wire.way(direction).counts()
     }

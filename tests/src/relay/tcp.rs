@@ -1,4 +1,4 @@
-//! The relay between TCP connections.
+//! Relay between TCP connections.
 
 use std::{
     io::{self, ErrorKind},
@@ -16,20 +16,20 @@ use tokio::{
 
 use super::{End, Wire, way::Way};
 
-/// What is read at once, at most.
+/// Maximum length of one read.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// Pieces on the wire: with long ones 32 MiB, which is 50 ms at 640 MB/s.
+/// Maximum number of pieces on the wire. With long pieces this is 32 MiB, or 50 ms at 640 MB/s.
 const PIECES: usize = 256;
 
-/// What the system may hold before the relay reads it. Without this limit it grows to some megabytes, and a sign of
-/// life would wait behind seconds of a slow link.
+/// Receive buffer of the system. Without this limit it grows to some megabytes, and a heartbeat
+/// would wait behind seconds of a slow link.
 const SYSTEM_BUFFER_BYTES: u32 = 256 << 10;
 
-/// How much later a lost piece comes: the least time after which Linux sends a segment again.
+/// Delay of a lost piece: the minimum time after which Linux retransmits a segment.
 const RESEND: Duration = Duration::from_millis(200);
 
-/// How long an end may take to close its half after the relay has closed the other.
+/// Time for a peer to close its half after the relay has closed the other.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 pub(super) fn start(wire: Arc<Wire>) -> SocketAddr {
@@ -43,7 +43,7 @@ pub(super) fn start(wire: Arc<Wire>) -> SocketAddr {
 
 fn socket() -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
-    // Connections get it from their listener.
+    // Accepted connections inherit it from their listener.
     socket.set_recv_buffer_size(SYSTEM_BUFFER_BYTES)?;
     Ok(socket)
 }
@@ -81,12 +81,13 @@ async fn connection(client: TcpStream, wire: Arc<Wire>, mut ending: watch::Recei
     }
 }
 
-/// An RST follows when the stream is dropped.
+/// Arranges for an RST when the stream is dropped.
 fn reset(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
 }
 
-/// Closes our half, and reads to the end of the other: what is left unread would make the FIN an RST.
+/// Closes our half and reads the other half to its end: unread bytes would turn the FIN into an
+/// RST.
 async fn close(stream: &TcpStream) {
     let _ = SockRef::from(stream).shutdown(Shutdown::Write);
     let _ = time::timeout(CLOSING_TIME, async {
@@ -96,7 +97,7 @@ async fn close(stream: &TcpStream) {
     .await;
 }
 
-/// What passes one way, until its sender closes this half.
+/// Relays one direction until its sender closes its half.
 async fn pass(from: &TcpStream, to: &TcpStream, way: &Way) -> Result<(), End> {
     let (sender, pieces) = mpsc::channel(PIECES);
     tokio::try_join!(take(from, way, sender), give(to, way, pieces)).map(drop)
@@ -119,7 +120,7 @@ async fn take(from: &TcpStream, way: &Way, pieces: mpsc::Sender<Piece>) -> Resul
             Ok(0) => return Ok(()),
             Ok(length) => length,
             Err(_) => {
-                // Nor does word of the end pass a wire that is cut.
+                // A wire that is cut does not pass a reset either.
                 way.whole().await;
                 return Err(End::Reset);
             }

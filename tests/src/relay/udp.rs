@@ -1,4 +1,4 @@
-//! The relay between UDP sockets.
+//! Relay between UDP sockets.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,10 +16,10 @@ use tokio::{
 
 use super::{Direction, End, Wire, way::Fate};
 
-/// Longest datagram.
+/// Maximum length of a datagram.
 const DATAGRAM_BYTES: usize = 65_535;
 
-/// Datagrams of a client that wait for its flow; the system drops what is beyond.
+/// Maximum number of datagrams queued for a client's flow; the system drops the rest.
 const WAITING: usize = 256;
 
 pub(super) fn start(wire: Arc<Wire>) -> SocketAddr {
@@ -34,12 +34,12 @@ fn open() -> UdpSocket {
     UdpSocket::from_std(socket).expect("a runtime")
 }
 
-/// Gives each client's datagrams to its flow.
+/// Passes each client's datagrams to its flow.
 async fn listen(clients: Arc<UdpSocket>, wire: Arc<Wire>) {
     let mut flows = HashMap::<SocketAddr, mpsc::Sender<Vec<u8>>>::new();
     let mut buffer = vec![0; DATAGRAM_BYTES];
     loop {
-        // An error is about a datagram that was sent before: its receiver has gone.
+        // An error concerns a datagram that was sent before: its receiver is gone.
         let Ok((length, client)) = clients.recv_from(&mut buffer).await else { continue };
         let flow = flows.entry(client).or_insert_with(|| {
             let (sender, datagrams) = mpsc::channel(WAITING);
@@ -49,21 +49,21 @@ async fn listen(clients: Arc<UdpSocket>, wire: Arc<Wire>) {
             tokio::spawn(flow.run(datagrams, ending));
             sender
         });
-        // A flow that has ended is silent for good.
+        // A flow that has ended stays silent.
         let _ = flow.send(buffer[..length].to_vec()).await;
     }
 }
 
-/// What goes between one client and the node.
+/// Datagrams between one client and the node.
 struct Flow {
     clients: Arc<UdpSocket>,
     client: SocketAddr,
-    /// The client's own port towards the node.
+    /// Socket of this client towards the node.
     node: UdpSocket,
     wire: Arc<Wire>,
 }
 
-/// Datagrams on the wire: when each arrives, and which came first.
+/// Datagrams on the wire, ordered by time of arrival and then by number.
 type OnTheWire = BTreeMap<(Instant, u64), (Direction, Vec<u8>)>;
 
 impl Flow {
@@ -104,13 +104,13 @@ impl Flow {
         }
     }
 
-    /// Delivers what is due.
+    /// Delivers all datagrams that are due.
     async fn give(&self, wire: &mut OnTheWire) {
         while let Some(first) = wire.first_entry()
             && first.key().0 <= Instant::now()
         {
             let (direction, datagram) = first.remove();
-            // One that cannot be delivered is lost, as on any wire.
+            // A datagram that cannot be delivered is lost, as on any wire.
             let _ = match direction {
                 Direction::ToNode => self.node.send_to(&datagram, self.wire.node).await,
                 Direction::ToClient => self.clients.send_to(&datagram, self.client).await,
@@ -119,10 +119,10 @@ impl Flow {
     }
 }
 
-/// Waits until then, or for ever.
+/// Waits until `due`, or for ever.
 async fn at(due: Option<Instant>) {
     match due {
-        // Tokio's clock has milliseconds; it is never early.
+        // Tokio's clock has a resolution of milliseconds; it is never early.
         Some(due) => time::sleep_until(due.into()).await,
         None => time::sleep(Duration::MAX).await,
     }

@@ -1,4 +1,4 @@
-//! One way through a wire: what becomes of each piece, with the time passed in.
+//! A single direction of a wire, which decides the fate of each piece. The caller passes the time.
 
 use std::{
     sync::{Mutex, MutexGuard},
@@ -10,31 +10,31 @@ use tokio::sync::watch;
 
 use super::{Counts, Faults};
 
-/// What waits before a slow link, as the time that it needs to pass: a short queue, or a sign of life would need
-/// longer than its sender has patience.
+/// Maximum queue of a slow link, as the time to drain it. A longer queue would delay a heartbeat
+/// beyond its timeout.
 pub(super) const QUEUE: Duration = Duration::from_millis(100);
 
-/// How much later a datagram comes that others overtake: later than a burst, sooner than a time-out.
+/// Delay of a datagram that others overtake: longer than a burst, shorter than a timeout.
 const OVERTAKEN: Duration = Duration::from_millis(5);
 
-/// What becomes of a piece.
+/// Fate of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fate {
-    /// When it arrives.
+    /// Time of arrival.
     pub(super) due: Instant,
-    /// Whether chance has it lost.
+    /// Set if the piece is lost at random.
     pub(super) lost: bool,
-    /// Whether a datagram does not pass: the wire is cut, or the link is full.
+    /// Set if a datagram is dropped: the wire is cut, or the link's queue is full.
     pub(super) dropped: bool,
-    /// Whether a datagram comes twice.
+    /// Set if a datagram is sent twice.
     pub(super) twice: bool,
-    /// Whether nothing comes after it.
+    /// Set if nothing follows the piece.
     pub(super) last: bool,
 }
 
-/// One way through a wire.
+/// A single direction of a wire.
 pub(super) struct Way {
-    /// Whether pieces are datagrams, which a full link drops; TCP's wait.
+    /// Pieces are datagrams, which a full link drops; TCP's pieces wait.
     datagrams: bool,
     faults: watch::Sender<Faults>,
     state: Mutex<State>,
@@ -43,11 +43,11 @@ pub(super) struct Way {
 struct State {
     random: StdRng,
     counts: Counts,
-    /// Bytes and pieces before the faults were set.
+    /// Bytes and pieces before the current faults were set.
     before: (u64, u64),
-    /// When the slow link has passed all that it has taken.
+    /// Time at which the slow link has sent all that it accepted.
     link_free: Option<Instant>,
-    /// When the last piece that keeps the order arrives.
+    /// Arrival of the last piece that keeps the order.
     last_due: Option<Instant>,
 }
 
@@ -66,7 +66,7 @@ impl Way {
     pub(super) fn set(&self, faults: Faults) {
         let mut state = self.state();
         state.before = (state.counts.bytes, state.counts.pieces);
-        // Nobody decides a piece's fate in between.
+        // The lock is held: no piece's fate is decided in between.
         self.faults.send_replace(faults);
     }
 
@@ -77,24 +77,25 @@ impl Way {
     /// Waits until the wire is not cut.
     pub(super) async fn whole(&self) {
         if self.faults.borrow().cut {
-            // The sender is ours, so this cannot fail.
+            // We own the sender, so this cannot fail.
             let _ = self.faults.subscribe().wait_for(|faults| !faults.cut).await;
         }
     }
 
-    /// Longest piece to read at once: what a slow link passes in a tenth of its queue.
+    /// Returns the maximum length of a read: what a slow link passes in a tenth of its queue's
+    /// time.
     pub(super) fn piece_bytes(&self, longest: usize) -> usize {
         let rate = self.faults.borrow().bytes_per_second;
         rate.map_or(longest, |rate| (rate as usize / 100).clamp(1, longest))
     }
 
-    /// When there is room before the slow link again.
+    /// Returns the time at which the slow link's queue has room again.
     pub(super) fn room_at(&self) -> Option<Instant> {
         self.faults.borrow().bytes_per_second?;
         self.state().link_free?.checked_sub(QUEUE)
     }
 
-    /// Decides what becomes of a piece that comes now, and does to its bytes what is to be done.
+    /// Decides the fate of a piece that arrives now, and applies faults to its bytes.
     pub(super) fn pass(&self, piece: &mut Vec<u8>, now: Instant) -> Fate {
         let mut state = self.state();
         let faults = *self.faults.borrow();
@@ -156,7 +157,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// What becomes of 1,000 pieces of 100 zeros, one each millisecond.
+    /// Passes 1,000 pieces of 100 zeros, one each millisecond.
     fn pass(faults: Faults) -> (Vec<(Fate, Vec<u8>)>, Instant, Counts) {
         let (way, begin) = (Way::new(true, 7), Instant::now());
         way.set(faults);
@@ -192,13 +193,13 @@ mod tests {
 
     #[test]
     fn a_slow_link_passes_its_rate_and_drops_the_rest() {
-        // 100 bytes come each millisecond, 50 pass.
+        // 100 bytes arrive each millisecond, and 50 pass.
         let (pieces, begin, counts) =
             pass(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
         let passed: Vec<_> =
             pieces.iter().filter(|(fate, _)| !fate.dropped).map(|(fate, _)| fate.due).collect();
         assert_eq!(passed.len() as u64 + counts.dropped, 1000);
-        // A second, and what waits at its end.
+        // The rate over a second, and the queue at its end.
         assert!((540..560).contains(&passed.len()), "{} passed", passed.len());
         assert!(passed[passed.len() - 1] - begin <= 1000 * MS + QUEUE + 2 * MS);
         assert!(passed.windows(2).all(|due| due[1] - due[0] >= 2 * MS), "{passed:?}");

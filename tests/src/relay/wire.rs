@@ -1,4 +1,4 @@
-//! What all connections of a relay share.
+//! Shared state of a relay's connections.
 
 use std::net::SocketAddr;
 
@@ -6,30 +6,30 @@ use tokio::sync::watch;
 
 use super::way::Way;
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the node: requests.
     ToNode,
-    /// From the node to the client: answers.
+    /// From the node to the client: responses.
     ToClient,
 }
 
-/// How connections end.
+/// End of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// TCP: with a FIN to both ends.
+    /// TCP: a FIN to both peers.
     Closed,
-    /// TCP: with an RST to both ends.
+    /// TCP: an RST to both peers.
     Reset,
 }
 
-/// What all connections of a relay share.
+/// Shared state of a relay's connections.
 pub(super) struct Wire {
     pub(super) node: SocketAddr,
     pub(super) to_node: Way,
     pub(super) to_client: Way,
-    /// Tells the connections that there are to end. Those that come later do not see it.
+    /// Signals an end to the current connections. Later connections do not see it.
     pub(super) end: watch::Sender<End>,
 }
 

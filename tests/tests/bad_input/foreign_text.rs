@@ -1,10 +1,10 @@
-//! Text files that editors of other systems wrote.
+//! Text files from editors of other systems.
 
 use std::process::Command;
 
 use e2e::{LoadGen, SutNode, process::program};
 
-/// A text as editors of other systems write it, each with its name.
+/// Returns the name and the bytes of a text in each format that editors of other systems write.
 fn written_elsewhere(text: &str) -> [(&'static str, Vec<u8>); 7] {
     let marked = format!("\u{feff}{text}");
     let utf16 = |bytes: fn(u16) -> [u8; 2]| marked.encode_utf16().flat_map(bytes).collect();
@@ -19,7 +19,7 @@ fn written_elsewhere(text: &str) -> [(&'static str, Vec<u8>); 7] {
     ]
 }
 
-/// Starts a program on a file, and returns what it says and whether it took it.
+/// Starts a program on a file. Returns true if it accepts the file, and its output.
 type Reads<'a> = &'a dyn Fn(&str) -> (bool, String);
 
 #[test]
@@ -31,7 +31,7 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.success(), text(&output.stdout) + &text(&output.stderr))
     };
-    // LoadGen's log says what it read.
+    // LoadGen's log shows the values it read.
     let run = |option: &str, path: &str, more: &[&str]| {
         let run = LoadGen::new(&[&node.address], "server").args(more);
         let outcome = run
@@ -45,7 +45,7 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
     let served =
         "name = \"mine\"\nvocabulary = 100\nmax_input_tokens = 9\nmax_tokens = 4\neos = [2]\n";
     let manifest = include_str!("../../models/digits.toml");
-    std::fs::write(folder.path().join("digits.pt"), "").expect("the folder is ours");
+    std::fs::write(folder.path().join("digits.pt"), "").expect("a writable folder");
     let kinds: [(&str, &str, Reads<'_>); 10] = [
         ("correct-horse-battery-staple\n", "token_file = ", &|path| {
             sut_node(&["--engine", "echo", "--token-file", path])
@@ -93,12 +93,12 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
     let path = folder.path().join("text.toml").display().to_string();
     for (text, want, reads) in kinds {
         for (form, bytes) in written_elsewhere(text) {
-            std::fs::write(&path, bytes).expect("the folder is ours");
+            std::fs::write(&path, bytes).expect("a writable folder");
             let (is_taken, said) = reads(&path);
             assert!(is_taken && said.contains(want), "{form}: {text}: {said}");
         }
         let unmarked: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        std::fs::write(&path, unmarked).expect("the folder is ours");
+        std::fs::write(&path, unmarked).expect("a writable folder");
         let (is_taken, said) = reads(&path);
         assert!(!is_taken && said.contains("line 1, character 2: a NUL"), "{text}: {said}");
     }

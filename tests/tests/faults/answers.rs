@@ -1,4 +1,4 @@
-//! Faults of what a node answers.
+//! Faults in a node's replies.
 
 use e2e::{
     Behaviour,
@@ -12,19 +12,19 @@ fn replies(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> Behaviour {
     Behaviour { reply, ..Behaviour::good("fake") }
 }
 
-/// The right answer with something wrong.
+/// Returns the correct response, with a change.
 fn wrong(request: &InferRequest, spoil: impl FnOnce(&mut InferResponse)) -> Vec<InferResponse> {
     let mut response = answer(request);
     spoil(&mut response);
     vec![response]
 }
 
-/// Both a right answer and one with that id.
+/// Returns the correct response, and another one with this id.
 fn beside(request: &InferRequest, id: u64) -> Vec<InferResponse> {
     vec![InferResponse { id, ..answer(request) }, answer(request)]
 }
 
-/// A good node that says something else of itself once the run is over.
+/// Returns the behaviour of a good node whose description changes after the run.
 fn at_the_end(change: fn(&mut DescribeResponse)) -> Behaviour {
     Behaviour { changes_after: Some((BEFORE_THE_RUN + 1, change)), ..Behaviour::good("fake") }
 }
@@ -37,22 +37,24 @@ pub fn faults() -> Vec<Fault> {
         |name: &str, node| Fault { expected: nobody.clone(), ..Fault::answers(name, "", node) };
     let patience = ["--sample-timeout", "500ms"];
     vec![
-        nobodys("answers with unknown ids beside the right ones", || {
+        nobodys("responses with unknown ids beside the correct ones", || {
             replies(|_, request| beside(&request, request.id ^ (1 << 60)))
         }),
-        nobodys("answers with stale ids beside the right ones", || {
+        nobodys("responses with stale ids beside the correct ones", || {
             replies(|_, request| beside(&request, request.id.wrapping_sub(1 << 24)))
         }),
-        nobodys("each answer comes twice", || {
+        nobodys("each response is sent twice", || {
             replies(|_, request| vec![answer(&request), answer(&request)])
         }),
-        nobodys("answers with ids of another stream, which may be in flight there", || {
+        nobodys("responses with ids of another stream, which may be in flight there", || {
             replies(|_, request| beside(&request, request.id ^ (1 << 48)))
         })
         .args(&["--streams", "2"]),
-        Fault::answers("answers to strangers only", "has not answered any of its samples", || {
-            replies(|_, request| wrong(&request, |response| response.id = !request.id))
-        })
+        Fault::answers(
+            "responses with unknown ids only",
+            "has not answered any of its samples",
+            || replies(|_, request| wrong(&request, |response| response.id = !request.id)),
+        )
         .args(&patience),
         Fault::answers("node answers half of its samples", "has not answered any", || {
             replies(|number, request| if number % 2 == 0 { vec![answer(&request)] } else { vec![] })
@@ -70,18 +72,24 @@ pub fn faults() -> Vec<Fault> {
         .scenario("server")
         .run(Run::Performance(600, 200))
         .args(&["--sample-deadline", "500ms"]),
-        nobodys("messages without id, status and payload beside the right answers", || {
+        nobodys("messages without id, status and payload beside the correct responses", || {
             replies(|_, request| vec![InferResponse::default(), answer(&request)])
         }),
-        Fault::answers("an empty answer, where the model gives none", "it is empty", || {
-            let mut node =
-                replies(|_, request| wrong(&request, |response| response.payload.clear()));
-            node.description.never_empty = true;
-            node
-        }),
-        Fault::answers("an answer that is OK and has an error", "OK and has the error", || {
-            replies(|_, request| wrong(&request, |response| response.error = "sorry".into()))
-        }),
+        Fault::answers(
+            "an empty response, from a model that never sends one",
+            "it is empty",
+            || {
+                let mut node =
+                    replies(|_, request| wrong(&request, |response| response.payload.clear()));
+                node.description.never_empty = true;
+                node
+            },
+        ),
+        Fault::answers(
+            "a response with status OK and an error",
+            "OK, but it has the error",
+            || replies(|_, request| wrong(&request, |response| response.error = "sorry".into())),
+        ),
         Fault::answers(
             "an error that would clear the terminal and forge a line",
             // LoadGen's log escapes the backslash once more.
@@ -104,8 +112,8 @@ pub fn faults() -> Vec<Fault> {
             })
         }),
         Fault::answers(
-            "node ends its half of a stream and gives no reason",
-            "lost node fake: it ended a stream of samples in mid-run.",
+            "node ends its half of a stream without a reason",
+            "lost node fake: it ended a stream of samples during the run.",
             || Behaviour { ends_after: 10, ..Behaviour::good("fake") },
         ),
         Fault::answers("engine fails", "the engine of node fake failed: out of memory", || {
@@ -142,24 +150,24 @@ pub fn faults() -> Vec<Fault> {
             })
         }),
         Fault::answers(
-            "node counts other samples than were sent",
-            "has received 63 samples, 64 were",
+            "node counts fewer samples than were sent",
+            "received 63 samples, but 64 were",
             || Behaviour { denies: 1, ..Behaviour::good("fake") },
         ),
         Fault::answers("end of the queries is never acknowledged", "no answer within 1 s", || {
             Behaviour { acknowledges_flush: false, ..Behaviour::good("fake") }
         })
         .args(&["--control-timeout", "1s"]),
-        changed("node has another name at the end", "now calls itself impostor", || {
+        changed("node has another name at the end", "now has the name impostor", || {
             at_the_end(|says| says.node_name = "impostor".into())
         }),
-        changed("node has another model at the end", "has another model than at", || {
+        changed("node has another model at the end", "has a different model than at", || {
             at_the_end(|says| says.model_sha256 = "00".repeat(32))
         }),
-        changed("node has other settings at the end", "another digest of its settings", || {
+        changed("node has other settings at the end", "a different digest of its settings", || {
             at_the_end(|says| says.config_sha256 = "00".repeat(32))
         }),
-        changed("node is another machine at the end", "has another machine than at", || {
+        changed("node is another machine at the end", "has a different machine than at", || {
             at_the_end(|says| says.machine_id = "00".repeat(16))
         }),
     ]

@@ -1,4 +1,4 @@
-//! What stands in the way before a run begins.
+//! Faults before a run begins.
 
 use std::{io::Write as _, net::TcpListener, thread, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{
     papers::Papers,
 };
 
-/// How long to try where nothing will come.
+/// Short timeouts, for nodes that never answer.
 const SOON: [&str; 4] = ["--connect-timeout", "1s", "--control-timeout", "1s"];
 
 /// A name that is too long.
@@ -23,7 +23,7 @@ const NAME: &str = concat!(
 pub fn faults(papers: &Papers) -> Vec<Fault> {
     let unreachable = "no node answers at ";
     let silent = "accepts connections but has not answered for 1 s";
-    // Nobody listens at the UDP port of that number.
+    // The UDP port of the same number has no listener.
     let elsewhere = |name: &str, words, address| {
         Fault::refused(name, words, Node::Elsewhere(address))
             .args(&SOON)
@@ -34,10 +34,10 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
     let ours = &papers.ours;
     let certified = ["--tls-certificate", ours.certificate, "--tls-key", ours.key];
     vec![
-        elsewhere("nobody listens at the port", unreachable, || CLOSED.to_owned()),
-        elsewhere("something listens at the port and says nothing", silent, silent_port),
+        elsewhere("no listener at the port", unreachable, || CLOSED.to_owned()),
+        elsewhere("a silent listener at the port", silent, silent_port),
         elsewhere(
-            "a web server listens at the port",
+            "a web server at the port",
             "; if the node uses TLS, give --tls-ca",
             web_server,
         ),
@@ -50,19 +50,19 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             honest_nonce: false,
             ..Behaviour::good("fake")
         }),
-        fake("node without a name", "it calls itself ` `; a name has", || Behaviour::good(" ")),
+        fake("node without a name", "its name is ` `; a name has", || Behaviour::good(" ")),
         fake("node whose name has 256 bytes", "1 to 255 bytes", || Behaviour::good(NAME)),
-        fake("node that takes no samples", "its max_in_flight_samples is 0", || {
+        fake("node that accepts no samples", "its max_in_flight_samples is 0", || {
             let mut behaviour = Behaviour::good("fake");
             behaviour.description.max_in_flight_samples = 0;
             behaviour
         }),
-        fake("node whose program would clear the terminal", "says of itself `\\u{1b}[2J`", || {
+        fake("node whose program would clear the terminal", "it contains `\\u{1b}[2J`", || {
             let mut behaviour = Behaviour::good("fake");
             behaviour.description.software_version = "\u{1b}[2J".into();
             behaviour
         }),
-        fake("node that takes shorter samples", "takes at most 99", || {
+        fake("node that accepts only shorter samples", "accepts at most 99", || {
             let mut behaviour = Behaviour::good("fake");
             behaviour.description.max_payload_bytes = 99;
             behaviour
@@ -75,19 +75,19 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         .args(&SOON)
         .expect_over_quic(Expected::Refused(unreachable)),
         real(
-            "more connections than the node takes",
-            "--connections asks for 3 connections to each node, and node struck takes 2; ",
+            "more connections than the node accepts",
+            "--connections asks for 3 connections to each node, but node struck accepts 2; ",
         )
         .more_node_args(&["--max-connections", "2"])
         .args(&["--connections", "3"]),
         real(
-            "more streams on a connection than the node takes",
-            "--streams asks for 65 streams on each connection, and node struck takes 64; ",
+            "more streams on a connection than the node accepts",
+            "--streams asks for 65 streams on each connection, but node struck accepts 64; ",
         )
         .args(&["--streams", "65"]),
         real(
-            "more streams than the node takes",
-            "--connections and --streams ask for 300 streams to each node, and node struck takes 256; ",
+            "more streams than the node accepts",
+            "--connections and --streams ask for 300 streams to each node, but node struck accepts 256; ",
         )
         .args(&["--connections", "5", "--streams", "60"]),
         Fault {
@@ -96,8 +96,8 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
                 thread::sleep(Duration::from_millis(500));
             },
             ..real(
-                "node whose last place another client has",
-                "has no room: the node has 1 connections and takes no more (--max-connections)",
+                "node whose last connection another client holds",
+                "has no room: the node has 1 connections and accepts no more (--max-connections)",
             )
         }
         .args(&SOON)

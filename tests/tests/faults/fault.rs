@@ -1,4 +1,4 @@
-//! A fault as data: the run that it strikes, what is done, and how the run has to end.
+//! A fault as data: the run that it strikes, its injection, and the expected end of the run.
 
 use std::time::Duration;
 
@@ -6,103 +6,100 @@ use e2e::{Behaviour, fake_engine::Mishap, process::transport};
 
 use super::stage::Stage;
 
-/// A fault.
+/// A fault, and the expected end of its run.
 pub struct Fault {
-    /// What happens, in words; the table's first column.
+    /// Name of the fault; the table's first column.
     pub name: String,
-    /// How the run has to end.
+    /// Expected end of the run.
     pub expected: Expected,
-    /// How long the end may take from then on.
+    /// Maximum time from the fault to the end of the run.
     pub limit: Duration,
-    /// What is done.
+    /// Injects the fault.
     pub inject: fn(&mut Stage),
-    /// When it is done.
+    /// Time of the injection.
     pub when: When,
-    /// LoadGen's scenario.
     pub scenario: &'static str,
-    /// What the run is.
+    /// Kind of run.
     pub run: Run,
-    /// What samples and answers are made of.
+    /// Kind of payloads.
     pub made_of: MadeOf,
-    /// Options of the LoadGen node.
     pub args: Vec<&'static str>,
-    /// What else the LoadGen node needs to talk to the node at all, also in the next run.
+    /// Further options that the LoadGen node needs to connect to the node, also in the next run.
     pub papers: Vec<&'static str>,
-    /// The node that is struck.
     pub node: Node,
-    /// Options of the struck node, beside a name.
+    /// Options of the struck node, except its name.
     pub node_args: Vec<&'static str>,
-    /// Whether a good node takes part.
+    /// Set if a good node takes part.
     pub company: bool,
-    /// Options of a good node whose answers are tokens.
+    /// Options of the good node, if outputs are tokens.
     pub company_args: Vec<&'static str>,
-    /// Whether a wire that can be damaged is before the struck node.
+    /// Set if the struck node is behind a relay that can inject faults.
     pub wired: bool,
-    /// Whether the struck node serves the next run.
+    /// Set if the struck node serves the next run.
     pub survives: bool,
 }
 
-/// How a run has to end.
+/// Expected end of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
-    /// Exit code 0, and nothing to say.
+    /// Exit code 0, and nothing to report.
     Unaffected,
-    /// The run came to its end, and says this.
+    /// The run completes, and reports this text.
     Finding(&'static str),
     /// Exit code 3 for this reason; LoadGen's log is marked.
     Failed(&'static str),
-    /// Exit code 2 before the run began, with these words.
+    /// Exit code 2 before the run begins, with this text.
     Refused(&'static str),
-    /// The LoadGen node is gone, and left nothing that could be taken for a result.
+    /// The LoadGen node is gone, and left nothing that looks like a result.
     NoResult,
 }
 
-/// What is said of the struck node when nothing is heard of it.
+/// Returns the reason of a run that lost the struck node through silence.
 pub fn unheard() -> &'static str {
     match transport() {
-        "quic" => "lost node struck: nothing was heard of it for too long.",
+        "quic" => "lost node struck: it sent nothing for too long.",
         _ => "lost node struck: it did not answer a ping within --keepalive-timeout.",
     }
 }
 
-/// When a fault strikes.
+/// Time of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Before the LoadGen node starts.
     Before,
-    /// While LoadGen prepares thirty million queries, without a call to anybody.
+    /// While LoadGen prepares thirty million queries, without any call.
     Preparing,
-    /// While samples are under way.
+    /// While samples are in flight.
     Running,
 }
 
-/// What a run is.
+/// Kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
-    /// An accuracy run of so many samples.
+    /// Accuracy run of this number of samples.
     Accuracy(usize),
-    /// A performance run of so many seconds at so many queries per second.
+    /// Performance run of this number of seconds, at this number of queries per second.
     Performance(u64, u64),
 }
 
-/// What samples and answers are made of.
+/// Kind of payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MadeOf {
-    /// Bytes: an answer is the beginning of its sample.
+    /// Bytes: a response is the beginning of its sample.
     Bytes,
-    /// Tokens, of which LoadGen is told as they come.
+    /// Tokens, which LoadGen counts as they arrive.
     Tokens,
 }
 
-/// More samples than are answered before a fault is found: such a run can only end early.
+/// More samples than are answered before a fault is detected: such a run can only end early.
 const MANY: usize = 100_000;
 
 /// Two seconds of work for the struck node.
 const SOME: usize = 4000;
 
-/// What stands where the struck node should be.
+/// The struck node.
 pub enum Node {
-    /// A node that takes 2 ms for each batch of four.
+    /// A real node that takes 2 ms for each batch of four.
     Slow,
     /// A real node with other options.
     Real,
@@ -110,18 +107,19 @@ pub enum Node {
     Fake(fn() -> Behaviour),
     /// A real node in front of a serving engine that misbehaves.
     Serving(Mishap),
-    /// Something else at this address.
+    /// Another server at this address.
     Elsewhere(fn() -> String),
 }
 
 impl Fault {
-    /// A fault that must fail the run for this reason: in a long run over two slow nodes, in Offline.
+    /// Creates a fault that must fail the run for this reason: a long Offline run over two slow
+    /// nodes.
     pub fn fails(name: &str, reason: &'static str, inject: fn(&mut Stage)) -> Self {
         Self {
             name: name.into(),
             expected: Expected::Failed(reason),
-            // Up to a second until the next sign of life, three of silence, three until LoadGen is ended from outside;
-            // and as much again for a busy machine.
+            // Up to a second until the next heartbeat, three of silence, three until the watchdog
+            // ends LoadGen, and as much again for a busy machine.
             limit: Duration::from_secs(15),
             inject,
             when: When::Running,
@@ -139,7 +137,7 @@ impl Fault {
         }
     }
 
-    /// A fault that must not touch a run of two seconds over one slow node.
+    /// Creates a fault that must not affect a run of two seconds over one slow node.
     pub fn harmless(name: &str, inject: fn(&mut Stage)) -> Self {
         Self {
             expected: Expected::Unaffected,
@@ -150,7 +148,7 @@ impl Fault {
         }
     }
 
-    /// A node whose answers must fail a run for this reason.
+    /// Creates a fault of a node whose responses must fail a run for this reason.
     pub fn answers(name: &str, reason: &'static str, node: fn() -> Behaviour) -> Self {
         Self {
             node: Node::Fake(node),
@@ -162,7 +160,7 @@ impl Fault {
         }
     }
 
-    /// Something at the node's place with which no run may begin.
+    /// Creates a fault of the struck node with which no run may begin.
     pub fn refused(name: &str, words: &'static str, node: Node) -> Self {
         Self {
             expected: Expected::Refused(words),
@@ -175,8 +173,8 @@ impl Fault {
         }
     }
 
-    /// A fault that must fail a run of 200 samples in Server, whose answers are tokens at the pace of these options. The good
-    /// node is quick.
+    /// Creates a fault that must fail a Server run of 200 samples. Its outputs are tokens at the
+    /// pace of these options. The good node is fast.
     pub fn of_tokens(
         name: &str,
         reason: &'static str,
@@ -195,13 +193,13 @@ impl Fault {
         .node(&[&engine[..], pace].concat())
     }
 
-    /// In another scenario.
+    /// Sets the scenario.
     pub fn scenario(mut self, scenario: &'static str) -> Self {
         self.scenario = scenario;
         self
     }
 
-    /// At another time. LoadGen prepares as many queries only for Server.
+    /// Sets the time of the fault. LoadGen prepares that many queries only for Server.
     pub fn when(mut self, when: When) -> Self {
         self.when = when;
         if when == When::Preparing {
@@ -211,67 +209,67 @@ impl Fault {
         self
     }
 
-    /// Another run.
+    /// Sets the kind of run.
     pub fn run(self, run: Run) -> Self {
         Self { run, ..self }
     }
 
-    /// More options of the LoadGen node.
+    /// Adds options of the LoadGen node.
     pub fn args(mut self, args: &[&'static str]) -> Self {
         self.args.extend(args);
         self
     }
 
-    /// What the LoadGen node needs to talk to the node.
+    /// Sets the options that the LoadGen node needs to connect to the node.
     pub fn papers(self, papers: &[&'static str]) -> Self {
         Self { papers: papers.into(), ..self }
     }
 
-    /// A struck node with options of its own.
+    /// Makes the struck node a real node with these options.
     pub fn node(mut self, args: &[&'static str]) -> Self {
         self.node = Node::Real;
         self.node_args = args.into();
         self
     }
 
-    /// More options of the struck node.
+    /// Adds options of the struck node.
     pub fn more_node_args(mut self, args: &[&'static str]) -> Self {
         self.node_args.extend(args);
         self
     }
 
-    /// With a good node beside the struck one.
+    /// Adds a good node beside the struck node.
     pub fn with_company(self) -> Self {
         Self { company: true, ..self }
     }
 
-    /// The good node, whose answers are tokens, has more options.
+    /// Adds options of the good node whose outputs are tokens.
     pub fn company_args(mut self, args: &[&'static str]) -> Self {
         self.company_args.extend(args);
         self
     }
 
-    /// Without one.
+    /// Removes the good node.
     pub fn alone(self) -> Self {
         Self { company: false, ..self }
     }
 
-    /// With a wire to the struck node that can be damaged.
+    /// Puts a relay that can inject faults in front of the struck node.
     pub fn wired(self) -> Self {
         Self { wired: true, ..self }
     }
 
-    /// Must end otherwise.
+    /// Sets the expected end.
     pub fn expect(self, expected: Expected) -> Self {
         Self { expected, ..self }
     }
 
-    /// Over QUIC it must end otherwise.
+    /// Sets the expected end over QUIC.
     pub fn expect_over_quic(self, expected: Expected) -> Self {
         if transport() == "quic" { self.expect(expected) } else { self }
     }
 
-    /// The struck node is gone for good.
+    /// Marks the struck node as gone: it does not serve the next run.
     pub fn for_good(self) -> Self {
         Self { survives: false, ..self }
     }

@@ -27,7 +27,7 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             .scenario("server"),
         silences("network cut both ways, SingleStream", |stage| stage.wire().set(Faults::cut()))
             .scenario("single-stream"),
-        silences("half open: answers are lost", |stage| {
+        silences("half open: responses are lost", |stage| {
             stage.wire().set_one_way(Direction::ToClient, Faults::cut());
         }),
         silences("half open: samples are lost", |stage| {
@@ -46,7 +46,7 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             breaks("connection closed (TCP FIN; UDP: silence)", |stage| stage.wire().close()),
             "lost node struck: it closed the connection.",
         ),
-        breaks("answer cut in its middle, then closed", |stage| {
+        breaks("response cut in its middle, then closed", |stage| {
             let faults = Faults { truncate_at: Some(1001), ..Faults::none() };
             stage.wire().set_one_way(Direction::ToClient, faults);
         }),
@@ -57,16 +57,16 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         passes("50 ms of delay each way, and up to 10 ms of jitter", |stage| {
             stage.wire().set(Faults { delay: 50 * MS, jitter: 10 * MS, ..Faults::none() });
         }),
-        passes("slow link: 150 kB/s each way, half of what the node could take", |stage| {
+        passes("slow link: 150 kB/s each way, half of the node's rate", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(150_000), ..Faults::none() });
         }),
-        passes("slow link: what is in flight takes longer than --control-timeout", |stage| {
+        passes("slow link: samples in flight take longer than --control-timeout", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
         })
         .more_node_args(&["--max-in-flight-samples", "1000"])
         .args(&["--control-timeout", "1s"]),
-        // 131 bytes for each sample: not half of what is asked for.
-        passes("slow link: less than Server asks for", |stage| {
+        // 131 bytes for each sample: less than half of the requested rate fits.
+        passes("slow link: less than Server's rate", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
         })
         .scenario("server")
@@ -79,22 +79,22 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             let faults = Faults { loss: 0.1, ..Faults::none() };
             stage.wire().set_one_way(Direction::ToNode, faults);
         }),
-        passes("10 % loss of answers", |stage| {
+        passes("10 % loss of responses", |stage| {
             let faults = Faults { loss: 0.1, ..Faults::none() };
             stage.wire().set_one_way(Direction::ToClient, faults);
         }),
     ];
     if transport() == "quic" {
         faults.extend([
-            passes("a tenth of the datagrams comes twice, a tenth out of order", |stage| {
+            passes("a tenth of the datagrams duplicated, a tenth out of order", |stage| {
                 stage.wire().set(Faults { duplicate: 0.1, reorder: 0.1, ..Faults::none() });
             }),
-            passes("a bit is flipped in each tenth datagram", |stage| {
+            passes("a bit is flipped in every tenth datagram", |stage| {
                 stage.wire().set(Faults { flip_every: Some(10), ..Faults::none() });
             }),
         ]);
     } else {
-        // What nobody checks arrives changed in plaintext; TLS finds it.
+        // In plaintext an unchecked byte arrives changed; TLS detects it.
         let ours = &papers.ours;
         faults.push(
             Fault::fails("a bit is flipped in a sample, with TLS", lost, |stage| {
@@ -114,7 +114,7 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
                 .wire()
                 .set_one_way(Direction::ToNode, Faults { flip_every: Some(5), ..Faults::none() });
         }));
-        faults.push(found("bits are flipped in answers, with --checksums", |stage| {
+        faults.push(found("bits are flipped in responses, with --checksums", |stage| {
             stage
                 .wire()
                 .set_one_way(Direction::ToClient, Faults { flip_every: Some(5), ..Faults::none() });

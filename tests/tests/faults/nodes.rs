@@ -25,7 +25,7 @@ pub fn faults() -> Vec<Fault> {
             .run(Run::Performance(600, 1000))
             .args(&["--setting", "server_num_issue_query_threads=2"]),
         kill("node killed before the first query, while LoadGen prepares").when(When::Preparing),
-        Fault::fails("node killed and started again at its port", lost, |stage| stage.replace()),
+        Fault::fails("node killed and restarted at its port", lost, |stage| stage.replace()),
         Fault::fails("node frozen, Offline", unheard(), |stage| stage.signal("-STOP")),
         Fault::fails("node frozen, Server", unheard(), |stage| stage.signal("-STOP"))
             .scenario("server"),
@@ -38,22 +38,22 @@ pub fn faults() -> Vec<Fault> {
         hangs("engine hangs, Server").scenario("server"),
         hangs("engine hangs, SingleStream").scenario("single-stream"),
         hangs("engine hangs, MultiStream").scenario("multi-stream"),
-        Fault::fails("engine hangs, and the node sees it first", "lost node struck: ", |_| {})
+        Fault::fails("engine hangs, detected by the node first", "lost node struck: ", |_| {})
             .node(&["--echo-batch", "1h", "--engine-timeout", "500ms"])
             .when(When::Before)
             .for_good(),
-        Fault::harmless("engine slow, but answering within the limit", |_| {})
+        Fault::harmless("engine slow, but within the limit", |_| {})
             .node(&["--max-batch", "1", "--echo-batch", "200ms"])
             .args(&["--sample-timeout", "1s"])
             .run(Run::Accuracy(12)),
-        Fault::fails("node told to end (SIGTERM) in mid-run", lost, |stage| stage.signal("-TERM"))
+        Fault::fails("node gets SIGTERM in mid-run", lost, |stage| stage.signal("-TERM"))
             .more_node_args(&["--drain-timeout", "500ms"])
             .for_good(),
-        Fault::harmless("node told to read its certificates (SIGHUP)", |s| s.signal("-HUP")),
-        Fault::harmless("another client floods the node and takes no answers", |stage| {
+        Fault::harmless("node reloads its certificates (SIGHUP)", |s| s.signal("-HUP")),
+        Fault::harmless("another client floods the node and reads no responses", |stage| {
             stage.flood()
         }),
-        Fault::harmless("as many streams on a connection as the node takes", |_| {})
+        Fault::harmless("as many streams on a connection as the node accepts", |_| {})
             .args(&["--streams", "64"]),
         Fault::harmless("node ten times slower than its peer", |_| {})
             .node(&["--max-batch", "4", "--echo-batch", "20ms"])
@@ -79,7 +79,7 @@ pub fn faults() -> Vec<Fault> {
         .when(When::Preparing),
         Fault::fails("interrupted twice by SIGINT, while LoadGen prepares", "", |stage| {
             stage.signal_loadgen("-INT");
-            // Two signals within a second are one wish.
+            // Two signals within a second count as one.
             thread::sleep(Duration::from_millis(1200));
             stage.signal_loadgen("-INT");
         })

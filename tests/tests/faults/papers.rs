@@ -1,30 +1,29 @@
-//! Certificates and tokens for as long as the tests run.
+//! Certificates and tokens that live as long as the tests.
 
 use std::{fs, path::Path, process::Command};
 
 use e2e::process::program;
 use tempfile::TempDir;
 
-/// What somebody has to show, as files.
+/// Credentials, as files.
 pub struct Papers {
     /// Certificates of our lab.
     pub ours: Certificates,
-    /// Those of another.
+    /// Certificates of another lab.
     pub theirs: Certificates,
-    /// A token.
     pub token: &'static str,
-    /// Another.
+    /// A different token.
     pub wrong_token: &'static str,
     _folder: TempDir,
 }
 
 /// Files of a lab.
 pub struct Certificates {
-    /// The authority's certificate.
+    /// Path of the authority's certificate.
     pub authority: &'static str,
-    /// A certificate for 127.0.0.1.
+    /// Path of a certificate for 127.0.0.1.
     pub certificate: &'static str,
-    /// Its key.
+    /// Path of the certificate's key.
     pub key: &'static str,
 }
 
@@ -32,7 +31,7 @@ impl Papers {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let token = |name: &str, token: &str| {
-            fs::write(folder.path().join(name), token).expect("the folder is ours");
+            fs::write(folder.path().join(name), token).expect("a writable folder");
             path(folder.path(), name)
         };
         Self {
@@ -60,7 +59,8 @@ impl Certificates {
     }
 }
 
-/// Faults are data without lifetimes; a few paths for a whole test are no loss.
+/// Returns a path that lives for ever: faults are data without lifetimes, and leaking a few paths
+/// is harmless.
 fn path(folder: &Path, name: &str) -> &'static str {
     folder.join(name).display().to_string().leak()
 }

@@ -1,4 +1,4 @@
-//! Faults of a node in runs that may go on without it (`--on-node-loss redispatch`).
+//! Faults of a node in runs that may continue without it (`--on-node-loss redispatch`).
 
 use std::time::Duration;
 
@@ -30,9 +30,9 @@ pub fn faults() -> Vec<Fault> {
         killed("redispatch: node killed, four connections of two streams, in turn")
             .args(&["--connections", "4", "--streams", "2", "--policy", "round-robin"])
             .scenario("server"),
-        goes_on("redispatch: node killed and started again at its port", |stage| stage.replace()),
+        goes_on("redispatch: node killed and restarted at its port", |stage| stage.replace()),
         goes_on("redispatch: node frozen", |stage| stage.signal("-STOP")),
-        goes_on("redispatch: node told to end (SIGTERM)", |stage| stage.signal("-TERM")).for_good(),
+        goes_on("redispatch: node gets SIGTERM", |stage| stage.signal("-TERM")).for_good(),
         goes_on("redispatch: network cut both ways", |stage| stage.wire().set(Faults::cut()))
             .wired(),
         goes_on("redispatch: engine hangs", |_| {})

@@ -1,4 +1,4 @@
-//! What has to be in LoadGen's accuracy log.
+//! Checks of LoadGen's accuracy log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,8 @@ use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
 use serde_json::Value;
 
-/// Each response is the one that an echo node gives to its sample, once, and counted.
+/// Asserts that each response is an echo node's response to its sample, occurs once, and is
+/// counted.
 pub fn check_bytes(name: &str, outcome: &Outcome, dataset: &str) {
     let path = outcome.path("mlperf_log_accuracy.json");
     let responses = read_responses(&path).expect("LoadGen closed its accuracy log");
@@ -23,8 +24,8 @@ pub fn check_bytes(name: &str, outcome: &Outcome, dataset: &str) {
     check_count(name, outcome, responses.len());
 }
 
-/// Each sample has one output, which begins with the first token that LoadGen was told of, and equals that of another run
-/// with the same samples.
+/// Asserts that each sample has one output, which begins with the first token that LoadGen
+/// received, and equals the output of another run with the same samples.
 pub fn check_tokens(name: &str, outcome: &Outcome, other: Option<&Outcome>) {
     let other = other.map(outputs);
     let entries = entries(outcome);
@@ -40,7 +41,8 @@ pub fn check_tokens(name: &str, outcome: &Outcome, other: Option<&Outcome>) {
     check_count(name, outcome, entries.len());
 }
 
-/// All that was completed is logged. LoadGen does not take answers that come when its test is closed already.
+/// Asserts that every completed sample is logged. LoadGen drops responses that arrive after the end
+/// of its test.
 fn check_count(name: &str, outcome: &Outcome, logged: usize) {
     let (result, logged) = (outcome.result(), logged as u64);
     let completed = result["samples"]["completed"].as_u64().expect("a number");
@@ -55,7 +57,7 @@ fn entries(outcome: &Outcome) -> Vec<Value> {
     serde_json::from_str(&log).unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
-/// The output of each sample.
+/// Returns the output of each sample.
 fn outputs(outcome: &Outcome) -> HashMap<Option<u64>, String> {
     let entries = entries(outcome);
     let output = |entry: &Value| (entry["qsl_idx"].as_u64(), text(entry, "data").to_owned());

@@ -1,4 +1,4 @@
-//! The processes of one run that a fault strikes, and what is checked after it.
+//! Processes of one run that a fault strikes, and the checks after it.
 
 use std::{
     thread,
@@ -18,13 +18,13 @@ use super::{
     responses,
 };
 
-/// Where a run plays.
+/// Processes of one run.
 pub struct Stage {
-    /// The node that is struck, where it is a real one.
+    /// The struck node, if it is a real one.
     pub node: Option<SutNode>,
-    /// The node that is not.
+    /// The good node.
     pub company: Option<SutNode>,
-    /// The wire to the struck node.
+    /// The relay in front of the struck node.
     pub wire: Option<Relay>,
     /// Process id of the LoadGen node.
     loadgen: u32,
@@ -33,14 +33,14 @@ pub struct Stage {
     flood: Option<Flood>,
 }
 
-/// How a run ended.
+/// Observed end of a run.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// The verdict and the words to it.
+    /// Verdict, with its expected text.
     pub verdict: Expected,
-    /// What the run said.
+    /// Text that the run reported.
     pub words: String,
-    /// From the fault to the end.
+    /// Time from the fault to the end.
     pub took: Duration,
 }
 
@@ -49,7 +49,7 @@ const ECHO: [&str; 2] = ["--engine", "echo"];
 const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch", "2ms"];
 
 impl Fault {
-    /// Lets it happen and checks all that was promised.
+    /// Runs the fault and checks everything that was promised.
     pub fn strike(&self) -> Seen {
         let mut stage =
             Stage { node: None, company: None, wire: None, loadgen: 0, fake: None, flood: None };
@@ -62,7 +62,7 @@ impl Fault {
             Node::Serving(mishap) => {
                 let folder = tempfile::tempdir().expect("a temporary folder");
                 let model = folder.path().join("tiny.toml");
-                std::fs::write(&model, MODEL).expect("the folder is ours");
+                std::fs::write(&model, MODEL).expect("a writable folder");
                 let (engine, model) =
                     (FakeEngine::start(Some(mishap.clone())), model.display().to_string());
                 let args = ["--engine", "openai", "--url", &engine.url, "--model", &model];
@@ -113,7 +113,7 @@ impl Fault {
         }
     }
 
-    /// A run whose benchmark fits the nodes.
+    /// Creates a run whose benchmark fits the nodes.
     fn loadgen(&self, addresses: &[&str], scenario: &str, dataset: &str) -> LoadGen {
         let run = LoadGen::new(addresses, scenario).args(&["--dataset", dataset]);
         match self.made_of {
@@ -139,7 +139,7 @@ impl Fault {
         }
     }
 
-    /// Waits for the moment at which the fault strikes.
+    /// Waits for the time of the fault.
     fn wait(&self, running: &Running) {
         if self.when == When::Preparing {
             e2e::wait_until("the run has connected", || {
@@ -148,8 +148,8 @@ impl Fault {
             });
         } else {
             running.wait_for_test();
-            // Some samples are answered by then; nothing below depends on it. Where a fault strikes after first tokens, some
-            // of these have come.
+            // By then some samples have responses, but no check below depends on it. With tokens,
+            // some first tokens have arrived.
             let pause_ms = if self.made_of == MadeOf::Tokens { 1000 } else { 300 };
             thread::sleep(Duration::from_millis(pause_ms));
         }
@@ -164,7 +164,7 @@ impl Fault {
         }
         let mut next = None;
         if let Some(node) = stage.node.as_ref().filter(|_| self.survives) {
-            // It may be frozen.
+            // The node may be frozen.
             node.signal("-CONT");
             next = Some(self.next_run(node, &self.papers));
         }
@@ -181,7 +181,7 @@ impl Fault {
         Seen { verdict: self.expected.clone(), words, took }
     }
 
-    /// A run over that node, which has to go well. Where answers are tokens it has the same samples.
+    /// Makes a run over a node, which must succeed. With tokens it has the same samples.
     fn next_run(&self, node: &SutNode, args: &[&str]) -> Outcome {
         let dataset = match self.made_of {
             MadeOf::Bytes => "synthetic:64x100".into(),
@@ -193,7 +193,7 @@ impl Fault {
         next
     }
 
-    /// Compares how the run ended with what was expected; gives the run's words.
+    /// Compares the end of the run with the expected one. Returns the run's text.
     fn check_verdict(&self, outcome: &Outcome) -> String {
         let name = &self.name;
         let reasons = || {
@@ -240,9 +240,9 @@ impl Fault {
             Expected::Refused(words) => {
                 expect(&[2]);
                 assert!(outcome.stderr.contains(words), "{name}: {}", outcome.stderr);
-                assert!(outcome.read("mlperf_log_summary.txt").is_empty(), "{name}: it was run");
+                assert!(outcome.read("mlperf_log_summary.txt").is_empty(), "{name}: LoadGen ran");
                 let line = outcome.stderr.lines().rfind(|line| line.contains(words));
-                let line = line.expect("it has the words");
+                let line = line.expect("it contains the text");
                 line.split_once("ERROR loadgen_node: ").map_or(line, |(_, text)| text).trim().into()
             }
             Expected::NoResult => {
@@ -255,7 +255,7 @@ impl Fault {
         }
     }
 
-    /// What was issued is completed or declared lost, by node and in total.
+    /// Asserts that every issued sample is completed or declared lost, by node and in total.
     fn check_counts(&self, outcome: &Outcome) {
         let (name, result) = (&self.name, outcome.result());
         let samples = |key: &str| result["samples"][key].as_u64().expect("a number");
@@ -272,7 +272,8 @@ impl Fault {
 
 impl Stage {
     fn real(&mut self, args: &[&str]) -> String {
-        // Its successor has the same address, so nobody else may take that in between.
+        // The node's successor has the same address, so no other process may use its port in
+        // between.
         let args = [&["--name", "struck"], args].concat();
         let node = SutNode::try_start_at(&free_address(), &args).expect("a node");
         self.node.insert(node).address.clone()
@@ -288,17 +289,17 @@ impl Stage {
         self.node.as_ref().expect("a real node").signal(signal);
     }
 
-    /// The wire to the struck node.
+    /// Returns the relay in front of the struck node.
     pub fn wire(&self) -> &Relay {
         self.wire.as_ref().expect("a wire")
     }
 
-    /// Puts another node in the place of the struck one, at the same port.
+    /// Replaces the struck node by another one at the same port.
     pub fn replace(&mut self) {
         let address = self.node.take().expect("a real node").address.clone();
         let args = [&["--name", "struck", "--engine", "echo"], &SLOW[..]].concat();
         let mut node = SutNode::try_start_at(&address, &args);
-        // The port may be taken for a moment longer.
+        // The port may be in use for a moment longer.
         let deadline = Instant::now() + Duration::from_secs(10);
         while node.is_err() && Instant::now() < deadline {
             node = SutNode::try_start_at(&address, &args);
@@ -306,13 +307,14 @@ impl Stage {
         self.node = Some(node.expect("a node at the same port"));
     }
 
-    /// Lets a second client send without end and read nothing, until the stage is cleared.
+    /// Starts a second client that floods the struck node and reads nothing, until the flood is
+    /// dropped.
     pub fn flood(&mut self) {
         let node = self.node.as_ref().expect("a real node");
         self.flood = Some(Flood::start(&node.address, transport(), 1, 10_000));
     }
 
-    /// What the wire has done, where there is one.
+    /// Describes the counts of the relay, if there is one.
     fn in_words(&self) -> String {
         let Some(wire) = &self.wire else { return String::new() };
         let ways = [wire.counts(Direction::ToNode), wire.counts(Direction::ToClient)];
@@ -321,13 +323,13 @@ impl Stage {
             (sum(|counts| counts.lost), "lost"),
             (sum(|counts| counts.dropped), "dropped"),
             (sum(|counts| counts.flipped), "flipped"),
-            (sum(|counts| counts.duplicated), "twice"),
+            (sum(|counts| counts.duplicated), "duplicated"),
             (sum(|counts| counts.reordered), "out of order"),
         ];
         let happened = counts.iter().filter(|(count, _)| *count > 0);
         let happened: Vec<_> = happened.map(|(count, what)| format!("{count} {what}")).collect();
         let pieces = sum(|counts| counts.pieces);
-        assert!(pieces > 0, "nothing came by the wire");
+        assert!(pieces > 0, "nothing passed the relay");
         if happened.is_empty() {
             return String::new();
         }

@@ -1,5 +1,5 @@
-//! Faults of a node or a serving engine before the first token of an answer, between the first and the last, and after the
-//! last.
+//! Faults of a node or a serving engine before the first token of an output, between the first and
+//! the last, and after the last.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
     stage::Stage,
 };
 
-/// How a node goes through the tokens of its answers, and how the good node beside it does.
+/// Pace of a struck node's tokens, and of the good node's beside it.
 struct Pace {
     title: &'static str,
     struck: &'static [&'static str],
@@ -31,7 +31,7 @@ const BETWEEN: Pace = Pace {
     company: &[],
 };
 
-/// At once; the good node goes on for 6 s.
+/// Tokens at once; the good node goes on for 6 s.
 const AFTER: Pace =
     Pace { title: "after the last token", struck: &[], company: &["--tokens-tpot", "150ms"] };
 
@@ -41,7 +41,7 @@ pub fn faults() -> Vec<Fault> {
         Fault::of_tokens(&format!("{what} {}", pace.title), lost, pace.struck, inject)
             .company_args(pace.company)
     };
-    // LoadGen would be told of two first tokens.
+    // LoadGen would receive two first tokens.
     let told = "LoadGen has the first token of a sample that node struck has not finished";
     let goes_on = |what: &str, pace: &Pace, inject| {
         let fault = fails(&format!("redispatch: {what}"), pace, inject)
@@ -67,7 +67,8 @@ pub fn faults() -> Vec<Fault> {
     faults
 }
 
-/// Faults of a serving engine behind a node. None of them is a loss of the node, which serves the next run.
+/// Returns faults of a serving engine behind a node. None of them loses the node, which serves the
+/// next run.
 fn of_engines() -> Vec<Fault> {
     let fails = |name: &str, words, mishap: Mishap| {
         let fault = Fault::of_tokens(name, words, &[], |_| {}).alone();
@@ -85,9 +86,9 @@ fn of_engines() -> Vec<Fault> {
             "freezes or is cut off",
             Wrong::Silent,
             [
-                "after 0 tokens: nothing came for as long as --url-timeout allows",
-                "after 1 tokens: nothing came for as long as --url-timeout allows",
-                "after 8 tokens: nothing came for as long as --url-timeout allows",
+                "after 0 tokens: no progress within --url-timeout",
+                "after 1 tokens: no progress within --url-timeout",
+                "after 8 tokens: no progress within --url-timeout",
             ],
         ),
         (
@@ -108,7 +109,7 @@ fn of_engines() -> Vec<Fault> {
     }
     let never = Mishap { requests: PROBE..usize::MAX, after: After::End, wrong: Wrong::Silent };
     faults.push(
-        fails("serving engine never ends its answers", "", never).expect(Expected::Unaffected),
+        fails("serving engine never ends its responses", "", never).expect(Expected::Unaffected),
     );
     faults
 }
