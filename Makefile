@@ -110,7 +110,7 @@ bench-compare: build
 	fi; \
 	$(TARGET)/release/bench compare "$$base/target/release" $(ROUNDS)
 
-# Faults between hosts, on this machine, and file systems without room; docs/TESTBED.md says what it needs.
+# Faults between hosts, on this machine, and file systems without room; docs/BENCHMARKING.md says what it needs.
 testbed: build
 	BIN=$(TARGET)/release tests/testbed/faults.sh
 	BIN=$(TARGET)/release tests/testbed/exhausted.sh
@@ -277,7 +277,7 @@ $(TARGET)/models-venv/made: deploy/models/requirements.txt
 	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
 	touch $@
 
-# What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS as above.
+# What a GPU has to show, in one archive (docs/BENCHMARKING.md); PROGRAMS as above.
 .PHONY: gpu-kit gpu-kit-test
 GPU_KIT := $(TARGET)/gpu-kit.tar.gz
 gpu-kit: $(if $(PROGRAMS),,build)

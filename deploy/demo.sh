@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# SUT nodes and a LoadGen node on this machine: digits and tokens, accuracy, Offline and Server with the official LoadGen.
-# On loopback it is no Network division result; it shows the parts at work.
+# Runs two SUT nodes and a LoadGen node on this machine: digits and tokens, accuracy, Offline and Server with the official LoadGen.
+# Over loopback the results are not Network division results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,7 +29,7 @@ address_of() {
     cat "$out/$1.log" >&2
     exit 1
 }
-# Two nodes with these options. Port 0 is any free port; once the node takes calls, its ready file says which.
+# Starts two nodes with these options. Port 0 selects a free port, which the ready file contains once the node accepts calls.
 start() {
     for name in node-a node-b; do
         "$bin/sut-node" --listen 127.0.0.1:0 --name "$name" --ready-file "$out/$name.json" "$@" 2>"$out/$name.log" &
@@ -40,12 +40,12 @@ start() {
 }
 run() { "$bin/loadgen-node" run --nodes "$a,$b" --output "$out/$1" "${@:2}"; }
 
-# An accuracy run, which has to find what a run without a network finds.
+# Makes an accuracy run, which must have the same result as a run without a network.
 accuracy() {
     "$bin/without-network" "$1" | tee "$out/$1-without-network.txt"
     run "$1-accuracy" --benchmark "$1" --scenario offline --mode accuracy | tee "$out/$1-accuracy.txt"
     if [ "$(right "$out/$1-accuracy.txt")" != "$(right "$out/$1-without-network.txt")" ]; then
-        echo "the accuracy over the network differs from that without" >&2
+        echo "the accuracy over the network differs from the accuracy without it" >&2
         exit 1
     fi
 }
@@ -60,7 +60,7 @@ accuracy digits
 
 digits() { run "$1" --benchmark digits --user-conf deploy/digits/user.conf "${@:2}"; }
 echo
-echo "== digits: Offline (first a short run, to ask LoadGen for enough samples)"
+echo "== digits: Offline (after a short run that determines the rate)"
 digits trial --scenario offline --setting min_duration_ms=500 >"$out/trial.txt" 2>&1 || true
 if ! rate=$(grep -oE 'samples per second +[0-9]+' "$out/trial.txt" | grep -oE '[0-9]+$'); then
     cat "$out/trial.txt" >&2

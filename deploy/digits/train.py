@@ -1,14 +1,14 @@
-"""Train the small digit network of the demo and write it as ONNX, with its held-out images.
+"""Trains the small digit network of the demo and writes it as ONNX, with its held-out images.
 
-Data: the 1,797 images of `sklearn.datasets.load_digits`, 8x8, values 0..16. In the file's own
-order, the first 1,297 are for training and the last 500 are held out.
+Data: the 1,797 images of `sklearn.datasets.load_digits`, 8x8, values 0 to 16. In the file's order,
+the first 1,297 are for training and the last 500 are held out.
 
-The settings below were compared with `--validate` alone: four-fold cross-validation inside the
-1,297 training images. The held-out images chose nothing: a full run scores them only at its end,
-and writes them beside the model.
+The settings below were chosen only with `--validate`: four-fold cross-validation within the 1,297
+training images. A full run scores the held-out images only at its end, and writes them beside the
+model.
 
-One machine gives the same bytes at every run. On another processor numpy may round
-differently, so the weights can differ there; the images and labels cannot.
+All runs on one machine write identical bytes. On another processor numpy may round differently,
+which changes the weights but not the images and labels.
 """
 
 import argparse
@@ -31,31 +31,31 @@ Params = dict[str, Array]
 TRAIN, FOLDS = 1297, 4
 SEED, EPOCHS, BATCH = 1998, 100, 64
 RATE, DECAY, DROPOUT, AVERAGE = 2e-3, 1e-2, 0.3, 0.995
-ROTATE, SCALE, SHIFT = 0.3, 0.2, 1.0  # largest change: radians, share, pixels
+ROTATE, SCALE, SHIFT = 0.3, 0.2, 1.0  # maximum change: radians, share, pixels
 SHAPES = {  # convolutions as [height, width, in, out], dense layers as [in, out]
     "conv1": (3, 3, 1, 16), "conv2": (3, 3, 16, 32), "dense1": (512, 64), "dense2": (64, 10),
 }
 
 
 def load() -> tuple[Array, Array]:
-    """Return all images as uint8 [n, 1, 8, 8] and all labels as int32 [n], in the file's order."""
+    """Returns all images as uint8 [n, 1, 8, 8] and all labels as int32 [n], in the file's order."""
     digits = load_digits()
     return digits.images.astype(np.uint8)[:, None], digits.target.astype(np.int32)
 
 
 def scaled(images: Array) -> Array:
-    """Do what the exported graph does first: uint8 [n, 1, 8, 8] to float, divided by 16."""
+    """Converts uint8 [n, 1, 8, 8] to float, divided by 16, like the exported graph's first nodes."""
     return (images.astype(np.float32) / 16).transpose(0, 2, 3, 1)
 
 
 def augment(images: Array, rng: np.random.Generator) -> Array:
-    """Turn, scale and shift each image [n, 8, 8, 1] a little, with linear interpolation."""
+    """Rotates, scales and shifts each image [n, 8, 8, 1] a little, with linear interpolation."""
     n, middle, border = len(images), 3.5, 4
     angle = rng.uniform(-ROTATE, ROTATE, (n, 1, 1))
     zoom_y, zoom_x = 1 + rng.uniform(-SCALE, SCALE, (2, n, 1, 1))
     shift_y, shift_x = rng.uniform(-SHIFT, SHIFT, (2, n, 1, 1))
     y, x = np.mgrid[:8, :8] - middle
-    # Where each pixel's value comes from, in an image with a border of zeros that is wide enough.
+    # Source position of each pixel, in an image with a sufficiently wide border of zeros.
     from_y = (np.cos(angle) * y + np.sin(angle) * x) * zoom_y + shift_y + middle + border
     from_x = (np.cos(angle) * x - np.sin(angle) * y) * zoom_x + shift_x + middle + border
     padded = np.pad(images[..., 0], ((0, 0), (border, border), (border, border)))
@@ -67,7 +67,7 @@ def augment(images: Array, rng: np.random.Generator) -> Array:
 
 
 def start(rng: np.random.Generator) -> Params:
-    """Draw the first weights (He et al. scaling) and set the biases to zero."""
+    """Draws the initial weights (He et al. scaling) and sets the biases to zero."""
     params: Params = {}
     for name, shape in SHAPES.items():
         fan_in = int(np.prod(shape[:-1]))
@@ -77,7 +77,7 @@ def start(rng: np.random.Generator) -> Params:
 
 
 def patches(x: Array) -> Array:
-    """Lay out the 3x3 neighbourhood of every pixel: [n, h, w, c] to [n * h * w, 9 * c]."""
+    """Returns the 3x3 neighbourhood of every pixel: [n, h, w, c] to [n * h * w, 9 * c]."""
     _, h, w, c = x.shape
     p = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     parts = [p[:, k // 3:k // 3 + h, k % 3:k % 3 + w] for k in range(9)]
@@ -85,7 +85,7 @@ def patches(x: Array) -> Array:
 
 
 def unpatch(grad: Array, shape: tuple[int, ...]) -> Array:
-    """Add the gradients of all neighbourhoods back to their pixels: the reverse of `patches`."""
+    """Adds the gradients of all neighbourhoods to their pixels: the reverse of `patches`."""
     n, h, w, c = shape
     grad, p = grad.reshape(n, h, w, 9, c), np.zeros((n, h + 2, w + 2, c), np.float32)
     for k in range(9):
@@ -94,14 +94,14 @@ def unpatch(grad: Array, shape: tuple[int, ...]) -> Array:
 
 
 def forward(params: Params, x: Array, keep: Array | None = None) -> tuple[Array, tuple]:
-    """Return the logits of float images [n, 8, 8, 1] (`keep`: dropout mask), and all steps."""
+    """Returns the logits of float images [n, 8, 8, 1] (`keep`: dropout mask), and all steps."""
     n, cols1 = len(x), patches(x)
     w1, w2 = (params[k].reshape(-1, SHAPES[k[:5]][-1]) for k in ("conv1.w", "conv2.w"))
     act1 = np.maximum(cols1 @ w1 + params["conv1.b"], 0).reshape(n, 8, 8, -1)
     cols2 = patches(act1)
     act2 = np.maximum(cols2 @ w2 + params["conv2.b"], 0).reshape(n, 4, 2, 4, 2, -1)
     pool = act2.max(axis=(2, 4))
-    # Channels come first from here on, because that is the order in which ONNX flattens.
+    # Channels come first from here on, which is the order in which ONNX flattens.
     features = pool.transpose(0, 3, 1, 2).reshape(n, -1)
     features = features if keep is None else features * keep
     hidden = np.maximum(features @ params["dense1.w"] + params["dense1.b"], 0)
@@ -110,7 +110,7 @@ def forward(params: Params, x: Array, keep: Array | None = None) -> tuple[Array,
 
 
 def backward(params: Params, saved: tuple, grad: Array) -> Params:
-    """Return the gradient of every parameter, from the steps of `forward` and the logits' own."""
+    """Returns the gradient of every parameter, from the steps of `forward` and the logits' gradient."""
     cols1, act1, cols2, act2, pool, features, keep, hidden = saved
     n = len(grad)
     out: Params = {"dense2.w": hidden.T @ grad, "dense2.b": grad.sum(0)}
@@ -118,7 +118,7 @@ def backward(params: Params, saved: tuple, grad: Array) -> Params:
     out |= {"dense1.w": features.T @ grad, "dense1.b": grad.sum(0)}
     grad = (grad @ params["dense1.w"].T) * keep
     grad = grad.reshape(n, -1, 4, 4).transpose(0, 2, 3, 1)[:, :, None, :, None]
-    # The pooled maximum passes its gradient on, and only where ReLU was open.
+    # Only a pooled maximum has a gradient, and only where ReLU was open.
     grad = (grad * ((act2 == pool[:, :, None, :, None]) & (act2 > 0))).reshape(n * 64, -1)
     out |= {"conv2.w": (cols2.T @ grad).reshape(SHAPES["conv2"]), "conv2.b": grad.sum(0)}
     grad = unpatch(grad @ params["conv2.w"].reshape(-1, SHAPES["conv2"][-1]).T, act1.shape)
@@ -128,7 +128,7 @@ def backward(params: Params, saved: tuple, grad: Array) -> Params:
 
 
 def train(images: Array, labels: Array) -> Params:
-    """Train with Adam, weight decay and a falling rate; return the weights' running average."""
+    """Trains with Adam, weight decay and a falling rate; returns the weights' running average."""
     rng = np.random.default_rng(SEED)
     params = start(rng)
     mean = {k: v.copy() for k, v in params.items()}
@@ -158,7 +158,7 @@ def train(images: Array, labels: Array) -> Params:
 
 
 def export(params: Params) -> onnx.ModelProto:
-    """Write the network as an ONNX model that takes the uint8 images as they are."""
+    """Returns the network as an ONNX model whose input is the unchanged uint8 images."""
     tensors = [numpy_helper.from_array(np.array(16, np.float32), "sixteen")]
     for name, value in params.items():
         value = value.transpose(3, 2, 0, 1) if value.ndim == 4 else value
@@ -189,7 +189,7 @@ def export(params: Params) -> onnx.ModelProto:
 
 
 def cross_validate(images: Array, labels: Array) -> float:
-    """Return the accuracy over `FOLDS` runs, each scored on a run of images it did not train on."""
+    """Returns the accuracy over `FOLDS` runs; each is scored on images that it did not train on."""
     right = 0
     for fold in np.array_split(np.arange(len(images)), FOLDS):
         params = train(np.delete(images, fold, 0), np.delete(labels, fold))
@@ -198,7 +198,7 @@ def cross_validate(images: Array, labels: Array) -> float:
 
 
 def verify(path: Path, params: Params, images: Array, labels: Array) -> float:
-    """Compare the file with the numpy network, at several batch sizes; return its accuracy."""
+    """Compares the file with the numpy network, at several batch sizes; returns its accuracy."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     wanted = forward(params, scaled(images))[0]
     for size in (1, 7, len(images)):
@@ -209,10 +209,10 @@ def verify(path: Path, params: Params, images: Array, labels: Array) -> float:
 
 
 def main() -> None:
-    """Train, write the files, check them, and print the accuracy."""
+    """Trains, writes the files, checks them, and prints the accuracy."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent, help="folder")
-    parser.add_argument("--validate", action="store_true", help="cross-validate, write nothing")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent, help="folder to write to (default: the script's)")
+    parser.add_argument("--validate", action="store_true", help="cross-validate; write nothing")
     args = parser.parse_args()
     images, labels = load()
     if args.validate:

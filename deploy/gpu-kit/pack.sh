@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Put the GPU kit together: stripped programs, the plug-in, scripts and goals, as one archive.
+# Packs the GPU kit as one archive: stripped programs, the plug-in, scripts and goals.
 #
 #     deploy/gpu-kit/pack.sh target/release target/gpu-kit.tar.gz
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 programs=$1 archive=$2
-most=48000000 # bytes: less than what may be brought along to a lent machine
+most=48000000 # maximum size in bytes, for upload to a borrowed machine
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 kit=$folder/gpu-kit
@@ -13,7 +13,7 @@ kit=$folder/gpu-kit
 mkdir -p "$kit/bin"
 for name in sut-node loadgen-node netdiv-in-process libnetdiv_engine_torch.so; do
     if ! [ -f "$programs/$name" ]; then
-        echo "$programs/$name is not there; run \`make build\` first" >&2
+        echo "$programs/$name is missing; run \`make build\` first" >&2
         exit 1
     fi
     strip -o "$kit/bin/$name" "$programs/$name"

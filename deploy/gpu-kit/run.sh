@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a GPU has to show, one group of steps at a time; docs/GPU.md says what each group shows.
+# Tests and measures the engines on a GPU, one group of steps at a time; docs/BENCHMARKING.md describes the groups.
 #
 #     gpu-kit/run.sh 1                            # one group: 1 to 8
 #     gpu-kit/run.sh all --device cpu --small     # every step on tiny networks, without a GPU
@@ -10,7 +10,7 @@ set -euo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=${PYTHON:-python3}
 if ! command -v "$python" >/dev/null; then
-    echo "gpu-kit: there is no $python; set PYTHON to a Python 3.11 or newer with torch 2.11" >&2
+    echo "gpu-kit: $python is missing; set PYTHON to a Python 3.11 or newer with torch 2.11" >&2
     exit 2
 fi
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then

@@ -8,12 +8,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 NAME = "bert"
-SEPARATOR, SMALL_SEPARATOR = 102, 3  # token that ends the question: [SEP] of bert-large-uncased; of the small network
-LONGEST = 384  # tokens of a sample in MLPerf
+SEPARATOR, SMALL_SEPARATOR = 102, 3  # id that ends the question: [SEP] of bert-large-uncased; id of the small network
+LONGEST = 384  # maximum number of tokens of a sample in MLPerf
 
 
 class Embeddings(nn.Module):
-    """Ids and segments, int64 [n, tokens], to float [n, tokens, hidden]."""
+    """Embeddings of ids and segments, int64 [n, tokens], as float [n, tokens, hidden]."""
 
     def __init__(self, vocabulary: int, positions: int, hidden: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Embeddings(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Attention with `mask`, [n, 1, 1, tokens], added to the scores: [n, tokens, hidden] to a tensor of that shape."""
+    """Attention of [n, tokens, hidden] to a tensor of the same shape. Adds `mask`, [n, 1, 1, tokens], to the scores."""
 
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class SelfAttention(nn.Module):
 
 
 class JoinedAttention(nn.Module):
-    """Self-attention whose queries, keys and values come from one matrix."""
+    """Self-attention that computes queries, keys and values with one matrix."""
 
     def __init__(self, apart: SelfAttention) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class JoinedAttention(nn.Module):
 
 
 class Output(nn.Module):
-    """A dense layer whose result is added to what went in before, and normalised."""
+    """Dense layer whose result is added to `before` and normalised."""
 
     def __init__(self, inner: int, hidden: int) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Attention(nn.Module):
 
 
 class Intermediate(nn.Module):
-    """The wide layer, with the exact GELU."""
+    """Wide layer, with the exact GELU."""
 
     def __init__(self, hidden: int, inner: int) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Intermediate(nn.Module):
 
 
 class Layer(nn.Module):
-    """One layer of the encoder."""
+    """Layer of the encoder."""
 
     def __init__(self, hidden: int, heads: int, inner: int) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """All layers."""
+    """Encoder: all layers."""
 
     def __init__(self, layers: int, hidden: int, heads: int, inner: int) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class Encoder(nn.Module):
 
 
 class Body(nn.Module):
-    """The encoder on the embeddings."""
+    """Embeddings and encoder."""
 
     def __init__(self, layers: int, hidden: int, heads: int, inner: int, vocabulary: int, positions: int) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class Body(nn.Module):
 
 
 class Answering(nn.Module):
-    """All that has weights: to [n, tokens, 2], how well an answer starts and ends at each token."""
+    """Part with weights. Returns [n, tokens, 2]: logits of an answer's start and end at each token."""
 
     def __init__(self, layers: int, hidden: int, heads: int, inner: int, vocabulary: int, positions: int) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class Answering(nn.Module):
 
 
 class Bert(nn.Module):
-    """Ids, mask and segments, int32 or int64 [n, tokens], to start and end logits, each float32 [n, tokens].
+    """Network from ids, mask and segments, int32 or int64 [n, tokens], to start and end logits, each float32 [n, tokens].
 
     A token that `mask` hides (0) changes no other token's logits. At most `positions` tokens.
     """
@@ -169,11 +169,11 @@ class Bert(nn.Module):
 
 
 def build(small: bool = False) -> Bert:
-    """The network with random weights, drawn from torch's global generator."""
+    """Returns the network with random weights from torch's global generator."""
     model = Bert(2, 32, 4, 128, 200, 64, SMALL_SEPARATOR, 64) if small else Bert()
     for module in model.modules():
         if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=0.2 if small else 0.02)  # BERT's own is 0.02
+            nn.init.normal_(module.weight, std=0.2 if small else 0.02)  # BERT uses 0.02
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
     nn.init.normal_(model.network.qa_outputs.weight, std=0.2)
@@ -181,13 +181,13 @@ def build(small: bool = False) -> Bert:
 
 
 def prepare(model: Bert) -> None:
-    """Join the matrices of attention, in place."""
+    """Joins the matrices of attention, in place."""
     for layer in model.network.bert.encoder.layer:
         layer.attention.self = JoinedAttention(layer.attention.self)
 
 
 def examples(model: Bert, n: int) -> tuple[Tensor, ...]:
-    """`n` samples of noise, of which the last is shorter and padded."""
+    """Returns `n` samples of noise; the last one is shorter and padded."""
     ids = torch.randint(10, model.vocabulary, (n, 24), dtype=torch.int32)
     mask = torch.ones_like(ids)
     segments = (torch.arange(24) > 8).to(torch.int32).expand(n, -1).clone()
@@ -197,12 +197,12 @@ def examples(model: Bert, n: int) -> tuple[Tensor, ...]:
 
 
 def rename(key: str) -> str | None:
-    """The name that a weights file's key has in `network`; the pooler has no part in answering questions."""
+    """Returns the name in `network` of a weights file's key; None for the pooler, which question answering does not use."""
     return None if key.startswith("bert.pooler.") or key.endswith(".position_ids") else key
 
 
 def manifests(model: Bert) -> dict[str, dict]:
-    """Two ways to send a sample: all three tensors, or the ids, of which the node makes the others."""
+    """Returns two manifests: samples with all three tensors, and samples of ids, from which the node makes the other two."""
     longest = {"max_tokens": model.longest, "vocabulary": model.vocabulary}
     full = {
         "workload": "question-answering",

@@ -1,4 +1,4 @@
-"""The demo's network, with the weights of deploy/digits/digits.onnx."""
+"""Network of the demo, with the weights of deploy/digits/digits.onnx."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 NAME = "digits"
 ONNX = Path(__file__).parent.parent / "digits" / "digits.onnx"
-LAYERS = {"conv1": "0", "conv2": "2", "dense1": "6", "dense2": "8"}  # names there and here
+LAYERS = {"conv1": "0", "conv2": "2", "dense1": "6", "dense2": "8"}  # names in the ONNX file and here
 
 
 class Digits(nn.Module):
-    """Images, uint8 [n, 1, 8, 8] of values 0..16, to logits, float32 [n, 10]."""
+    """Network from images, uint8 [n, 1, 8, 8] with values 0 to 16, to logits, float32 [n, 10]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,8 +25,8 @@ class Digits(nn.Module):
 
 
 def build(small: bool = False) -> Digits:
-    """The trained network; it is small as it is."""
-    import onnx  # which the other networks do not need
+    """Returns the trained network, which is small even without `small`."""
+    import onnx  # only this network needs it
     from onnx import numpy_helper
 
     model = Digits()
@@ -35,28 +35,28 @@ def build(small: bool = False) -> Digits:
         layer, _, kind = tensor.name.partition(".")
         if layer in LAYERS:
             value = torch.from_numpy(numpy_helper.to_array(tensor).copy())
-            value = value.T.contiguous() if value.dim() == 2 else value  # ONNX has dense layers as [in, out]
+            value = value.T.contiguous() if value.dim() == 2 else value  # ONNX stores dense layers as [in, out]
             state[f"{LAYERS[layer]}.{'weight' if kind == 'w' else 'bias'}"] = value
     model.network.load_state_dict(state)
     return model.eval()
 
 
 def prepare(model: Digits) -> None:
-    """What inference needs and training does not have: nothing."""
+    """Prepares the network for inference: this one needs no changes."""
 
 
 def examples(model: Digits, n: int) -> tuple[Tensor, ...]:
-    """`n` samples of noise."""
+    """Returns `n` samples of noise."""
     return (torch.randint(0, 17, (n, 1, 8, 8), dtype=torch.uint8),)
 
 
 def rename(key: str) -> str | None:
-    """The name that a weights file's key has in `network`."""
+    """Returns the name in `network` of a weights file's key."""
     return key
 
 
 def manifests(model: Digits) -> dict[str, dict]:
-    """One way to send a sample."""
+    """Returns the manifest."""
     return {NAME: {
         "workload": "image-classification",
         "inputs": [("image", "uint8", [1, 8, 8])],

@@ -1,4 +1,4 @@
-"""DLRM-DCNv2, MLPerf's recommender: 13 dense features, 26 multi-hot ones, a low-rank cross network.
+"""DLRM-DCNv2, MLPerf's recommender: 13 dense features, 26 multi-hot features, and a low-rank cross network.
 
 Sizes: mlcommons/inference v5.0.1, recommendation/dlrm_v2/pytorch/python/main.py; multi-hot sizes: mlcommons/training,
 recommendation_v2/torchrec_dlrm/README.MD. Layers as in torchrec (models/dlrm.py, modules/crossnet.py); Wang et al.,
@@ -17,11 +17,11 @@ ROWS = [
     40_000_000, 39_060, 17_295, 7_424, 20_265, 3, 7_122, 1_543, 63, 40_000_000, 3_067_956, 405_282, 10,
     2_209, 11_938, 155, 4, 976, 14, 40_000_000, 40_000_000, 40_000_000, 590_152, 12_973, 108, 36,
 ]
-HOT = [3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1]  # indices a table, in all 214
+HOT = [3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1]  # indices of each table; 214 in all
 
 
 class Table(nn.Module):
-    """Indices, int [t, hot], to the sum of their rows, [t, width]. Indices are taken modulo the number of rows."""
+    """Table that maps indices, int [t, hot], to the sum of their rows, [t, width]. Takes indices modulo the number of rows."""
 
     def __init__(self, rows: int, width: int) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Table(nn.Module):
 
 
 class Cross(nn.Module):
-    """One cross layer: x0 * (W V x + b) + x, all [t, width]."""
+    """Cross layer: x0 * (W V x + b) + x, all [t, width]."""
 
     def __init__(self, width: int, rank: int) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Cross(nn.Module):
 
 
 def mlp(sizes: list[int]) -> nn.Sequential:
-    """Dense layers with a ReLU after each."""
+    """Returns dense layers with a ReLU after each."""
     layers: list[nn.Module] = []
     for before, after in zip(sizes, sizes[1:]):
         layers += [nn.Linear(before, after), nn.ReLU()]
@@ -54,7 +54,7 @@ def mlp(sizes: list[int]) -> nn.Sequential:
 
 
 class Ranker(nn.Module):
-    """All that has weights: dense float [t, 13] and indices int [t, 214] to logits [t, 1]."""
+    """Part with weights: from dense features, float [t, 13], and indices, int [t, 214], to logits [t, 1]."""
 
     def __init__(self, rows: list[int], bottom: list[int], rank: int, crosses: int, top: list[int]) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class Ranker(nn.Module):
 
 
 class Dlrm(nn.Module):
-    """Dense features, float32 [t, 13], and indices, int32 or int64 [t, 214], to probabilities, float32 [t]."""
+    """Network from dense features, float32 [t, 13], and indices, int32 or int64 [t, 214], to probabilities, float32 [t]."""
 
     def __init__(self, rows: int = 0, bottom: tuple[int, ...] = (512, 256, 128), rank: int = 512, crosses: int = 3,
                  top: tuple[int, ...] = (1024, 1024, 512, 256)) -> None:
@@ -95,9 +95,9 @@ class Dlrm(nn.Module):
 
 @torch.no_grad()
 def build(small: bool = False, rows: int = 0) -> Dlrm:
-    """The network with random weights, drawn from torch's global generator, whose probabilities spread.
+    """Returns the network with random weights from torch's global generator, scaled so that probabilities vary.
 
-    `rows` caps the rows of each table, 0 does not: with all of them the tables are 105 GB at fp32.
+    `rows` is the maximum for each table; 0 means no limit: the tables have 105 GB at fp32.
     """
     model = Dlrm(20, (32, 16, 8), 8, 3, (32, 32, 16, 8)) if small else Dlrm(rows)
     network = model.network.eval()
@@ -117,11 +117,11 @@ def build(small: bool = False, rows: int = 0) -> Dlrm:
 
 
 def prepare(model: Dlrm) -> None:
-    """What inference needs and training does not have: nothing."""
+    """Prepares the network for inference: this one needs no changes."""
 
 
 def examples(model: Dlrm, n: int) -> tuple[Tensor, ...]:
-    """`n` pairs of noise: log-scaled counts and indices into the tables."""
+    """Returns `n` pairs of noise: log-scaled counts and indices into the tables."""
     columns = [torch.randint(0, table.rows, (n, hot)) for table, hot in zip(model.network.tables, HOT)]
     return torch.rand(n, DENSE) * 6, torch.cat(columns, 1).to(torch.int32)
 
@@ -135,7 +135,7 @@ RENAMES = [
 
 
 def rename(key: str) -> str | None:
-    """The name that torchrec's key has in `network`, where a ReLU follows each layer of the MLPs."""
+    """Returns the name in `network` of a torchrec key. Layer numbers differ, since a ReLU follows each layer of the MLPs here."""
     for pattern, name in RENAMES:
         if re.match(pattern, key):
             return re.sub(pattern, name, key)
@@ -146,7 +146,7 @@ def rename(key: str) -> str | None:
 
 
 def manifests(model: Dlrm) -> dict[str, dict]:
-    """A sample is many pairs of user and item, whose rows are joined in a batch."""
+    """Returns the manifest. A sample is many pairs of user and item; a batch joins their rows."""
     return {NAME: {
         "workload": "recommendation",
         "inputs": [("dense", "float32", [DENSE]), ("sparse", "int32", [sum(HOT)])],

@@ -1,10 +1,10 @@
-"""Write networks as TorchScript files with their manifests, for sut-node.
+"""Writes networks as TorchScript files with their manifests, for sut-node.
 
     python export.py resnet50 --output models --weights resnet50-19c8e357.pth --precision fp16
     python export.py all --output models
 
-Without --weights the network is the same, with seeded random numbers for weights. The file is loaded again and compared
-with the network it was made from before it counts as written.
+Without --weights the weights are seeded random numbers. Each file is loaded again and compared with its network before it gets its
+final name.
 """
 
 import argparse
@@ -28,43 +28,43 @@ import rgat
 import unet3d
 from torchscript import PRECISIONS, ExportError, add_check_on, compare, save, set_up, some, value
 
-# TorchScript is what libtorch runs without Python; PyTorch 2.11 writes it and advises its successors.
+# libtorch runs TorchScript without Python; PyTorch 2.11 writes it, but recommends its successors.
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
 
 NETWORKS: dict[str, ModuleType] = {m.NAME: m for m in (resnet50, retinanet, bert, unet3d, dlrm, rgat, digits)}
 FUSED = [name for name, network in NETWORKS.items() if hasattr(network, "fuse")]
-WITHIN = ("best_model_state_dict", "model_state_dict", "state_dict", "model")  # where checkpoints keep the weights
+WITHIN = ("best_model_state_dict", "model_state_dict", "state_dict", "model")  # keys of checkpoints that contain the weights
 ENCODINGS = ["none", "zstd", "lz4"]
 
-# What training keeps beside the weights; nothing else but tensors and plain values is read from a file.
+# Types that training saves beside the weights. Only these, tensors and plain values are read from a file.
 HARMLESS = [argparse.Namespace, np.dtype, np.dtypes.Float32DType, np.dtypes.Float64DType, np.dtypes.Int64DType,
             np._core.multiarray.scalar, (np._core.multiarray.scalar, "numpy.core.multiarray.scalar"), codecs.encode]
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a PyTorch weights file, by name."""
+    """Returns the tensors of a PyTorch weights file, by name."""
     try:
         with torch.serialization.safe_globals(HARMLESS):
             state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped(path))
     except OSError:
         raise
-    except Exception as error:  # whatever reading something else as a pickle leads to
-        raise ExportError(f"{path}: not a file of weights (a state dict), or more than that") from error
+    except Exception as error:  # other files cause exceptions of many types
+        raise ExportError(f"{path}: not a file of weights (a state dict), or with other objects") from error
     inner = [state[name] for name in WITHIN if isinstance(state, dict) and isinstance(state.get(name), dict)]
     state = inner[0] if inner else state
     if not isinstance(state, dict) or not any(isinstance(v, Tensor) for v in state.values()):
-        raise ExportError(f"{path}: holds no tensors by name")
+        raise ExportError(f"{path}: contains no named tensors")
     return {k.removeprefix("module."): v for k, v in state.items() if isinstance(v, Tensor)}
 
 
 def zipped(path: Path) -> bool:
-    """Whether the file has the format that can be mapped instead of read."""
+    """Returns true if the file has the format that can be mapped instead of read."""
     with open(path, "rb") as file:
         return file.read(2) == b"PK"
 
 
 def load_weights(network: ModuleType, model: nn.Module, path: Path) -> None:
-    """Put the file's weights into the network, or say what does not fit."""
+    """Loads the file's weights into the network; fails, with names, if they do not match."""
     own, state, strange = model.network.state_dict(), {}, []
     for key, value in read_weights(path).items():
         name = network.rename(key)
@@ -78,12 +78,12 @@ def load_weights(network: ModuleType, model: nn.Module, path: Path) -> None:
     faults = [f"{what} {some(names)}" for what, names in
               (("missing:", missing), ("unexpected:", strange), ("wrong shape:", wrong)) if names]
     if faults:
-        raise ExportError(f"{path} holds no weights of {network.NAME}; " + "; ".join(faults))
+        raise ExportError(f"{path} does not contain the weights of {network.NAME}; " + "; ".join(faults))
     model.network.load_state_dict(state, strict=False)
 
 
 def manifest(network: ModuleType, fields: dict, precision: str, weights: str) -> str:
-    """A manifest as TOML."""
+    """Returns a manifest as TOML."""
     head = {
         "name": network.NAME, "model": f"{network.NAME}.pt", "workload": fields["workload"],
         "precision": precision, "weights": weights, "encodings": ENCODINGS,
@@ -99,12 +99,12 @@ def manifest(network: ModuleType, fields: dict, precision: str, weights: str) ->
 
 
 def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """One output or several."""
+    """Returns the outputs as a tuple, also if there is only one."""
     return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
 
 
 def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
-    """The constants of a graph that name a device."""
+    """Returns the constants of a graph that name a device."""
     found = []
     for node in graph.nodes():
         if node.kind() == "prim::Constant" and node.output().type().kind() == "DeviceObjType":
@@ -115,7 +115,7 @@ def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
 
 
 def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool, device: str) -> None:
-    """Write the TorchScript file of a network, and check it on a device."""
+    """Writes the TorchScript file of a network, and checks it on a device."""
     model.eval().requires_grad_(False)
     samples = [sample.to(device) for sample in network.examples(model, 2)]
     full = as_tuple(model.to(device)(*samples))
@@ -125,11 +125,11 @@ def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str
     model.network.to(PRECISIONS[precision])
     wanted = as_tuple(model(*samples))
     model.cpu()
-    if precision == "fp32" and network is not retinanet:  # whose candidates may swap places
-        # A GPU may choose other algorithms for the other layout.
+    if precision == "fp32" and network is not retinanet:  # RetinaNet's candidates may change their order
+        # A GPU may choose other algorithms for the prepared layout.
         compare(wanted, full, precision if device == "cpu" else "fp16", "preparing the network for inference")
     scripted = torch.jit.script(model)
-    if network is not rgat:  # whose graph would become part of the file
+    if network is not rgat:  # freezing would make R-GAT's graph part of the file
         scripted = torch.jit.freeze(scripted)
     if found := pinned(scripted.inlined_graph):
         raise ExportError(f"{path.stem} names a device: {found[0]}")
@@ -139,10 +139,10 @@ def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str
 @torch.no_grad()
 def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
           stem: str | None = None, fused: bool = False, device: str = "cpu") -> list[Path]:
-    """Write a network and its manifests, and check the file; `model` is changed. Return what was written."""
+    """Writes a network and its manifests, and checks the file. Changes `model`. Returns the written files."""
     stem = stem or network.NAME
     path = folder / f"{stem}.pt"
-    around = getattr(network, "surroundings", contextlib.nullcontext)  # what the file needs beside its inputs
+    around = getattr(network, "surroundings", contextlib.nullcontext)  # files that the network needs beside its inputs
     absolute = path.absolute()
     with around(model):
         write_file(network, model, absolute, precision, fused, device)
@@ -156,7 +156,7 @@ def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, w
 
 
 def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
-    """Do what the command line asks, for one network."""
+    """Exports a network according to the command line."""
     torch.manual_seed(args.seed)
     options = {"rows": args.rows} if network is dlrm else {}
     model = network.build(args.small, **options)
@@ -170,26 +170,26 @@ def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
 
 
 def main() -> None:
-    """Read the command line and export."""
+    """Reads the command line and exports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", choices=[*NETWORKS, "all"])
-    parser.add_argument("--output", type=Path, required=True, help="folder, made if it is not there")
-    parser.add_argument("--weights", type=Path, help="file of weights (a state dict); random ones without")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write to; created if missing")
+    parser.add_argument("--weights", type=Path, help="file of weights (a state dict); default: random weights")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
-    parser.add_argument("--seed", type=int, default=1, help="of the random weights")
-    parser.add_argument("--small", action="store_true", help="the same network, narrow, as the tests have it")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random weights (default: 1)")
+    parser.add_argument("--small", action="store_true", help="export the tests' narrow variant")
     parser.add_argument("--fused", action="store_true",
-                        help="resnet50, retinanet: convolutions with their ReLU and sum, one kernel each on a GPU")
+                        help="fuse convolutions with their ReLU and sum, into one kernel on a GPU; for resnet50 and retinanet")
     parser.add_argument("--rows", type=int, default=40_000,
-                        help="most rows of each of dlrm's tables; 0 for all of them, 105 GB at fp32 (default: 40000)")
+                        help="maximum rows of each of dlrm's tables; 0: all rows, 105 GB at fp32 (default: 40000)")
     add_check_on(parser)
     args = parser.parse_args()
     if args.check_on != "cpu" and args.network in ("all", rgat.NAME):
-        parser.error(f"--check-on is not for {rgat.NAME}, which computes on the host too; name another network")
+        parser.error(f"--check-on does not support {rgat.NAME}, which computes on the host too; choose another network")
     if args.network == "all" and args.weights:
-        parser.error("--weights belongs to one network")
+        parser.error("--weights requires one network, not all")
     if args.fused and args.network not in FUSED:
-        parser.error(f"--fused belongs to one of {', '.join(FUSED)}")
+        parser.error(f"--fused supports only {', '.join(FUSED)}")
     for network in NETWORKS.values() if args.network == "all" else [NETWORKS[args.network]]:
         try:
             set_up(args.check_on)

@@ -1,11 +1,10 @@
-"""Write a language model as a TorchScript file with its manifest, for sut-node.
+"""Writes a language model as a TorchScript file with its manifest, for sut-node.
 
     python export_language_model.py Llama-3.1-8B-Instruct --output models --precision bf16
     python export_language_model.py configurations/llama3.2-1b.json --output models
 
-The model is a folder with Hugging Face's config.json and *.safetensors, or a config.json alone: then its weights are
-seeded random numbers. The file is loaded again and compared with the network it was made from before it counts as
-written.
+The model is a folder with Hugging Face's config.json and *.safetensors, or only a config.json, for seeded random weights. The file
+is loaded again and compared with its network before it gets its final name.
 """
 
 import argparse
@@ -25,7 +24,7 @@ warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
 
 
 def build(path: Path, precision: str, seed: int) -> tuple[hugging_face.Shape, LanguageModel, str]:
-    """The model of a folder or a config.json, and where its weights are from."""
+    """Returns the model of a folder or a config.json, and the source of its weights."""
     shape = hugging_face.read_shape(path / "config.json" if path.is_dir() else path)
     model = LanguageModel(shape, torchscript.PRECISIONS[precision]).eval()
     if path.is_dir():
@@ -38,15 +37,15 @@ def build(path: Path, precision: str, seed: int) -> tuple[hugging_face.Shape, La
 
 def tokens(shape: hugging_face.Shape, *, max_input_tokens: int, max_tokens: int, eos: list[int] | None, slots: int,
            chunk: int, beams: int) -> dict[str, object]:
-    """The manifest's table `tokens`."""
+    """Returns the manifest's table `tokens`."""
     if min(max_input_tokens, max_tokens, slots, chunk, beams) < 1:
-        raise ExportError("--max-input-tokens, --max-tokens, --slots, --chunk and --beams have to be at least 1")
+        raise ExportError("--max-input-tokens, --max-tokens, --slots, --chunk and --beams must be at least 1")
     if max_input_tokens + max_tokens > shape.longest:
-        raise ExportError(f"the model has {shape.longest} positions, less than --max-input-tokens {max_input_tokens} "
-                          f"and --max-tokens {max_tokens} together")
+        raise ExportError(f"the model has {shape.longest} positions, fewer than the sum of --max-input-tokens {max_input_tokens} "
+                          f"and --max-tokens {max_tokens}")
     ends = shape.ends if eos is None else eos
     if any(not 0 <= end < shape.vocabulary for end in ends):
-        raise ExportError(f"not all ends of an output, {ends}, are from 0 to {shape.vocabulary - 1}; name others with --eos")
+        raise ExportError(f"ids that end an output, {ends}, must be from 0 to {shape.vocabulary - 1}; choose others with --eos")
     return {
         "vocabulary": shape.vocabulary, "max_input_tokens": max_input_tokens, "max_tokens": max_tokens, "eos": ends,
         "slots": slots, "chunk": chunk, "beams": beams,
@@ -54,14 +53,14 @@ def tokens(shape: hugging_face.Shape, *, max_input_tokens: int, max_tokens: int,
 
 
 def manifest(name: str, precision: str, weights: str, table: dict[str, object]) -> str:
-    """A manifest as TOML."""
+    """Returns a manifest as TOML."""
     head = {"name": name, "model": f"{name}.pt", "workload": "language-model", "precision": precision, "weights": weights}
     lines = [f"{k} = {torchscript.value(v)}" for k, v in head.items()]
     return "\n".join([*lines, "", "[tokens]", *(f"{k} = {torchscript.value(v)}" for k, v in table.items())]) + "\n"
 
 
 def try_out(model: LanguageModel) -> tuple[Tensor, ...]:
-    """What the entries give for two prompts of noise, of which one comes in two chunks, and a step of both."""
+    """Returns the entries' results for two prompts of noise, one of them in two chunks, and for a step of both."""
     sizes = model.sizes()
     embedding = dict(model.named_parameters())["embedding"]
     dtype, device = embedding.dtype, embedding.device
@@ -79,7 +78,7 @@ def try_out(model: LanguageModel) -> tuple[Tensor, ...]:
 
 @torch.inference_mode()
 def write(name: str, model: LanguageModel, folder: Path, precision: str, manifest: str, device: str = "cpu") -> list[Path]:
-    """Write a model and its manifest, and check the file on a device. Return what was written."""
+    """Writes a model and its manifest, and checks the file on a device. Returns the written files."""
     path = folder / f"{name}.pt"
     wanted = try_out(model.to(device))
     torchscript.save(torch.jit.script(model.cpu()), path, try_out, wanted, precision, device)
@@ -89,19 +88,19 @@ def write(name: str, model: LanguageModel, folder: Path, precision: str, manifes
 
 
 def main() -> None:
-    """Read the command line and export."""
+    """Reads the command line and exports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path, help="folder with config.json and *.safetensors, or a config.json for random weights")
-    parser.add_argument("--output", type=Path, required=True, help="folder, made if it is not there")
-    parser.add_argument("--name", help="of the files and in the manifest (default: that of the folder or configuration)")
+    parser.add_argument("model", type=Path, help="folder with config.json and *.safetensors, or a config.json, for random weights")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write to; created if missing")
+    parser.add_argument("--name", help="name of the files and in the manifest (default: name of the folder or config.json)")
     parser.add_argument("--precision", choices=torchscript.PRECISIONS, default="fp32")
-    parser.add_argument("--seed", type=int, default=1, help="of the random weights")
-    parser.add_argument("--max-input-tokens", type=int, default=1024, help="longest prompt")
-    parser.add_argument("--max-tokens", type=int, default=1024, help="longest output")
-    parser.add_argument("--eos", type=int, nargs="*", help="tokens that end an output (default: those of config.json)")
-    parser.add_argument("--slots", type=int, default=32, help="samples under way at the same time")
-    parser.add_argument("--chunk", type=int, default=512, help="tokens of prompts that one step computes at most")
-    parser.add_argument("--beams", type=int, default=1, help="width of the beam search; 1: greedy")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random weights (default: 1)")
+    parser.add_argument("--max-input-tokens", type=int, default=1024, help="maximum length of a prompt (default: 1024)")
+    parser.add_argument("--max-tokens", type=int, default=1024, help="maximum length of an output (default: 1024)")
+    parser.add_argument("--eos", type=int, nargs="*", help="ids that end an output (default: from config.json)")
+    parser.add_argument("--slots", type=int, default=32, help="number of samples that are computed at the same time (default: 32)")
+    parser.add_argument("--chunk", type=int, default=512, help="maximum number of prompt tokens that a step computes (default: 512)")
+    parser.add_argument("--beams", type=int, default=1, help="width of the beam search; 1: greedy search (default: 1)")
     torchscript.add_check_on(parser)
     args = parser.parse_args()
     name = args.name or (args.model.resolve().name if args.model.is_dir() else args.model.stem).lower()

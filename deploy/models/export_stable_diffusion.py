@@ -1,11 +1,11 @@
-"""Write Stable Diffusion XL as a TorchScript file with its manifests, for sut-node.
+"""Writes Stable Diffusion XL as a TorchScript file with its manifests, for sut-node.
 
     python export_stable_diffusion.py --output models --weights sdxl-fp16 --precision fp16 --latents latents.pt
     python export_stable_diffusion.py --output models --small
 
-The weights are a folder as MLPerf's reference has it, with checkpoint_pipe and checkpoint_scheduler, or as Hugging Face
-has it. Without, they are seeded random numbers. The file is loaded again and compared with the modules it was made
-from, on a part of the latents, before it counts as written.
+The weights are a folder in the form of MLPerf's reference, with checkpoint_pipe and checkpoint_scheduler, or of Hugging Face. Without
+--weights they are seeded random numbers. The file is loaded again and compared with its modules, on a part of the latents, before it
+gets its final name.
 """
 
 import argparse
@@ -26,16 +26,16 @@ from stable_diffusion import NAME, StableDiffusion
 from torchscript import PRECISIONS, ExportError
 
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
-warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # sizes that the trace takes as fixed
+warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # about sizes that the trace regards as constant
 transformers.logging.set_verbosity_error()
 diffusers.logging.set_verbosity_error()
 diffusers.logging.disable_progress_bar()
 
-PART = 8  # of the latents' sides, for the comparison
+PART = 8  # side of the part of the latents for the comparison
 
 
 def read_latents(path: Path | None, channels: int, side: int) -> Tensor:
-    """The latents that all images begin with: from a file, or drawn as the reference's tools/latent.py does it."""
+    """Returns the latents that all images start from: read from a file, or drawn as the reference's tools/latent.py does."""
     shape = (1, channels, side, side)
     if path is None:
         return torch.randn(shape, generator=torch.Generator().manual_seed(0))
@@ -43,15 +43,15 @@ def read_latents(path: Path | None, channels: int, side: int) -> Tensor:
         latents = torch.load(path, map_location="cpu", weights_only=True)
     except OSError:
         raise
-    except Exception as error:  # whatever reading something else as a pickle leads to
+    except Exception as error:  # other files cause exceptions of many types
         raise ExportError(f"{path}: not a tensor that PyTorch saved") from error
     if not isinstance(latents, Tensor) or latents.shape != shape:
-        raise ExportError(f"{path}: must be one tensor {list(shape)}")
+        raise ExportError(f"{path}: must be a tensor of shape {list(shape)}")
     return latents
 
 
 def build(args: argparse.Namespace) -> tuple[StableDiffusion, str]:
-    """The model, and where its weights are from."""
+    """Returns the model, and the source of its weights."""
     dtype = PRECISIONS[args.precision]
     if args.weights:
         pipe, weights = stable_diffusion.read(args.weights, dtype), args.weights.resolve().name
@@ -63,7 +63,7 @@ def build(args: argparse.Namespace) -> tuple[StableDiffusion, str]:
 
 
 def traced(model: StableDiffusion) -> torch.jit.ScriptModule:
-    """The model as a script, with its modules traced: on the smallest latents, for any that are multiples of 4."""
+    """Scripts the model, with traced modules: traced on the smallest latents, for all sides that are multiples of 4."""
     unet = model.denoiser.unet.config
     latents = torch.randn(2, unet.in_channels, 4, 4, dtype=model.latents.dtype)
     negative = torch.cat([model.negative, model.negative])
@@ -75,7 +75,7 @@ def traced(model: StableDiffusion) -> torch.jit.ScriptModule:
     }
     for name, inputs in examples.items():
         setattr(model, name, torch.jit.trace(getattr(model, name), inputs, check_trace=False))
-    # Were the times constants, freezing would write the loop's body once for each of them.
+    # If the times were constants, freezing would unroll the loop.
     script = torch.jit.freeze(torch.jit.script(model), preserved_attrs=["latents", "times"], optimize_numerics=False)
     tracing.tidy(script.graph)
     return script
@@ -83,7 +83,7 @@ def traced(model: StableDiffusion) -> torch.jit.ScriptModule:
 
 @torch.no_grad()
 def write(model: StableDiffusion, weights: str, folder: Path, precision: str) -> list[Path]:
-    """Write a model and its manifests, and check the file; `model` is changed. Return what was written."""
+    """Writes a model and its manifests, and checks the file. Changes `model`. Returns the written files."""
     ids = torch.randint(0, model.vocabulary, (2, stable_diffusion.TOKENS), dtype=torch.int32)
     samples, latents = (ids, ids.flip(0)), model.latents
 
@@ -107,17 +107,17 @@ def write(model: StableDiffusion, weights: str, folder: Path, precision: str) ->
 
 
 def main() -> None:
-    """Read the command line and export."""
+    """Reads the command line and exports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True, help="folder, made if it is not there")
-    parser.add_argument("--weights", type=Path, help="folder of the pipeline; random weights without")
-    parser.add_argument("--latents", type=Path, help="the reference's latents.pt; without, drawn as it does")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write to; created if missing")
+    parser.add_argument("--weights", type=Path, help="folder of the pipeline; default: random weights")
+    parser.add_argument("--latents", type=Path, help="the reference's latents.pt; default: drawn as the reference does")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
-    parser.add_argument("--seed", type=int, default=1, help="of the random weights")
-    parser.add_argument("--small", action="store_true", help="the same network, narrow, as the tests have it")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random weights (default: 1)")
+    parser.add_argument("--small", action="store_true", help="export the tests' narrow variant")
     args = parser.parse_args()
     if args.small and args.weights:
-        parser.error("--small has random weights")
+        parser.error("--small has random weights: remove --weights")
     try:
         written = write(*build(args), args.output, args.precision)
     except (ExportError, OSError) as error:

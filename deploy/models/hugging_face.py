@@ -1,4 +1,4 @@
-"""Hugging Face's files of a language model: config.json, and weights as safetensors."""
+"""Reads Hugging Face's files of a language model: config.json, and weights as safetensors."""
 
 import json
 import math
@@ -10,16 +10,16 @@ from torch import Tensor
 
 from torchscript import ExportError, some
 
-# Tensors that checkpoints may have and that follow from the configuration.
+# Tensors that checkpoints may contain, but that follow from the configuration.
 FOLLOWS = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
 
-# How Llama 3.1 stretches the rotary embedding.
+# Keys with which Llama 3.1 stretches the rotary embedding.
 STRETCH = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
 
 
 @dataclass
 class Shape:
-    """What a configuration says of a decoder."""
+    """Shape of a decoder, from its configuration."""
 
     gptj: bool
     vocabulary: int
@@ -27,21 +27,21 @@ class Shape:
     layers: int
     heads: int
     groups: int  # heads of keys and values
-    width: int  # of a head
+    width: int  # width of a head
     inner: int
-    experts: int  # 0: none
-    chosen: int  # experts of a token
-    rotary: int  # of a head's width
+    experts: int  # number of experts, or 0
+    chosen: int  # number of experts of a token
+    rotary: int  # part of a head's width that rotates
     theta: float
-    scaling: dict | None  # of the rotary embedding
+    scaling: dict | None  # Llama 3.1's scaling of the rotary embedding
     epsilon: float
-    longest: int  # positions
-    tied: bool  # the head is the embedding
+    longest: int  # maximum number of positions
+    tied: bool  # set if the head is the embedding
     spread: float  # standard deviation of random weights
     ends: list[int]
 
     def frequencies(self) -> Tensor:
-        """Of the rotary embedding, fp32 [rotary / 2]; Llama 3.1 stretches the slow ones."""
+        """Returns the frequencies of the rotary embedding, fp32 [rotary / 2]. Llama 3.1 lowers the low ones."""
         fast = 1.0 / self.theta ** (torch.arange(0, self.rotary, 2).to(torch.float32) / self.rotary)
         if self.scaling is None:
             return fast
@@ -53,7 +53,7 @@ class Shape:
 
 
 def read_shape(path: Path) -> Shape:
-    """Read a config.json."""
+    """Reads a config.json."""
     try:
         return shape_of(json.loads(path.read_text()), str(path))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -65,12 +65,12 @@ def read_shape(path: Path) -> Shape:
 
 
 def shape_of(config: dict, path: str) -> Shape:
-    """The shape that a configuration describes."""
+    """Returns the shape that a configuration describes."""
     kind = config["model_type"]
 
     def only(key: str, *allowed: object) -> None:
         if config.get(key, allowed[0]) not in allowed:
-            raise ExportError(f"{path}: {key} = {config[key]} is not supported; it has to be {allowed[0]}")
+            raise ExportError(f"{path}: {key} = {config[key]} is not supported; it must be {allowed[0]}")
 
     ends = config.get("eos_token_id")
     ends = ends if isinstance(ends, list) else [] if ends is None else [ends]
@@ -85,18 +85,18 @@ def shape_of(config: dict, path: str) -> Shape:
             epsilon=config.get("layer_norm_epsilon", 1e-5), longest=config["n_positions"],
             tied=config.get("tie_word_embeddings", False), spread=spread, ends=ends)
     if kind not in ("llama", "mistral", "mixtral"):
-        raise ExportError(f"{path}: model_type {kind} is not supported; it has to be llama, mistral, mixtral or gptj")
+        raise ExportError(f"{path}: model_type {kind} is not supported; it must be llama, mistral, mixtral or gptj")
     only("hidden_act", "silu")
     only("attention_bias", False)
     only("mlp_bias", False)
-    # Until transformers 5 it lay in two places.
+    # Before transformers 5 these keys were in two tables.
     rope = {"rope_theta": config.get("rope_theta", 10000.0)} | (config.get("rope_scaling") or {})
     rope = rope | (config.get("rope_parameters") or {})
     scaling, type_ = None, rope.get("rope_type", rope.get("type", "default"))
     if type_ == "llama3":
         scaling = {key: float(rope[key]) for key in STRETCH}
     elif type_ != "default":
-        raise ExportError(f"{path}: a rotary embedding of type {type_} is not supported; it has to be llama3 or default")
+        raise ExportError(f"{path}: a rotary embedding of type {type_} is not supported; it must be llama3 or default")
     hidden, heads, longest = config["hidden_size"], config["num_attention_heads"], config["max_position_embeddings"]
     width = config.get("head_dim") or hidden // heads
     return Shape(
@@ -105,18 +105,18 @@ def shape_of(config: dict, path: str) -> Shape:
         experts=config["num_local_experts"] if kind == "mixtral" else 0,
         chosen=config["num_experts_per_tok"] if kind == "mixtral" else 0,
         rotary=width, theta=float(rope["rope_theta"]), scaling=scaling, epsilon=config["rms_norm_eps"],
-        # Within the window, attention to a window is attention to all.
+        # Up to the window's length, attention to the window is full attention.
         longest=min(longest, config.get("sliding_window") or longest),
         tied=config.get("tie_word_embeddings", False), spread=spread, ends=ends)
 
 
 def read_weights(folder: Path, places: dict[str, Tensor]) -> None:
-    """Fill the places with the tensors of a folder's safetensors, one file and tensor after the other."""
-    from safetensors import SafetensorError, safe_open  # random weights need none
+    """Copies the tensors of a folder's safetensors into `places`, one file and tensor after the other."""
+    from safetensors import SafetensorError, safe_open  # not needed for random weights
 
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise ExportError(f"{folder}: no *.safetensors; download the model's, or name config.json alone for random weights")
+        raise ExportError(f"{folder}: no *.safetensors; download the model's files, or pass only config.json for random weights")
     left, strange = dict(places), []
     for path in files:
         try:
@@ -130,18 +130,18 @@ def read_weights(folder: Path, places: dict[str, Tensor]) -> None:
             raise ExportError(f"{path}: {error}; download it again") from error
     faults = [f"{what} {some(names)}" for what, names in (("missing:", list(left)), ("unexpected:", strange)) if names]
     if faults:
-        raise ExportError(f"{folder}: weights of another model than config.json describes; " + "; ".join(faults))
+        raise ExportError(f"{folder}: the weights do not match config.json; " + "; ".join(faults))
 
 
 def fill(place: Tensor, tensor: Tensor, what: str) -> None:
-    """Copy a tensor to its place, in that place's precision."""
+    """Copies a tensor into `place`, converted to its precision."""
     if tensor.shape != place.shape:
-        raise ExportError(f"{what} is {list(tensor.shape)}, must be {list(place.shape)} as config.json says")
+        raise ExportError(f"{what} is {list(tensor.shape)}, but must be {list(place.shape)} according to config.json")
     place.copy_(tensor)
 
 
 def draw_weights(places: dict[str, Tensor], spread: float) -> None:
-    """Fill the places with random numbers from torch's global generator, the same at every precision; norms are 1, biases 0."""
+    """Draws weights from torch's global generator, equal at every precision. Norms become 1, biases 0."""
     for name, place in places.items():
         if place.dim() > 1:
             place.copy_(torch.randn(place.shape) * spread)

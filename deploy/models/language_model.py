@@ -1,14 +1,14 @@
-"""Decoders of language models for continuous batching: those of Llama's type, Mixtral's experts too, and GPT-J.
+"""Decoders of language models for continuous batching: Llama, Mistral, Mixtral and GPT-J.
 
-Keys and values of all samples lie in caches that the caller owns: for each layer a tensor [rows, positions, heads, width],
-changed in place, with the heads of keys before those of values. A sample has a row of its own, or with beams several in
-succession. The entries are
+Caches that the caller owns hold keys and values of all samples. Each layer has a tensor [rows, positions, heads, width], which is
+changed in place; the heads of keys come before the heads of values. A sample has one row, or with beams several consecutive rows. The
+entries are
 
-- `prefill`: chunks of prompts into their rows; the state of each one's last token
-- `decode`: one further token in each of the first rows; their states
-- `choose`: the likeliest token after each state
-- `candidates`, `reorder`: for beam search, the best continuations of each group of rows, and rows that others replace
-- `sizes`: what a caller has to know to make the caches
+- `prefill`: computes chunks of prompts into their rows; returns the state of the last token of each
+- `decode`: computes one token in each of the first rows; returns their states
+- `choose`: returns the likeliest token after each state
+- `candidates`, `reorder`: for beam search, returns the best continuations of each group of rows, and replaces rows by others
+- `sizes`: returns the sizes that a caller needs to make the caches
 
 `layers.py` and `export.py` are for networks whose samples are tensors.
 """
@@ -22,12 +22,12 @@ from hugging_face import Shape
 
 
 def weight(*size: int, dtype: torch.dtype) -> nn.Parameter:
-    """Room for a weight."""
+    """Returns an uninitialised weight."""
     return nn.Parameter(torch.empty(size, dtype=dtype), requires_grad=False)
 
 
 def causal(positions: Tensor, length: int, dtype: torch.dtype) -> Tensor:
-    """A mask for queries at these positions, int64 [n], over keys at those below `length`: [n, length]."""
+    """Returns a mask for queries at `positions`, int64 [n], over keys at positions below `length`: [n, length]."""
     later = torch.arange(length, device=positions.device) > positions.unsqueeze(1)
     return later.to(dtype).masked_fill(later, float("-inf"))
 
@@ -53,7 +53,7 @@ class Mlp(nn.Module):
 
 
 class Experts(nn.Module):
-    """Several SwiGLU of `h`, of which each token takes the few that its router prefers, added to `x`."""
+    """SwiGLU experts of `h`, added to `x`. A router chooses a few experts for each token."""
 
     experts: Final[int]
     chosen: Final[int]
@@ -68,7 +68,7 @@ class Experts(nn.Module):
     def forward(self, x: Tensor, h: Tensor, dense: bool) -> Tensor:
         shares, which = F.softmax(F.linear(h, self.router), 1, dtype=torch.float32).topk(self.chosen, -1)
         shares = (shares / shares.sum(-1, keepdim=True)).to(h.dtype)
-        if dense:  # all experts for all tokens: the shapes say nothing of the tokens, so that a device need not report
+        if dense:  # all experts for all tokens: shapes do not depend on the routing, so that the host need not wait for it
             gate, up = torch.matmul(h.unsqueeze(0), self.up.transpose(1, 2)).chunk(2, -1)
             y = torch.matmul(F.silu(gate) * up, self.down.transpose(1, 2))
             share = torch.zeros(h.size(0), self.experts, dtype=h.dtype, device=h.device).scatter(1, which, shares)
@@ -94,13 +94,13 @@ class Experts(nn.Module):
 
 
 def projections(fused: Tensor, shape: Shape, prefix: str) -> dict[str, Tensor]:
-    """Where queries, keys and values have their parts of one weight."""
+    """Returns the parts of one weight for queries, keys and values, by name."""
     parts = fused.split([shape.heads * shape.width, shape.groups * shape.width, shape.groups * shape.width])
     return {f"{prefix}{name}_proj.weight": part for name, part in zip("qkv", parts, strict=True)}
 
 
 class LlamaLayer(nn.Module):
-    """A layer of Llama's: attention, then the MLP, each after a norm."""
+    """Layer of Llama: attention, then the MLP, each after a norm."""
 
     width: Final[int]
     epsilon: Final[float]
@@ -121,7 +121,7 @@ class LlamaLayer(nn.Module):
         return torch.addcmul(y * cos, torch.cat([second, first], -1), sin), h
 
     def finish(self, x: Tensor, mixed: Tensor, h: Tensor, dense: bool) -> Tensor:
-        x = x.addmm_(mixed, self.out.t())  # x is ours, and a sum of its own would be another kernel
+        x = x.addmm_(mixed, self.out.t())  # in place, which saves a kernel for the sum
         return self.mlp(x, torch.rms_norm(x, self.norm2.shape, self.norm2, self.epsilon), dense)
 
     @torch.jit.unused
@@ -133,7 +133,7 @@ class LlamaLayer(nn.Module):
 
 
 class GptjLayer(nn.Module):
-    """A layer of GPT-J's: attention and MLP side by side, after one norm."""
+    """Layer of GPT-J: attention and MLP in parallel, after one norm."""
 
     width: Final[int]
     epsilon: Final[float]
@@ -168,8 +168,10 @@ class GptjLayer(nn.Module):
 
 
 def turning(shape: Shape) -> Tensor:
-    """Rotation of each number of queries, keys and values from one position to the next, [heads, width], with the sign of the
-    number that it mixes with. Values, and numbers beyond `rotary`, do not turn."""
+    """Returns the angle by which each element of queries, keys and values rotates per position, [heads, width].
+
+    Its sign is the sign of the element that is mixed in. Values, and elements beyond `rotary`, do not rotate.
+    """
     angles = shape.frequencies()
     signed = torch.stack([-angles, angles], -1).flatten() if shape.gptj else torch.cat([-angles, angles])
     turned = torch.zeros(shape.heads + 2 * shape.groups, shape.width)
@@ -178,7 +180,7 @@ def turning(shape: Shape) -> Tensor:
 
 
 class LanguageModel(nn.Module):
-    """The whole decoder."""
+    """Decoder of a language model."""
 
     gptj: Final[bool]
     epsilon: Final[float]
@@ -206,7 +208,7 @@ class LanguageModel(nn.Module):
 
     @torch.jit.unused
     def places(self) -> dict[str, Tensor]:
-        """Where each tensor of a checkpoint belongs, by Hugging Face's names."""
+        """Returns the weights by Hugging Face's names, as views to copy a checkpoint into."""
         if self.gptj:
             places = {"transformer.wte.weight": self.embedding, "transformer.ln_f.weight": self.norm,
                       "transformer.ln_f.bias": self.norm_bias, "lm_head.bias": self.head_bias}
@@ -219,7 +221,7 @@ class LanguageModel(nn.Module):
         return places
 
     def turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of the rotary embedding, each [n, heads of queries, keys and values, width]."""
+        """Returns cosines and sines of the rotary embedding, each [n, heads of queries, keys and values, width]."""
         angles = positions.to(torch.float32).view(-1, 1, 1) * self.turning
         return angles.cos().to(self.embedding.dtype), angles.sin().to(self.embedding.dtype)
 
@@ -230,25 +232,28 @@ class LanguageModel(nn.Module):
             return torch.rms_norm(x, self.norm.shape, self.norm, self.epsilon)
 
     def attend(self, q: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-        """Queries [n, groups, queries of a group, width] to a tensor of that shape; `seen`, [n, positions, heads, width], is a
-        part of the cache. The heads that share keys and values are queries of one group: nothing is repeated."""
+        """Returns attention for queries [n, groups, queries of a group, width], in the same shape.
+
+        `seen`, [n, positions, heads, width], is a part of the cache. Heads that share keys and values are queries of one group, so
+        that keys and values are not repeated.
+        """
         keys, values = seen.transpose(1, 2).chunk(2, 1)
         return F.scaled_dot_product_attention(q, keys, values, mask)
 
     @torch.jit.export
     def prefill(self, ids: Tensor, positions: Tensor, rows: list[int], starts: list[int], counts: list[int], width: int,
                 caches: list[Tensor]) -> Tensor:
-        """Chunks of prompts, of `counts` tokens each: their last tokens' states, [chunks, hidden].
+        """Computes chunks of prompts, of `counts` tokens each; returns the states of their last tokens, [chunks, hidden].
 
-        A chunk goes into `width` rows from that of `rows` on, at the positions from that of `starts` on. `ids` and
-        `positions`, int64 [n], have those of all chunks in succession.
+        A chunk fills `width` rows from its entry of `rows`, at positions from its entry of `starts`. `ids` and `positions`, int64
+        [n], contain all chunks one after the other.
         """
         x = F.embedding(ids, self.embedding)
         cos, sin = self.turns(positions)
         masks, begins, ends, begin = [x for _ in rows], [0 for _ in rows], [0 for _ in rows], 0
         for chunk, count in enumerate(counts):
             begins[chunk] = begin
-            # Shapes of attention are few, as those of `decode` are.
+            # Rounding keeps the number of different shapes small, as in `decode`.
             ends[chunk] = min((starts[chunk] + count + 63) // 64 * 64, caches[0].size(1))
             masks[chunk] = causal(positions[begin:begin + count], ends[chunk], x.dtype).repeat(self.sharing, 1)
             begin += count
@@ -268,7 +273,7 @@ class LanguageModel(nn.Module):
 
     @torch.jit.export
     def decode(self, ids: Tensor, positions: Tensor, length: int, caches: list[Tensor]) -> Tensor:
-        """A token in each of the first rows, int64 [n], at its position below `length`: their states, [n, hidden]."""
+        """Computes a token in each of the first rows, int64 [n], at its position below `length`; returns the states, [n, hidden]."""
         x = F.embedding(ids, self.embedding)
         n = ids.size(0)
         cos, sin = self.turns(positions)
@@ -290,7 +295,7 @@ class LanguageModel(nn.Module):
             return F.linear(states, self.head)
 
     def bar(self, scores: Tensor, early: Tensor | None, ends: Tensor) -> Tensor:
-        """Bar the rows that are `early`, bool [n], from tokens that end an output."""
+        """Excludes tokens that end an output from the rows that are `early`, bool [n]."""
         if early is None:
             return scores
         never = torch.zeros(early.shape, dtype=scores.dtype, device=scores.device).masked_fill(early, float("-inf"))
@@ -298,26 +303,32 @@ class LanguageModel(nn.Module):
 
     @torch.jit.export
     def choose(self, states: Tensor, early: Tensor | None, ends: Tensor) -> Tensor:
-        """The likeliest token after each state, int64 [n]."""
+        """Returns the likeliest token after each state, int64 [n]."""
         return self.bar(self.logits(states), early, ends).argmax(-1)
 
     @torch.jit.export
     def candidates(self, states: Tensor, scores: Tensor, early: Tensor | None, ends: Tensor, width: int, keep: int) -> Tensor:
-        """The `keep` best continuations of each `width` rows, best first: float64 [2, n / width, keep], of which first the
-        sums of log-probabilities, `scores` (fp32 [n]) included, then row in the group * vocabulary + token."""
+        """Returns the `keep` best continuations of each `width` rows, best first: float64 [2, n / width, keep].
+
+        The first part holds sums of log-probabilities, including `scores` (fp32 [n]); the second holds row in the group *
+        vocabulary + token.
+        """
         each = self.bar(F.log_softmax(self.logits(states).to(torch.float32), -1), early, ends) + scores.unsqueeze(1)
         best, which = each.view(states.size(0) // width, width * self.vocabulary).topk(keep)
         return torch.stack([best.to(torch.float64), which.to(torch.float64)])
 
     @torch.jit.export
     def reorder(self, source: Tensor, start: int, end: int, caches: list[Tensor]) -> None:
-        """Each of the first rows becomes that of `source`, int64 [n], from position `start` to `end`."""
+        """Replaces each of the first rows by its row in `source`, int64 [n], from position `start` to `end`."""
         for i in range(self.layer_count):
             caches[i][:source.size(0), start:end] = caches[i][:, start:end].index_select(0, source)
 
     @torch.jit.export
     def sizes(self) -> dict[str, int]:
-        """Sizes that a caller needs. `entries` is the version of the entries, `groups` are the heads of keys and values,
-        `longest` counts positions."""
+        """Returns the sizes that a caller needs.
+
+        `entries` is the version of the entries, `groups` the number of heads of keys and values, `longest` the maximum number of
+        positions.
+        """
         return {"entries": 2, "layers": self.layer_count, "groups": self.groups, "width": self.width,
                 "longest": self.longest, "vocabulary": self.vocabulary}

@@ -1,18 +1,18 @@
-"""What the networks share. Each network is a wrapper around `network`, the part that holds the weights.
+"""Layers and functions that the networks share. Each network is a wrapper around `network`, the part with the weights.
 
-`network` takes on the file's precision; the wrapper casts into it and back, and stays float32 itself. Weights from a
-file are loaded into `network`, under the names that their source gives them.
+`network` has the file's precision. The wrapper is float32 and casts to that precision and back. Weights of a file are loaded into
+`network`, under the names of their source.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, red green blue: torchvision's
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # torchvision's values for ImageNet: red, green, blue
 
 
 class Normalise(nn.Module):
-    """Pixels, uint8 [n, h, w, 3], or normalised ones, float32 [n, 3, h, w], to float32 [n, 3, h, w] channels last."""
+    """Converts pixels, uint8 [n, h, w, 3], or normalised pixels, float32 [n, 3, h, w], to float32 [n, 3, h, w], channels last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Normalise(nn.Module):
 
 @torch.no_grad()
 def calibrate(model: nn.Module, *inputs: Tensor) -> None:
-    """Set the statistics of all batch norms to those of `inputs`, as training would have done."""
+    """Sets the statistics of all batch norms to the statistics of `inputs`, as training would do."""
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     for norm in norms:
         norm.reset_running_stats()
@@ -40,7 +40,7 @@ def calibrate(model: nn.Module, *inputs: Tensor) -> None:
 
 
 def fold(module: nn.Module) -> None:
-    """Fold each batch norm into the convolution before it, in place and at full precision; for inference only."""
+    """Folds each batch norm into the convolution before it, in place and at full precision; for inference only."""
     before: tuple[str, nn.Module] = ("", module)
     for name, child in list(module.named_children()):
         if isinstance(child, nn.BatchNorm2d) and isinstance(before[1], nn.Conv2d):
@@ -52,8 +52,7 @@ def fold(module: nn.Module) -> None:
 
 
 class ConvRelu(nn.Module):
-    """A convolution and the ReLU after it; on a CUDA device one kernel of cuDNN's, unless it has groups: for these there may be
-    none."""
+    """Convolution and the ReLU after it. On a CUDA device it is one kernel of cuDNN, which may lack kernels for groups."""
 
     def __init__(self, conv: nn.Conv2d) -> None:
         super().__init__()
@@ -69,7 +68,7 @@ class ConvRelu(nn.Module):
 
 
 class ConvAddRelu(ConvRelu):
-    """A convolution, a sum with something of the same shape, and the ReLU after it; likewise."""
+    """Convolution, sum with another tensor, and ReLU. On a CUDA device it is one kernel of cuDNN, like `ConvRelu`."""
 
     def forward(self, x: Tensor, other: Tensor) -> Tensor:
         if x.is_cuda and self.groups == 1:
@@ -80,7 +79,7 @@ class ConvAddRelu(ConvRelu):
 
 
 def he(module: nn.Module) -> None:
-    """Draw the weights of a convolution so that activations keep their size (He et al. 2015); biases become 0."""
+    """Draws the weights of a convolution so that activations keep their magnitude (He et al. 2015). Biases become 0."""
     if isinstance(module, (nn.Conv2d, nn.Conv3d, nn.ConvTranspose3d)):
         nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         if module.bias is not None:

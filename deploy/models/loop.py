@@ -1,13 +1,13 @@
-"""Samples per second of a network in a bare loop of Python.
+"""Measures a network's samples per second in a bare Python loop.
 
     python loop.py resnet50.toml --batch 1 8 32 --device cuda:0 --kinds waits overlaps
     python loop.py resnet50.toml --batch 32 --device cuda:0 --compiled
 
-Random inputs of the manifest's shapes, made once, lie in pinned memory and are copied to the device for each batch, as a
-node has to; free lengths are --length. libtorch is set as a node with fixed shapes sets it. A loop that `waits` ends each batch
-before the next one begins; one that `overlaps`, on a GPU, copies a batch while the one before it computes, which is the most
-that an engine can reach. With --compiled the loop does not run the TorchScript file, but the network of the manifest's name with
-random weights, which torch.compile has tuned. Prints batch, kind and samples per second, line by line.
+Random inputs of the manifest's shapes are made once, in pinned memory, and copied to the device for each batch, as in a node; free
+dimensions have the length --length. libtorch has the settings of a node with fixed shapes. A loop that `waits` ends each batch before
+it starts the next one. A loop that `overlaps`, on a GPU, copies a batch while it computes the batch before, which is an upper bound for
+an engine. With --compiled the loop does not run the TorchScript file but the network of the manifest's name, with random weights,
+compiled by torch.compile. Prints a line for each measurement: batch, kind and samples per second.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import torch
 
 
 def inputs(manifest: dict, batch: int, length: int, pinned: bool) -> list[torch.Tensor]:
-    """Random tensors of the manifest's shapes, with the batch in front."""
+    """Returns random tensors of the manifest's shapes, with the batch as the first dimension."""
     generator = torch.Generator().manual_seed(0)
     tensors = []
     for entry in manifest["inputs"]:
@@ -38,12 +38,12 @@ def inputs(manifest: dict, batch: int, length: int, pinned: bool) -> list[torch.
 
 
 def as_tuple(outputs: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """One output or several."""
+    """Returns the outputs as a tuple, also if there is only one."""
     return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def set_as_a_node(precision: str) -> None:
-    """The settings of libtorch that sut-node makes on a GPU, where batches have known shapes (engine-torch/src/shim.rs)."""
+    """Sets libtorch as sut-node does on a GPU for batches of known shapes (engine-torch/src/shim.rs)."""
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch._C._jit_override_can_fuse_on_cpu(False)
@@ -52,7 +52,7 @@ def set_as_a_node(precision: str) -> None:
 
 
 class Overlapping:
-    """Two slots, of which one is copied while the other computes."""
+    """Loop with two slots: it copies one while the other computes."""
 
     def __init__(self, model: Callable, host: list[torch.Tensor], device: str) -> None:
         self.model, self.host, self.next = model, host, 0
@@ -65,7 +65,7 @@ class Overlapping:
 
     def __call__(self) -> None:
         slot, self.next = self.next, 1 - self.next
-        self.done[slot].synchronize()  # of the batch before the last one
+        self.done[slot].synchronize()  # waits for the batch before the last one
         with torch.cuda.stream(self.copying):
             for to, tensor in zip(self.inputs[slot], self.host, strict=True):
                 to.copy_(tensor, non_blocking=True)
@@ -77,13 +77,13 @@ class Overlapping:
 
 
 def compiled(manifest: dict, device: str, small: bool) -> Callable:
-    """The network of a manifest, as fast as torch.compile makes it."""
+    """Returns the network of a manifest, compiled and tuned by torch.compile."""
     import export
     from torchscript import PRECISIONS
 
     name, precision = manifest["name"], manifest["precision"]
     if name not in export.NETWORKS or precision not in PRECISIONS:
-        raise SystemExit(f"--compiled: {name} at {precision} is not among {', '.join(export.NETWORKS)} at {', '.join(PRECISIONS)}")
+        raise SystemExit(f"--compiled: {name} at {precision} is not supported; use {', '.join(export.NETWORKS)} at {', '.join(PRECISIONS)}")
     network = export.NETWORKS[name]
     model = network.build(small)
     network.prepare(model)
@@ -92,7 +92,7 @@ def compiled(manifest: dict, device: str, small: bool) -> Callable:
 
 
 def rate(run: Callable[[], None], device: str, seconds: float) -> float:
-    """Runs a second."""
+    """Returns the number of runs per second."""
 
     def settle() -> None:
         if device.startswith("cuda"):
@@ -110,28 +110,28 @@ def rate(run: Callable[[], None], device: str, seconds: float) -> float:
 
 
 def main() -> None:
-    """Measures each batch size, and each kind of loop."""
+    """Measures each batch size and kind of loop."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("manifest", type=Path)
     parser.add_argument("--batch", type=int, nargs="+", default=[32])
     parser.add_argument("--kinds", nargs="+", choices=["waits", "overlaps"], default=["waits"])
-    parser.add_argument("--length", type=int, default=384, help="of free dimensions")
+    parser.add_argument("--length", type=int, default=384, help="length of free dimensions (default: 384)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
-    parser.add_argument("--compiled", action="store_true", help="the network as torch.compile tunes it")
-    parser.add_argument("--small", action="store_true", help="with --compiled: the tiny network of that name")
+    parser.add_argument("--seconds", type=float, default=10, help="duration of each measurement (default: 10)")
+    parser.add_argument("--compiled", action="store_true", help="measure the network compiled by torch.compile")
+    parser.add_argument("--small", action="store_true", help="with --compiled: use the narrow variant of the network")
     args = parser.parse_args()
 
     torch.set_num_threads(args.threads)
     cuda = args.device.startswith("cuda")
     if "overlaps" in args.kinds and not cuda:
-        parser.error("--kinds overlaps is for GPUs: on a CPU nothing is copied")
+        parser.error("--kinds overlaps requires a GPU: on a CPU there are no copies")
     manifest = tomllib.loads(args.manifest.read_text())
     if cuda:
         set_as_a_node(manifest["precision"])
     if args.compiled and len(args.batch) > 1:
-        parser.error("--compiled takes one --batch: another size would be compiled less well")
+        parser.error("--compiled accepts only one --batch: further sizes would compile to slower code")
     if args.compiled:
         model = compiled(manifest, args.device, args.small)
     else:

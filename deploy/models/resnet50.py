@@ -1,4 +1,4 @@
-"""ResNet50-v1.5, as torchvision builds it (torchvision/models/resnet.py): stride 2 in the 3x3 convolutions.
+"""ResNet50-v1.5, as in torchvision (torchvision/models/resnet.py): stride 2 in the 3x3 convolutions.
 
 He et al., "Deep Residual Learning for Image Recognition", <https://arxiv.org/abs/1512.03385>.
 """
@@ -13,7 +13,7 @@ NAME = "resnet50"
 
 
 class Trunk(ResNet):
-    """torchvision's 50-layer network, whose first layer has `width` channels instead of 64, and all others in ratio."""
+    """Torchvision's 50-layer network with `width` channels in the first layer instead of 64, and all others in proportion."""
 
     def __init__(self, width: int, classes: int, groups: int = 1, base_width: int = 64) -> None:
         nn.Module.__init__(self)
@@ -32,7 +32,7 @@ class Trunk(ResNet):
 
 
 class FusedBlock(nn.Module):
-    """A block whose batch norms are folded, with each ReLU, and the sum, in the convolution before it."""
+    """Block with folded batch norms. Each ReLU, and the sum, is fused with the convolution before it."""
 
     def __init__(self, block: Bottleneck) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class FusedBlock(nn.Module):
 
 
 def fuse_trunk(trunk: Trunk) -> None:
-    """Fuse convolutions with what follows them, in place, once batch norms are folded."""
+    """Fuses convolutions with the operations after them, in place. Batch norms must be folded."""
     trunk.conv1, trunk.relu = ConvRelu(trunk.conv1), nn.Identity()
     for layer in (trunk.layer1, trunk.layer2, trunk.layer3, trunk.layer4):
         for name, block in list(layer.named_children()):
@@ -52,7 +52,7 @@ def fuse_trunk(trunk: Trunk) -> None:
 
 
 class ResNet50(nn.Module):
-    """uint8 [n, s, s, 3] or normalised float32 [n, 3, s, s] to logits, float32 [n, classes]."""
+    """Network from images, uint8 [n, s, s, 3] or normalised float32 [n, 3, s, s], to logits, float32 [n, classes]."""
 
     def __init__(self, width: int = 64, classes: int = 1000, size: int = 224) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class ResNet50(nn.Module):
 
 
 def build(small: bool = False) -> ResNet50:
-    """The network with random weights, drawn from torch's global generator."""
+    """Returns the network with random weights from torch's global generator."""
     model = ResNet50(4, 20, 64) if small else ResNet50()
     model.eval().apply(he)
     calibrate(model, *examples(model, 4))
@@ -74,28 +74,28 @@ def build(small: bool = False) -> ResNet50:
 
 
 def prepare(model: ResNet50) -> None:
-    """What inference needs and training does not have."""
+    """Prepares the network for inference: folds batch norms, and stores channels last."""
     fold(model.network)
     model.network.to(memory_format=torch.channels_last)
 
 
 def fuse(model: ResNet50) -> None:
-    """What may be faster on a GPU, after `prepare`."""
+    """Fuses convolutions, which may be faster on a GPU; call it after `prepare`."""
     fuse_trunk(model.network)
 
 
 def examples(model: ResNet50, n: int) -> tuple[Tensor, ...]:
-    """`n` samples of noise."""
+    """Returns `n` samples of noise."""
     return (torch.randint(0, 256, (n, model.size, model.size, 3), dtype=torch.uint8),)
 
 
 def rename(key: str) -> str | None:
-    """The name that a weights file's key has in `network`."""
+    """Returns the name in `network` of a weights file's key."""
     return key
 
 
 def manifests(model: ResNet50) -> dict[str, dict]:
-    """Three ways to send a sample: pixels, normalised floats, a JPEG file."""
+    """Returns three manifests: samples of pixels, of normalised floats, and of JPEG files."""
     pixels = {
         "workload": "image-classification",
         "inputs": [("image", "uint8", [model.size, model.size, 3])],

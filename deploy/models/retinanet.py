@@ -1,8 +1,8 @@
-"""RetinaNet with a ResNeXt50-32x4d FPN backbone, 264 classes, 800x800: MLPerf's object detector, up to its NMS.
+"""RetinaNet with a ResNeXt50-32x4d FPN backbone, 264 classes, 800x800: MLPerf's object detector, without its NMS.
 
-Architecture, names and constants: mlcommons/training, retired_benchmarks/retinanet/ssd/model (once
+Architecture, names and constants: mlcommons/training, retired_benchmarks/retinanet/ssd/model (formerly
 single_stage_detector/ssd/model); Lin et al., "Focal Loss", <https://arxiv.org/abs/1708.02002>.
-Non-maximum suppression is left to the node, since plain libtorch has no operator for it.
+The node performs non-maximum suppression (NMS), since plain libtorch has no operator for it.
 """
 
 import math
@@ -15,14 +15,15 @@ from layers import ConvRelu, Normalise, calibrate, fold, he
 from resnet50 import Trunk, fuse_trunk
 
 NAME = "retinanet"
-SIZES = [[s, int(s * 2 ** (1 / 3)), int(s * 2 ** (2 / 3))] for s in (32, 64, 128, 256, 512)]  # of a level's anchors
-RATIOS = [0.5, 1.0, 2.0]  # height over width
-ANCHORS = len(RATIOS) * 3  # at each place
-SCORE, TOP, GROWTH = 0.05, 1000, math.log(1000 / 16)  # least score, candidates a level, most growth of an anchor (log)
+SIZES = [[s, int(s * 2 ** (1 / 3)), int(s * 2 ** (2 / 3))] for s in (32, 64, 128, 256, 512)]  # lengths of each level's anchors
+RATIOS = [0.5, 1.0, 2.0]  # height divided by width
+ANCHORS = len(RATIOS) * 3  # number at each position
+# Minimum score, maximum number of candidates of a level, maximum growth of an anchor (log).
+SCORE, TOP, GROWTH = 0.05, 1000, math.log(1000 / 16)
 
 
 def anchors(size: int, grid: int, lengths: list[int]) -> Tensor:
-    """One level's anchors, float32 [grid * grid * 9, 4] as x1 y1 x2 y2, in the order row, column, ratio, size."""
+    """Returns a level's anchors, float32 [grid * grid * 9, 4] as x1 y1 x2 y2, in the order row, column, ratio, size."""
     root = torch.tensor(RATIOS).sqrt()
     length = torch.tensor(lengths, dtype=torch.float32)
     w, h = ((1 / root)[:, None] * length).flatten(), (root[:, None] * length).flatten()
@@ -33,7 +34,7 @@ def anchors(size: int, grid: int, lengths: list[int]) -> Tensor:
 
 
 class Pyramid(nn.Module):
-    """Features of three depths, float [n, c, g, g], to five of `channels` each, P3 to P7."""
+    """Pyramid from features of three depths, float [n, c, g, g], to five levels of `channels` channels, P3 to P7."""
 
     def __init__(self, depths: list[int], channels: int) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class Pyramid(nn.Module):
 
 
 class Body(Trunk):
-    """Image, float [n, 3, s, s], to features an eighth, a sixteenth and a thirty-second its size."""
+    """Trunk from an image, float [n, 3, s, s], to features of an eighth, a sixteenth and a thirty-second of its size."""
 
     def __init__(self, width: int, groups: int, base_width: int) -> None:
         super().__init__(width, 1, groups, base_width)
@@ -68,7 +69,7 @@ class Body(Trunk):
 
 
 class Backbone(nn.Module):
-    """Image, float [n, 3, s, s], to the five levels of the pyramid."""
+    """Backbone from an image, float [n, 3, s, s], to the five levels of the pyramid."""
 
     def __init__(self, width: int, groups: int, base_width: int, channels: int) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Backbone(nn.Module):
 
 
 class Head(nn.Module):
-    """One level, float [n, c, g, g], to `values` numbers for each anchor, [n, g * g * 9, values]."""
+    """Head from a level, float [n, c, g, g], to `values` numbers for each anchor, [n, g * g * 9, values]."""
 
     def __init__(self, channels: int, last: str, values: int) -> None:
         super().__init__()
@@ -93,26 +94,26 @@ class Head(nn.Module):
         self.add_module(last, nn.Conv2d(channels, ANCHORS * values, 3, padding=1))
 
     def spread(self, x: Tensor) -> Tensor:
-        """The last convolution's channels are an anchor's values, anchor after anchor."""
+        """Rearranges the last convolution's channels, which hold the values of one anchor after another."""
         return x.permute(0, 2, 3, 1).reshape(x.shape[0], -1, self.values)
 
 
 class Classes(Head):
-    """Logits of the classes."""
+    """Head that returns the logits of the classes."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.spread(self.cls_logits(self.conv(x)))
 
 
 class Boxes(Head):
-    """How a box differs from its anchor: dx, dy, log of width and of height."""
+    """Head that returns the differences of boxes from their anchors: dx, dy, log of width and of height."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.spread(self.bbox_reg(self.conv(x)))
 
 
 class Detector(nn.Module):
-    """All that has weights: image, float [n, 3, s, s], to each level's logits and box differences."""
+    """Part with weights: from an image, float [n, 3, s, s], to each level's logits and box differences."""
 
     def __init__(self, width: int, groups: int, base_width: int, channels: int, classes: int) -> None:
         super().__init__()
@@ -130,10 +131,10 @@ class Detector(nn.Module):
 
 
 class RetinaNet(nn.Module):
-    """uint8 [n, s, s, 3] or normalised float32 [n, 3, s, s] to the k best candidates of each image.
+    """Network from images, uint8 [n, s, s, 3] or normalised float32 [n, 3, s, s], to the k best candidates of each image.
 
-    Boxes float32 [n, k, 4] as x1 y1 x2 y2 in pixels, scores float32 [n, k], classes int32 [n, k]. Each level gives
-    its 1000 best pairs of anchor and class; where a score is not above 0.05 it becomes 0, so k does not vary.
+    Returns boxes, float32 [n, k, 4] as x1 y1 x2 y2 in pixels, scores, float32 [n, k], and classes, int32 [n, k]. Each level
+    contributes its 1000 best pairs of anchor and class. A score up to 0.05 becomes 0, so that k is constant.
     """
 
     def __init__(self, width: int = 64, groups: int = 32, base_width: int = 4, channels: int = 256,
@@ -168,8 +169,8 @@ class RetinaNet(nn.Module):
         return torch.cat(boxes, 1), torch.cat(scores, 1), torch.cat(labels, 1)
 
     def best(self, logits: Tensor, moves: Tensor, anchors: Tensor, top: int) -> tuple[Tensor, Tensor, Tensor]:
-        """A level's `top` best pairs of anchor and class; its anchors' best classes say which anchors can be in."""
-        few = torch.topk(logits.amax(2), min(top, logits.shape[1])).indices  # [n, anchors that matter]
+        """Returns a level's `top` best pairs of anchor and class. First selects anchors by the score of their best class."""
+        few = torch.topk(logits.amax(2), min(top, logits.shape[1])).indices  # [n, selected anchors]
         few = few.sort(1).values
         logits = logits.gather(1, few[:, :, None].expand(-1, -1, self.classes)).flatten(1)
         logits, pairs = torch.topk(logits, top)
@@ -181,7 +182,7 @@ class RetinaNet(nn.Module):
         return boxes, scores, torch.remainder(pairs, self.classes).to(torch.int32)
 
     def decode(self, moves: Tensor, anchors: Tensor) -> Tensor:
-        """Move each anchor's centre by its own size and scale it: both [n, k, 4], the result within the image."""
+        """Moves each anchor's centre in units of its size, and scales it. All are [n, k, 4]; boxes are clipped to the image."""
         size = anchors[:, :, 2:] - anchors[:, :, :2]
         centre = anchors[:, :, :2] + 0.5 * size + moves[:, :, :2] * size
         half = 0.5 * torch.exp(moves[:, :, 2:].clamp(max=self.growth)) * size
@@ -190,45 +191,45 @@ class RetinaNet(nn.Module):
 
 @torch.no_grad()
 def build(small: bool = False) -> RetinaNet:
-    """The network with random weights, drawn from torch's global generator, whose scores and boxes are of use."""
+    """Returns the network with random weights from torch's global generator, scaled to plausible scores and boxes."""
     model = RetinaNet(4, 4, 16, 8, 5, 128, 100) if small else RetinaNet()
     model.eval().apply(he)
-    # Statistics need no full-size image, and the network takes any size up to its candidates.
+    # Statistics need no image of full size, and everything before the candidates accepts any size.
     noise = torch.randn(2, 3, 256, 256)
     calibrate(model.network, noise)
     logits, moves = (torch.cat([level[i].flatten() for level in model.network(noise)]) for i in (0, 1))
     classes = model.network.head["classification_head"].cls_logits
     classes.weight.mul_(1 / logits.std())
-    classes.bias.fill_(-6)  # about a thousandth of all pairs is a candidate
+    classes.bias.fill_(-6)  # makes about a thousandth of all pairs candidates
     model.network.head["regression_head"].bbox_reg.weight.mul_(0.3 / moves.std())
     return model
 
 
 def prepare(model: RetinaNet) -> None:
-    """What inference needs and training does not have."""
+    """Prepares the network for inference: folds batch norms, and stores channels last."""
     fold(model.network)
     model.network.to(memory_format=torch.channels_last)
 
 
 def fuse(model: RetinaNet) -> None:
-    """What may be faster on a GPU, after `prepare`."""
+    """Fuses convolutions, which may be faster on a GPU; call it after `prepare`."""
     fuse_trunk(model.network.backbone.body)
     for head in model.network.head.values():
         head.conv = nn.Sequential(*(ConvRelu(layer) for layer in head.conv if isinstance(layer, nn.Conv2d)))
 
 
 def examples(model: RetinaNet, n: int) -> tuple[Tensor, ...]:
-    """`n` samples of noise."""
+    """Returns `n` samples of noise."""
     return (torch.randint(0, 256, (n, model.size, model.size, 3), dtype=torch.uint8),)
 
 
 def rename(key: str) -> str | None:
-    """The name that a weights file's key has in `network`."""
+    """Returns the name in `network` of a weights file's key."""
     return key
 
 
 def manifests(model: RetinaNet) -> dict[str, dict]:
-    """Two ways to send a sample: pixels, a JPEG file."""
+    """Returns two manifests: samples of pixels, and of JPEG files."""
     k = model.candidates
     pixels = {
         "workload": "object-detection",

@@ -1,8 +1,8 @@
-"""R-GAT, MLPerf's graph neural network: the class of a paper from its neighbourhood in IGBH.
+"""R-GAT, MLPerf's graph neural network, which classifies a paper by its neighbourhood in IGBH.
 
 Sizes, sampling and layers: mlcommons/inference v5.0.1, graph/R-GAT (backend_dgl.py, dgl_utilities/components.py and
 pyg_sampler.py), with DGL's GATConv. Veličković et al., "Graph Attention Networks", <https://arxiv.org/abs/1710.10903>.
-Sampling and the reading of features are part of the file: rgat_graph.py.
+The TorchScript file includes sampling and reading features: rgat_graph.py.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from rgat_graph import FANOUTS, RELATIONS, TYPES, Graph, Subgraphs, write_random
 NAME = "rgat"
 PAPERS = 269_346_174
 SMALL_PAPERS = 300
-SLOPE = 0.2  # of GATConv's leaky ReLU
+SLOPE = 0.2  # slope of GATConv's leaky ReLU
 
 
 class Matrix(nn.Module):
-    """A layer's weight. (Files with nn.Linear differ from run to run: its constants are written in any order.)"""
+    """Weight of a layer. With nn.Linear, files would differ between runs, since its constants are written in any order."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Matrix(nn.Module):
 
 
 class Dense(Matrix):
-    """Its weight and bias."""
+    """Weight and bias of a layer."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__(width, hidden)
@@ -41,7 +41,7 @@ class Dense(Matrix):
 class Attention(nn.Module):
     """DGL's GATConv for one relation.
 
-    Source features are summed, with a head's weights, before they are multiplied by `fc` and not after: the same up to
+    It sums source features, with a head's weights, before multiplying by `fc` instead of afterwards. The result is the same up to
     rounding, and there are far fewer targets than sources.
     """
 
@@ -54,7 +54,7 @@ class Attention(nn.Module):
         self.bias = nn.Parameter(torch.zeros(hidden))
 
     def forward(self, sources: Tensor, targets: Tensor, neighbours: Tensor, starts: Tensor) -> Tensor:
-        """Features [n, width] and [m, width] to [m, hidden]; `starts` [m + 1]: where a target's neighbours begin."""
+        """Returns [m, hidden] for features [n, width] and [m, width]. `starts` [m + 1] holds the first neighbour of each target."""
         edges, m, heads = neighbours.size(0), targets.size(0), self.heads
         if edges == 0:
             return self.bias.expand(m, -1)
@@ -74,7 +74,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention over every relation. What several relations say of a node is summed."""
+    """Attention over every relation; sums the results of a node's relations."""
 
     def __init__(self, width: int, hidden: int, heads: int) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Layer(nn.Module):
 
     def forward(self, features: list[Tensor], counts: list[int], neighbours: list[Tensor],
                 starts: list[Tensor]) -> list[Tensor]:
-        """Features of all nodes, type by type, to those of the first `counts` of each."""
+        """Maps features of all nodes, by type, to features of the first `counts` nodes of each type."""
         sums: list[Tensor] = []
         for of in range(len(counts)):
             sums.append(torch.empty(0))
@@ -100,7 +100,7 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """All that has weights. What it is given is on the CPU."""
+    """Part with weights. Its inputs are on the CPU."""
 
     def __init__(self, width: int, hidden: int, classes: int, heads: int) -> None:
         super().__init__()
@@ -122,7 +122,10 @@ class Network(nn.Module):
 
 
 class Rgat(nn.Module):
-    """Numbers of papers, int64 [n, 1], to logits, float32 [n, classes]. `folder` in the working directory: the graph."""
+    """Network from numbers of papers, int64 [n, 1], to logits, float32 [n, classes].
+
+    The working directory contains the graph in `folder`.
+    """
 
     def __init__(self, papers: int = PAPERS, width: int = 1024, hidden: int = 512, classes: int = 2983, heads: int = 4,
                  folder: str = "igbh") -> None:
@@ -140,7 +143,7 @@ class Rgat(nn.Module):
 
 @torch.no_grad()
 def build(small: bool = False) -> Rgat:
-    """The network with random weights, drawn from torch's global generator."""
+    """Returns the network with random weights from torch's global generator."""
     model = Rgat(SMALL_PAPERS, 16, 16, 20, 4) if small else Rgat()
     for name, weight in model.network.named_parameters():
         if name.endswith("bias"):
@@ -152,7 +155,7 @@ def build(small: bool = False) -> Rgat:
 
 @contextlib.contextmanager
 def surroundings(model: Rgat) -> Iterator[None]:
-    """A working directory with a small graph in place of IGBH."""
+    """Changes to a working directory with a small graph instead of IGBH."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         nodes, edges = [60, 50, 3, 20, 4, 5], [600, 150, 60, 200, 50, 50]
         write_random_graph(Path(model.graph.folder), model.graph.width, nodes, edges, 1)
@@ -161,21 +164,21 @@ def surroundings(model: Rgat) -> Iterator[None]:
 
 
 def prepare(model: Rgat) -> None:
-    """What inference needs and training does not have: nothing."""
+    """Prepares the network for inference: this one needs no changes."""
 
 
 def examples(model: Rgat, n: int) -> tuple[Tensor, ...]:
-    """The first `n` papers."""
+    """Returns the first `n` papers."""
     return (torch.arange(n).unsqueeze(1),)
 
 
 def rename(key: str) -> str | None:
-    """The name that the reference's key has in `network`; its layers are in the checkpoint twice."""
+    """Returns the name in `network` of the reference's key; its checkpoint contains the layers twice."""
     return key.removeprefix("model.")
 
 
 def manifests(model: Rgat) -> dict[str, dict]:
-    """A sample is the number of a paper."""
+    """Returns the manifest. A sample is the number of a paper."""
     return {NAME: {
         "workload": "node-classification",
         "inputs": [("nodes", "int64", [1])],

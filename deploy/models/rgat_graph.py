@@ -1,9 +1,9 @@
-"""IGBH as a folder of raw files that a TorchScript file maps, and the neighbourhoods that R-GAT samples from it.
+"""Graph of IGBH as a folder of raw files that a TorchScript file maps, and the sampling of R-GAT's neighbourhoods.
 
-The files, little-endian: `sizes`, int64 [FORM, width, bytes of a feature, six numbers of nodes, six lengths of headers
-in bytes, eleven numbers of edges]; for each type of node `TYPE.features`, [nodes, width] after the header; for each
-relation `RELATION.starts`, int64 [targets + 1], and `RELATION.sources`, int32: the sources of target i are those from
-starts[i] to starts[i + 1]. deploy/data/prepare writes them.
+The files are little-endian. `sizes` is int64 [FORM, width, bytes of a feature, six numbers of nodes, six lengths of headers in bytes,
+eleven numbers of edges]. Each type of node has `TYPE.features`, [nodes, width] after the header. Each relation has `RELATION.starts`,
+int64 [targets + 1], and `RELATION.sources`, int32; the sources of target i are at starts[i] to starts[i + 1]. deploy/data/prepare
+writes the files.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-FORM = 1  # `open` has it as a number
+FORM = 1  # repeated as a number in `open`
 TYPES = ["paper", "author", "conference", "fos", "institute", "journal"]
 # Name, type of sources, type of targets. Papers cite in both directions, and each cites itself.
 RELATIONS = [
@@ -21,23 +21,23 @@ RELATIONS = [
     ("rev_written_by", "author", "paper"), ("rev_affiliated_to", "institute", "author"), ("rev_topic", "fos", "paper"),
     ("rev_published", "journal", "paper"), ("rev_venue", "conference", "paper"),
 ]
-FANOUTS = [15, 10, 5]  # neighbours for each relation: of the paper, of these, and of those
+FANOUTS = [15, 10, 5]  # maximum number of neighbours in each relation, by hop
 SEED = 1
 Edges = dict[str, tuple[np.ndarray, np.ndarray]]  # sources and targets, by relation
 
 
 def mix(x: Tensor) -> Tensor:
-    """splitmix64's last steps (Steele et al. 2014): every bit of the result hangs on every bit of `x`."""
+    """Applies splitmix64's last steps (Steele et al. 2014): every bit of the result depends on every bit of `x`."""
     x = (x ^ ((x >> 30) & 0x3FFFFFFFF)) * -4658895280553007687
     x = (x ^ ((x >> 27) & 0x1FFFFFFFFF)) * -7723592293110705685
     return x ^ ((x >> 31) & 0x1FFFFFFFF)
 
 
 def draw(keys: Tensor, degrees: Tensor, count: int) -> Tensor:
-    """For each row `count` different numbers below its degree, [rows, count]; 0, 1, … where the degree is not larger.
+    """Draws `count` different numbers below the degree for each row, [rows, count]; 0, 1, … if the degree is at most `count`.
 
-    Floyd's algorithm: each subset is as likely as any other, whatever the degree, in `count` steps. Its random numbers
-    are hashes of the row's key.
+    Floyd's algorithm takes `count` steps, whatever the degree, and makes all subsets equally likely. Its random numbers are hashes
+    of the row's key.
     """
     picked = torch.arange(count).expand(keys.size(0), -1)
     large = (degrees > count).nonzero()[:, 0]
@@ -54,12 +54,12 @@ def draw(keys: Tensor, degrees: Tensor, count: int) -> Tensor:
 
 
 class Graph(nn.Module):
-    """The files, mapped once: `open` does it, and so does loading a TorchScript file that has this module.
+    """Mapped files of the graph. `open` maps them once, and so does loading a TorchScript file with this module.
 
-    Nothing is read before it is used, and threads may share it: what is mapped does not change.
+    Pages are read on first use. Threads may share the module, since the files do not change.
     """
 
-    counts: list[int]  # of nodes
+    counts: list[int]  # numbers of nodes
     starts: list[Tensor]
     sources: list[Tensor]
     tables: list[Tensor]
@@ -82,7 +82,7 @@ class Graph(nn.Module):
 
     @torch.jit.export
     def open(self) -> None:
-        """Map the files."""
+        """Maps the files."""
         types, relations, folder = len(self.types), len(self.relations), self.folder
         head = torch.from_file(folder + "/sizes", False, 3 + 2 * types + relations, dtype=torch.int64)
         sizes: list[int] = head.tolist()
@@ -104,7 +104,7 @@ class Graph(nn.Module):
         for i, name in enumerate(self.relations):
             path, edges = folder + "/" + name, sizes[3 + 2 * types + i]
             starts.append(torch.from_file(path + ".starts", False, counts[self.targets[i]] + 1, dtype=torch.int64))
-            if edges == 0:  # nothing can be mapped
+            if edges == 0:  # an empty file cannot be mapped
                 sources.append(torch.empty(0, dtype=torch.int32))
             else:
                 sources.append(torch.from_file(path + ".sources", False, edges, dtype=torch.int32))
@@ -112,10 +112,10 @@ class Graph(nn.Module):
 
 
 class Subgraphs(nn.Module):
-    """Samples the neighbourhood of each paper of a batch, on the CPU, as a subgraph of its own.
+    """Samples the neighbourhood of each paper of a batch, on the CPU, as a separate subgraph.
 
-    A node's neighbours are sampled once in a subgraph, as in the reference's PyGSampler. A hash of SEED, the paper, the
-    relation and the node chooses them: so a paper has the same subgraph whatever else is in its batch.
+    A subgraph samples a node's neighbours once, as the reference's PyGSampler does. A hash of SEED, the paper, the relation and the
+    node chooses them, so that a paper's subgraph does not depend on the rest of the batch.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -125,18 +125,18 @@ class Subgraphs(nn.Module):
         self.fanouts, self.seed = FANOUTS, SEED
 
     def forward(self, papers: Tensor) -> tuple[list[Tensor], list[list[int]], list[Tensor], list[Tensor]]:
-        """Papers, int64 [n], to nodes, ends, neighbours and starts.
+        """Returns nodes, ends, neighbours and starts for papers, int64 [n].
 
-        For each type: its nodes in the order of their discovery, and how many there are before each hop and after the
-        last. For each relation: the places of all neighbours among the nodes, and where those of each target begin;
-        targets are the first of the nodes, as many as there are before the last hop.
+        For each type: its nodes in the order of discovery, and their number before each hop and after the last one. For each
+        relation: the indices of all neighbours among the nodes, and the first neighbour of each target; targets are the nodes that
+        were known before the last hop.
         """
         counts, targets = self.graph.counts, self.graph.targets
         types, relations = len(counts), len(targets)
         if bool((papers < 0).any()) or bool((papers >= counts[0]).any()):
             raise ValueError(f"a number of a paper is not from 0 to {counts[0] - 1}")
         empty = torch.empty(0, dtype=torch.int64)
-        # A node is its number plus that of its sample times the number of nodes.
+        # A node is encoded as its number plus the number of its sample times the number of nodes.
         known = [torch.arange(papers.size(0)) * counts[0] + papers] + [empty for _ in range(types - 1)]
         seeds = known.copy()
         ends = [[nodes.size(0)] for nodes in known]
@@ -172,7 +172,7 @@ class Subgraphs(nn.Module):
 
 
 def write_graph(folder: Path, features: dict[str, np.ndarray], edges: Edges) -> None:
-    """Write a small graph: features of each type, and sources and targets of each relation as the network sees them."""
+    """Writes a small graph: features of each type, and sources and targets of each of the network's relations."""
     folder.mkdir(parents=True, exist_ok=True)
     table = features[TYPES[0]]
     sizes = [FORM, table.shape[1], table.itemsize, *(len(features[name]) for name in TYPES), *([0] * len(TYPES))]
@@ -189,7 +189,7 @@ def write_graph(folder: Path, features: dict[str, np.ndarray], edges: Edges) -> 
 
 
 def reversed_too(edges: Edges, papers: int) -> Edges:
-    """IGBH's six relations, sources and targets, as the eleven of RELATIONS."""
+    """Converts IGBH's six relations, sources and targets, to the eleven of RELATIONS."""
     other, own = edges["cites"][0] != edges["cites"][1], np.arange(papers)
     sources, targets = (ends[other] for ends in edges["cites"])
     cites = np.concatenate([sources, targets, own]), np.concatenate([targets, sources, own])
@@ -198,7 +198,7 @@ def reversed_too(edges: Edges, papers: int) -> Edges:
 
 
 def write_random_graph(folder: Path, width: int, counts: list[int], edges: list[int], seed: int) -> None:
-    """A graph with so many nodes of each type, and edges of each of IGBH's six relations, normal features."""
+    """Writes a random graph with given numbers of nodes by type and of edges by IGBH's six relations, and normal features."""
     rng = np.random.default_rng(seed)
     number = dict(zip(TYPES, counts))
     drawn = {name: (rng.integers(0, number[source], count), rng.integers(0, number[target], count))

@@ -1,4 +1,4 @@
-"""Stable Diffusion XL, out of the modules of diffusers and transformers, with the settings of MLPerf Inference v5.0.
+"""Stable Diffusion XL from modules of diffusers and transformers, with the settings of MLPerf Inference v5.0.
 
 Podell et al., <https://arxiv.org/abs/2307.01952>. Sizes from stabilityai/stable-diffusion-xl-base-1.0; steps, guidance
 and negative prompt from mlcommons/inference, text_to_image/backend_pytorch.py, tag v5.0.1.
@@ -16,7 +16,7 @@ from torchscript import ExportError
 NAME = "stable-diffusion-xl"
 STEPS, GUIDANCE, TOKENS = 20, 8, 77
 NEGATIVE = "normal quality, low quality, worst quality, low res, blurry, nsfw, nude"
-# The same in the ids of CLIP's tokenizer, without start and end.
+# NEGATIVE as ids of CLIP's tokenizer, without start and end.
 NEGATIVE_IDS = [5967, 3027, 267, 1042, 3027, 267, 5719, 3027, 267, 1042, 934, 267, 21977, 267, 19847, 267, 16630]
 
 TEXT = {
@@ -55,7 +55,7 @@ SMALL_VAE = {"sample_size": 64, "block_out_channels": [4, 8, 8, 8], "layers_per_
 
 
 class Encoder(nn.Module):
-    """Ids, int64 [n, 77], to what a text encoder gives first (the second one: its projection), and its last but one."""
+    """Text encoder of ids, int64 [n, 77]. Returns its first output (the second encoder: the projection), and the last state but one."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
 
 
 class Denoiser(nn.Module):
-    """Latents, a time, and the text's states, projection and sizes to the noise in the latents."""
+    """Denoiser that returns the noise in latents, from a time, and from the text's states, projection and sizes."""
 
     def __init__(self, unet: UNet2DConditionModel) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Denoiser(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Latents, [n, 4, h/8, w/8], to images, uint8 [n, h, w, 3]."""
+    """Decoder from latents, [n, 4, h/8, w/8], to images, uint8 [n, h, w, 3]."""
 
     def __init__(self, vae: AutoencoderKL) -> None:
         super().__init__()
@@ -93,10 +93,10 @@ class Decoder(nn.Module):
 
 
 class StableDiffusion(nn.Module):
-    """Ids of a prompt from both tokenizers, int32 [n, 77] each, to images, uint8 [n, h, w, 3].
+    """Network from a prompt's ids of both tokenizers, int32 [n, 77] each, to images, uint8 [n, h, w, 3].
 
-    What diffusers' pipeline does with Euler's method, guidance and the same latents for all images, operation by
-    operation; but images are decoded one by one, which needs less memory.
+    It repeats diffusers' pipeline with Euler's method, guidance and equal latents for all images, operation by operation. But it
+    decodes images one by one, which needs less memory.
     """
 
     def __init__(self, pipe: StableDiffusionXLPipeline, negative: list[Tensor], latents: Tensor) -> None:
@@ -115,7 +115,7 @@ class StableDiffusion(nn.Module):
         self.register_buffer("negative_2", negative[1])
 
     def doubled(self, x: Tensor) -> Tensor:
-        """The first row, of the negative prompt, as often as there are others, and these."""
+        """Returns a copy of the first row, of the negative prompt, for each other row, followed by the other rows."""
         return torch.cat([x[:1].expand_as(x[1:]), x[1:]])
 
     def forward(self, ids: Tensor, ids_2: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ class StableDiffusion(nn.Module):
         sizes = self.sizes.repeat(states.shape[0], 1)
         latents = self.latents.repeat(ids.shape[0], 1, 1, 1)
         for i in range(self.times.shape[0]):
-            # Tensors on the CPU, as in diffusers: numbers, or tensors on a GPU, change how half precision is rounded.
+            # Tensors on the CPU, as in diffusers: numbers, or tensors on a GPU, would change the rounding of half precision.
             sigma, following = torch.tensor(self.sigmas[i]), torch.tensor(self.sigmas[i + 1])
             doubled = torch.cat([latents, latents]) / (sigma ** 2 + 1) ** 0.5
             unwanted, wanted = self.denoiser(doubled, self.times[i], states, projection, sizes).chunk(2)
@@ -141,7 +141,7 @@ class StableDiffusion(nn.Module):
 
 
 def negative(pipe: StableDiffusionXLPipeline) -> list[Tensor]:
-    """The negative prompt's ids, int64 [1, 77], for each text encoder."""
+    """Returns the negative prompt's ids, int64 [1, 77], for each text encoder."""
     if pipe.tokenizer is not None:
         return [one(NEGATIVE, padding="max_length", max_length=TOKENS, truncation=True, return_tensors="pt").input_ids
                 for one in (pipe.tokenizer, pipe.tokenizer_2)]
@@ -151,7 +151,7 @@ def negative(pipe: StableDiffusionXLPipeline) -> list[Tensor]:
 
 
 def draw(small: bool = False) -> StableDiffusionXLPipeline:
-    """The pipeline with random weights, drawn from torch's global generator, and no tokenizers."""
+    """Returns the pipeline with random weights from torch's global generator, without tokenizers."""
     text, text_2, unet, vae = TEXT, TEXT_2, UNET, VAE
     if small:
         text, text_2, unet, vae = text | SMALL_TEXT, text_2 | SMALL_TEXT, unet | SMALL_UNET, vae | SMALL_VAE
@@ -164,7 +164,7 @@ def draw(small: bool = False) -> StableDiffusionXLPipeline:
 
 
 def read(folder: Path, dtype: torch.dtype) -> StableDiffusionXLPipeline:
-    """The pipeline of a folder as MLPerf's reference has it, or as Hugging Face has it."""
+    """Reads the pipeline of a folder in the form of MLPerf's reference, or of Hugging Face."""
     where, scheduler = folder / "checkpoint_pipe", folder / "checkpoint_scheduler"
     if not where.is_dir():
         where = scheduler = folder
@@ -173,12 +173,12 @@ def read(folder: Path, dtype: torch.dtype) -> StableDiffusionXLPipeline:
         pipe = StableDiffusionXLPipeline.from_pretrained(
             where, scheduler=EulerDiscreteScheduler.from_pretrained(scheduler, subfolder="scheduler"),
             variant="fp16" if half else None, torch_dtype=dtype, add_watermarker=False, local_files_only=True)
-    except Exception as error:  # whatever another folder leads to in there
-        raise ExportError(f"{folder}: not Stable Diffusion XL as diffusers saves it: {error}") from error
+    except Exception as error:  # other folders cause exceptions of many types
+        raise ExportError(f"{folder}: not Stable Diffusion XL in diffusers' form: {error}") from error
     parts = "text_encoder", "text_encoder_2", "tokenizer", "tokenizer_2"
     missing = [name for name in parts if getattr(pipe, name) is None]
     if missing:
-        raise ExportError(f"{folder}: not Stable Diffusion XL, without {', '.join(missing)}")
+        raise ExportError(f"{folder}: not Stable Diffusion XL: {', '.join(missing)} missing")
     unusual = [name for name, value in (
         ("prediction_type", pipe.scheduler.config.prediction_type != "epsilon"),
         ("time_cond_proj_dim", pipe.unet.config.time_cond_proj_dim is not None),
@@ -190,7 +190,7 @@ def read(folder: Path, dtype: torch.dtype) -> StableDiffusionXLPipeline:
 
 
 def manifests(model: StableDiffusion) -> dict[str, dict]:
-    """Two ways to send a sample: ids of both tokenizers, or those of the first, of which the node makes the others."""
+    """Returns two manifests: samples of both tokenizers' ids, and of the first one's, from which the node makes the others."""
     parameters = {"vocabulary": model.vocabulary, "end": model.vocabulary - 1}
     full = {
         "workload": "text-to-image",

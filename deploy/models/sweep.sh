@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# One model over batch sizes: a bare loop in Python, the node's engines alone, and the network's part, as a table. All have
-# batches of one shape, and libtorch set in the same way. On a GPU the loop runs twice, the second time copying one batch while
-# another computes: only that is an upper bound of the engines.
+# Compares a bare Python loop, the node's engines, and runs over the network, for several batch sizes of a model; prints a table. All
+# use batches of one shape, and the same settings of libtorch. On a GPU the loop runs twice. The second time it copies a batch while
+# another one computes: only this is an upper bound for the engines.
 #
 #     deploy/models/sweep.sh target/models/resnet50.toml synthetic:256x150528 cuda:0 "1 8 32 128"
 #
-# Environment: ROUNDS (5; each line is measured in turn, so often), SECONDS_EACH (10), LENGTH of free dimensions (384),
-# PYTHON with torch (target/models-venv/bin/python). `make build` and `make models` come first.
+# Environment: ROUNDS (5: number of measurements of each line, in turn), SECONDS_EACH (10), LENGTH of free dimensions (384), PYTHON with
+# torch (target/models-venv/bin/python). Run `make build` and `make models` first.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 manifest=$1 dataset=$2 device=$3 sizes=$4
@@ -15,7 +15,7 @@ python=${PYTHON:-target/models-venv/bin/python}
 bin=${CARGO_TARGET_DIR:-target}/release
 folder=$(mktemp -d)
 loops=(waits); [[ $device == cuda* ]] && loops+=(overlaps)
-# Rows of the other workloads are no samples, and always as many.
+# Rows of segmentation and recommendation are not samples, and their number is constant.
 fixed=
 case $(sed -n 's/^workload = "\(.*\)"/\1/p' "$manifest") in
     segmentation | recommendation) ;;
@@ -24,7 +24,7 @@ case $(sed -n 's/^workload = "\(.*\)"/\1/p' "$manifest") in
 esac
 trap 'rm -r "$folder"' EXIT
 
-# Of the numbers in a file: median (least – most); where there is none, a dash.
+# Prints median (minimum – maximum) of the numbers in a file, or a dash if the file is missing.
 spread() {
     [ -e "$folder/$1" ] || { echo –; return; }
     sort -g "$folder/$1" | awk -v format="$2" '{ n[NR] = $1 } END {
@@ -54,7 +54,7 @@ END
             awk "BEGIN { print $engines / $(tail -n 1 "$folder/loop-$kind") }" >> "$folder/ratio-$kind"
         done
     done
-    # As many samples as the engines do in that time: LoadGen asks for a tenth more than it is told.
+    # The number of samples that the engines compute in that time: LoadGen issues a tenth more than the expected rate.
     qps=$(awk "BEGIN { print $engines / 1.1 }")
     tax=$("$bin/loadgen-node" tax --node-config "$folder/node.toml" --rounds "$rounds" --output "$folder/tax-$size" -- \
         --scenario offline --benchmark sweep --dataset "$dataset" --quiet \

@@ -1,4 +1,4 @@
-"""TorchScript files and manifests: how they are written, and checked before they count as written."""
+"""Writes TorchScript files, and checks each one before it gets its final name; helpers for manifests."""
 
 import argparse
 from collections.abc import Callable
@@ -8,23 +8,23 @@ import torch
 from torch import Tensor
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-# Largest difference, as a share of the largest output: kernels may add up in another order.
+# Maximum difference, as a share of the largest output: kernels may add in another order.
 TOLERANCE = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 5e-2}
 
 
 class ExportError(Exception):
-    """Something that the user can put right."""
+    """Error that the user can fix."""
 
 
 def add_check_on(parser: argparse.ArgumentParser) -> None:
-    """The option that names the device of the checks."""
+    """Adds the option for the device of the checks."""
     parser.add_argument("--check-on", default="cpu", metavar="DEVICE",
                         help="device that computes the checks, such as cuda:0; large networks at half precision take minutes "
                         "on some processors (default: cpu)")
 
 
 def set_up(device: str) -> None:
-    """Refuse a device that cannot compute, and let it round nothing that a CPU does not."""
+    """Fails if the device cannot compute; turns off rounding to tf32, so that it computes as a CPU does."""
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -33,20 +33,20 @@ def set_up(device: str) -> None:
 
 
 def some(names: list[str]) -> str:
-    """The first few of a list, in words."""
+    """Returns the first three names of a list, and the number of the rest."""
     rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + rest
 
 
 def value(x: object) -> str:
-    """A value as TOML."""
+    """Returns a value as TOML."""
     if isinstance(x, list):
         return "[" + ", ".join(value(v) for v in x) + "]"
     return '"' + x.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(x, str) else repr(x)
 
 
 def compare(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], precision: str, what: str) -> None:
-    """Refuse outputs that differ by more than rounding, or are not numbers."""
+    """Fails if outputs differ by more than rounding, or are not finite."""
     for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
         if a.dtype != b.dtype or a.shape != b.shape or not torch.isfinite(a).all():
             raise ExportError(f"{what}: output {i} is {a.dtype} {list(a.shape)}, or not finite")
@@ -58,12 +58,12 @@ def compare(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], precision: str,
 
 
 def without_sources(path: Path, target: Path) -> None:
-    """Copy a TorchScript file but for its debugging records, which name the paths of the scripts that made it."""
+    """Copies a TorchScript file without its debugging records, which contain paths of the scripts that made it."""
     reader, writer = torch._C.PyTorchFileReader(str(path)), torch._C.PyTorchFileWriter(str(target))
-    own = ("version", ".data/version", "byteorder", ".data/serialization_id")  # what the writer adds by itself
+    own = ("version", ".data/version", "byteorder", ".data/serialization_id")  # records that the writer adds itself
     for name in reader.get_all_records():
         if name.endswith("version"):
-            writer.set_min_version(int(reader.get_record(name)))  # of the operators
+            writer.set_min_version(int(reader.get_record(name)))  # version of the operators
         elif name not in own and not name.endswith(".debug_pkl"):
             record = reader.get_record(name)
             writer.write_record(name, record, len(record))
@@ -72,7 +72,7 @@ def without_sources(path: Path, target: Path) -> None:
 
 def save(scripted: torch.jit.ScriptModule, path: Path, outputs: Callable[[torch.jit.ScriptModule], tuple[Tensor, ...]],
          wanted: tuple[Tensor, ...], precision: str, device: str = "cpu") -> None:
-    """Write a file that gives these outputs on the device; one that gives others does not stay."""
+    """Writes a file, and compares its outputs on the device with `wanted`; removes the file if they differ."""
     path.parent.mkdir(parents=True, exist_ok=True)
     raw, part = (path.with_name(path.name + ending) for ending in (".raw", ".part"))
     scripted.save(str(raw))
@@ -80,7 +80,7 @@ def save(scripted: torch.jit.ScriptModule, path: Path, outputs: Callable[[torch.
     raw.unlink()
     try:
         again = torch.jit.load(str(part), map_location=device).eval()
-        for i in range(3):  # a scripted graph is optimised after its first runs
+        for i in range(3):  # a scripted graph is optimised in its first runs
             compare(outputs(again), wanted, precision, f"{path.name}, run {i + 1}")
     except ExportError:
         part.unlink()

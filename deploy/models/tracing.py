@@ -1,4 +1,4 @@
-"""What tracing leaves in a graph, and a GPU should not meet: named devices, and sizes as tensors, to be waited for."""
+"""Removes two effects of tracing from a graph: named devices, and sizes as tensors, for which the host would wait for a GPU."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ ON_NUMBERS = {"aten::add": "aten::add", "aten::sub": "aten::sub", "aten::mul": "
 
 
 def nodes(block: Graph | torch._C.Block) -> Iterator[Node]:
-    """All nodes, those within loops and branches too."""
+    """Yields all nodes, also within loops and branches."""
     for node in block.nodes():
         yield node
         for inner in node.blocks():
@@ -18,7 +18,7 @@ def nodes(block: Graph | torch._C.Block) -> Iterator[Node]:
 
 
 def free(graph: Graph) -> None:
-    """Let the first tensor that comes in say the device, wherever a constant does."""
+    """Replaces constant devices by the device of the first input."""
     device = graph.create("prim::device", [list(graph.inputs())[1]], 1)
     device.output().setType(torch._C.DeviceObjType.get())
     graph.prependNode(device)
@@ -28,7 +28,7 @@ def free(graph: Graph) -> None:
 
 
 def scalar(value: Value) -> int | float | None:
-    """The number that tracing has made a tensor, if it is one."""
+    """Returns the number that tracing has turned into a tensor; None for other values."""
     if value.node().kind() != "prim::Constant" or value.type().kind() != "TensorType":
         return None
     found = value.toIValue()
@@ -36,7 +36,7 @@ def scalar(value: Value) -> int | float | None:
 
 
 def number(graph: Graph, value: Value) -> Value | None:
-    """The same as `value`, an integer as a tensor, without tensors."""
+    """Returns an integer equal to `value`, computed without tensors; None if that is not possible."""
     node = value.node()
     if value.type().kind() == "IntType":
         return value
@@ -56,7 +56,7 @@ def number(graph: Graph, value: Value) -> Value | None:
 
 
 def tidy(graph: Graph) -> None:
-    """Compute sizes with numbers, let constants be numbers where they meet tensors, and free the graph of devices."""
+    """Computes sizes with numbers, turns constant operands of tensors into numbers, and removes constant devices."""
     free(graph)
     for node in list(nodes(graph)):
         if node.kind() == "aten::Int" and (found := number(graph, node.inputsAt(0))) is not None:

@@ -1,7 +1,7 @@
-"""3D-UNet of MLPerf's KiTS19 kidney tumour segmentation: one window of the volume.
+"""3D-UNet for MLPerf's segmentation of kidney tumours, KiTS19: computes a window of the volume.
 
 Architecture and names: mlcommons/inference v5.0.1, vision/medical_imaging/3d-unet-kits19/pytorch_checkpoint_SUT.py;
-Cicek et al., <https://arxiv.org/abs/1606.06650>. The node moves the window and joins the results.
+Cicek et al., <https://arxiv.org/abs/1606.06650>. The node slides the window and joins the results.
 """
 
 import torch
@@ -13,13 +13,13 @@ NAME = "unet3d"
 
 
 def block(before: int, after: int, stride: int = 1) -> nn.Sequential:
-    """3x3x3 convolution, instance norm, ReLU."""
+    """Returns a 3x3x3 convolution, an instance norm and a ReLU."""
     convolution = nn.Conv3d(before, after, 3, stride=stride, padding=1, bias=False)
     return nn.Sequential(convolution, nn.InstanceNorm3d(after, affine=True), nn.ReLU())
 
 
 class Down(nn.Module):
-    """Two blocks, of which the first takes every `stride`-th voxel: [n, c, r, r, r] to [n, after, r / stride, ...]."""
+    """Two blocks from [n, c, r, r, r] to [n, after, r / stride, ...]. The first one computes every `stride`-th voxel."""
 
     def __init__(self, before: int, after: int, stride: int = 2) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Down(nn.Module):
 
 
 class Up(nn.Module):
-    """Doubles the resolution, joins what the encoder had there, and two blocks."""
+    """Doubles the resolution, appends the encoder's features of that resolution, and applies two blocks."""
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Up(nn.Module):
 
 
 class UNet(nn.Module):
-    """All that has weights: float [n, 1, r, r, r] to [n, classes, r, r, r], r a multiple of 2 ** len(filters)."""
+    """Part with weights: from float [n, 1, r, r, r] to [n, classes, r, r, r]; r is a multiple of 2 ** len(filters)."""
 
     def __init__(self, filters: list[int], classes: int) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class UNet(nn.Module):
 
 
 class UNet3D(nn.Module):
-    """Window, float32 [n, 1, r, r, r], to the classes' logits, float32 [n, classes, r, r, r]."""
+    """Network from a window, float32 [n, 1, r, r, r], to the classes' logits, float32 [n, classes, r, r, r]."""
 
     def __init__(self, filters: tuple[int, ...] = (32, 64, 128, 256, 320), classes: int = 3, window: int = 128) -> None:
         super().__init__()
@@ -80,31 +80,31 @@ class UNet3D(nn.Module):
 
 
 def build(small: bool = False) -> UNet3D:
-    """The network with random weights, drawn from torch's global generator.
+    """Returns the network with random weights from torch's global generator.
 
-    The small one has four resolutions instead of six: its window halved once more would leave the norms one voxel.
+    The small one has four resolutions instead of six: if its window were halved once more, norms would see a single voxel.
     """
     model = UNet3D((6, 8, 12), window=16) if small else UNet3D()
     return model.eval().apply(he)
 
 
 def prepare(model: UNet3D) -> None:
-    """What inference needs and training does not have: nothing."""
+    """Prepares the network for inference: this one needs no changes."""
 
 
 def examples(model: UNet3D, n: int) -> tuple[Tensor, ...]:
-    """`n` windows of noise; smaller ones than the real ones, which the network takes as well."""
+    """Returns `n` windows of noise, smaller than the real ones, which the network accepts too."""
     side = min(model.window, 64)
     return (torch.randn(n, 1, side, side, side),)
 
 
 def rename(key: str) -> str | None:
-    """The name that a weights file's key has in `network`."""
+    """Returns the name in `network` of a weights file's key."""
     return key
 
 
 def manifests(model: UNet3D) -> dict[str, dict]:
-    """The samples are whole volumes; the shape here is the window's."""
+    """Returns the manifest. Samples are whole volumes; the shape in the manifest is the window's."""
     r = model.window
     return {NAME: {
         "workload": "segmentation",

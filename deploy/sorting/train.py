@@ -1,10 +1,10 @@
-"""Train the small language model of the demo and write it as ONNX, with its data set.
+"""Trains the small language model of the demo and writes it as ONNX, with its data set.
 
-The model sorts digits: it goes on after `BEGIN 3 1 2 SORT` with `1 2 3 END`. The prompts of the
-data set are held out: training leaves out every sequence that `is_held_out` picks.
+The model sorts digits: it continues `BEGIN 3 1 2 SORT` with `1 2 3 END`. The prompts of the data
+set are held out: training uses no sequence that `is_held_out` selects.
 
-One machine gives the same bytes at every run. On another processor sums may be rounded differently,
-so the weights can differ there; the prompts and their outputs cannot.
+All runs on one machine write identical bytes. Another processor may round sums differently, which
+changes the weights but not the prompts and their outputs.
 """
 
 import argparse
@@ -36,22 +36,22 @@ SAMPLES, GREEDY = 500, 200
 
 
 def prompt(digits: list[int]) -> list[int]:
-    """Return what the model is asked."""
+    """Returns the prompt for digits."""
     return [BEGIN, *digits, SORT]
 
 
 def output(digits: list[int]) -> list[int]:
-    """Return what it is to answer."""
+    """Returns the correct output for digits."""
     return [*sorted(digits), END]
 
 
 def is_held_out(digits: list[int]) -> bool:
-    """Pick one sequence of eight: those are never trained on."""
+    """Returns true for one sequence in eight; training uses none of these."""
     return sum(place * digit for place, digit in enumerate(digits, 1)) % 8 == 0
 
 
 def draw(rng: np.random.Generator, held_out: bool) -> list[int]:
-    """Draw digits, of the held-out sequences or of the others."""
+    """Draws digits, from the held-out sequences or from the others."""
     while True:
         digits = rng.integers(0, 10, rng.integers(LEAST, MOST + 1)).tolist()
         if is_held_out(digits) == held_out:
@@ -59,7 +59,7 @@ def draw(rng: np.random.Generator, held_out: bool) -> list[int]:
 
 
 def batch(rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Return ids, the id that follows each, and whether that one is part of an output."""
+    """Returns ids, the id after each, and a mask that is set where the latter is part of an output."""
     rows = np.full((BATCH, PROMPT + OUTPUT), FILL, np.int32)
     counts = np.zeros(rows.shape, bool)
     for row, count in zip(rows, counts):
@@ -70,7 +70,7 @@ def batch(rng: np.random.Generator) -> tuple[Array, Array, Array]:
 
 
 def start(rng: np.random.Generator) -> Params:
-    """Draw the first weights."""
+    """Draws the initial weights."""
     def normal(*shape: int, scale: float) -> Array:
         return rng.normal(0, scale, shape).astype(np.float32)
 
@@ -90,13 +90,13 @@ def start(rng: np.random.Generator) -> Params:
 
 
 def normed(x: Array, scale: Array) -> Array:
-    """Do what ONNX's LayerNormalization does without a bias."""
+    """Normalises like ONNX's LayerNormalization without a bias."""
     x = x - x.mean(-1, keepdims=True)
     return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * scale
 
 
 def logits(params: Params, ids: Array) -> Array:
-    """Return the logits of rows of ids, all computed at once: no cache."""
+    """Returns the logits of rows of ids, computed without a cache."""
     rows, length = ids.shape
     x = params["tokens"][ids] + params["positions"][:length]
     hidden = jnp.where(jnp.tril(jnp.ones((length, length), bool)), 0.0, -1e9)
@@ -113,7 +113,7 @@ def logits(params: Params, ids: Array) -> Array:
 
 
 def train() -> Params:
-    """Train with AdamW at a falling rate; return the weights as exported, in half precision."""
+    """Trains with AdamW at a falling rate; returns the weights in half precision, as exported."""
     rate = optax.warmup_cosine_decay_schedule(0.0, RATE, 100, STEPS)
     adam = optax.adamw(rate, b2=0.98, weight_decay=DECAY)
     rule = optax.chain(optax.clip_by_global_norm(1.0), adam)
@@ -139,13 +139,13 @@ def train() -> Params:
 
 
 def greedy(params: Params, prompts: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-    """Return the greedy outputs, and by how much a chosen id led at least."""
+    """Returns the greedy outputs, and the minimum lead of the chosen ids' logits in each."""
     single = {name: jnp.asarray(value, jnp.float32) for name, value in params.items()}
     run = jax.jit(lambda ids: logits(single, ids))
     rows = [list(ids) for ids in prompts]
     leads, going = [np.inf] * len(rows), set(range(len(rows)))
     while going:
-        # What follows an id cannot change its logits: rows are filled up to one length.
+        # Later ids cannot change the logits of an id, so that rows can be padded to one length.
         filled = np.full((len(rows), LONGEST), FILL, np.int32)
         for row, ids in zip(filled, rows):
             row[:len(ids)] = ids
@@ -161,7 +161,7 @@ def greedy(params: Params, prompts: list[list[int]]) -> tuple[list[list[int]], l
 
 
 def export(params: Params) -> onnx.ModelProto:
-    """Write the model as ONNX with a cache of keys and values, by Optimum's names."""
+    """Returns the model as ONNX, with a cache of keys and values and Optimum's names."""
     nodes, tensors = [], []
 
     def op(kind: str, inputs: str, outputs: str, **attributes: object) -> str:
@@ -182,7 +182,7 @@ def export(params: Params) -> onnx.ModelProto:
     constant("zero", np.array(0)), constant("one", np.array(1))
     constant("masked_axes", np.array([1, 2]))
 
-    # A token sees those of the mask up to its own place.
+    # A token attends to the unmasked tokens up to its own position.
     op("Shape", "input_ids", "ids_shape"), op("Gather", "ids_shape one", "new")
     op("Shape", "attention_mask", "mask_shape"), op("Gather", "mask_shape one", "total")
     op("Sub", "total new", "past")
@@ -243,7 +243,7 @@ def export(params: Params) -> onnx.ModelProto:
 
 
 def cached(path: Path, prompts: list[list[int]]) -> list[list[int]]:
-    """Return the greedy outputs of the file under onnxruntime, token by token with the cache."""
+    """Returns the greedy outputs of the file in onnxruntime, token by token with the cache."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [put.name for put in session.get_inputs()][3:]
     outputs = []
@@ -263,7 +263,7 @@ def cached(path: Path, prompts: list[list[int]]) -> list[list[int]]:
 
 
 def write_ids(path: Path, rows: list[list[int]]) -> None:
-    """Write token ids as a data set of netdiv (docs/TOKENS.md)."""
+    """Writes token ids as a data set of netdiv (docs/ENGINES.md)."""
     starts = np.cumsum([0, *map(len, rows)])
     with open(path, "wb") as file:
         file.write(b"NDIDS001" + struct.pack("<Q", len(rows)) + starts.astype("<u8").tobytes())
@@ -271,14 +271,14 @@ def write_ids(path: Path, rows: list[list[int]]) -> None:
 
 
 def strange(rng: np.random.Generator) -> list[int]:
-    """Draw a prompt of any ids, as nobody trained on: what follows it depends on every weight."""
+    """Draws a prompt of random ids, unlike in training, so that its output depends on every weight."""
     return rng.integers(0, VOCABULARY, rng.integers(1, PROMPT + 1)).tolist()
 
 
 def main() -> None:
-    """Train, write the files, check them, and print the accuracy."""
+    """Trains, writes the files, checks them, and prints the accuracy."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent, help="folder")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent, help="folder to write to (default: the script's)")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(SEED + 1)
@@ -298,15 +298,15 @@ def main() -> None:
     path = folder / "sorting.onnx"
     path.write_bytes(export(params).SerializeToString(deterministic=True))
 
-    # Half of them from the data set. Where two ids are nearly equal another runtime may choose
-    # otherwise.
+    # Half of the prompts are from the data set. Prompts with nearly tied ids are left out: another
+    # runtime may choose the other id.
     asked = prompts[:GREEDY // 2] + [strange(rng) for _ in range(GREEDY)]
     found = zip(asked, *greedy(params, asked))
     clear = [(ids, out) for ids, out, lead in found if lead > 0.01][:GREEDY]
     lines = [f"{' '.join(map(str, ids))} > {' '.join(map(str, out))}\n" for ids, out in clear]
     (folder / "greedy.txt").write_text("".join(lines))
     if cached(path, [ids for ids, _ in clear]) != [out for _, out in clear]:
-        raise SystemExit("the file's outputs are not those of the network")
+        raise SystemExit("the outputs of the file differ from the network's")
     right = sum(got == wanted for got, wanted in zip(cached(path, prompts), outputs))
     count = sum(value.size for value in params.values())
     print(f"{count} parameters, {path.stat().st_size} bytes; {right} of {SAMPLES} outputs right,"

@@ -1,14 +1,14 @@
-"""All steps of a submission, from the files that `loadgen-node init` wrote to a checked tree.
+"""Makes all steps of a submission, from the files that `loadgen-node init` wrote to a checked tree.
 
     deploy/submit.sh resnet50 --dry-run
     deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference
     deploy/submit.sh llama2-70b-99 --reference inference -- ARGUMENTS OF THE OFFICIAL ACCURACY SCRIPT
 
-The same command goes on where it ended. What is done with the same settings is not made again; what is made again is moved to
-the folder `old` before.
+The same command continues where it ended. It skips steps that were made with the same settings. Before a step is made again, its old
+results are moved to the folder `old`.
 
-Exit code 0: the tree is made and accepted; 1: a run is not valid, a test does not pass, or a rule is broken; 2: files, options or
-nodes have to be corrected; 3: a step failed or was stopped.
+Exit code 0: the tree is made and accepted; 1: a run is invalid, a test fails, or a rule is broken; 2: correct files, options or nodes;
+3: a step failed or was stopped.
 """
 
 import argparse
@@ -27,25 +27,25 @@ from submit.steps import Script, Steps
 def command_line(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="submit.sh", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="the folder with run.toml, user.conf and submission.toml")
-    parser.add_argument("--scenario", help="make the runs of this scenario, and no tree: where nodes have other settings for each")
-    parser.add_argument("--fabric-nodes", metavar="NODES", help="nodes of the engine none, to measure the fabric with")
+    parser.add_argument("folder", type=Path, help="folder with run.toml, user.conf and submission.toml")
+    parser.add_argument("--scenario", help="make only the runs of this scenario, and no tree; for nodes whose settings differ between scenarios")
+    parser.add_argument("--fabric-nodes", metavar="NODES", help="nodes with the engine none, for measuring the fabric")
     parser.add_argument("--reference", type=Path, metavar="FOLDER",
-                        help="a checkout of mlcommons/inference: its accuracy scripts and its submission checker are used")
+                        help="checkout of mlcommons/inference, for its accuracy scripts and its submission checker")
     parser.add_argument("--accuracy-python", type=Path, metavar="DIR",
-                        help="a virtual environment that has the packages of the official accuracy script")
-    parser.add_argument("--dry-run", action="store_true", help="list the steps and how long they take")
+                        help="virtual environment with the packages of the official accuracy script")
+    parser.add_argument("--dry-run", action="store_true", help="list the steps and their durations")
     return parser.parse_args(words)
 
 
 def prepared(args: argparse.Namespace, arguments: list[str]) -> Campaign:
-    """All that can be wrong is found here."""
+    """Reads files and options, and finds all errors in them."""
     program = Program(args.folder)
     files = Files(args.folder, program)
     if args.reference and not (args.reference / "tools" / "submission").is_dir():
-        raise Refused(f"--reference {args.reference}: it has no tools/submission; give a checkout of mlcommons/inference")
+        raise Refused(f"--reference {args.reference}: it contains no tools/submission; pass a checkout of mlcommons/inference")
     if args.accuracy_python and not args.accuracy_python.is_dir():
-        raise Refused(f"--accuracy-python {args.accuracy_python}: there is no such folder; give a virtual environment")
+        raise Refused(f"--accuracy-python {args.accuracy_python}: no such folder; pass a virtual environment")
     reference, python = (path.absolute() if path else None for path in (args.reference, args.accuracy_python))
     for result in files.results:
         program.config("--scenario", result.scenario)
@@ -69,7 +69,7 @@ def main() -> int:
         if not args.dry_run:
             campaign.make()
             if args.scenario:
-                print(f"\nAll runs of {args.scenario} are made. Without --scenario the tree is made of all.")
+                print(f"\nAll runs of {args.scenario} are made. To make the tree, run submit.sh without --scenario.")
             else:
                 tree.make(campaign)
     except Refused as error:
@@ -82,20 +82,20 @@ def main() -> int:
     except OSError as error:
         print(f"submit.sh: {error}", file=sys.stderr)
         return 3
-    except Exception as error:  # a file that somebody changed, into what nobody foresaw
-        print(f"submit.sh: it cannot go on, {type(error).__name__}: {error}", file=sys.stderr)
+    except Exception as error:  # for example a file that changed during a step
+        print(f"submit.sh: unexpected error, {type(error).__name__}: {error}", file=sys.stderr)
         return 3
     return 0
 
 
 def partition(words: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """Before and behind the first `--`."""
+    """Splits words at the first `--`."""
     place = words.index("--") if "--" in words else len(words)
     return words[:place], words[place : place + 1], words[place + 1 :]
 
 
 def absolute(word: str) -> str:
-    """Steps run in the folder of the files: what names a path from here does so from there."""
+    """Makes a path in an argument absolute, since steps run in the folder of the files."""
     name, equals, value = word.partition("=")
     if word and os.path.exists(word):
         return os.path.abspath(word)

@@ -1,4 +1,4 @@
-"""What is done of the steps, and the rest of them."""
+"""Campaign: records the steps that are done, and makes the others."""
 
 import fcntl
 import json
@@ -15,7 +15,7 @@ from submit.times import words
 
 DONE = "campaign.json"
 VALID = ("VALID", "COMPLETE")
-REASONS = 5  # of a run that does not count
+REASONS = 5  # maximum number of printed reasons of an invalid run
 
 
 class Campaign:
@@ -24,26 +24,26 @@ class Campaign:
         self.done = self.remembered()
 
     def remembered(self) -> dict[str, dict]:
-        """What is done, by name."""
+        """Returns the records of the steps that are done, by name."""
         return {name: done for name, done in read_json(self.folder / DONE).items() if is_done(done)}
 
     def lock(self) -> None:
-        """Steps inherit it, and hold it as long as one of them runs, whatever ends submit.sh."""
+        """Locks the folder. Steps inherit the lock, so that it lasts until they end, even if submit.sh is killed."""
         self.locked = open(self.folder / f"{DONE}.lock", "w")  # noqa: SIM115, held until the end
         try:
             fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise Refused(f"{self.folder}: submit.sh is at work there already, or a step that it began; wait for its end") from error
+            raise Refused(f"{self.folder}: submit.sh or one of its steps is already running there; wait for its end") from error
         self.program.inherited = (self.locked.fileno(),)
         self.done = self.remembered()
 
     def missing(self, step: Step) -> str | None:
-        """Why a step has to be made; nothing where what is there counts."""
+        """Returns the reason for which a step must be made; None if its results are up to date."""
         done = self.done.get(step.name)
         if not step.made.exists():
             return "to do"
         if done is None:
-            return "to do: what is there was not made by submit.sh, or did not succeed"
+            return "to do: the existing result is not from submit.sh, or of a failed step"
         stamp = step.stamp()
         changed = sorted(key for key in stamp | done["stamp"] if stamp.get(key) != done["stamp"].get(key))
         if changed:
@@ -51,13 +51,13 @@ class Campaign:
         if "made" in done and done["made"] != digest(step.made):
             return f"to do again: {step.made.name} was edited"
         if step.record and read_json(step.record).get("verdict") not in VALID and " TEST" not in step.name:
-            return "to do again: it is not valid"
+            return "to do again: it is invalid"
         if step.record and self.nodes(step) != self.nodes(self.newest(step)):
             return f"to do again: the nodes' programs, models or settings changed before {self.newest(step).name}"
         return None
 
     def newest(self, step: Step) -> Step:
-        """The last run of the scenario that was made."""
+        """Returns the last run of the scenario that was made."""
         runs = [one for one in self.steps.all
                 if one.scenario == step.scenario and one.name in self.done and one.record and one.record.exists()]
         return max(runs, key=lambda one: self.done[one.name]["ended"])
@@ -70,7 +70,7 @@ class Campaign:
         return [step for step in self.steps.all if self.missing(step)]
 
     def seconds(self, step: Step) -> float:
-        """A test takes as long as the performance run did."""
+        """Estimates the duration of a step: a test takes as long as the performance run did."""
         performance = self.done.get(f"{step.scenario} performance")
         return performance["seconds"] if performance and " TEST" in step.name else step.seconds
 
@@ -79,24 +79,24 @@ class Campaign:
 
     def show(self) -> None:
         end = "submission, check and the official checker" if self.steps.reference else "submission and check"
-        print(f"{self.files.benchmark}: {len(self.left())} of {len(self.steps.all)} steps to do, {self.time_left()} as loadgen-node plan "
-              f"reckons; then {end}")
+        print(f"{self.files.benchmark}: {len(self.left())} of {len(self.steps.all)} steps to do, {self.time_left()} as estimated by "
+              f"loadgen-node plan; then {end}")
         for step in self.steps.all:
             print(f"  {step.name:<22}{words(self.seconds(step)):>12}  {self.missing(step) or 'done'}")
         for note in self.steps.notes:
             print(f"  {note}")
 
     def make(self) -> None:
-        """All that is left. A step that changed what others depend on brings them back."""
+        """Makes all missing steps. If a step changes what others depend on, these are made again."""
         made: set[str] = set()
         if self.left():
             self.probe()
         while left := self.left():
             step = left[0]
             if step.name in made:
-                raise Stopped(1, f"{step.name}: {self.missing(step)}, though it was just made: see that nothing else changes the files")
+                raise Stopped(1, f"{step.name}: {self.missing(step)}, although it was just made: check that nothing else changes the files")
             if edited := self.files.edited():
-                raise Stopped(3, f"{' and '.join(edited)} changed meanwhile. The same command goes on with what is written there now.")
+                raise Stopped(3, f"{' and '.join(edited)} changed while steps were running. Run the same command again to use the new content.")
             made.add(step.name)
             self.make_step(step)
 
@@ -106,7 +106,7 @@ class Campaign:
         print(f"\n== {name} ({where}{self.time_left()} left)\n{' '.join([Path(command[0]).name, *command[1:]])}", flush=True)
 
     def probe(self) -> None:
-        """Every node answers a sample before a run is spent on them. Answers in floating point may differ between devices."""
+        """Sends a sample to every node before the first run. Outputs in floating point may differ between devices."""
         report = self.folder / "probe.json"
         report.unlink(missing_ok=True)
         command = [self.program.path, "probe", "--config", "run.toml", "--json", report.name]
@@ -114,9 +114,9 @@ class Campaign:
         code = self.program.run(command)
         problems = {one["id"] for one in read_json(report).get("findings", []) if one["severity"] == "problem"}
         if code == 1 and problems == {"answer-differs"}:
-            print("The nodes answer differently. Go on only if they are different devices with outputs in floating point.")
+            print("The nodes' responses differ. This is valid only for different devices with outputs in floating point.")
         elif code:
-            raise Stopped(code, "probe: a node does not answer as it should, see above. Fix it, then give the same command again.")
+            raise Stopped(code, "probe: a node failed the probe, see above. Fix it, then run the same command again.")
 
     def make_step(self, step: Step) -> None:
         why, command, stamp = self.missing(step), step.command(), step.stamp()
@@ -129,22 +129,22 @@ class Campaign:
         code = self.program.run(command)
         missed = self.steps.missed(step)
         if code == 1 and step.is_script and step.made.exists() and not self.files.has_targets:
-            code = 0  # a target is missed
+            code = 0  # the accuracy is below the target
         if code or missed or not step.made.exists():
             raise Stopped(code or (1 if missed else 3), self.why(step, code, missed))
         seconds = round(time.monotonic() - began, 1)
         self.remember(step.name, {"stamp": stamp, "made": digest(step.made), "seconds": seconds, "ended": time.time()})
 
     def why(self, step: Step, code: int, missed: str | None) -> str:
-        invalid = "it does not pass" if " TEST" in step.name else "not valid"
-        how = {0: "below the target", 1: invalid, 2: "refused, nothing was run"}.get(code, f"failed (exit code {code})")
+        invalid = "did not pass" if " TEST" in step.name else "invalid"
+        how = {0: "below the target", 1: invalid, 2: "rejected, nothing was run"}.get(code, f"failed (exit code {code})")
         reasons = [missed] if missed else read_json(step.record).get("reasons", []) if step.record else []
         listed = "".join(f"\n  {reason}" for reason in reasons[:REASONS])
-        advice = step.advice if code in (0, 1) else "See above what to correct." if code == 2 else "Mend that first."
-        return f"{step.name}: {how}.{listed}\n{advice} The same command goes on with this step."
+        advice = step.advice if code in (0, 1) else "Correct the errors above." if code == 2 else "Fix that first."
+        return f"{step.name}: {how}.{listed}\n{advice} Then run the same command again to continue with this step."
 
     def set_aside(self, folder: Path | None) -> None:
-        """Nothing is deleted: an old run goes to the folder `old`."""
+        """Moves the folder of an old run to the folder `old`; nothing is deleted."""
         if folder is not None and folder.exists():
             old = self.folder / OLD
             old.mkdir(exist_ok=True)
@@ -163,6 +163,6 @@ class Campaign:
 
 
 def is_done(done: object) -> bool:
-    """Whether submit.sh has written it."""
+    """Returns true for a record that submit.sh has written."""
     return isinstance(done, dict) and isinstance(done.get("stamp"), dict) and \
         all(isinstance(done.get(key), int | float) for key in ("seconds", "ended"))

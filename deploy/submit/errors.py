@@ -1,8 +1,8 @@
-"""Why a campaign cannot begin, or does not go on."""
+"""Errors that prevent or stop a campaign."""
 
 
 class Refused(Exception):
-    """Files or options that have to be corrected before anything is run: all of them at once."""
+    """Errors in files or options, all at once, which must be corrected before anything is run."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -10,7 +10,7 @@ class Refused(Exception):
 
 
 class Stopped(Exception):
-    """A step that did not succeed: what it was, why, and what to do. `code` is the exit code, of a program that crashed 3."""
+    """Failure of a step; the text says which, why, and what to do. `code` is the exit code; 3 if a program crashed."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

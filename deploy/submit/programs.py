@@ -1,4 +1,4 @@
-"""loadgen-node: what it is asked without a run, and how a step is run."""
+"""Calls of loadgen-node: queries without a run, and steps."""
 
 import hashlib
 import os
@@ -15,15 +15,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Program:
-    """The program, in the folder of the files."""
+    """Program loadgen-node, run in the folder of the files."""
 
     def __init__(self, folder: Path) -> None:
         named = Path(os.environ["BIN"]).absolute() / "loadgen-node" if os.environ.get("BIN") else None
         path = shutil.which(named or "loadgen-node")
         if path is None:
-            raise Refused(f"there is no {named or 'loadgen-node'}: set BIN to the folder that it is in")
+            raise Refused(f"{named or 'loadgen-node'} is missing: set BIN to its folder")
         self.path, self.folder = os.path.abspath(path), folder
-        self.inherited: tuple[int, ...] = ()  # the lock: it lasts as long as a step, whatever ends submit.sh
+        self.inherited: tuple[int, ...] = ()  # the lock, which lasts until a step ends, even if submit.sh is killed
         self.sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         self.stopped_by: int | None = None
         self.child: subprocess.Popen | None = None
@@ -33,13 +33,13 @@ class Program:
                 signal.signal(number, self.forward)
 
     def forward(self, number: int, _frame: object) -> None:
-        """A signal ends the step that runs, which tidies up after itself."""
+        """Forwards a signal to the running step, which then cleans up and ends."""
         self.stopped_by = number
         if self.child and self.child.poll() is None:
             os.killpg(self.child.pid, number)
 
     def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """What it says of something that is no step."""
+        """Runs a command that is not a step; returns its output."""
         said = ("", "")
         if self.stopped_by is None:
             self.start([self.path, *words], self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
@@ -48,27 +48,27 @@ class Program:
         return subprocess.CompletedProcess(words, self.child.returncode, *said)
 
     def start(self, words: list[str], cwd: Path, **pipes: object) -> None:
-        # A group of its own: one signal reaches the processes that it has started, once.
+        # A separate group, so that a signal reaches all processes of the step once.
         self.child = subprocess.Popen(words, cwd=cwd, process_group=0, stdin=subprocess.DEVNULL, **pipes)
         if self.stopped_by is not None:
             self.forward(self.stopped_by, None)
 
     def end_if_stopped(self) -> None:
         if self.stopped_by is not None:
-            raise Stopped(3, f"stopped by {signal.Signals(self.stopped_by).name}. The same command goes on with this step.")
+            raise Stopped(3, f"stopped by {signal.Signals(self.stopped_by).name}. Run the same command again to continue with this step.")
 
     def config(self, *options: str) -> dict:
-        """What `run` makes of run.toml and further options; it has to accept them."""
+        """Returns the settings of `run` with run.toml and further options; fails if it rejects them."""
         if options not in self.configs:
             printed = self.ask("run", "--config", "run.toml", *options, "--print-config")
             if printed.returncode:
                 raise Refused(f"run.toml, as `loadgen-node run {' '.join(options)}` reads it: {last_error(printed.stderr)}")
-            # A folder that is moved keeps its runs.
+            # Relative paths, so that a moved folder keeps its runs.
             self.configs[options] = tomllib.loads(printed.stdout.replace(f"{self.folder.resolve()}/", ""))
         return self.configs[options]
 
     def run(self, words: list[str], cwd: Path | None = None, log: Path | None = None) -> int:
-        """Runs a step and returns its exit code; with a log, what it prints goes there too."""
+        """Runs a step and returns its exit code. Its output is also written to `log`, if set."""
         if self.stopped_by is None:
             pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"} if log else {}
             self.start(words, cwd or self.folder, pass_fds=self.inherited, **pipe)
@@ -83,8 +83,8 @@ class Program:
 
 
 def last_error(text: str) -> str:
-    """The last error with all its lines, without time and origin."""
+    """Returns the last error of a log, with all its lines, without time and origin."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
-    said = [one.strip() for one in re.split(r"(?m)^(?=[0-9]{4}-[0-9]{2}-[0-9]{2}T|error: )", text) if one.strip()] or ["no word was said"]
+    said = [one.strip() for one in re.split(r"(?m)^(?=[0-9]{4}-[0-9]{2}-[0-9]{2}T|error: )", text) if one.strip()] or ["no output"]
     errors = [one for one in said if re.match(r"\S+ +ERROR |error: ", one)] or said[-1].splitlines()
     return re.sub(r"^\S+ +ERROR \S+: ", "", errors[-1].split("\n\n")[0])

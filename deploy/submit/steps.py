@@ -1,4 +1,4 @@
-"""The steps of a campaign, in order: what each runs, and what its result depends on."""
+"""Steps of a campaign, in order: their commands, and the settings that their results depend on."""
 
 import hashlib
 import json
@@ -14,20 +14,20 @@ from submit.files import Files, Result, digest, read_json
 from submit.programs import Program, last_error
 from submit.times import DIGESTS_MS, DIGESTS_SAMPLES, planned
 
-FABRIC_SECONDS = (320, 60)  # and of a rehearsal
+FABRIC_SECONDS = (320, 60)  # second value: of a rehearsal
 NETWORK = ("nodes_port", "transport", "connections", "streams", "io_threads", "pin", "tls_ca", "tls_certificate", "tls_key",
            "token_file", "insecure")
-PACE = ("target_qps", "min_duration", "min_query_count")  # of user.conf
-ONLY_PRINTED = ("quiet", "metrics")  # what a result does not depend on
+PACE = ("target_qps", "min_duration", "min_query_count")  # keys of user.conf that do not affect accuracy
+ONLY_PRINTED = ("quiet", "metrics")  # keys that do not affect a result
 
 
 @dataclass
 class Step:
-    """A step. What it made counts as long as `stamp` gives the same settings."""
+    """Step of a campaign. Its result is up to date while `stamp` returns the same settings."""
 
     name: str
     command: Callable[[], list[str]]
-    made: Path  # a file that is there once it is done
+    made: Path  # file that exists once the step is done
     stamp: Callable[[], dict]
     advice: str
     seconds: float = 0.0
@@ -39,7 +39,7 @@ class Step:
 
 @dataclass
 class Script:
-    """What is given for the official accuracy script."""
+    """Options for the official accuracy script."""
 
     reference: Path | None
     python: Path | None
@@ -55,7 +55,7 @@ class Script:
 
     @cached_property
     def sha256(self) -> str:
-        """Of all such scripts of the checkout."""
+        """Digest of all accuracy scripts of the checkout."""
         paths = [path for path in sorted(self.reference.rglob("*.py")) if "accuracy" in path.name or path.name == "evaluation.py"]
         return hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
 
@@ -65,7 +65,7 @@ class Steps:
         self.files, self.program, self.folder = files, program, files.folder
         self.given, self.reference = given, given.reference
         self.seconds = planned(files, program)
-        # The metric acc is computed from the labels; any other needs the official script.
+        # The metric acc is computed from the labels; all others need the official script.
         target = re.search(r"^  quality +acc at least ([0-9.]+)", files.listing, re.MULTILINE)
         self.target = float(target[1]) if target else 0.0
         self.needs_script = bool(files.listing) and not target
@@ -76,13 +76,13 @@ class Steps:
 
     def check_reference(self) -> None:
         if self.needs_script and self.reference is None:
-            raise Refused(f"the accuracy of {self.files.benchmark} is computed by an official script: give --reference, a checkout of "
+            raise Refused(f"an official script computes the accuracy of {self.files.benchmark}: pass --reference, a checkout of "
                           "mlcommons/inference")
         if (self.given.python or self.given.arguments) and not self.needs_script:
             what = " ".join(self.given.arguments) or "--accuracy-python"
-            raise Refused(f"{what}: that is for an official accuracy script, and {self.files.benchmark} needs none")
+            raise Refused(f"{what}: only for an official accuracy script, which {self.files.benchmark} does not need: remove it")
         if self.needs_script:
-            print("accuracy script: looking whether it has all that it needs", flush=True)
+            print("checking the accuracy script", flush=True)
             asked = self.program.ask("accuracy", "--check", "--benchmark", self.files.benchmark, "--reference", str(self.reference),
                                      *self.given.python_option, *self.given.behind)
             if asked.returncode:
@@ -96,19 +96,19 @@ class Steps:
                               f"write runs/{result.scenario}/compliance")
 
     def fabric(self, nodes: str | None) -> Iterator[Step]:
-        """N28 asks for a measurement once, or for a text."""
+        """Yields the step that measures the fabric, if one is needed. N28 requires a measurement or a text."""
         named = self.files.submission.get("architecture", {}).get("measurement", "")
         folders.check(self.files, named if nodes and named.endswith(".json") else None)
         if not named.endswith(".json"):
             if nodes:
-                raise Refused(f"submission.toml: measurement is \"{named}\", not that of --fabric-nodes: write \"fabric/fabric.json\"")
-            self.notes.append("fabric: not measured, for submission.toml names no file as the measurement")
+                raise Refused(f"submission.toml: measurement is \"{named}\", but --fabric-nodes measures: write \"fabric/fabric.json\"")
+            self.notes.append("fabric: not measured, since the measurement in submission.toml is not a file")
             return
         if nodes is None:
             if not (self.folder / named).exists():
-                raise Refused(f"submission.toml: measurement = \"{named}\": there is no such file. Start nodes with --engine none and give "
-                              "--fabric-nodes, or write a text that gives the bandwidth")
-            self.notes.append(f"fabric: not measured again, {named} is there")
+                raise Refused(f"submission.toml: measurement = \"{named}\": no such file. Start nodes with --engine none and pass "
+                              "--fabric-nodes, or write a text that states the bandwidth")
+            self.notes.append(f"fabric: not measured again, {named} exists")
             return
         folder = str(Path(named).parent)
         words = ["fabric", "--nodes", nodes, *self.network(), "--output", folder]
@@ -117,7 +117,7 @@ class Steps:
         else:
             words.append("--thorough")
         yield Step("fabric", lambda: [self.program.path, *words], self.folder / named, lambda: {"options": words},
-                   "See that the nodes of --fabric-nodes run with --engine none.", FABRIC_SECONDS[self.files.rehearsal], self.folder / folder)
+                   "Check that the nodes of --fabric-nodes run with --engine none.", FABRIC_SECONDS[self.files.rehearsal], self.folder / folder)
 
     def network(self) -> Iterator[str]:
         for key in NETWORK:
@@ -138,8 +138,8 @@ class Steps:
 
     def run(self, result: Result, purpose: str, folder: str, more: Callable[[], list[str]]) -> Step:
         options = ["--scenario", result.scenario]
-        advice = "Look at the model, the data set and the labels." if purpose == "accuracy" else \
-            f"Look at the rate in {self.files.run['user_conf']} and at the nodes."
+        advice = "Check the model, the data set and the labels." if purpose == "accuracy" else \
+            f"Check the rate in {self.files.run['user_conf']} and the nodes."
         return Step(
             f"{result.scenario} {purpose}",
             lambda: [self.program.path, "run", "--config", "run.toml", *options, *more(), "--output", folder],
@@ -148,14 +148,14 @@ class Steps:
             self.folder / folder / "result.json")
 
     def missed(self, step: Step) -> str | None:
-        """An accuracy that is below the target: hours of further runs would be of no use."""
+        """Returns a text if the accuracy is below the target, in which case further runs are useless."""
         accuracy = read_json(step.record).get("accuracy") if step.record else None
         if not accuracy or self.needs_script or not self.files.has_targets or accuracy["metric"]["value"] >= self.target:
             return None
-        return f"the accuracy is {accuracy['reported']} %, and {self.target:g} % is asked for"
+        return f"the accuracy is {accuracy['reported']} %, the target is {self.target:g} %"
 
     def digests(self, result: Result) -> list[str]:
-        """As short as the rules allow; shorter in a rehearsal."""
+        """Returns the options of a run with digests: as short as the rules allow, and shorter in a rehearsal."""
         least_ms = min(DIGESTS_MS, int(self.files.user_conf[result.scenario].get("min_duration", DIGESTS_MS)))
         record = read_json(self.folder / result.accuracy / "result.json")
         samples = min(DIGESTS_SAMPLES[self.files.rehearsal], record.get("dataset_samples", DIGESTS_SAMPLES[0]))
@@ -169,7 +169,7 @@ class Steps:
                     self.folder / result.accuracy / "accuracy.txt",
                     lambda: {"arguments": self.given.arguments, "script": self.given.sha256,
                              "accuracy run": digest(self.folder / result.accuracy / "result.json")},
-                    "The script is the official one; what it needs follows -- at the end of the command.",
+                    "This is the official script; pass its arguments after -- at the end of the command.",
                     scenario=result.scenario, is_script=True)
 
     def test(self, result: Result, test: str) -> Step:
@@ -179,12 +179,12 @@ class Steps:
         runs = {purpose: self.folder / getattr(result, purpose) / "result.json" for purpose in ("performance", "accuracy")}
         return Step(f"{result.scenario} {test}", lambda: [self.program.path, *words], folder / "result.json",
                     lambda: {"program": self.program.sha256, **{f"{purpose} run": digest(path) for purpose, path in runs.items()}},
-                    f"Its verdict is in {result.compliance}/{test}. Where the machines are unsteady, move {result.performance} "
+                    f"Its verdict is in {result.compliance}/{test}. If the speed of the machines varies, move {result.performance} "
                     "away too, so that the performance run is made again.",
                     self.seconds.get((result.scenario, test), 0), folder, result.scenario, folder / "result.json")
 
     def settings(self, scenario: str, purpose: str, *options: str) -> dict:
-        """What a run's result depends on, as far as it can be told here. Accuracy does not depend on how fast and how long."""
+        """Returns the settings that a run's result depends on, as far as known. Accuracy does not depend on rate and duration."""
         config = {key: value for key, value in self.program.config(*options).items() if key not in ONLY_PRINTED}
         files = {f"contents of {key}": identity(self.folder, str(config[key])) for key in ("dataset", "labels", "evidence")
                  if key in config}
@@ -193,7 +193,7 @@ class Steps:
 
 
 def identity(folder: Path, paths: str) -> list:
-    """Which data it is, without reading all of it: its manifest, or size and time."""
+    """Identifies data without reading all of it: by its manifest, or by size and time."""
     found = []
     for path in (folder / part for part in paths.split("+")):
         manifest = path.with_name(path.name + ".manifest.json")

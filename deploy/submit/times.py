@@ -1,4 +1,4 @@
-"""How long steps take, as `loadgen-node plan` reckons."""
+"""Estimates the durations of steps with `loadgen-node plan`."""
 
 import json
 
@@ -6,12 +6,12 @@ from submit.errors import Refused
 from submit.files import Files, read_json
 from submit.programs import Program, last_error
 
-RULES_MS = 600_000  # a performance run
-DIGESTS_MS, DIGESTS_SAMPLES = 60_000, (1000, 470)  # and of a rehearsal: early stopping wants 459
+RULES_MS = 600_000  # minimum duration of a performance run
+DIGESTS_MS, DIGESTS_SAMPLES = 60_000, (1000, 470)  # second value: of a rehearsal, for which early stopping requires 459
 
 
 def planned(files: Files, program: Program) -> dict[tuple[str, str], float]:
-    """Seconds of each run, by scenario and purpose; none for what is no benchmark of the suite."""
+    """Returns the seconds of each run, by scenario and purpose; an empty dictionary for an unknown benchmark."""
     if not files.listing:
         return {}
     seconds = {}
@@ -27,7 +27,7 @@ def planned(files: Files, program: Program) -> dict[tuple[str, str], float]:
 
 
 def shortened(files: Files, conf: dict[str, str], run: dict) -> float:
-    """Seconds of a planned run, where it is shorter than the plan's: a rehearsal, or a run with digests, which needs few samples."""
+    """Returns the seconds of a planned run. Rehearsals and runs with digests, which need few samples, are shorter than planned."""
     whole, rate = run["seconds"], run["samples"] / run["seconds"]
     duration = float(conf.get("min_duration", RULES_MS)) / 1000
     if run["purpose"] == "accuracy":
@@ -38,7 +38,7 @@ def shortened(files: Files, conf: dict[str, str], run: dict) -> float:
 
 
 def prepared(files: Files) -> int | None:
-    """Samples of the data set, where its manifest tells."""
+    """Returns the number of samples in the data set's manifest; None if it is missing."""
     manifest = files.folder / (str(files.run["dataset"]).split("+")[0] + ".manifest.json")
     samples = read_json(manifest).get("samples")
     return len(samples) if isinstance(samples, list) else None

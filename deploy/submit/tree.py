@@ -1,4 +1,4 @@
-"""From the runs to a checked tree."""
+"""Makes the tree of the runs, and has it checked."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ CHECKED = "checker.txt"
 
 
 def make(campaign: Campaign) -> None:
-    """`submission`, `check` and the official checker, each time: they take seconds, and read what nobody stamps."""
+    """Runs `submission`, `check` and the official checker, every time: they take seconds, and read files that no stamp covers."""
     program, rehearsal = campaign.program, campaign.files.rehearsal
     tree, new = campaign.folder / TREE, campaign.folder / NEW
     if new.exists():
@@ -22,8 +22,8 @@ def make(campaign: Campaign) -> None:
                *(["--rehearsal"] if rehearsal else [])]
     campaign.say("submission", command)
     if code := program.run(command):
-        raise Stopped(code, "submission: no new tree was made. Correct what is listed above; no run has to be made again for "
-                            "submission.toml.")
+        raise Stopped(code, "submission: no new tree was made. Correct the errors above; a change of submission.toml requires no "
+                            "new runs.")
     if contents(new) == contents(tree):
         shutil.rmtree(new)
     else:
@@ -33,20 +33,20 @@ def make(campaign: Campaign) -> None:
     campaign.say("check", command)
     if code := program.run(command):
         if not rehearsal:
-            raise Stopped(code, "check: a rule is broken, see above. Correct it, then give the same command again.")
-        print("This is a rehearsal: it goes on.")
+            raise Stopped(code, "check: a rule is broken, see above. Correct it, then run the same command again.")
+        print("This is a rehearsal: continuing.")
     if reference := campaign.steps.reference:
         checker(campaign, reference / "tools" / "submission")
     print(f"\nThe submission is in {campaign.folder / TREE}.")
 
 
 def contents(tree: Path) -> dict[str, str | None] | None:
-    """Digests of all that is in a folder."""
+    """Returns the digests of all files in a folder; None if it is missing."""
     return {str(path.relative_to(tree)): digest(path) for path in tree.rglob("*")} if tree.is_dir() else None
 
 
 def checker(campaign: Campaign, folder: Path) -> None:
-    """A file in tags, a module on the main branch."""
+    """Runs the official checker, which is a file in tags and a module on the main branch."""
     program = ["submission_checker.py"] if (folder / "submission_checker.py").exists() else ["-m", "submission_checker.main"]
     here = campaign.folder.absolute()
     command = [sys.executable, *program, "--input", str(here / TREE), "--version", campaign.files.submission.get("round", "v5.0"),
@@ -55,6 +55,6 @@ def checker(campaign: Campaign, folder: Path) -> None:
     said = campaign.folder / CHECKED
     if code := campaign.program.run(command, folder, said):
         if "SUMMARY: " not in said.read_text():
-            raise Stopped(3, f"official checker: it failed before it came to a verdict (exit code {code}); its words are above and in "
-                             f"{CHECKED}. See that this Python has its packages, and that --reference is a checkout of the round's tag.")
-        raise Stopped(1, f"official checker: it does not accept the tree; its words are above and in {CHECKED}.")
+            raise Stopped(3, f"official checker: it failed without a verdict (exit code {code}); its output is above and in {CHECKED}. "
+                             "Check that this Python has its packages, and that --reference is a checkout of the round's tag.")
+        raise Stopped(1, f"official checker: it rejected the tree; its output is above and in {CHECKED}.")

@@ -1,1 +1,1 @@
-"""From the data sets of MLPerf Inference in their public form to samples that `loadgen-node run` takes."""
+"""Converts the data sets of MLPerf Inference from their public form to samples that `loadgen-node run` reads."""

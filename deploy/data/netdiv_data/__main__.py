@@ -20,37 +20,37 @@ FORMS = {
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        "prepare", description="Prepares the data set of a benchmark of MLPerf Inference: samples as the reference makes them, "
-        "with a manifest that `loadgen-node run` checks. README.md beside it says what each FOLDER holds.")
+        "prepare", description="Prepares the data set of an MLPerf Inference benchmark: samples as the reference makes them, "
+        "with a manifest that `loadgen-node run` checks. docs/SUBMISSION.md describes the content of each FOLDER.")
     parser.add_argument("benchmark", choices=FORMS)
-    parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="the set in its public form")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where samples and manifest go")
-    parser.add_argument("--form", help="what a sample is; the first of: " + "; ".join(
+    parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="data set in its public form")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="folder to write samples and manifest to")
+    parser.add_argument("--form", help="form of a sample (default: the first): " + "; ".join(
         f"{name}: {', '.join(forms)}" for name, forms in FORMS.items() if len(forms) > 1))
     parser.add_argument("--calibration", nargs="?", const=True, type=Path, metavar="LIST",
-                        help="the calibration subset instead; LIST is MLCommons' list where one belongs to the set")
-    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="gptj, stable-diffusion-xl: the model's tokenizer")
-    parser.add_argument("--first", type=int, metavar="N", help="the first N samples alone, for practice")
-    parser.add_argument("--incomplete", action="store_true", help="take a set that is not the published one, for practice")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one for each core)")
+                        help="prepare the calibration subset instead; LIST is MLCommons' list, for data sets that have one")
+    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="folder with the model's tokenizer, for gptj and stable-diffusion-xl")
+    parser.add_argument("--first", type=int, metavar="N", help="prepare only the first N samples, for practice")
+    parser.add_argument("--incomplete", action="store_true", help="accept a data set that differs from the published one, for practice")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes (default: one for each core)")
     args = parser.parse_args()
     forms = FORMS[args.benchmark]
     args.form = args.form or forms[0]
     if args.form not in forms:
-        parser.error(f"--form {args.form}: {args.benchmark} has {', '.join(forms)}")
+        parser.error(f"--form {args.form}: {args.benchmark} supports {', '.join(forms)}")
     if args.jobs < 1 or (args.first is not None and args.first < 1):
-        parser.error("--jobs and --first: 1 or more")
+        parser.error("--jobs and --first must be 1 or more")
     return args
 
 
 def chosen(args: argparse.Namespace) -> Preparation:
-    """What the arguments ask for."""
+    """Returns the preparation that the arguments select."""
     name, incomplete = args.benchmark, args.incomplete or args.first is not None
     lists = name not in ("gptj", "llama3.1-8b", *prompts.PICKLED)
     if lists and args.calibration is True:
-        raise DataError("--calibration needs LIST here: see calibration/ of mlcommons/inference")
+        raise DataError(f"--calibration requires LIST for {name}: see calibration/ of mlcommons/inference")
     if not lists and args.calibration not in (None, True):
-        raise DataError("--calibration takes no LIST here: the subset is a file of its own in FOLDER")
+        raise DataError(f"--calibration accepts no LIST for {name}: the subset is a separate file in FOLDER")
     common = (args.source, args.form, incomplete, args.calibration)
     match name:
         case "resnet50":
@@ -76,9 +76,9 @@ def chosen(args: argparse.Namespace) -> Preparation:
 
 
 def graph(args: argparse.Namespace) -> int:
-    """R-GAT's graph, which has no samples."""
+    """Prepares R-GAT's graph, which has no samples; returns the exit code."""
     if args.calibration is not None or args.first is not None:
-        raise DataError(f"--form {args.form} makes no samples: leave out --calibration and --first")
+        raise DataError(f"--form {args.form} makes no samples: remove --calibration and --first")
     print(f"{IGBH.name}: {IGBH.licence}", file=sys.stderr)
     path = igbh_graph.prepare_graph(args.source, args.form, args.incomplete, args.output)
     print(f"start the nodes in {path.parent}: the model maps {path.name}", file=sys.stderr)
@@ -87,13 +87,13 @@ def graph(args: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    # Tokenizers alone are used of the package.
+    # Only the package's tokenizers are used.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     args = arguments()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if not args.source.is_dir():
-            raise DataError(f"{args.source} is no folder")
+            raise DataError(f"{args.source} is not a folder")
         if args.benchmark == "rgat" and args.form != "nodes":
             return graph(args)
         it = chosen(args)
@@ -103,10 +103,10 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except (OSError, WorkerError) as error:
-        print(f"error: {error}. The same command goes on where this one stopped", file=sys.stderr)
+        print(f"error: {error}. Run the same command again to continue", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted: the same command goes on where this one stopped", file=sys.stderr)
+        print("interrupted: run the same command again to continue", file=sys.stderr)
         return 130
     print(f"--dataset {'+'.join(str(path) for path in paths)}")
     return 0

@@ -20,8 +20,10 @@ TOKENS = 77
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None, tokenizer: Path | None) -> Preparation:
-    """FOLDER has captions_source.tsv, and for calibration COCO's captions_train2014.json; the tokenizer's folder has `tokenizer` and
-    `tokenizer_2`, as the checkpoint does."""
+    """Reads captions_source.tsv of FOLDER, or COCO's captions_train2014.json for calibration.
+
+    The tokenizer's folder contains `tokenizer` and `tokenizer_2`, as the checkpoint does.
+    """
     if calibration:
         files, name = [sources.file(folder, "captions_train2014.json")], "captions-calibration"
         files.append(sources.calibration_list(calibration, CAPTIONS, incomplete))
@@ -38,7 +40,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     both = [tokenizer_of(which, "Stable Diffusion XL") for which in folders]
     for which, one in zip(folders, both):
         if one.model_max_length != TOKENS:
-            raise DataError(f"{which}: a tokenizer for {one.model_max_length} ids, not for {TOKENS}")
+            raise DataError(f"{which}: the tokenizer's maximum length is {one.model_max_length} ids, expected {TOKENS}")
     files += [file for which in folders for file in tokenizer_files(which)]
     parts = [Array(f"{name}-ids", "int32", (TOKENS,)), Array(f"{name}-ids-2", "int32", (TOKENS,))]
     return Preparation(
@@ -47,7 +49,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 
 def read(path: Path) -> tuple[list[str], list[str]]:
-    """Ids of the captions, and the captions."""
+    """Returns the ids of the captions, and the captions."""
     try:
         lines = io.StringIO(sources.read_text(path), newline="")
         rows = [(row["id"], row["caption"]) for row in csv.DictReader(lines, delimiter="\t")]
@@ -60,7 +62,7 @@ def read(path: Path) -> tuple[list[str], list[str]]:
 
 
 def training(path: Path, wanted: list[str], named_by: Path) -> tuple[list[str], list[str]]:
-    """The captions of a list, in the order of their ids, as the reference's tools/coco_calibration.py writes them."""
+    """Returns ids and captions of a list, ordered by id, as the reference's tools/coco_calibration.py writes them."""
     try:
         known = {str(int(entry["id"])): entry["caption"].replace("\n", "").strip() for entry in sources.read_json(path)["annotations"]}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -75,7 +77,7 @@ def as_bytes(caption: str) -> list[bytes]:
 
 
 def ids(caption: str, tokenizer: Any) -> np.ndarray:
-    """Those of one tokenizer, with words that stand for several ids written out."""
+    """Returns a tokenizer's ids of a caption; a word that stands for several ids is replaced by one word for each."""
     for token in set(tokenizer.tokenize(caption)) & set(tokenizer.added_tokens_encoder):
         words, number = [token], 1
         while (word := f"{token}_{number}") in tokenizer.added_tokens_encoder:

@@ -19,24 +19,24 @@ DENSE, LABELS, SPARSE, TRACE = "day_23_dense.npy", "day_23_labels.npy", "day_23_
 FEATURES = 26
 HOT = (3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1)
 ROWS = 178274637  # of day 23
-CALIBRATION_PAIRS = 128000  # from the second half's begin: calibration/CriteoTerabyte/README.md of the reference
+CALIBRATION_PAIRS = 128000  # from the beginning of the second half: calibration/CriteoTerabyte/README.md of the reference
 PAIRS = (100, 100, *[200] * 12, 300, 300, 400, 500, 600, 700)  # tools/dist_quantile.txt
 SEED = 123  # --numpy-rand-seed of the reference
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
-    """FOLDER has the three files of day 23."""
+    """Reads the three files of day 23 in FOLDER."""
     if calibration:
-        raise DataError(f"no list is needed: calibrate with the pairs from row {(ROWS + 1) // 2} of day 23 on, {CALIBRATION_PAIRS} of them")
+        raise DataError(f"no list is needed: calibrate with the {CALIBRATION_PAIRS} pairs from row {(ROWS + 1) // 2} of day 23")
     files = [sources.published(sources.file(folder, name), CRITEO, incomplete) for name in (DENSE, LABELS, SPARSE)]
     dense, labels, *sparse = arrays = [opened(files[0]), opened(files[1]), *unzipped(files[2])]
     rows = len(dense)
     shapes = [(rows, 13), (rows, 1), *[(rows, hot) for hot in HOT]]
     for array, shape in zip(arrays, shapes, strict=True):
         if array.shape != shape:
-            raise DataError(f"{folder}: an array of shape {array.shape} in place of {shape}")
+            raise DataError(f"{folder}: an array has the shape {array.shape}, expected {shape}")
     if rows != ROWS and not incomplete:
-        raise DataError(f"{files[0]} has {rows} rows, day 23 has {ROWS}. Give --incomplete for practice")
+        raise DataError(f"{files[0]} has {rows} rows, day 23 has {ROWS}. Use --incomplete for practice")
     sources.check_classes(labels[: (rows + 1) // 2, 0], CRITEO, lambda row: f"{files[1]}: the label of row {row}")
     places = borders((rows + 1) // 2)
     names = [f"{start}-{end}" for start, end in zip(places, places[1:])]
@@ -48,7 +48,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 
 def opened(path: Path) -> np.ndarray:
-    """An array that stays on the disk."""
+    """Maps an array into memory."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
@@ -56,7 +56,7 @@ def opened(path: Path) -> np.ndarray:
 
 
 def unzipped(path: Path) -> list[np.ndarray]:
-    """The arrays 0.npy to 25.npy of an archive that is not compressed, on the disk."""
+    """Maps the arrays 0.npy to 25.npy of an uncompressed archive into memory."""
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as raw:
             return [member(archive, raw, path, f"{number}.npy") for number in range(FEATURES)]
@@ -80,7 +80,7 @@ def member(archive: zipfile.ZipFile, raw: Any, path: Path, name: str) -> np.ndar
 
 
 def borders(pairs: int) -> list[int]:
-    """Where samples begin, and where the last one ends: lengths drawn one by one, as the reference draws them."""
+    """Returns the first row of each sample, and the end of the last one. Draws the lengths as the reference does."""
     random = np.random.RandomState(SEED)
     places = [0]
     while places[-1] < pairs:
@@ -89,23 +89,23 @@ def borders(pairs: int) -> list[int]:
 
 
 def make(dense: np.ndarray, sparse: list[np.ndarray], rows: tuple[int, int]) -> list[np.ndarray]:
-    """One sample: float32 [pairs, 13] and int32 [pairs, 214]."""
+    """Returns a sample: float32 [pairs, 13] and int32 [pairs, 214]."""
     start, end = rows
     numbers = np.float32(dense[start:end])
     if not np.isfinite(numbers).all():
-        raise DataError(f"{DENSE}: rows {start} to {end - 1} hold what is not a number. Fetch it again")
+        raise DataError(f"{DENSE}: rows {start} to {end - 1} contain values that are not finite. Fetch it again")
     return [numbers, np.concatenate([feature[start:end] for feature in sparse], axis=1)]
 
 
 def save_trace(ranges: list[tuple[int, int]], official: bool, path: Path) -> None:
-    """What accuracy-dlrm.py takes as --aggregation-trace-file."""
+    """Writes the file for --aggregation-trace-file of accuracy-dlrm.py."""
     path.write_text("".join(f"{start}, {end}, {end - start}\n" for start, end in ranges), encoding="ascii")
     if official:
         sources.published(path, CRITEO, False)
 
 
 def save_targets(labels: np.ndarray, pairs: int, path: Path) -> None:
-    """What accuracy-dlrm.py takes as --day-23-file: it reads the first column alone."""
+    """Writes the file for --day-23-file of accuracy-dlrm.py, which reads only the first column."""
     with open(path, "w", encoding="ascii") as file:
         for start in range(0, pairs, 1 << 20):
             file.writelines(f"{int(label)}\t\n" for label in labels[start : min(start + (1 << 20), pairs), 0])

@@ -1,9 +1,9 @@
-"""What a user can put right."""
+"""Errors that a user can fix."""
 
 
 class DataError(Exception):
-    """The source, or what was asked for, does not allow a data set; the text says what to do."""
+    """Invalid source or options; the text says what to do."""
 
 
 class WorkerError(Exception):
-    """A process that made samples is gone; the same command goes on."""
+    """Death of a process that made samples; the same command continues."""

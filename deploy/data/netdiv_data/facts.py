@@ -1,8 +1,8 @@
-"""What MLCommons publishes of each data set: counts, digests, licences.
+"""Facts that MLCommons publishes about each data set: counts, digests, licences.
 
-Counts: the rules v5.0 and the submission checker. Classes: loadgen-node/rules/src/book/table.toml, which names their sources. MD5:
-mlcommons/mlperf-automations, `meta.yaml` and `checksums.txt` of the scripts that fetch the set, unless a comment names another place;
-of lists for calibration: the files in `calibration` of mlcommons/inference, tag v5.0.1.
+Counts: the rules v5.0 and the submission checker. Classes: loadgen-node/rules/src/book/table.toml, which names their sources. MD5 of
+files: mlcommons/mlperf-automations, `meta.yaml` and `checksums.txt` of the scripts that fetch the data set, unless a comment names
+another source. MD5 of calibration lists: the files in `calibration` of mlcommons/inference, tag v5.0.1.
 """
 
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Facts:
-    """A data set."""
+    """Published facts about a data set."""
 
     name: str
     licence: str
     samples: int
-    calibration: int | None = None  # where its size is published
-    classes: int | None = None  # numbers of classes are below it
-    md5: dict[str, str] = field(default_factory=dict)  # of its files, by name
-    lists: dict[str, str] = field(default_factory=dict)  # MD5 of the lists for calibration, by name
+    calibration: int | None = None  # size of the calibration subset, if published
+    classes: int | None = None  # number of classes; labels are smaller
+    md5: dict[str, str] = field(default_factory=dict)  # MD5 of its files, by name
+    lists: dict[str, str] = field(default_factory=dict)  # MD5 of its calibration lists, by name
 
 
 IMAGENET = Facts(
@@ -41,7 +41,7 @@ SQUAD = Facts(
     md5={"dev-v1.1.json": "3e85deb501d4e538b6bc56f786231552", "vocab.txt": "64800d5d8528ce344256daf115d4965e"},
     lists={"bert_calibration_features.txt": "81fa69eb66f72831edccb624133bb4b3"},
 )
-# 3d-unet-kits19/meta of mlcommons/inference has MD5 of the reference's pickles, which depend on the versions of Python and numpy.
+# 3d-unet-kits19/meta of mlcommons/inference lists MD5 of the reference's pickles, which depend on the versions of Python and numpy.
 KITS19 = Facts("KiTS 2019", "CC BY-NC-SA 4.0", 43, calibration=20)
 CRITEO = Facts(
     "Criteo Terabyte click logs, day 23, synthetic multi-hot", "CC BY-NC-SA 4.0, Criteo's terms of use", 330067, classes=2,
@@ -69,7 +69,7 @@ CAPTIONS = Facts(
     md5={"captions_source.tsv": "24ba91c1e0fc04e70895385b4a57dca1"},
     lists={"coco_cal_captions_list.txt": "35061c423b4219445777cd6db456d0dd"},
 )
-# MD5 of the files of the size full.
+# The MD5 are of the size full.
 IGBH = Facts(
     "IGBH, the Illinois Graph Benchmark's heterogeneous graph",
     "the terms of github.com/IllinoisGraphBenchmark/IGB-Datasets; made of the Microsoft Academic Graph and Semantic Scholar",

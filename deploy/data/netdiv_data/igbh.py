@@ -1,4 +1,4 @@
-"""R-GAT: numbers of papers, the samples; the graph that the nodes hold is in igbh_graph.py."""
+"""R-GAT: the samples, which are numbers of papers. igbh_graph.py prepares the graph that the nodes hold."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ WIDTH = 1024
 
 @dataclass(frozen=True)
 class Table:
-    """Features or labels of the nodes of one type: rows after a header, or without one."""
+    """Features or labels of the nodes of one type: rows, with or without a header before them."""
 
     path: Path
     header: int
@@ -42,22 +42,22 @@ class Table:
 
 
 def size_of(folder: Path, incomplete: bool) -> tuple[str, Path]:
-    """The largest of IGBH's sizes that is there, and its folder."""
+    """Returns the largest of IGBH's sizes that the folder contains, and that size's folder."""
     for size in SIZES:
         if (folder / size / "processed").is_dir():
             if size != "full" and not incomplete:
-                raise DataError(f"{folder} has the size {size}, the benchmark needs full. Give --incomplete for practice")
+                raise DataError(f"{folder} has the size {size}, the benchmark needs full. Use --incomplete for practice")
             return size, folder / size / "processed"
-    raise DataError(f"{folder} has no {'/processed, '.join(SIZES)}/processed: it is the folder that the reference's scripts download to")
+    raise DataError(f"{folder} has no {'/processed, '.join(SIZES)}/processed: pass the folder that the reference's scripts download to")
 
 
 def table(path: Path, width: int) -> Table:
-    """One of IGBH's `.npy` files. Those of papers and authors have no header at the sizes large and full."""
+    """Opens an `.npy` file of IGBH. Files of papers and authors have no header at the sizes large and full."""
     bytes_there = path.stat().st_size
     with open(path, "rb") as file:
         if file.read(6) != np.lib.format.MAGIC_PREFIX:
             if bytes_there == 0 or bytes_there % (4 * width):
-                raise DataError(f"{path}: {bytes_there} bytes are no rows of {width} float32. Fetch it again")
+                raise DataError(f"{path}: {bytes_there} bytes are not a whole number of rows of {width} float32. Fetch it again")
             return Table(path, 0, bytes_there // (4 * width), width)
         file.seek(0)
         try:
@@ -69,15 +69,15 @@ def table(path: Path, width: int) -> Table:
         header = file.tell()
     rows, columns = (*shape, 1)[:2] if shape else (0, 0)
     if header % 4:
-        raise DataError(f"{path}: its header ends at byte {header}, where none of its numbers can be mapped. Save it again with numpy.save")
+        raise DataError(f"{path}: its header ends at byte {header}, which is not a multiple of 4, so it cannot be mapped. Save it again with numpy.save")
     plain = data_type.kind in "iuf" and len(shape) in (1, 2) and not (by_columns and columns > 1)
     if not plain or rows * columns == 0 or bytes_there < header + data_type.itemsize * rows * columns:
-        raise DataError(f"{path}: {data_type} {shape} in {bytes_there} bytes are no rows of numbers. Fetch it again")
+        raise DataError(f"{path}: {data_type} {shape} in {bytes_there} bytes are not rows of numbers. Fetch it again")
     return Table(path, header, rows, columns, data_type)
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
-    """FOLDER is what the reference's download script and split_seeds.py leave: `full/processed` with `val_idx.pt`."""
+    """Reads the folder that the reference's download script and split_seeds.py write: `full/processed` with `val_idx.pt`."""
     size, processed = size_of(folder, incomplete)
     labels = table(sources.published(sources.file(processed / "paper", "node_label_2K.npy"), IGBH, incomplete), 1)
     papers = NODES[size][0]
@@ -88,7 +88,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
         read = [sources.file(processed, "val_idx.pt")]
         numbers = vector(read[0])
     if numbers.min() < 0 or numbers.max() >= min(papers, labels.rows):
-        raise DataError(f"{read[0]}: numbers from {numbers.min()} to {numbers.max()}, where {labels.path} has {labels.rows} papers")
+        raise DataError(f"{read[0]}: numbers from {numbers.min()} to {numbers.max()}, but {labels.path} has {labels.rows} papers")
     wanted = labels.array()[numbers, 0]
     if not np.isfinite(wanted).all():
         raise DataError(f"{labels.path}: some papers of {read[0].name} have no label. Run split_seeds.py with --dataset_size {size}")
@@ -102,5 +102,5 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 def number_of(line: str, papers: int, named_by: Path) -> int:
     number = sources.number(line, papers)
     if number is None:
-        raise DataError(f"{named_by}: {line!r} is no number of a paper")
+        raise DataError(f"{named_by}: {line!r} is not the number of a paper")
     return number

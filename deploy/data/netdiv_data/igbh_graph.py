@@ -1,7 +1,7 @@
-"""IGBH as the folder that R-GAT's TorchScript file maps: for each relation the sources of every target, and features as they are.
+"""Prepares IGBH as the folder that R-GAT's TorchScript file maps: features, and for each relation the sources of every target.
 
-`sizes` and the other files are those of deploy/models/rgat_graph.py. Edges are read in pieces, several times: two numbers for each
-node of a type have to fit into memory, edges and features do not.
+deploy/models/rgat_graph.py describes `sizes` and the other files. Edges are read in pieces, several times: two numbers for each
+node of a type must fit into memory, but edges and features need not.
 """
 
 import json
@@ -19,13 +19,13 @@ from .igbh import NODES, REFERENCE, TYPES, WIDTH, Table, size_of, table
 from .journal import locked
 from .parts import PARTIAL, reserve
 
-# Name, type of sources, type of targets. Of the others each has a second one, which goes back.
+# Name, type of sources, type of targets. Each relation except `cites` has a reverse relation too.
 RELATIONS = (
     ("cites", "paper", "paper"), ("written_by", "paper", "author"), ("affiliated_to", "author", "institute"),
     ("topic", "paper", "fos"), ("published", "paper", "journal"), ("venue", "paper", "conference"),
 )
 FORM = 1
-EDGES = 1 << 24  # of a piece
+EDGES = 1 << 24  # edges of a piece
 ROWS = 1 << 14
 NAME = "igbh"
 
@@ -33,15 +33,15 @@ Pieces = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def prepare_graph(folder: Path, form: str, incomplete: bool, output: Path) -> Path:
-    """Makes the folder; gives its path."""
+    """Writes the folder; returns its path."""
     size, processed = size_of(folder, incomplete)
     tables = {name: table(sources.file(processed / name, "node_feat.npy"), WIDTH) for name in TYPES}
     for name, count in zip(TYPES, NODES[size]):
         one = tables[name]
         if not incomplete and (one.rows, one.width) != (count, WIDTH):
-            raise DataError(f"{one.path}: [{one.rows}, {one.width}] where IGBH {size} has [{count}, {WIDTH}]. Fetch it again")
+            raise DataError(f"{one.path}: [{one.rows}, {one.width}], but IGBH {size} has [{count}, {WIDTH}]. Fetch it again")
         if one.width != tables["paper"].width or one.rows >= 1 << 31 or one.data_type != np.dtype("<f4"):
-            raise DataError(f"{one.path}: {one.data_type} [{one.rows}, {one.width}] where papers have {tables['paper'].width} float32")
+            raise DataError(f"{one.path}: {one.data_type} [{one.rows}, {one.width}], but papers have {tables['paper'].width} float32")
     paths = {name: sources.file(processed / "__".join((source, name, target)), "edge_index.npy") for name, source, target in RELATIONS}
     arrays = {name: opened(path) for name, path in paths.items()}
     read = [*(one.path for one in tables.values()), *paths.values()]
@@ -55,8 +55,8 @@ def prepare_graph(folder: Path, form: str, incomplete: bool, output: Path) -> Pa
         if made.exists():
             known = sources.read_json(sources.file(made, "graph.json"))
             if any(known.get(key) != value for key, value in about.items()):
-                raise DataError(f"{made} is there and was not made by this command: choose another --output")
-            print("prepared before", file=sys.stderr)
+                raise DataError(f"{made} exists and was not made by this command: choose another --output")
+            print("already prepared", file=sys.stderr)
             return made
         begin(partial, about)
         if not incomplete:
@@ -80,7 +80,7 @@ def prepare_graph(folder: Path, form: str, incomplete: bool, output: Path) -> Pa
 
 
 def begin(partial: Path, about: dict) -> None:
-    """Opens the folder; one of another graph is refused."""
+    """Opens the unfinished folder; fails if it belongs to another graph."""
     partial.mkdir(exist_ok=True)
     journal = partial / "journal.json"
     if not journal.exists():
@@ -90,13 +90,13 @@ def begin(partial: Path, about: dict) -> None:
     try:
         known = sources.read_json(journal)
     except DataError as error:
-        raise DataError(f"{error}. Remove {partial}, and give the same command again") from error
+        raise DataError(f"{error}. Remove {partial} and run the same command again") from error
     if known != about:
-        raise DataError(f"{partial} has part of another graph: choose another --output, or remove it")
+        raise DataError(f"{partial} contains part of another graph: choose another --output, or remove it")
 
 
 def check_all(paths: list[Path], checked: Path) -> None:
-    """Compares each file with the MD5 that MLCommons publishes, but for those that `checked` names: they have passed before."""
+    """Compares each file with the MD5 that MLCommons publishes. Skips files that `checked` lists: they have passed before."""
     names = {f"{path.parent.name}/{path.name}": path for path in paths}
     known = checked.read_text(encoding="utf-8").splitlines() if checked.exists() else []
     left = {name: path for name, path in names.items() if name not in known}
@@ -110,25 +110,25 @@ def check_all(paths: list[Path], checked: Path) -> None:
 
 
 def opened(path: Path) -> np.ndarray:
-    """Edges, on the disk: source and target in each row."""
+    """Maps edges into memory: each row has source and target."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
         raise DataError(f"{path}: not an array: {error}. Fetch it again") from error
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise DataError(f"{path}: {array.dtype} {array.shape} where edges are whole numbers [edges, 2]")
+        raise DataError(f"{path}: {array.dtype} {array.shape}, expected integers [edges, 2]")
     return array
 
 
 def pieces(array: np.ndarray, back: bool) -> Pieces:
-    """Sources and targets, or the other way."""
+    """Yields sources and targets; swapped if `back` is set."""
     for start in range(0, len(array), EDGES):
         piece = np.asarray(array[start:start + EDGES], np.int64)
         yield (piece[:, 1], piece[:, 0]) if back else (piece[:, 0], piece[:, 1])
 
 
 def cited(array: np.ndarray, papers: int) -> Pieces:
-    """Both directions, without papers that cite themselves, and then each of them once."""
+    """Yields citations in both directions, except self-citations, and then a self-citation of each paper."""
     for back in (False, True):
         for some, others in pieces(array, back):
             yield some[some != others], others[some != others]
@@ -138,7 +138,7 @@ def cited(array: np.ndarray, papers: int) -> Pieces:
 
 
 def relation(partial: Path, path: Path, name: str, rows: tuple[int, int], array: np.ndarray) -> dict[str, int]:
-    """Writes one of IGBH's relations as the network has it; gives numbers of edges."""
+    """Writes a relation of IGBH as the network has it; returns the numbers of edges."""
     for start in range(0, len(array), EDGES):
         most, least = array[start:start + EDGES].max(0), array[start:start + EDGES].min()
         if least < 0 or most[0] >= rows[0] or most[1] >= rows[1]:
@@ -152,9 +152,9 @@ def relation(partial: Path, path: Path, name: str, rows: tuple[int, int], array:
 
 
 def by_target(partial: Path, name: str, targets: int, edges: Callable[[], Pieces]) -> int:
-    """Sorts edges by their targets, those of one in their order; gives how many there are."""
+    """Sorts edges by target and writes them; keeps the order of edges of one target. Returns the number of edges."""
     starts_path, sources_path = partial / f"{name}.starts", partial / f"{name}.sources"
-    if starts_path.exists():  # the last of both; an interrupted preparation has made them
+    if starts_path.exists():  # written last, so an interrupted preparation has made both files
         return int(np.memmap(starts_path, "<i8", "r")[-1])
     print(f"{name}: sorting", file=sys.stderr)
     starts = np.zeros(targets + 1, "<i8")
@@ -181,7 +181,7 @@ def by_target(partial: Path, name: str, targets: int, edges: Callable[[], Pieces
 
 
 def features(partial: Path, name: str, one: Table, form: str) -> None:
-    """The file itself under a second name, or its numbers as float16."""
+    """Links the file of features under a second name, or writes its numbers as float16."""
     path = partial / f"{name}.features"
     if path.exists():
         return

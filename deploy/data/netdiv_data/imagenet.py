@@ -1,4 +1,4 @@
-"""ResNet50: ImageNet's validation images, as the profiles of the reference prepare them."""
+"""ResNet50: ImageNet's validation images, prepared as the reference's profiles do."""
 
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ TENSORFLOW_MEAN = np.float32([123.68, 116.78, 103.94])  # pre_process_vgg
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
-    """FOLDER has val_map.txt, a line `NAME CLASS` for each image, and the images."""
+    """Reads val_map.txt of FOLDER, a line `NAME CLASS` for each image, and the images."""
     val_map = sources.file(folder, "val_map.txt")
     names, labels = read_map(val_map)
     read = [val_map]
@@ -44,7 +44,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 
 def read_map(path: Path) -> tuple[list[str], np.ndarray]:
-    """Names and classes."""
+    """Returns the names and classes of a val_map.txt."""
     rows = [(number, line.split()) for number, line in sources.numbered_lines(path)]
     for number, row in rows:
         if len(row) != 2 or sources.number(row[1], IMAGENET.classes) is None:
@@ -53,7 +53,7 @@ def read_map(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def make(form: str, path: Path) -> list[np.ndarray | bytes]:
-    """One sample."""
+    """Returns a sample."""
     data, image = images.read(path)
     if form == "jpeg":
         return [data]
@@ -64,7 +64,7 @@ def make(form: str, path: Path) -> list[np.ndarray | bytes]:
 
 
 def resized_and_cropped(image: np.ndarray) -> np.ndarray:
-    """The short side to 256 pixels with Pillow's bilinear filter, then the middle, as torchvision does."""
+    """Resizes the short side to 256 pixels with Pillow's bilinear filter, and crops the centre, as torchvision does."""
     height, width = image.shape[:2]
     short, long = min(height, width), max(height, width)
     other = int(SHORT_SIDE * long / short)
@@ -75,13 +75,13 @@ def resized_and_cropped(image: np.ndarray) -> np.ndarray:
 
 
 def normalised(cropped: np.ndarray) -> np.ndarray:
-    """From 0 to 1, minus the mean, by the deviation; [3, H, W]."""
+    """Scales to 0 to 1, subtracts the mean, and divides by the deviation; returns [3, H, W]."""
     scaled = cropped.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
     return (scaled - MEAN[:, None, None]) / DEVIATION[:, None, None]
 
 
 def normalised_for_tensorflow(image: np.ndarray) -> np.ndarray:
-    """The short side to 256 pixels with OpenCV's area filter, the middle, minus the mean; [H, W, 3]."""
+    """Resizes the short side to 256 pixels with OpenCV's area filter, crops the centre, and subtracts the mean; returns [H, W, 3]."""
     height, width = image.shape[:2]
     side = int(100.0 * SIDE / 87.5)
     size = (side, int(side * height / width)) if height > width else (int(side * width / height), side)

@@ -1,4 +1,4 @@
-"""What an unfinished preparation has written: a line for each sample, which outlives the process."""
+"""Journal of an unfinished preparation: a line for each sample, which outlives the process."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ from .parts import Part
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The folder for one preparation at a time."""
+    """Locks the folder for one preparation; fails if another one has locked it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -29,7 +29,11 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class Journal:
-    """The first line says what is prepared, by which code and packages; the others have number, source and digests of a sample."""
+    """Journal file of a data set.
+
+    The first line holds the data set's description, the code's digest and the packages' versions. Each other line holds the number,
+    the source's stamp and the digests of a sample.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -40,15 +44,15 @@ class Journal:
             self.head, self.lines = None, []
 
     def belongs_to(self, about: dict[str, Any]) -> bool:
-        """Whether a preparation of that is unfinished; one of something else is refused."""
+        """Returns true if the journal is of an unfinished preparation of `about`; fails if it is of another one."""
         if self.head is not None and self.head != head_of(about):
             raise DataError(
-                f"{self.path.parent} has part of another preparation, or of one by other versions: choose another --output, or remove "
-                f"{self.path.name} and *.partial there")
+                f"{self.path.parent} contains part of a preparation with other options or versions: choose another --output, or remove "
+                f"{self.path.name} and *.partial from it")
         return self.head is not None
 
     def begin(self, about: dict[str, Any], parts: list[Part], stamps: list[str]) -> dict[int, list[str]]:
-        """Gives the digests of the samples that are there, made of what is still their source, and still what was written."""
+        """Starts or continues the journal. Returns the digests of the samples whose source and written bytes have not changed."""
         kept = {}
         for line in self.lines:
             index, stamp, *row = [*line.split(" "), "", ""]
@@ -58,7 +62,7 @@ class Journal:
                 if all(data is not None and hashlib.sha256(data).hexdigest() == known for data, known in zip(found, row)):
                     kept[int(index)] = row
         if self.head is not None:
-            print(f"going on: {len(kept)} samples are there", file=sys.stderr)
+            print(f"continuing: {len(kept)} samples are already prepared", file=sys.stderr)
         lines = [json.dumps(head_of(about)), *(" ".join([str(index), stamps[index], *row]) for index, row in kept.items())]
         unfinished = self.path.with_name(self.path.name + ".new")
         unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -67,17 +71,17 @@ class Journal:
         return kept
 
     def add(self, index: int, stamp: str, digests: list[str]) -> None:
-        """A sample is written."""
+        """Records a sample that is written."""
         print(index, stamp, *digests, file=self.file, flush=True)
 
     def remove(self) -> None:
-        """All is complete."""
+        """Removes the journal of a complete data set."""
         self.file.close()
         self.path.unlink()
 
 
 class NoJournal:
-    """Where nothing outlives the process."""
+    """Journal of a data set that keeps nothing if the process ends."""
 
     def belongs_to(self, about: dict[str, Any]) -> bool:
         return False
@@ -93,6 +97,6 @@ class NoJournal:
 
 
 def head_of(about: dict[str, Any]) -> dict[str, Any]:
-    """With what decides a sample beside its source."""
+    """Returns `about` with the packages' versions and the code's digest, on which samples depend too."""
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))
     return {**about, "packages": packages(), "code": code.hexdigest()}

@@ -1,4 +1,4 @@
-"""3D-UNet: KiTS 2019's CT volumes at one spacing, with sides that windows of 128 divide."""
+"""3D-UNet: KiTS 2019's CT volumes at one spacing, with sides that windows of 128 and stride 64 cover exactly."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ CASES = json.loads(Path(__file__).with_name("kits19_cases.json").read_text(encod
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
-    """FOLDER is KiTS 2019's `data`, with a folder for each case."""
+    """Reads KiTS 2019's folder `data`, which contains a folder for each case."""
     cases = CASES["inference"]
     if calibration:
         cases = sources.lines(sources.noted(calibration))
@@ -42,15 +42,18 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 
 def volume_of(folder: Path, case: str) -> Path:
-    """The reference makes case_00400 as a copy of case_00185 (Makefile: duplicate_kits19_case_00185)."""
+    """Returns the path of a case's volume.
+
+    The reference makes case_00400 as a copy of case_00185 (Makefile: duplicate_kits19_case_00185).
+    """
     path = folder / case / "imaging.nii.gz"
     return folder / COPIES[case] / path.name if case in COPIES and not path.exists() else path
 
 
 def make(path: Path) -> list[np.ndarray]:
-    """One volume, float32 [1, D, H, W]."""
+    """Returns a volume, float32 [1, D, H, W]."""
     try:
-        # With its checksum, which nibabel does not read.
+        # This verifies gzip's checksum, which nibabel does not.
         data = gzip.decompress(path.read_bytes())
         image = nibabel.Nifti1Image.from_bytes(data)
         voxels = math.prod(image.shape) * image.get_data_dtype().itemsize
@@ -58,11 +61,11 @@ def make(path: Path) -> list[np.ndarray]:
             raise ValueError(f"voxels of shape {image.shape} take {voxels} bytes, it has {len(data) - image.dataobj.offset}")
         spacing = image.header["pixdim"][1:4].tolist()
         volume = image.get_fdata().astype(np.float32)
-    except Exception as error:  # whatever reading something else as a volume leads to
+    except Exception as error:  # other files cause exceptions of many types
         raise DataError(f"{path}: not a NIfTI volume: {error}. Fetch it again") from error
     usable = volume.ndim == 3 and volume.size and np.isfinite(volume).all() and all(np.isfinite(spacing)) and min(spacing) > 0
     if not usable or volume.size * np.prod(np.array(spacing) / SPACING) > MOST_VOXELS:
-        raise DataError(f"{path}: a volume of shape {volume.shape} and spacing {spacing}, or voxels that are not numbers. Fetch it again")
+        raise DataError(f"{path}: unsupported shape {volume.shape} or spacing {spacing}, or voxels that are not numbers. Fetch it again")
     if spacing != list(SPACING):
         factors = np.array(spacing) / np.array(SPACING)
         volume = zoom(volume, factors, order=1, mode="constant", cval=volume.min(), grid_mode=False)
@@ -79,5 +82,5 @@ def make(path: Path) -> list[np.ndarray]:
 
 
 def halves(lengths: list[int]) -> list[tuple[int, int]]:
-    """Each in two, the second not the smaller."""
+    """Splits each length in two; the second part is the larger one of an odd length."""
     return [(length // 2, length - length // 2) for length in lengths]

@@ -1,4 +1,7 @@
-"""What was prepared, from what, and the digest of every sample: a file beside the data set, which runs check and carry."""
+"""Manifest of a data set: its description, its sources, and the digest of every sample, in a file beside it.
+
+`loadgen-node run` checks it and copies it to the results.
+"""
 
 import json
 import os
@@ -11,17 +14,17 @@ PACKAGES = ("nibabel", "numpy", "opencv-python-headless", "pandas", "pillow", "s
 
 
 def packages() -> dict[str, str]:
-    """Versions of what samples are made with."""
+    """Returns the versions of the packages that make samples."""
     return {name: version(name) for name in PACKAGES}
 
 
 def path(data_set: Path) -> Path:
-    """Where the manifest of a data set is."""
+    """Returns the path of a data set's manifest."""
     return data_set.with_name(data_set.name + ".manifest.json")
 
 
 def write(data_set: Path, about: dict[str, Any], names: list[str], digests: list[str]) -> None:
-    """Writes it, a line for each sample."""
+    """Writes the manifest, with a line for each sample."""
     head = {"form": FORM, **about, "packages": packages()}
     lines = [json.dumps({"name": name, "sha256": digest}, ensure_ascii=False) for name, digest in zip(names, digests, strict=True)]
     text = json.dumps(head, indent=1, ensure_ascii=False)[:-2] + ',\n "samples": [\n' + ",\n".join(lines) + "\n]}\n"
@@ -31,7 +34,7 @@ def write(data_set: Path, about: dict[str, Any], names: list[str], digests: list
 
 
 def read(data_set: Path) -> dict[str, Any]:
-    """What it says; nothing where there is none."""
+    """Reads a data set's manifest; returns an empty dictionary if there is no valid one."""
     try:
         known = json.loads(path(data_set).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -26,8 +26,10 @@ NAMES = Path(__file__).with_name("openimages_classes.txt")
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
-    """FOLDER is what the reference's script leaves, `annotations/openimages-mlperf.json` and `validation/data/*.jpg`, or has
-    OpenImages' own CSV files in `annotations` instead."""
+    """Reads the folder that the reference's script writes: `annotations/openimages-mlperf.json` and `validation/data/*.jpg`.
+
+    `annotations` may contain OpenImages' own CSV files instead.
+    """
     pictures = folder / "validation" / "data"
     read, extra, name = [], {}, "openimages"
     if calibration:
@@ -56,7 +58,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 
 def names_of(path: Path) -> list[str]:
-    """The images' file names, in the order of the reference's QSL. Refuses annotations of other classes."""
+    """Returns the images' file names, in the order of the reference's QSL. Fails if annotations have other classes."""
     content = sources.read_json(path)
     try:
         names = [image["file_name"] for image in content["images"]]
@@ -67,12 +69,12 @@ def names_of(path: Path) -> list[str]:
         if type(label) is not int or not 0 <= label < OPENIMAGES.classes:
             raise DataError(f"{path}: the category_id of annotations[{number}] is {label!r}, and classes are 0 to {OPENIMAGES.classes - 1}")
     if not all(isinstance(name, str) for name in names):
-        raise DataError(f"{path} has an image whose file_name is no text")
+        raise DataError(f"{path} has an image whose file_name is not a string")
     return names
 
 
 def make(form: str, path: Path) -> list[np.ndarray | bytes]:
-    """One sample."""
+    """Returns a sample."""
     data, image = images.read(path)
     if form == "jpeg":
         return [data]
@@ -83,7 +85,7 @@ def make(form: str, path: Path) -> list[np.ndarray | bytes]:
 
 
 def in_coco_form(boxes: Path, classes: Path, pictures: Path) -> dict:
-    """What export_to_coco of the reference's tools/openimages.py makes of OpenImages' CSV files."""
+    """Converts OpenImages' CSV files as export_to_coco of the reference's tools/openimages.py does."""
     wanted = sources.lines(NAMES)
     try:
         annotations = pd.read_csv(boxes)
@@ -116,7 +118,7 @@ def in_coco_form(boxes: Path, classes: Path, pictures: Path) -> dict:
 
 
 def annotation(number: int, row: pd.Series) -> dict:
-    """A box in pixels."""
+    """Returns the annotation of a box, in pixels."""
     box = [row["XMin"] * row["width"], row["YMin"] * row["height"],
            (row["XMax"] - row["XMin"]) * row["width"], (row["YMax"] - row["YMin"]) * row["height"]]
     flags = {name: int(row[name]) for name in FLAGS}

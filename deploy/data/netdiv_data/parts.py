@@ -1,4 +1,4 @@
-"""The files of a data set, as `loadgen-node run --dataset` opens them: an array, a folder, or a file of token ids."""
+"""Parts of a data set, as `loadgen-node run --dataset` opens them: an array, a folder, or a file of token ids."""
 
 import os
 import shutil
@@ -14,19 +14,19 @@ PARTIAL = ".partial"
 
 
 def reserve(path: Path, size: int) -> None:
-    """Room for so many bytes: a page that has none on the disk would end the process as it is written."""
+    """Allocates `size` bytes on the disk. Otherwise a write to a mapped page of a full disk would kill the process."""
     with open(path, "r+b" if path.exists() else "w+b") as file:
         try:
             os.posix_fallocate(file.fileno(), 0, size)
         except OSError as error:
             needed, free = size / 1e9, shutil.disk_usage(path.parent).free / 1e9
-            raise DataError(f"{needed:.1f} GB are needed in {path.parent}, {free:.1f} GB are free: {error.strerror}") from error
+            raise DataError(f"{path.parent} needs {needed:.1f} GB, {free:.1f} GB are free: {error.strerror}") from error
 
 
 class Part(ABC):
-    """One file or folder, which has something of each sample. It has another name until it is complete."""
+    """File or folder with a part of each sample. Its name ends in `.partial` until it is complete."""
 
-    lasting = True  # what is written is there after an interruption
+    lasting = True  # written samples survive an interruption
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,18 +39,18 @@ class Part(ABC):
 
     @abstractmethod
     def begin(self, folder: Path, count: int) -> None:
-        """Makes room for so many samples, or opens what is there."""
+        """Allocates room for `count` samples, or opens the unfinished part."""
 
     @abstractmethod
     def write(self, index: int, item: Any) -> bytes:
-        """Writes that of one sample; gives its bytes."""
+        """Writes a sample's part; returns its bytes."""
 
     @abstractmethod
     def read(self, index: int) -> bytes | None:
-        """The bytes that were written, or None."""
+        """Returns the bytes that were written for a sample, or None."""
 
     def close(self) -> None:
-        """Everything is written."""
+        """Finishes the part after the last sample."""
 
 
 class Array(Part):
@@ -67,7 +67,7 @@ class Array(Part):
         reserve(path, path.stat().st_size)
 
     def opened(self, path: Path, shape: tuple[int, ...]) -> bool:
-        """Opens what an interrupted preparation has left."""
+        """Opens the file of an interrupted preparation; returns false if it does not match."""
         try:
             self.array = np.lib.format.open_memmap(path, mode="r+")
         except (OSError, ValueError):
@@ -76,7 +76,7 @@ class Array(Part):
 
     def write(self, index: int, item: np.ndarray) -> bytes:
         if item.shape != self.shape or item.dtype != self.data_type:
-            raise DataError(f"sample {index}: {item.dtype} {item.shape} instead of {self.data_type} {self.shape}")
+            raise DataError(f"sample {index}: found {item.dtype} {item.shape}, expected {self.data_type} {self.shape}")
         self.array[index] = item
         return item.tobytes()
 
@@ -89,7 +89,7 @@ class Array(Part):
 
 
 class Folder(Part):
-    """A file for each sample, named by its number: an array, or bytes as they are where there is a suffix."""
+    """Folder with a file for each sample, named by its number: an array, or unchanged bytes if there is a suffix."""
 
     def __init__(self, name: str, suffix: str | None = None) -> None:
         super().__init__(name)
@@ -126,7 +126,7 @@ class Folder(Part):
 
 
 class Ids(Part):
-    """Token ids, as many as each sample has, in one file (docs/TOKENS.md)."""
+    """File with the token ids of all samples; their number differs between samples (docs/ENGINES.md)."""
 
     lasting = False
 
@@ -143,7 +143,7 @@ class Ids(Part):
         except (ValueError, TypeError, OverflowError):
             row = np.empty(0)
         if row.ndim != 1 or not row.size or row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= 1 << 31:
-            raise DataError(f"sample {index}: not a list of token ids from 0 to {(1 << 31) - 1}, one at least")
+            raise DataError(f"sample {index}: not a list of token ids from 0 to {(1 << 31) - 1} with at least one id")
         self.rows[index] = row.astype("<i4").tobytes()
         return self.rows[index]
 

@@ -1,4 +1,4 @@
-"""Tables that MLCommons publishes as pickles. A pickle can run any code: this one may only make tables, arrays and plain values."""
+"""Reads tables that MLCommons publishes as pickles. A pickle can run any code: this reader allows only tables, arrays and values."""
 
 import _compat_pickle
 from pathlib import Path
@@ -10,7 +10,7 @@ from pandas.compat import pickle_compat
 
 from .errors import DataError
 
-# What tables are made of, by module.
+# Names that tables consist of, by module.
 ALLOWED = {
     "builtins": {"slice", "bytearray", "object", "set", "frozenset", "list", "dict", "tuple"},
     "collections": {"OrderedDict"},
@@ -48,7 +48,7 @@ FLEXIBLE = "SU"  # kinds of numpy whose items have any length
 
 
 class Tables(pickle_compat.Unpickler):
-    """Reads nothing else."""
+    """Unpickler that rejects everything but tables."""
 
     dispatch = dict(pickle_compat.Unpickler.dispatch)
 
@@ -57,7 +57,7 @@ class Tables(pickle_compat.Unpickler):
             module, name = _compat_pickle.NAME_MAPPING.get((module, name), (module, name))
             module = _compat_pickle.IMPORT_MAPPING.get(module, module)
         if name not in ALLOWED.get(module, ()):
-            raise DataError(f"it holds {module}.{name}, which no table of prompts needs; nothing of it was run")
+            raise DataError(f"it refers to {module}.{name}, which a table of prompts does not contain; none of its code was run")
         return super().find_class(module, name)
 
     def load_build(self) -> None:
@@ -70,21 +70,21 @@ class Tables(pickle_compat.Unpickler):
 
 
 def check_type(made: np.dtype, state: Any) -> None:
-    """Refuses a type that would read its items' bytes as something else: numpy takes what the state says."""
+    """Rejects a type that would read its items' bytes as another type: numpy does not validate the state."""
     *_, sub_type, names, fields, length, _, flags = state[:8] if isinstance(state, tuple) and len(state) >= 8 else (None,) * 8
     plain = sub_type is None and names is None and fields is None and made.kind != "V" and flags == made.flags
     if not plain or (made.kind not in FLEXIBLE and length not in (-1, made.itemsize)):
-        raise DataError("it holds an array of a compound type, which no table of prompts needs")
+        raise DataError("it contains an array of a compound type, which a table of prompts does not contain")
 
 
 def column(path: Path, name: str) -> list[Any]:
-    """A column of the table."""
+    """Returns a column of the table."""
     with open(path, "rb") as file:
         try:
             table = Tables(file).load()
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
-        except Exception as error:  # whatever reading something else as a pickle leads to
+        except Exception as error:  # other files cause exceptions of many types
             raise DataError(f"{path}: not a pickled table: {error}") from error
     if not isinstance(table, DataFrame) or name not in table or not isinstance(table[name], Series):
         raise DataError(f"{path}: not a table with one column {name}")

@@ -1,4 +1,4 @@
-"""Prepares sample after sample, on all processors, and goes on where it was interrupted."""
+"""Prepares sample after sample, on all processors, and continues an interrupted preparation."""
 
 import hashlib
 import os
@@ -25,16 +25,16 @@ from .workers import made_in_order
 
 @dataclass
 class Preparation:
-    """A data set to be made."""
+    """Description of a data set to prepare."""
 
     benchmark: str
     facts: Facts
     samples_form: str
-    reference: str  # the code of mlcommons/inference that says how
+    reference: str  # code of mlcommons/inference that defines the samples
     parts: list[Part]
     names: list[str]  # of the samples, in LoadGen's order
-    items: Iterable[Any]  # what `make` needs of each
-    make: Callable[[Any], list[Any]]  # what each part gets of a sample
+    items: Iterable[Any]  # argument of `make` for each sample
+    make: Callable[[Any], list[Any]]  # returns the item of each part
     sources: list[Path]
     labels: np.ndarray | None = None
     extra: dict[str, Callable[[Path], None]] = field(default_factory=dict)  # further files, by name
@@ -44,7 +44,7 @@ class Preparation:
 
 @dataclass
 class Choice:
-    """What the user asked for, whatever the data set."""
+    """Options of the command line that apply to every data set."""
 
     output: Path
     first: int | None = None
@@ -53,7 +53,7 @@ class Choice:
 
 
 def prepare(it: Preparation, choice: Choice) -> list[Path]:
-    """Makes the data set; gives the paths of its parts."""
+    """Prepares the data set; returns the paths of its parts."""
     published = it.facts.calibration if it.calibration else it.facts.samples
     practice = choice.incomplete or choice.first is not None
     if choice.first is not None:
@@ -63,13 +63,13 @@ def prepare(it: Preparation, choice: Choice) -> list[Path]:
     count = len(it.names)
     if published is not None and count != published and not practice:
         raise DataError(
-            f"{count} samples where {it.facts.name} has {published}"
-            f"{' for calibration' if it.calibration else ''}. For practice give --incomplete; the manifest will say so")
+            f"{count} samples, but {it.facts.name} has {published}"
+            f"{' for calibration' if it.calibration else ''}. Use --incomplete for practice; the manifest will state it")
     if not count:
         raise DataError("no samples")
     (name, times), *_ = Counter(it.names).most_common(1)
     if times > 1 and not practice:
-        raise DataError(f"the sample {name} is there {times} times. For practice give --incomplete; the manifest will say so")
+        raise DataError(f"the sample {name} occurs {times} times. Use --incomplete for practice; the manifest will state it")
     about = {
         "benchmark": it.benchmark, "set": it.facts.name, "subset": "calibration" if it.calibration else "validation",
         "samples_form": it.samples_form, "complete": not practice, "licence": it.facts.licence, "reference": it.reference,
@@ -81,7 +81,7 @@ def prepare(it: Preparation, choice: Choice) -> list[Path]:
 
 
 def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Path]:
-    """The same, once the folder is ours. What bears its last name is complete, and has its manifest."""
+    """Prepares the data set in a locked folder. A part under its final name is complete and has a manifest."""
     folder, data_sets = choice.output, [part.path(choice.output) for part in it.parts]
     files = dict(it.extra)
     if it.labels is not None:
@@ -92,7 +92,7 @@ def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Pa
     if not unfinished and any(path.exists() for path in data_sets):
         return already_there(data_sets, [folder / name for name in files], about)
     if unfinished:
-        # It was interrupted while they were renamed.
+        # The preparation was interrupted while the parts were renamed.
         for part in it.parts:
             if part.path(folder).exists() and not part.partial(folder).exists():
                 os.replace(part.path(folder), part.partial(folder))
@@ -101,7 +101,7 @@ def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Pa
         part.close()
     with TemporaryDirectory(prefix=".", dir=folder) as unfinished_files:
         for name, save in files.items():
-            path = Path(unfinished_files) / name  # what is published goes by the name
+            path = Path(unfinished_files) / name  # published digests are found by name
             save(path)
             os.replace(path, folder / name)
     sources.check_unchanged()
@@ -114,7 +114,7 @@ def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Pa
 
 
 def write_samples(it: Preparation, choice: Choice, journal: Journal | NoJournal, about: dict[str, Any]) -> list[list[str]]:
-    """Makes the samples that are not there yet; gives the digests of all, part by part."""
+    """Makes the missing samples; returns the digests of each sample's parts."""
     items = list(it.items)
     for part in it.parts:
         part.begin(choice.output, len(it.names))
@@ -133,25 +133,25 @@ def write_samples(it: Preparation, choice: Choice, journal: Journal | NoJournal,
 
 
 def already_there(data_sets: list[Path], files: list[Path], about: dict[str, Any]) -> list[Path]:
-    """The same data set, made before; anything else is refused."""
+    """Returns the paths of a data set that was prepared before; fails if another data set is there."""
     for path in [*data_sets, *files]:
         if not path.exists():
-            raise DataError(f"{path.parent} has part of the data set, and no {path.name}: choose another --output, or remove that part")
+            raise DataError(f"{path.parent} contains part of the data set, but no {path.name}: choose another --output, or remove that part")
     for path in data_sets:
         known = manifest.read(path)
         if any(known.get(key) != value for key, value in about.items()):
-            raise DataError(f"{path} is there and was not made by this command: choose another --output")
-    print("prepared before", file=sys.stderr)
+            raise DataError(f"{path} exists and was not made by this command: choose another --output")
+    print("already prepared", file=sys.stderr)
     return data_sets
 
 
 def stamp(item: Any) -> str:
-    """What changes with the file of a sample."""
+    """Returns a text that changes if the file of a sample changes."""
     return sources.STAMPS[sources.noted(item)] if isinstance(item, Path) else "-"
 
 
 def digests_of(paths: list[Path]) -> dict[str, str]:
-    """SHA-256 of files by name, with their folder where two have the same name."""
+    """Returns the SHA-256 of files by name; the name includes the folder if two files have the same name."""
     names = [path.name for path in paths]
     label = {path: path.name if names.count(path.name) == 1 else f"{path.parent.name}/{path.name}" for path in paths}
     return {os.fsencode(label[path]).decode(errors="replace"): sha256_of(path) for path in paths}
@@ -165,6 +165,6 @@ def digest_of_names(names: list[str]) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file."""
+    """Returns the SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,11 +1,11 @@
-"""How far a preparation is, on standard error."""
+"""Progress of a preparation, on standard error."""
 
 import sys
 import time
 
 
 class Progress:
-    """Says so each second on a terminal, and each ten seconds elsewhere."""
+    """Progress report: every second on a terminal, every ten seconds elsewhere."""
 
     def __init__(self, what: str, count: int, done: int = 0) -> None:
         self.what, self.count, self.before, self.done = what, count, done, done
@@ -13,7 +13,7 @@ class Progress:
         self.terminal = sys.stderr.isatty()
 
     def one_more(self) -> None:
-        """A sample is ready."""
+        """Counts a sample that is ready."""
         self.done += 1
         now = time.monotonic()
         if self.done == self.count or now - self.said >= (1 if self.terminal else 10):

@@ -1,4 +1,4 @@
-"""Language models: prompts that MLCommons tokenized, or text with the model's own tokenizer, as token ids."""
+"""Language models: token ids of prompts that MLCommons tokenized, or of text that the model's own tokenizer encodes."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ INSTRUCTION = (
     "Write a response that appropriately completes the request.\n\n"
     "### Instruction:\n{instruction}\n\n### Input:\n{input}\n\n### Response:")
 GPTJ_TOKENS = 1919
-# Each with the names of its files, validation first.
+# Facts, reference, and names of the files for validation and for calibration.
 PICKLED: dict[str, tuple[Facts, str, str, str]] = {
     "llama2-70b": (facts.OPENORCA, "language/llama2-70b/dataset.py", "open_orca_gpt4_tokenized_llama.sampled_24576.pkl",
                    "open_orca_gpt4_tokenized_llama.calibration_1000.pkl"),
@@ -30,21 +30,21 @@ PICKLED: dict[str, tuple[Facts, str, str, str]] = {
 
 
 def pickled(benchmark: str, folder: Path, form: str, incomplete: bool, calibration: bool) -> Preparation:
-    """FOLDER has MLCommons' table, a pickle whose column tok_input holds the ids."""
+    """Reads MLCommons' table in FOLDER, a pickle whose column tok_input holds the ids."""
     known, reference, *files = PICKLED[benchmark]
     path = sources.published(sources.file(folder, files[calibration]), known, incomplete)
     return of_lists(benchmark, known, reference, [path], pickles.column(path, "tok_input"), calibration)
 
 
 def llama_8b(folder: Path, form: str, incomplete: bool, calibration: bool) -> Preparation:
-    """FOLDER has MLCommons' JSON list, whose entries have tok_input."""
+    """Reads MLCommons' JSON list in FOLDER, whose entries have tok_input."""
     path = sources.file(folder, *(("cnn_dailymail_calibration.json",) if calibration else ("cnn_eval.json",)))
     rows = field(sources.read_json(path), "tok_input", list, path)
     return of_lists("llama3.1-8b", facts.CNN_LLAMA, "language/llama3.1-8b/dataset.py (v5.1.1)", [path], rows, calibration)
 
 
 def gptj(folder: Path, form: str, incomplete: bool, calibration: bool, tokenizer: Path | None) -> Preparation:
-    """FOLDER has cnn_eval.json as the reference's script writes it; the tokenizer is GPT-J's, from a folder."""
+    """Reads cnn_eval.json in FOLDER, as the reference's script writes it, and encodes it with GPT-J's tokenizer."""
     path = sources.file(folder, "cnn_dailymail_calibration.json" if calibration else "cnn_eval.json")
     content = sources.read_json(path)
     asked, articles = field(content, "instruction", str, path), field(content, "input", str, path)
@@ -58,7 +58,7 @@ def gptj(folder: Path, form: str, incomplete: bool, calibration: bool, tokenizer
 def of_lists(
     benchmark: str, known: Facts, reference: str, files: list[Path], rows: Any, calibration: bool, count: int | None = None
 ) -> Preparation:
-    """Lists of ids."""
+    """Returns the preparation of lists of ids."""
     count = len(rows) if count is None else count
     part = Ids(f"{benchmark}-calibration" if calibration else benchmark)
     names = [str(number) for number in range(count)]
@@ -70,7 +70,7 @@ def as_it_is(row: Any) -> list[Any]:
 
 
 def field(content: Any, key: str, kind: type, path: Path) -> list[Any]:
-    """What each entry of a JSON list has under a key."""
+    """Returns the value of a key in each entry of a JSON list."""
     if not isinstance(content, list):
         raise DataError(f"{path}: not a list of objects with {key}")
     for number, entry in enumerate(content):
@@ -80,12 +80,12 @@ def field(content: Any, key: str, kind: type, path: Path) -> list[Any]:
 
 
 def tokenizer_of(folder: Path | None, model: str) -> Any:
-    """The tokenizer in a folder, as Hugging Face keeps it; nothing is fetched."""
+    """Opens a tokenizer in a folder, in Hugging Face's form; fetches nothing."""
     from transformers import AutoTokenizer
 
     if folder is None:
-        raise DataError(f"--tokenizer FOLDER is needed: a folder with {model}'s tokenizer")
-    tokenizer_files(folder)  # noted before they are read
+        raise DataError(f"--tokenizer is missing: pass a folder with {model}'s tokenizer")
+    tokenizer_files(folder)  # notes the files before they are read
     try:
         return AutoTokenizer.from_pretrained(folder, use_fast=False, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError, RecursionError) as error:
@@ -93,6 +93,6 @@ def tokenizer_of(folder: Path | None, model: str) -> Any:
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
-    """Its files, for the manifest."""
+    """Returns the files of a tokenizer, for the manifest."""
     names = ("tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.json", "tokenizer.model", "spiece.model", "special_tokens_map.json", "added_tokens.json")
     return [sources.noted(folder / name) for name in names if (folder / name).is_file()]

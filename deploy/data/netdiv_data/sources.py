@@ -1,4 +1,4 @@
-"""Reading what a user has: each file is there, and is what MLCommons published, or the error says what is wrong."""
+"""Reads the user's files. Fails, with a remedy, if a file is missing or differs from the published one."""
 
 import hashlib
 import json
@@ -13,18 +13,18 @@ from . import texts
 from .errors import DataError
 from .facts import Facts
 
-STAMPS: dict[Path, str] = {}  # of each source, before anything of it was read
-PIECE = 1 << 20  # labels that are checked at once
+STAMPS: dict[Path, str] = {}  # stamp of each source, from before it was read
+PIECE = 1 << 20  # number of labels that are checked at once
 
 
 def stamp(path: Path) -> str:
-    """Size and time of a file, which differ once it is written to."""
+    """Returns the size and modification time of a file, which change if it is written to."""
     status = path.stat()
     return f"{status.st_size}/{status.st_mtime_ns}"
 
 
 def noted(path: Path) -> Path:
-    """Notes the file as it is for `check_unchanged`; gives the path."""
+    """Records the file's stamp for `check_unchanged`; returns the path."""
     try:
         STAMPS.setdefault(path, stamp(path))
     except OSError as error:
@@ -33,16 +33,16 @@ def noted(path: Path) -> Path:
 
 
 def check_unchanged() -> None:
-    """Refuses sources that have changed since they were noted."""
+    """Fails if sources have changed since `noted`."""
     changed = [path for path, known in STAMPS.items() if not path.exists() or stamp(path) != known]
     if changed:
         raise DataError(
             f"{len(changed)} sources changed while they were read, the first is {changed[0]}. "
-            "Let nothing write to them, and give the same command again")
+            "Stop the programs that write to them, and run the same command again")
 
 
 def file(folder: Path, *names: str) -> Path:
-    """The first of these files that the folder has."""
+    """Returns the path of the first of these files that the folder contains."""
     for name in names:
         if (folder / name).is_file():
             return noted(folder / name)
@@ -50,7 +50,7 @@ def file(folder: Path, *names: str) -> Path:
 
 
 def published(path: Path, facts: Facts, incomplete: bool, name: str | None = None) -> Path:
-    """The same path; refused where MLCommons publishes another digest for a file of that name."""
+    """Returns the path; fails if MLCommons publishes another digest for a file of that name."""
     digest = facts.md5.get(name or path.name) or facts.md5.get(f"{path.parent.name}/{path.name}")
     if digest and not incomplete:
         check_md5(path, {name or path.name: digest})
@@ -58,7 +58,7 @@ def published(path: Path, facts: Facts, incomplete: bool, name: str | None = Non
 
 
 def calibration_list(path: Path, facts: Facts, incomplete: bool) -> Path:
-    """Refuses a file that is not one of MLCommons' lists; gives the path."""
+    """Returns the path; fails if the file is not one of MLCommons' lists."""
     noted(path)
     if not incomplete:
         check_md5(path, facts.lists)
@@ -66,28 +66,28 @@ def calibration_list(path: Path, facts: Facts, incomplete: bool) -> Path:
 
 
 def check_md5(path: Path, known: dict[str, str]) -> None:
-    """Reads the file to its end, and refuses one whose digest is not among these."""
+    """Reads the whole file; fails if its digest is not one of `known`."""
     with open(path, "rb") as opened:
         found = hashlib.file_digest(opened, "md5").hexdigest()
     if found not in known.values():
         wanted = " or ".join(f"{digest} for {name}" for name, digest in known.items())
-        raise DataError(f"{path}: its MD5 is {found}, MLCommons publishes {wanted}. Fetch it again, or give --incomplete for practice")
+        raise DataError(f"{path}: its MD5 is {found}, MLCommons publishes {wanted}. Fetch it again, or use --incomplete for practice")
 
 
 def place(raw: BinaryIO, info: ZipInfo) -> int:
-    """Where the bytes of a file in an archive begin: its local header's own lengths may differ from those of the directory."""
+    """Returns the offset of a file's bytes in an archive. Lengths in the local header may differ from those in the directory."""
     raw.seek(info.header_offset + 26)
     lengths = int.from_bytes(raw.read(2), "little") + int.from_bytes(raw.read(2), "little")
     return info.header_offset + 30 + lengths
 
 
 def lines(path: Path) -> list[str]:
-    """Its lines that are not empty."""
+    """Returns the lines of a file that are not empty."""
     return [line for _, line in numbered_lines(path)]
 
 
 def numbered_lines(path: Path) -> list[tuple[int, str]]:
-    """Lines that are not empty, each with its number in the file."""
+    """Returns the lines that are not empty, each with its number in the file."""
     try:
         text = read_text(path)
     except OSError as error:
@@ -99,7 +99,7 @@ def numbered_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def read_text(path: Path) -> str:
-    """Reads a text as editors of other systems write it: with a byte order mark, CR or CR LF, or in UTF-16."""
+    """Reads a text in any form that editors write: with a byte order mark, CR or CR LF, or in UTF-16."""
     try:
         return texts.decode(path.read_bytes())
     except UnicodeDecodeError as error:
@@ -107,7 +107,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds."""
+    """Returns the content of a JSON file."""
     try:
         return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
@@ -115,13 +115,13 @@ def read_json(path: Path) -> Any:
 
 
 def number(text: str, below: int) -> int | None:
-    """A whole number from 0, in decimal digits."""
+    """Parses an integer from 0 to below `below`, in decimal digits; returns None for other text."""
     known = text.isascii() and text.isdigit() and len(text) < 20 and int(text) < below
     return int(text) if known else None
 
 
 def check_classes(labels: np.ndarray, facts: Facts, name_of: Callable[[int], str]) -> None:
-    """Refuses a label that is not the number of a class; `name_of` says which it is."""
+    """Fails if a label is not the number of a class; `name_of` names the label for the error."""
     for start in range(0, len(labels), PIECE):
         piece = labels[start : start + PIECE]
         bad = np.flatnonzero(~np.isin(piece, np.arange(facts.classes)))
@@ -130,7 +130,7 @@ def check_classes(labels: np.ndarray, facts: Facts, name_of: Callable[[int], str
 
 
 def all_there(paths: list[Path], named_by: Path) -> None:
-    """Refuses a list that names files which are missing."""
+    """Fails if a file that a list names is missing."""
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise DataError(f"{len(missing)} of {len(paths)} files that {named_by.name} names are missing, the first is {missing[0]}")
@@ -139,7 +139,7 @@ def all_there(paths: list[Path], named_by: Path) -> None:
 
 
 def chosen(names: list[str], wanted: list[str], named_by: Path) -> list[int]:
-    """Where the wanted names are among all."""
+    """Returns the index of each wanted name; fails if one is not in the data set."""
     places = {name: place for place, name in enumerate(names)}
     unknown = [name for name in wanted if name not in places]
     if unknown:

@@ -1,4 +1,4 @@
-"""BERT: SQuAD v1.1's questions and paragraphs as token ids, with the vocabulary given."""
+"""BERT: SQuAD v1.1's questions and paragraphs as token ids of a given vocabulary."""
 
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ from .preparation import Preparation
 
 REFERENCE = "language/bert/create_squad_data.py: convert_examples_to_features(max_seq_length=384, doc_stride=128, max_query_length=64)"
 TOKENS, STRIDE, QUESTION = 384, 128, 64
-WHITE_SPACE = " \t\r\n\u202f"  # of the reference, which is not Python's
+WHITE_SPACE = " \t\r\n\u202f"  # the reference's set, which differs from Python's
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
-    """FOLDER has dev-v1.1.json and vocab.txt."""
+    """Reads dev-v1.1.json and vocab.txt in FOLDER."""
     questions, vocabulary = (sources.published(sources.file(folder, name), SQUAD, incomplete) for name in ("dev-v1.1.json", "vocab.txt"))
     read = [questions, vocabulary]
     names, features = features_of(questions, vocabulary)
@@ -47,7 +47,7 @@ def ids_of(feature: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def features_of(path: Path, vocabulary: Path) -> tuple[list[str], list[list[np.ndarray]]]:
-    """The name of each window, `QUESTION/WINDOW`, and its ids, mask and segments."""
+    """Returns the name of each window, `QUESTION/WINDOW`, and its ids, mask and segments."""
     from transformers import BertTokenizer
 
     tokenizer = BertTokenizer(str(vocabulary))
@@ -62,25 +62,25 @@ def features_of(path: Path, vocabulary: Path) -> tuple[list[str], list[list[np.n
 
 
 def questions_of(content: Any, path: Path) -> list[tuple[str, dict]]:
-    """Each question with its paragraph."""
+    """Returns each paragraph and question."""
     try:
         found = [(paragraph["context"], question) for article in content["data"] for paragraph in article["paragraphs"]
                  for question in paragraph["qas"]]
         assert all(isinstance(q["question"], str) and isinstance(q["id"], str) and isinstance(text, str) for text, q in found)
         return found
     except (KeyError, TypeError, AssertionError) as error:
-        raise DataError(f"{path}: not SQuAD v1.1's form") from error
+        raise DataError(f"{path}: not in the form of SQuAD v1.1") from error
 
 
 def split(text: str) -> list[str]:
-    """Words, at the reference's white space."""
+    """Splits text at the reference's white space."""
     for white in WHITE_SPACE[1:]:
         text = text.replace(white, " ")
     return [word for word in text.split(" ") if word]
 
 
 def windows(tokens: int, room: int) -> list[tuple[int, int]]:
-    """Parts of a paragraph, each at most so long, that begin every 128 tokens."""
+    """Returns the start and end of windows of a paragraph: each at most `room` tokens long, one every 128 tokens."""
     found, start = [], 0
     while start < tokens:
         end = min(start + room, tokens)
@@ -92,7 +92,7 @@ def windows(tokens: int, room: int) -> list[tuple[int, int]]:
 
 
 def feature(tokenizer: Any, asked: list[str], words: list[str]) -> list[np.ndarray]:
-    """[CLS] question [SEP] words [SEP], padded with zeros."""
+    """Returns ids, mask and segments of `[CLS] question [SEP] words [SEP]`, padded with zeros."""
     ids = tokenizer.convert_tokens_to_ids(["[CLS]", *asked, "[SEP]", *words, "[SEP]"])
     filled = np.zeros((3, TOKENS), dtype=np.int32)
     filled[0, : len(ids)], filled[1, : len(ids)], filled[2, len(asked) + 2 : len(ids)] = ids, 1, 1

@@ -1,4 +1,4 @@
-"""A vector of whole numbers that torch.save wrote, read without PyTorch. A pickle can run any code: this one may only name a tensor."""
+"""Reads a vector of integers that torch.save wrote, without PyTorch. A pickle can run any code: this reader allows only a tensor."""
 
 import pickle
 import zipfile
@@ -10,11 +10,11 @@ import numpy as np
 from . import sources
 from .errors import DataError
 
-MOST = 1 << 20  # bytes of what is read at once: the form of one tensor
+MOST = 1 << 20  # maximum size of the pickled description of a tensor, in bytes
 
 
 class Vector(pickle.Unpickler):
-    """Gives number of the storage, offset, shape and strides."""
+    """Unpickler that returns the storage's number, offset, shape and strides."""
 
     def find_class(self, module: str, name: str) -> Any:
         match module, name:
@@ -24,23 +24,23 @@ class Vector(pickle.Unpickler):
                 return "int64"
             case "collections", "OrderedDict":
                 return dict
-        raise DataError(f"it holds {module}.{name}, not a vector of int64 alone; nothing of it was run")
+        raise DataError(f"it refers to {module}.{name}, expected only a vector of int64; none of its code was run")
 
     def persistent_load(self, saved: Any) -> str:
         kind, data_type, number, *_ = saved
         if (kind, data_type) != ("storage", "int64") or not str(number).isdigit():
-            raise DataError("it does not hold a vector of int64")
+            raise DataError("it does not contain a vector of int64")
         return str(number)
 
 
 def vector(path: Path) -> np.ndarray:
-    """The numbers, on the disk."""
+    """Maps the numbers into memory."""
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as raw:
             head = next(info for info in archive.infolist() if info.filename.endswith("/data.pkl"))
             for info in archive.infolist():
                 if info.filename.endswith(("/data.pkl", "/byteorder")) and info.file_size > MOST:
-                    raise DataError(f"{info.filename} is larger than that of one vector")
+                    raise DataError(f"{info.filename} is too large for one vector")
             with archive.open(head) as file:
                 number, offset, (length,), (stride,) = Vector(file).load()
             folder = head.filename.removesuffix("data.pkl")
@@ -49,13 +49,13 @@ def vector(path: Path) -> np.ndarray:
             info = archive.getinfo(f"{folder}data/{number}")
             begin, end = offset * 8, (offset + length) * 8
             if stride != 1 or length < 1 or offset < 0 or info.compress_type != zipfile.ZIP_STORED or end > info.file_size:
-                raise DataError("it is not a plain vector")
+                raise DataError("it is not a contiguous, uncompressed vector")
             if damaged := archive.testzip():
-                raise DataError(f"{damaged} is damaged: its checksum is another. Make it again")
+                raise DataError(f"{damaged} is damaged: its checksum does not match. Run split_seeds.py again")
             return np.memmap(path, "<i8", "r", sources.place(raw, info) + begin, (length,))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except OSError:
         raise
-    except Exception as error:  # whatever reading something else leads to
+    except Exception as error:  # other files cause exceptions of many types
         raise DataError(f"{path}: not a tensor that torch.save wrote: {error}") from error

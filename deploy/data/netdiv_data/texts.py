@@ -1,4 +1,4 @@
-"""Text as editors of other systems write it: with a byte order mark, other line ends, or in UTF-16."""
+"""Decodes text in any form that editors write: with a byte order mark, other line ends, or in UTF-16."""
 
 import codecs
 

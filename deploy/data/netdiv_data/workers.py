@@ -1,6 +1,7 @@
-"""Several processes make samples, each its share of them, a few ahead of their turn.
+"""Makes samples in several processes. Each makes its share, a few samples ahead.
 
-They share no lock and no queue, so that one of them, or this one, can be interrupted or killed anywhere, and none waits for it."""
+The processes share no lock and no queue, so that each of them can be interrupted or killed at any time without blocking the others.
+"""
 
 import ctypes
 import multiprocessing
@@ -13,29 +14,29 @@ from typing import Any
 
 from .errors import WorkerError
 
-AHEAD = 4  # samples of a process that wait for their turn here
+AHEAD = 4  # maximum number of samples of a process that wait in this process
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-FORK = multiprocessing.get_context("fork")  # what is to be made is there at once
+FORK = multiprocessing.get_context("fork")  # a fork inherits `make` and its items without pickling
 
 
 class Worker:
-    """A process that makes samples."""
+    """Process that makes samples."""
 
     def __init__(self, make: Callable[[Any], Any], items: list[Any]) -> None:
         self.results, results = FORK.Pipe(duplex=False)
         self.process = FORK.Process(target=work, args=(make, items, results, os.getpid()))
         self.process.start()
-        results.close()  # so that the pipe ends with the process
+        results.close()  # the pipe then closes when the process ends
         self.made: deque[Any] = deque()
         self.ended = False
 
     def receive(self) -> None:
-        """Takes the next sample, or the end."""
+        """Receives the next sample, or the end of the process."""
         try:
             self.made.append(self.results.recv())
-        except (EOFError, OSError):  # also within a sample
+        except (EOFError, OSError):  # possibly within a sample
             self.ended = True
 
     def end(self) -> None:
@@ -45,13 +46,13 @@ class Worker:
 
 
 def made_in_order(make: Callable[[Any], Any], items: list[Any], jobs: int) -> Iterator[Any]:
-    """What `make` gives of each, in their order."""
+    """Yields the result of `make` for each item, in the items' order."""
     if jobs == 1:
         yield from map(make, items)
         return
     workers: list[Worker] = []
     try:
-        # One that has just begun would do as this process does.
+        # A process that has just forked would handle a signal as this process does.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         for share in range(min(jobs, len(items))):
             workers.append(Worker(make, items[share::jobs]))
@@ -73,23 +74,25 @@ def made_in_order(make: Callable[[Any], Any], items: list[Any], jobs: int) -> It
 
 
 def receive_some(workers: list[Worker]) -> None:
-    """Waits for samples that there is room for, or for the end of a process."""
+    """Receives samples of the processes that have room ahead; waits for a sample or the end of a process."""
     waited_for = {worker.results: worker for worker in workers if not worker.ended and len(worker.made) < AHEAD}
     for results in wait(list(waited_for)):
         waited_for[results].receive()
 
 
 def how(process: multiprocessing.process.BaseProcess) -> str:
-    """How it has ended."""
+    """Describes how a process has ended, with a remedy if known."""
     process.join()
     code = process.exitcode or 0
-    why = "; memory may be short: give fewer --jobs" if code == -signal.SIGKILL else ""
+    why = "; memory may be short: use fewer --jobs" if code == -signal.SIGKILL else ""
     return (f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}") + why
 
 
 def work(make: Callable[[Any], Any], items: list[Any], results: Connection, parent: int) -> None:
-    """Makes samples in a process of its own, which ends when its parent says so, or with it: what is left would keep the folder
-    locked."""
+    """Makes samples in a separate process, which its parent kills, and which ends if its parent does.
+
+    A process that outlived its parent would keep the folder locked.
+    """
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -98,6 +101,6 @@ def work(make: Callable[[Any], Any], items: list[Any], results: Connection, pare
     for item in items:
         try:
             made = make(item)
-        except Exception as error:  # it is raised where the sample is waited for
+        except Exception as error:  # the parent raises it when it reaches the sample
             made = error
         results.send(made)

@@ -1,1 +1,1 @@
-"""The GPU kit: steps that show on a GPU what no machine without one can."""
+"""The GPU kit: steps that test and measure the engines on a GPU."""

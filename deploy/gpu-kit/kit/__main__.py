@@ -1,4 +1,4 @@
-"""Run a group of steps, each in a process of its own, and write the report after each.
+"""Runs a group of steps, each in a separate process, and writes the report after each step.
 
     gpu-kit/run.sh 1
     gpu-kit/run.sh all --device cpu --small
@@ -24,12 +24,12 @@ from kit.step import Step, in_order, run
 def command_line() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.sh", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", help="number of a group, `all`, the name of a step, or `list`")
+    parser.add_argument("what", help="number of a group, `all`, name of a step, or `list`")
     parser.add_argument("--device", default="cuda:0", help="cuda:N or cpu (default: cuda:0)")
     parser.add_argument("--small", action="store_true", help="tiny networks and short measurements")
-    parser.add_argument("--output", type=Path, default=Path("gpu-report"), help="folder of the report (default: gpu-report)")
-    parser.add_argument("--work", type=Path, default=KIT / "work", help="folder of models and runs (default: beside run.sh)")
-    parser.add_argument("--libtorch", type=Path, help="torch's folder (default: that of this Python)")
+    parser.add_argument("--output", type=Path, default=Path("gpu-report"), help="folder to write the report to (default: gpu-report)")
+    parser.add_argument("--work", type=Path, default=KIT / "work", help="folder for models, data sets and runs (default: beside run.sh)")
+    parser.add_argument("--libtorch", type=Path, help="folder of the Python package torch (default: this Python's)")
     parser.add_argument("--as-step", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.device != "cpu" and not (args.device.startswith("cuda:") and args.device[5:].isdecimal()):
@@ -53,17 +53,17 @@ def main() -> int:
         machine.check_python("numpy", *(("torch", "torchvision") if args.what != "list" else ()))
     except machine.Unsuitable as error:
         return unsuitable(error)
-    importlib.import_module("kit.steps")  # registers them
+    importlib.import_module("kit.steps")  # registers the steps
     if args.what == "list":
         for step in in_order():
             print(f"{step.group}  {step.name:<24} {step.shows.splitlines()[0]}")
         return 0
     steps = chosen(args.what)
     if not steps:
-        return unsuitable(f"{args.what}: there is no such group or step; `run.sh list` names them")
+        return unsuitable(f"{args.what}: unknown group or step; `run.sh list` lists them")
     if args.device == "cpu" and not args.small and any(step.needs_device for step in steps):
         free = sorted({str(step.group) for step in in_order() if not step.needs_device})
-        return unsuitable(f"--device cpu needs --small but for group {', '.join(free)}: networks of full size would take hours")
+        return unsuitable(f"--device cpu requires --small, except for group {', '.join(free)}: networks of full size would take hours")
     try:
         libtorch = args.libtorch or machine.pythons_torch()
         settings = Settings(args.device, args.small, libtorch, args.output.resolve(), args.work.resolve())

@@ -1,8 +1,8 @@
-"""Fill a GPU's memory but for so many MiB, until standard input ends. Prints how much it holds.
+"""Fills a GPU's memory, except for a number of MiB, until standard input ends. Prints the MiB that it holds.
 
     python -m kit.filler cuda:0 3000
 
-On a CPU it holds nothing.
+On a CPU it holds no memory.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Groups of steps: their bounds, and what is left of a group's time for each step."""
+"""Groups of steps: time limits, and the processes that run the steps."""
 
 import json
 import os
@@ -11,22 +11,22 @@ from pathlib import Path
 from kit.settings import Settings, own_python
 from kit.step import Step
 
-GROUP_SECONDS = 560  # of a group's steps
-CALL_SECONDS = 580  # of a call with one group, whatever it took to import torch
-PATIENCE = 3  # times as long on a CPU, which others may use
-LEAST = 10  # seconds with which a step is still begun
-DYING = 10  # seconds that a killed process may take to end
+GROUP_SECONDS = 560  # maximum for a group's steps
+CALL_SECONDS = 580  # maximum for a call with one group, including the import of torch
+PATIENCE = 3  # factor of all maximums on a CPU, which other programs may use
+LEAST = 10  # minimum time left in which a step is still started, in seconds
+DYING = 10  # maximum time in which a killed process must end, in seconds
 LOG = "gpu-kit.log"
-LOG_HEAD, LOG_TAIL = 5 << 20, 10 << 20  # bytes that stay of a longer log
+LOG_HEAD, LOG_TAIL = 5 << 20, 10 << 20  # bytes that remain of a longer log
 
 Runner = Callable[[Step, float], dict]
 
 
 def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callable[[Step, dict], None],
               clock: Callable[[], float] = time.monotonic, started: float | None = None) -> bool:
-    """Run steps, group by group, and hand on their results. Return True if all of them passed or were skipped.
+    """Runs steps, group by group, and passes their results to `add`. Returns True if all of them passed or were skipped.
 
-    The call has `started` before it had torch: its first group ends in time for that.
+    `started` is the time at which the call began, before it imported torch. The first group's time is shortened by the import.
     """
     good, group, ends = True, 0, 0.0
     for step in steps:
@@ -40,7 +40,7 @@ def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callabl
         left = ends - clock()
         bound = min(left, step.seconds * patience)
         if left < LEAST:
-            found = {"state": "stopped", "why": [f"not begun: the time of group {group} is over"], "figures": {},
+            found = {"state": "stopped", "why": [f"not started: the time of group {group} is over"], "figures": {},
                      "shown": [], "seconds": 0}
         else:
             found = runner(step, bound)
@@ -53,7 +53,7 @@ def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callabl
 
 
 def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
-    """Run a step for at most `seconds`; what it started ends with it."""
+    """Runs a step for at most `seconds`. Ends the step and all programs that it started."""
     file = settings.folder("results") / f"{step.name}.json"
     file.unlink(missing_ok=True)
     words = own_python("-m", "kit", step.name, *settings.arguments(), "--as-step", str(file))
@@ -81,13 +81,13 @@ def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
         found["state"] = "failed"
         found["why"].append(f"ended with {process.returncode}; see {LOG}")
     if left:
-        found["why"].append(f"killed, but still there: {', '.join(left)}; the driver may hold them, and later steps may fail for "
-                            "that")
+        found["why"].append(f"killed, but still running: {', '.join(left)}; the driver may block them, and later steps may fail "
+                            "because of them")
     return found
 
 
 def killed(process: subprocess.Popen) -> list[str]:
-    """End a step and the programs that it left. Return those that do not end, as one that the driver holds does not."""
+    """Kills a step and the programs that it started. Returns the processes that do not end, such as one that the driver blocks."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -102,7 +102,7 @@ def killed(process: subprocess.Popen) -> list[str]:
 
 
 def members(group: int) -> list[str]:
-    """The processes of a group that have not ended, as `name (number)`."""
+    """Returns the running processes of a group, as `name (number)`."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -117,7 +117,7 @@ def members(group: int) -> list[str]:
 
 
 def shorten(log: Path) -> None:
-    """Keep the head and the tail of a log that is too long to be brought back."""
+    """Shortens a log that is too long to copy; keeps its head and its tail."""
     size = log.stat().st_size
     if size <= LOG_HEAD + LOG_TAIL:
         return
@@ -125,5 +125,5 @@ def shorten(log: Path) -> None:
         head = file.read(LOG_HEAD)
         file.seek(size - LOG_TAIL)
         tail = file.read()
-    left_out = f"\n… {size - LOG_HEAD - LOG_TAIL} bytes are left out here …\n".encode()
+    left_out = f"\n… {size - LOG_HEAD - LOG_TAIL} bytes omitted …\n".encode()
     log.write_bytes(head + left_out + tail)

@@ -1,4 +1,4 @@
-"""Language models: exported with random weights, prompts of token ids, and the same decoded by a bare loop in Python."""
+"""Language models: export with random weights, prompts of token ids, and a bare decoding loop in Python."""
 
 import json
 import os
@@ -13,19 +13,19 @@ from kit.programs import called
 from kit.settings import KIT, Settings, own_python
 
 EXPORTER = KIT / "models" / "export_language_model.py"
-# Llama's architecture, as narrow as it goes.
+# Llama's architecture at minimum size.
 TINY = {
     "model_type": "llama", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "hidden_act": "silu", "rms_norm_eps": 1e-5,
     "rope_theta": 10000.0, "max_position_embeddings": 2048, "tie_word_embeddings": False, "initializer_range": 0.2,
     "eos_token_id": 2,
 }
-STEP = 64  # lengths of caches are multiples of this
-CHUNK = 512  # tokens of prompts that are computed at a time, as a node does
+STEP = 64  # cache lengths are multiples of this
+CHUNK = 512  # maximum number of prompt tokens in a call, as in a node
 
 
 def exported(s: Settings, precision: str, slots: int, prompt: int, output: int) -> Path:
-    """The manifest of a Llama of 1.2 billion parameters, or a tiny one; outputs have `output` ids, as nothing ends them."""
+    """Returns the manifest of a Llama of 1.2 billion parameters, or of a tiny one. Outputs have `output` ids: no id ends them."""
     source, name = KIT / "models" / "configurations" / "llama3.2-1b.json", "llama3.2-1b"
     if s.small:
         source, name = s.folder("configs") / "tiny.json", "tiny-llama"
@@ -43,14 +43,14 @@ def exported(s: Settings, precision: str, slots: int, prompt: int, output: int) 
 
 
 def prompts(s: Settings, name: str, count: int, lengths: tuple[int, int]) -> tuple[Path, list[np.ndarray]]:
-    """A data set of `count` prompts of random lengths, as docs/TOKENS.md describes its file."""
+    """Returns a data set of `count` prompts of random lengths, and the prompts. docs/ENGINES.md describes the file."""
     rng = np.random.default_rng(9)
     rows = [rng.integers(8, 500, int(rng.integers(lengths[0], lengths[1] + 1))).astype("<i4") for _ in range(count)]
     return saved(s, name, rows), rows
 
 
 def saved(s: Settings, name: str, rows: list[np.ndarray]) -> Path:
-    """Prompts as a file."""
+    """Writes prompts to a file; returns its path."""
     begins = np.cumsum([0, *(len(row) for row in rows)]).astype("<u8")
     file = s.folder("data") / f"{name}.ids"
     file.write_bytes(b"NDIDS001" + struct.pack("<Q", len(rows)) + begins.tobytes() + b"".join(row.tobytes() for row in rows))
@@ -58,7 +58,7 @@ def saved(s: Settings, name: str, rows: list[np.ndarray]) -> Path:
 
 
 class Decoder:
-    """The TorchScript file in Python: prompts one by one, then a step for all rows at a time."""
+    """Decoder in Python over the TorchScript file: computes the prompts, then a step for all rows at a time."""
 
     def __init__(self, s: Settings, manifest: Path, precision: str) -> None:
         reference = Reference(s, manifest, precision)
@@ -74,7 +74,7 @@ class Decoder:
         return [self.torch.zeros(room, dtype=self.kind, device=self.device) for _ in range(self.sizes["layers"])]
 
     def prefilled(self, rows: list[np.ndarray], caches: list):
-        """The states after prompts, as many in a call as a node would take."""
+        """Returns the states after prompts; a call computes as many prompts as a node would."""
         torch, states, first = self.torch, [], 0
         while first < len(rows):
             last = first + 1
@@ -88,7 +88,7 @@ class Decoder:
         return torch.cat(states)
 
     def outputs(self, rows: list[np.ndarray], most: int) -> tuple[np.ndarray, float]:
-        """`most` ids for each prompt, and the seconds that it took."""
+        """Returns `most` ids for each prompt, and the elapsed seconds."""
         torch, module = self.torch, self.module
         with torch.inference_mode():
             caches = self.caches(len(rows), max(map(len, rows)) + most)
@@ -106,7 +106,7 @@ class Decoder:
         return torch.stack(given, 1).numpy(), seconds
 
     def behind(self, prompt: np.ndarray, given: np.ndarray, wanted: int) -> float:
-        """By how much the log-probability of id `wanted` after these is behind the best one's."""
+        """Returns how far the log-probability of id `wanted` is behind the best one, after the prompt and the ids given."""
         torch = self.torch
         with torch.inference_mode():
             ids = np.concatenate([prompt, given])

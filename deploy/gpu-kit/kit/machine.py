@@ -1,4 +1,4 @@
-"""The machine: what it is, and whether the kit can run on it."""
+"""Facts of the machine, and checks that the kit can run on it."""
 
 import importlib.util
 import json
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from kit.settings import KIT, own_python
 
-VERSION = "2.11."  # of torch: the plug-in is built for it
-IMPORTING = 300  # seconds until torch has to be imported
-DRIVER = 580  # the oldest that CUDA 13.0, with which PyPI builds torch 2.11, runs on
+VERSION = "2.11."  # version of torch that the plug-in is built for
+IMPORTING = 300  # maximum time for the import of torch, in seconds
+DRIVER = 580  # minimum version for CUDA 13.0, with which PyPI builds torch 2.11
 
 
 class Unsuitable(Exception):
@@ -21,35 +21,35 @@ class Unsuitable(Exception):
 
 
 def pythons_torch() -> Path:
-    """The folder of Python's torch, without loading it."""
+    """Returns the folder of Python's torch, without loading it."""
     return Path(importlib.util.find_spec("torch").submodule_search_locations[0])
 
 
 def check_torch(folder: Path) -> str:
-    """The version of torch, which has to be the plug-in's."""
+    """Returns the version of torch; fails if it is not the plug-in's."""
     try:
         text = (folder / "version.py").read_text()
     except OSError as error:
-        raise Unsuitable(f"{folder} is not the folder of Python's torch: {error}; give --libtorch DIR") from error
+        raise Unsuitable(f"{folder} is not the folder of Python's torch: {error}; use --libtorch DIR") from error
     found = re.search(r"^__version__ = '([^']*)'", text, re.MULTILINE)
     version = found[1] if found else "unknown"
     if not version.startswith(VERSION):
-        raise Unsuitable(f"torch in {folder} has the version {version}, the plug-in needs {VERSION}x; "
-                         "`pip install torch==2.11.0`, or set PYTHON to a Python that has it")
+        raise Unsuitable(f"torch in {folder} has the version {version}, but the plug-in needs {VERSION}x; "
+                         "run `pip install torch==2.11.0`, or set PYTHON to a Python that has it")
     return version
 
 
 def check_python(*packages: str) -> None:
-    """Refuse a Python without these packages."""
+    """Fails if this Python lacks one of these packages."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         pinned = " ".join("torch==2.11.0" if name == "torch" else name for name in missing)
         raise Unsuitable(f"this Python has no {' and no '.join(missing)}; "
-                         f"`pip install {pinned}`, or set PYTHON to one that has")
+                         f"run `pip install {pinned}`, or set PYTHON to a Python that has it")
 
 
 def driver() -> str:
-    """The driver's version, as nvidia-smi says it."""
+    """Returns the driver's version, as nvidia-smi reports it."""
     if shutil.which("nvidia-smi") is None:
         return "unknown"
     words = ["nvidia-smi", "--id=0", "--query-gpu=driver_version", "--format=csv,noheader"]
@@ -91,34 +91,34 @@ print(json.dumps(found))
 
 
 def check_gpu(number: int) -> dict:
-    """What torch says of the GPU, in a process of its own, which leaves no context behind."""
+    """Returns torch's facts of the GPU. Asks in a separate process, which leaves no CUDA context behind."""
     asked = ask_python(ASK_TORCH.format(number=number), 120)
     found = json.loads(asked.stdout.splitlines()[-1])
     if error := found.pop("error", None):
-        raise Unsuitable(f"torch cannot use cuda:{number}: {error}; the CUDA of torch is {found['cuda of torch']}, the NVIDIA "
-                         f"driver {driver()}, and CUDA 13.0 needs {DRIVER} or newer; --device cpu --small tries the kit "
-                         "without a GPU")
+        raise Unsuitable(f"torch cannot use cuda:{number}: {error}; torch has CUDA {found['cuda of torch']}, the NVIDIA driver is "
+                         f"{driver()}, and CUDA 13.0 needs {DRIVER} or newer; to try the kit without a GPU, use "
+                         "--device cpu --small")
     return found
 
 
 def import_torch() -> None:
-    """Read torch from the disk once, which may take a minute on a fresh machine, before any clock runs."""
+    """Reads torch from the disk once, before any clock runs. This may take a minute on a fresh machine."""
     ask_python("import torch, torchvision", IMPORTING)
 
 
 def ask_python(code: str, seconds: float) -> subprocess.CompletedProcess:
-    """Run code that imports torch in a process of its own."""
+    """Runs code that imports torch in a separate process."""
     try:
         asked = subprocess.run(own_python("-c", code), capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise Unsuitable(f"Python with torch gave no answer within {seconds} s; look at its disk, and at nvidia-smi") from error
+        raise Unsuitable(f"Python with torch did not answer within {seconds} s; check its disk, and nvidia-smi") from error
     if asked.returncode != 0:
         raise Unsuitable(f"torch cannot be imported: {(asked.stderr.strip().splitlines() or ['no reason given'])[-1]}")
     return asked
 
 
 def said(*words: str) -> str | None:
-    """A program's output, or `None` if it cannot be run."""
+    """Returns a program's output, or None if it cannot be run."""
     path = os.environ.get("PATH", "") + ":/sbin:/usr/sbin"
     try:
         return subprocess.run(words, capture_output=True, text=True, timeout=30, env=os.environ | {"PATH": path}).stdout
@@ -127,7 +127,7 @@ def said(*words: str) -> str | None:
 
 
 def host_facts() -> dict:
-    """Facts of the host, with those that affect the speed of exports, and of operations that are compiled."""
+    """Returns facts of the host, including facts that affect the speed of exports and of compiled operations."""
     cpu = Path("/proc/cpuinfo").read_text()
     processor, flags = (re.search(rf"^{key}\s*:\s*(.*)$", cpu, re.MULTILINE) for key in ("model name", "flags"))
     half = sorted(flag for flag in (flags[1].split() if flags else ()) if flag.startswith(("avx512_fp16", "amx", "avx512_bf16")))
@@ -142,7 +142,7 @@ def host_facts() -> dict:
 
 
 def facts(device: str, libtorch: Path) -> dict:
-    """What the report says of the machine. Raises `Unsuitable` where the kit cannot run."""
+    """Returns the report's facts of the machine. Raises `Unsuitable` if the kit cannot run on it."""
     version = check_torch(libtorch)
     import_torch()
     found = {"device": device, "kit": commit(), "torch": version, "python": platform.python_version()}
@@ -153,7 +153,7 @@ def facts(device: str, libtorch: Path) -> dict:
 
 
 def commit() -> str:
-    """What the kit was built from."""
+    """Returns the commit that the kit was built from."""
     try:
         return (KIT / "COMMIT").read_text().strip()
     except OSError:

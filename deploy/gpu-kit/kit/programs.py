@@ -1,4 +1,4 @@
-"""The programs: a SUT node, its `bench`, runs of LoadGen, and what the network costs."""
+"""The kit's programs: a SUT node, its `bench`, runs of LoadGen, and `tax`."""
 
 import json
 import os
@@ -12,17 +12,17 @@ from types import TracebackType
 from kit.settings import KIT, Settings, own_python
 from kit.step import Failed
 
-START_SECONDS = 120  # until a node has loaded and warmed up its model
+START_SECONDS = 120  # maximum time in which a node loads and warms up its model
 
 
 def environment(s: Settings, other: dict[str, str | None] | None = None) -> dict[str, str]:
-    """That of all programs: libtorch is Python's. In `other`, None takes a variable away."""
+    """Returns the environment of all programs, with Python's libtorch. None in `other` removes a variable."""
     words = os.environ | {"LIBTORCH": str(s.libtorch)} | (other or {})
     return {key: value for key, value in words.items() if value is not None}
 
 
 def ask(s: Settings, *words: str, codes: tuple[int, ...] = (0,), seconds: float = 300, env: dict | None = None) -> str:
-    """What a program of the kit prints. Any other exit code than `codes` is a failure, with the end of its log."""
+    """Returns the output of a program of the kit. Fails, with the end of its log, if the exit code is not one of `codes`."""
     return called([s.program(words[0]), *words[1:]], codes, seconds, environment(s, env))
 
 
@@ -43,16 +43,16 @@ def last_lines(text: str, count: int = 3) -> str:
 
 
 def config(s: Settings, manifest: Path, name: str, **keys: object) -> Path:
-    """A node's settings file; None takes a key away."""
+    """Writes a node's settings file; returns its path. None removes a key."""
     keys = {"engine": "torch", "model": str(manifest), "devices": [s.device], "batch_timeout": "5ms"} | keys
     file = s.folder("configs") / f"{name}.toml"
-    # JSON's strings, numbers, truth values and lists are TOML's.
+    # JSON and TOML write strings, numbers, booleans and lists alike.
     file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None))
     return file
 
 
 class Node:
-    """A SUT node, while the `with` block lasts; `options` are a settings file or words of the command line."""
+    """SUT node that runs within a `with` block; `options` are a settings file or options of the command line."""
 
     def __init__(self, s: Settings, *options: str | Path, env: dict | None = None) -> None:
         folder = s.folder("runs")
@@ -78,20 +78,20 @@ class Node:
         return self
 
     def said(self) -> str:
-        """Its log so far."""
+        """Returns the node's log so far."""
         return self.log.read_text()
 
     def maps(self) -> str:
-        """The files that it has mapped."""
+        """Returns the files that the node has mapped."""
         return Path(f"/proc/{self.process.pid}/maps").read_text()
 
     def resident_mib(self) -> float:
-        """The process's memory."""
+        """Returns the resident memory of the process."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)[1]) / 1024
 
     def end(self, seconds: float = 30) -> int | None:
-        """Ask it to end: its exit code, or None if it has not ended by then."""
+        """Sends SIGTERM; returns the exit code, or None if the node has not ended in time."""
         self.process.send_signal(signal.SIGTERM)
         return self.wait(seconds)
 
@@ -109,7 +109,7 @@ class Node:
 
 
 def run_words(s: Settings, scenario: str, dataset: str | Path, name: str, *more: str, **settings: object) -> list[str]:
-    """Options of `loadgen-node run`, without what they are for."""
+    """Returns options of `loadgen-node run`, without nodes and output folder."""
     words = ["--scenario", scenario, "--dataset", str(dataset), "--quiet", *more]
     if "--benchmark" not in more:
         words += ["--benchmark", name]
@@ -117,14 +117,14 @@ def run_words(s: Settings, scenario: str, dataset: str | Path, name: str, *more:
 
 
 def run_folder(s: Settings, name: str) -> Path:
-    """A folder that no run has used."""
+    """Returns a folder that no run has used."""
     runs = s.folder("runs")
     return runs / f"{name}-{sum(1 for _ in runs.iterdir())}"
 
 
 def run(s: Settings, address: str, scenario: str, dataset: str | Path, name: str, *more: str,
         codes: tuple[int, ...] = (0, 1), **settings: object) -> tuple[dict, Path]:
-    """One run of LoadGen over the network: its result.json, and its folder."""
+    """Runs LoadGen over the network; returns result.json and the run's folder."""
     folder = run_folder(s, name)
     words = ["loadgen-node", "run", *run_words(s, scenario, dataset, name, *more, **settings)]
     ask(s, *words, "--nodes", address, "--output", str(folder), codes=codes)
@@ -132,14 +132,14 @@ def run(s: Settings, address: str, scenario: str, dataset: str | Path, name: str
 
 
 def responses(s: Settings, node: Node, dataset: str | Path, name: str) -> list[bytes]:
-    """An accuracy run: the response to each sample, in their order."""
+    """Runs LoadGen for accuracy; returns the response to each sample, ordered by sample."""
     _, folder = run(s, node.address, "offline", dataset, name, "--mode", "accuracy")
     entries = json.loads((folder / "mlperf_log_accuracy.json").read_text())
     return [bytes.fromhex(entry["data"]) for entry in sorted(entries, key=lambda entry: entry["qsl_idx"])]
 
 
 def bench(s: Settings, configuration: Path, dataset: str | Path, seconds: float, env: dict | None = None) -> float:
-    """Samples per second of the node's engines without a network."""
+    """Returns the samples per second of the node's engines without a network."""
     said = ask(s, "sut-node", "bench", "--config", str(configuration), "--dataset", str(dataset),
                "--seconds", str(seconds), env=env)
     return float(re.search(r"samples per second\s+([\d.]+)", said)[1])
@@ -147,7 +147,7 @@ def bench(s: Settings, configuration: Path, dataset: str | Path, seconds: float,
 
 def tax(s: Settings, configuration: Path, scenario: str, dataset: str | Path, name: str, rounds: int,
         *more: str, **settings: object) -> list[tuple[dict, dict]]:
-    """The same run over the network and in one process, in turn: both result.json of each round."""
+    """Runs LoadGen over the network and in one process, in turn; returns both result.json of each round."""
     folder = run_folder(s, f"tax-{name}")
     ask(s, "loadgen-node", "tax", "--node-config", str(configuration), "--rounds", str(rounds), "--output", str(folder),
         "--", *run_words(s, scenario, dataset, name, *more, **settings))
@@ -160,8 +160,10 @@ def tax(s: Settings, configuration: Path, scenario: str, dataset: str | Path, na
 
 def loops(s: Settings, manifest: Path, batches: list[int], seconds: float, *more: str,
           kinds: tuple[str, ...] = ("overlaps",)) -> dict[tuple[int, str], float]:
-    """Samples per second of the bare loop in Python, deploy/models/loop.py, by batch and kind. On a CPU nothing is copied that
-    could overlap: there a loop waits under either name."""
+    """Returns the samples per second of the bare loop in Python, deploy/models/loop.py, by batch and kind.
+
+    On a CPU there are no copies to overlap, so both kinds wait.
+    """
     own = kinds if s.cuda else ("waits",)
     words = own_python(str(KIT / "models" / "loop.py"), str(manifest), "--batch", *map(str, batches), "--kinds", *own,
                        "--device", s.device, "--seconds", str(seconds), *more)

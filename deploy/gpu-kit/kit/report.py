@@ -1,4 +1,4 @@
-"""The report: `gpu-report.json`, and the same as a page, `gpu-report.md`. Both are written after each step."""
+"""The report: `gpu-report.json`, and `gpu-report.md` for readers. Both are written after each step."""
 
 import json
 import tomllib
@@ -10,15 +10,15 @@ from kit.step import COVERS, STEPS, in_order
 
 NAME = "gpu-report"
 STATES = ("passed", "failed", "skipped", "stopped")
-SAME = ("device", "gpu", "kit", "torch")  # facts that steps of one report share; free memory, for instance, changes
+SAME = ("device", "gpu", "kit", "torch")  # facts that are equal for all steps of a report; others, such as memory, may change
 
 
 class OtherMachine(Exception):
-    """The folder holds the report of another machine, device or kit."""
+    """Error of a folder that contains the report of another machine, device or kit."""
 
 
 class Report:
-    """The results of all steps so far, of this call and of earlier ones."""
+    """Results of all steps so far, of this call and of earlier calls."""
 
     def __init__(self, folder: Path, machine: dict, small: bool) -> None:
         self.folder, self.machine, self.small = folder, machine, small
@@ -26,28 +26,28 @@ class Report:
         self.goals = tomllib.loads((KIT / "goals.toml").read_text())["goal"]
         strange = {goal["step"] for goal in self.goals} - STEPS.keys()
         if strange:
-            raise ValueError(f"goals.toml names steps that are not there: {', '.join(sorted(strange))}")
+            raise ValueError(f"goals.toml names unknown steps: {', '.join(sorted(strange))}")
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{NAME}.json"
         if file.exists():
             earlier = json.loads(file.read_text())
             if differing := [fact for fact in SAME if earlier["machine"].get(fact) != machine.get(fact)]:
-                raise OtherMachine(f"{file} is of another {' and another '.join(differing)}; give another --output")
+                raise OtherMachine(f"{file} is of another {' and another '.join(differing)}; choose another --output")
             if earlier["small"] != small:
-                raise OtherMachine(f"{file} is with{'' if earlier['small'] else 'out'} --small; give another --output")
+                raise OtherMachine(f"{file} was made with{'' if earlier['small'] else 'out'} --small; choose another --output")
             self.steps = earlier["steps"]
 
     def add(self, name: str, found: dict) -> None:
-        """A step's result. One that passed has the figures that goals ask for."""
+        """Adds a step's result. Marks a passed step as failed if it lacks a figure that a goal names."""
         missing = [goal["figure"] for goal in self.goals if goal["step"] == name and goal["figure"] not in found["figures"]]
         if missing and found["state"] == "passed":
             found["state"] = "failed"
-            found["why"].append(f"goals.toml asks for figures that the step does not have: {', '.join(missing)}")
+            found["why"].append(f"goals.toml names figures that the step did not record: {', '.join(missing)}")
         self.steps[name] = found
         self.write()
 
     def write(self) -> None:
-        """Both files, whole or not at all."""
+        """Writes both files atomically."""
         goals = [goal | self.judged(goal) for goal in self.goals]
         whole = {"machine": self.machine, "small": self.small, "steps": self.steps, "goals": goals}
         for ending, text in ((".json", json.dumps(whole, indent=1) + "\n"), (".md", self.page(goals))):
@@ -56,8 +56,10 @@ class Report:
             part.replace(self.folder / f"{NAME}{ending}")
 
     def judged(self, goal: dict) -> dict:
-        """Judge a goal. Goals are for a GPU with networks of full size, and for steps that passed; of one that was
-        stopped, they are judged by what it measured."""
+        """Judges a goal. Goals apply to a GPU, networks of full size, and passed steps.
+
+        A goal of a stopped step is judged by the figures that it recorded.
+        """
         found = self.steps.get(goal["step"], {"state": "", "figures": {}})
         value = found["figures"].get(goal["figure"])
         if not isinstance(value, (int, float)):
@@ -72,8 +74,8 @@ class Report:
         return {"value": value, "judgement": outcome}
 
     def page(self, goals: list[dict]) -> str:
-        """The report for people."""
-        lines = ["# GPU report", "", "Made by `gpu-kit/run.sh`; docs/GPU.md says how to read it.", ""]
+        """Returns the report in Markdown."""
+        lines = ["# GPU report", "", "Made by `gpu-kit/run.sh`; docs/BENCHMARKING.md says how to read it.", ""]
         if self.small:
             lines += ["**Tiny networks (`--small`): the figures say nothing about speed.**", ""]
         lines += ["| machine | |", "|---|---|", *(f"| {name} | {value} |" for name, value in self.machine.items()), ""]

@@ -1,4 +1,4 @@
-"""What every step is told: the device, the sizes, and where things lie."""
+"""Settings of every step: the device, the sizes, and the folders."""
 
 import dataclasses
 import sys
@@ -6,43 +6,43 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-KIT = Path(__file__).resolve().parent.parent  # where the archive was unpacked
+KIT = Path(__file__).resolve().parent.parent  # folder of the unpacked archive
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The command line, resolved."""
+    """Options of the command line, with paths resolved."""
 
-    device: str  # as the node and torch name it: cuda:0 or cpu
+    device: str  # name in the node and in torch: cuda:0 or cpu
     small: bool  # tiny networks and short measurements
-    libtorch: Path  # the folder of Python's torch
-    output: Path  # of the report
-    work: Path  # of models, data sets and runs
+    libtorch: Path  # folder of Python's torch
+    output: Path  # folder of the report
+    work: Path  # folder of models, data sets and runs
 
     @property
     def cuda(self) -> bool:
         return self.device.startswith("cuda")
 
     def pick(self, full: T, small: T) -> T:
-        """One value for a GPU, another for --small."""
+        """Returns `small` with --small, otherwise `full`."""
         return small if self.small else full
 
     def program(self, name: str) -> str:
         return str(KIT / "bin" / name)
 
     def folder(self, name: str) -> Path:
-        """A folder to work in, made if it is not there. What is tiny lies apart from what is of full size."""
+        """Returns a folder to work in; creates it if missing. Files of --small have separate folders."""
         path = self.work / self.pick("full", "small") / name
         path.mkdir(parents=True, exist_ok=True)
         return path
 
     def arguments(self) -> list[str]:
-        """The command line that leads to these settings again."""
+        """Returns the options of the command line that result in these settings."""
         words = ["--device", self.device, "--libtorch", str(self.libtorch), "--output", str(self.output),
                  "--work", str(self.work)]
         return words + ["--small"] * self.small
 
 
 def own_python(*words: str) -> list[str]:
-    """A command line that runs this Python."""
+    """Returns a command line that runs this Python."""
     return [sys.executable, *words]

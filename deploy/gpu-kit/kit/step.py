@@ -1,4 +1,4 @@
-"""A step: a function with a name, a group and a bound on its time; and the result that it fills in."""
+"""Steps, which are functions with a name, a group and a time limit; and their results."""
 
 import dataclasses
 import json
@@ -10,19 +10,19 @@ from pathlib import Path
 from kit.settings import Settings
 
 
-COVERS = "measured"  # the figure that says what the others cover
+COVERS = "measured"  # name of the figure that states the range of the others
 
 
 class Skip(Exception):
-    """The step does not apply here; the text says why."""
+    """Exception of a step that does not apply; the text is the reason."""
 
 
 class Failed(Exception):
-    """A program did not do what it was asked for; the text says what it said."""
+    """Failure of a program; the text contains the end of its output."""
 
 
 class Result:
-    """What a step found. It is written at every change, so that a step that is stopped leaves what it had."""
+    """Result of a step. It is written at every change, so that a stopped step leaves a partial result."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.started = file, time.monotonic()
@@ -31,22 +31,22 @@ class Result:
         self.shown: list[str] = []
 
     def figure(self, name: str, value: float | int | str) -> None:
-        """A figure for the report; goals name it. What is no finite number becomes a word, as JSON has none."""
+        """Records a figure for the report. Goals refer to its name. Infinities and NaN become text, since JSON has neither."""
         if isinstance(value, float):
             value = float(f"{value:.4g}") if math.isfinite(value) else str(value)
         self.figures[name] = value
         self.write()
 
     def covers(self, what: str) -> None:
-        """Record the range that the figures cover: goals of a step that is stopped are judged for that."""
+        """Records the range that the figures cover. Goals of a stopped step are judged for this range."""
         self.figure(COVERS, what)
 
     def expect(self, holds: bool, what: str) -> None:
-        """What has to hold, as a sentence; if it does not, the step fails and goes on."""
+        """Records whether a statement holds. If it does not, the step fails but continues."""
         if holds:
             self.shown.append(what)
         else:
-            self.why.append(f"not so: {what}")
+            self.why.append(f"does not hold: {what}")
         self.write()
 
     def end(self, state: str, why: str = "") -> None:
@@ -64,11 +64,11 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One thing that the kit shows."""
+    """Step of the kit."""
 
     name: str
     group: int
-    seconds: int  # bound on a GPU
+    seconds: int  # time limit on a GPU
     needs_device: bool
     shows: str
     work: Callable[[Settings, Result], None]
@@ -78,7 +78,7 @@ STEPS: dict[str, Step] = {}
 
 
 def step(group: int, seconds: int, needs_device: bool = True) -> Callable:
-    """Make a step of a function: its name with hyphens, its documentation as what it shows."""
+    """Registers a function as a step: its name with hyphens names the step, its docstring describes it in the report."""
 
     def register(work: Callable[[Settings, Result], None]) -> Callable[[Settings, Result], None]:
         name = work.__name__.replace("_", "-")
@@ -89,19 +89,19 @@ def step(group: int, seconds: int, needs_device: bool = True) -> Callable:
 
 
 def in_order() -> list[Step]:
-    """All steps, group by group."""
+    """Returns all steps, group by group."""
     return sorted(STEPS.values(), key=lambda step: step.group)
 
 
 def run(name: str, settings: Settings, file: Path) -> None:
-    """Run one step in this process and write its result."""
+    """Runs a step in this process and writes its result."""
     result = Result(file)
     result.write()
     try:
         STEPS[name].work(settings, result)
     except Skip as reason:
         result.end("skipped", str(reason))
-    except Exception as error:  # whatever goes wrong is the step's result
+    except Exception as error:  # every error becomes the step's result
         result.end("failed", f"{type(error).__name__}: {error}" if not isinstance(error, Failed) else str(error))
         if not isinstance(error, Failed):
             raise

@@ -1,3 +1,3 @@
-"""The steps; importing this package registers them, those of a group in the order in which they run."""
+"""The steps. Importing this package registers them; steps of a group run in the order of registration."""
 
 from kit.steps import resnet50, tokens, networks, compiled, endurance, transport, switches  # noqa: F401, I001

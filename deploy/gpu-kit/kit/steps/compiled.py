@@ -1,4 +1,4 @@
-"""The second yardstick, of groups 2 and 4: networks as `torch.compile(mode="max-autotune")` makes them."""
+"""Comparison of groups 2 and 4 with networks that `torch.compile(mode="max-autotune")` compiles."""
 
 import importlib.util
 import shutil
@@ -15,7 +15,7 @@ from kit.steps.resnet50 import fixed, precision_of
 
 
 def needs_a_compiler(s: Settings) -> None:
-    """Skip where torch.compile has nothing to compile with."""
+    """Skips the step if torch.compile lacks a compiler."""
     if shutil.which("c++") is None and shutil.which("g++") is None:
         raise Skip("torch.compile needs a C++ compiler")
     if s.cuda and importlib.util.find_spec("triton") is None:
@@ -25,7 +25,7 @@ def needs_a_compiler(s: Settings) -> None:
 
 
 def beside_compiled(s: Settings, r: Result, network: str, batch: int, data: str, length: int, **keys: object) -> None:
-    """Engines beside a loop over the compiled network."""
+    """Compares engines with a loop over the compiled network."""
     needs_a_compiler(s)
     manifest, seconds = models.manifest_of(s, network, precision_of(s)), s.pick(3, 0.5)
     engines = programs.bench(s, fixed(s, manifest, batch, "compiled", **keys), data, seconds)
@@ -40,13 +40,13 @@ def beside_compiled(s: Settings, r: Result, network: str, batch: int, data: str,
 
 @step(group=2, seconds=250)
 def resnet50_compiled(s: Settings, r: Result) -> None:
-    """ResNet50: engines beside torch.compile at its best, with CUDA graphs and Triton's kernels."""
+    """Compares engines with torch.compile for ResNet50, with CUDA graphs and Triton's kernels."""
     size, batch = models.size_of(models.manifest_of(s, "resnet50", precision_of(s))), s.pick(64, 8)
     beside_compiled(s, r, "resnet50", batch, f"synthetic:{batch * 2}x{size * size * 3}", 1)
 
 
 @step(group=4, seconds=300)
 def bert_compiled(s: Settings, r: Result) -> None:
-    """BERT-large: engines beside torch.compile at its best, with samples of the longest length."""
+    """Compares engines with torch.compile for BERT-large, with samples of maximum length."""
     batch, length = s.pick(8, 4), s.pick(384, 64)
     beside_compiled(s, r, "bert", batch, models.ones_of_bert(s, batch, length), length, buckets=[length])

@@ -1,4 +1,4 @@
-"""Group 6: memory that does not grow, memory that is full, a device that is lost, and a node that is told to end."""
+"""Group 6: growth of memory, full memory, several instances, a lost device, and SIGTERM."""
 
 import contextlib
 import re
@@ -15,11 +15,11 @@ from kit.step import Failed, Result, step
 from kit.steps.networks import pairs
 from kit.steps.resnet50 import fixed, precision_of
 
-GROWTH_MIB = 64  # of the process and of the device: more is a leak
+GROWTH_MIB = 64  # maximum growth of the memory of the process and of the device
 
 
 def taken(s: Settings, node: programs.Node) -> dict[str, float]:
-    """Memory in MiB: the node's own, and that of a GPU, by whomever it is taken."""
+    """Returns memory in use in MiB: of the node's process, and of the GPU by all processes."""
     found = {"process": node.resident_mib()}
     if s.cuda:
         import torch
@@ -31,7 +31,7 @@ def taken(s: Settings, node: programs.Node) -> dict[str, float]:
 
 @step(group=6, seconds=120)
 def memory(s: Settings, r: Result) -> None:
-    """Memory of the process, and of a GPU, stays the same over 1,000 batches."""
+    """Checks that the memory of the process, and of a GPU, does not grow over 1,000 batches."""
     precision, batch = precision_of(s), s.pick(32, 4)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
@@ -41,19 +41,19 @@ def memory(s: Settings, r: Result) -> None:
         for batches in (200, 1000):
             result, _ = programs.run(s, node.address, "offline", data, f"memory-{batches}",
                                      offline_expected_qps=batches * batch, min_duration_ms=1000)
-            r.expect(result["samples"]["completed"] >= batches * batch, f"{batches} batches of {batch} are answered")
+            r.expect(result["samples"]["completed"] >= batches * batch, f"the node answers {batches} batches of {batch}")
             now = taken(s, node)
             for whose, mib in now.items():
                 r.figure(f"after {batches} batches: {whose}, MiB", mib)
             grown = {whose: mib - before.get(whose, mib) for whose, mib in now.items()}
             before = now
     for whose, mib in grown.items():
-        r.expect(mib <= GROWTH_MIB, f"the memory of the {whose} grows by no more than {GROWTH_MIB} MiB in the last 1,000")
+        r.expect(mib <= GROWTH_MIB, f"the memory of the {whose} grows by at most {GROWTH_MIB} MiB in the last 1,000 batches")
 
 
 @step(group=6, seconds=120)
 def many_answers(s: Settings, r: Result) -> None:
-    """A thousand batches of different images through 1, 2 and 4 instances: each answer is Python's."""
+    """Compares the answers of 1, 2 and 4 instances with Python's, for a thousand batches of different images."""
     precision = precision_of(s)
     manifest = models.manifest_of(s, "resnet50", precision)
     data, images = models.pixels(s, "many", manifest, s.pick(8_192, 64))
@@ -66,7 +66,7 @@ def many_answers(s: Settings, r: Result) -> None:
 
 
 def without_warm_up(manifest: Path) -> Path:
-    """DLRM's manifest for a node that reserves no memory for long samples before they come."""
+    """Returns DLRM's manifest for a node that reserves no memory for long samples in advance."""
     text = manifest.read_text()
     file = manifest.with_name("dlrm-cold.toml")
     file.write_text(text + "\n[parameters]\nwarm_up_pairs = 1\n")
@@ -75,7 +75,7 @@ def without_warm_up(manifest: Path) -> Path:
 
 @contextlib.contextmanager
 def filled(s: Settings) -> Iterator[int]:
-    """Another process holds all of the device's memory but a little, while the `with` block lasts: how much, in MiB."""
+    """Starts a process that holds almost all of the device's memory during the `with` block. Yields its memory in MiB."""
     words = own_python("-m", "kit.filler", s.device, str(s.pick(3000, 0)))
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as filler:
         try:
@@ -89,7 +89,7 @@ def filled(s: Settings) -> Iterator[int]:
 
 @step(group=6, seconds=120)
 def out_of_memory(s: Settings, r: Result) -> None:
-    """When another process fills the device's memory, batches are run in halves and answers stay right; later, whole again."""
+    """Checks that a node runs batches in halves while another process fills the device's memory, and whole ones afterwards."""
     manifest = without_warm_up(models.manifest_of(s, "dlrm", "fp32"))
     count = s.pick(4000, 20)
     samples = pairs(32, (count, count + 1))
@@ -107,17 +107,17 @@ def out_of_memory(s: Settings, r: Result) -> None:
         times = node.said().count(halves)
         r.figure("batches run again in halves", times)
         if s.cuda:
-            r.expect(times > 0, "memory was full: a batch was run again in halves")
+            r.expect(times > 0, "memory was full: the node ran a batch again in halves")
         got = programs.responses(s, node, f"{dense}+{sparse}", "dlrm-free")
         answers.same_tensors(r, "afterwards", answers.floats(got), want, "fp32")
-        r.expect(node.said().count(halves) == times, "with memory free, no batch is run in halves")
+        r.expect(node.said().count(halves) == times, "with free memory, the node runs no batch in halves")
 
 
-WIDTH = 8  # of the lookup's rows
+WIDTH = 8  # length of the lookup's rows
 
 
 def lookup(s: Settings) -> Path:
-    """A model that looks up rows of a table, and does not look whether they are there: on a GPU a wrong one is an assertion."""
+    """Returns the manifest of a model that looks up rows of a table without bounds checks. A bad index is an assertion on a GPU."""
     import torch
 
     class Lookup(torch.nn.Module):
@@ -141,7 +141,7 @@ def lookup(s: Settings) -> Path:
 
 @step(group=6, seconds=120)
 def lost_device(s: Settings, r: Result) -> None:
-    """A device that is lost ends the run as failed, and the node with a message; a CPU fails one sample and goes on."""
+    """Checks that a lost device fails the run and ends the node with a message. A CPU fails one sample and continues."""
     manifest = lookup(s)
     good = np.arange(32, dtype=np.int32).reshape(8, 4) % 16
     bad = good.copy()
@@ -152,26 +152,26 @@ def lost_device(s: Settings, r: Result) -> None:
         got = answers.floats(programs.responses(s, node, right, "lookup"))
         answers.same_tensors(r, "before", got, want, "fp32")
         result, _ = programs.run(s, node.address, "offline", wrong, "lost", "--mode", "accuracy", codes=(3,))
-        r.figure("what the run says", " / ".join(result["reasons"])[:300])
-        r.expect(result["verdict"].upper() == "FAILED", "the run is failed, and says why")
+        r.figure("reasons of the run", " / ".join(result["reasons"])[:300])
+        r.expect(result["verdict"].upper() == "FAILED", "the run has the verdict FAILED, with reasons")
         if not s.cuda:
             again = answers.floats(programs.responses(s, node, right, "lookup-again"))
             answers.same_tensors(r, "afterwards", again, want, "fp32")
             return
         code = node.wait(30)
         why = [line for line in node.said().splitlines() if "device is lost" in line]
-        r.figure("exit code of the node", "none: it runs on" if code is None else code)
-        r.figure("what the node says", why[-1][:300] if why else "nothing of a lost device")
-        r.expect(code == 1, "the node ends by itself, with exit code 1")
-        r.expect(bool(why), "its log says that the device is lost")
+        r.figure("exit code of the node", "none: it is still running" if code is None else code)
+        r.figure("message of the node", why[-1][:300] if why else "none about a lost device")
+        r.expect(code == 1, "the node ends, with exit code 1")
+        r.expect(bool(why), "its log reports that the device is lost")
     with programs.Node(s, programs.config(s, manifest, "lost-again", max_batch=4)) as node:
         got = answers.floats(programs.responses(s, node, right, "lookup-anew"))
-        answers.same_tensors(r, "after a new start", got, want, "fp32")
+        answers.same_tensors(r, "after a restart", got, want, "fp32")
 
 
 @step(group=6, seconds=60)
 def told_to_end(s: Settings, r: Result) -> None:
-    """SIGTERM under load: the node ends by itself, and the run names the node that it lost."""
+    """Checks that the node ends after SIGTERM under load, and that the run names the lost node."""
     precision, batch = precision_of(s), s.pick(32, 4)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
@@ -185,7 +185,7 @@ def told_to_end(s: Settings, r: Result) -> None:
         began = time.monotonic()
         code = node.end()
         r.figure("seconds until the node ended", time.monotonic() - began)
-        r.figure("exit code of the node", "none: it runs on" if code is None else code)
+        r.figure("exit code of the node", "none: it is still running" if code is None else code)
         r.expect(code == 0, "the node ends with exit code 0")
         try:
             said, _ = run.communicate(timeout=30)
@@ -194,4 +194,4 @@ def told_to_end(s: Settings, r: Result) -> None:
             raise Failed("the run did not end within 30 s of its node") from error
         print(said)
         r.expect(run.returncode == 3, "the run ends with exit code 3")
-        r.expect(re.search(r"lost node|node .*lost", said) is not None, "the run names the node that it lost")
+        r.expect(re.search(r"lost node|node .*lost", said) is not None, "the run names the lost node")

@@ -1,4 +1,4 @@
-"""Groups 4 and 5: BERT-large; RetinaNet, 3D-UNet and DLRM: their answers and their speed beside a bare loop in Python."""
+"""Groups 4 and 5: answers of BERT-large, RetinaNet, 3D-UNet and DLRM, and their speed compared with a bare loop in Python."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ from kit.steps.resnet50 import fixed, precision_of
 
 
 def speeds(s: Settings, r: Result, what: str, engines: float, loop: float, least: list[float]) -> None:
-    """A pair of figures, and the least ratio so far."""
+    """Records a pair of rates, and the minimum ratio so far."""
     r.figure(f"{what}: engines, samples/s", engines)
     r.figure(f"{what}: loop that overlaps, samples/s", loop)
     least.append(engines / loop)
@@ -22,7 +22,7 @@ def speeds(s: Settings, r: Result, what: str, engines: float, loop: float, least
 
 def questions(s: Settings, name: str, manifest: Path, precision: str,
               lengths: Iterable[int]) -> tuple[str, list[np.ndarray]]:
-    """Questions for BERT of these lengths, as a data set of that name, and Python's logits of their starts and ends."""
+    """Writes questions for BERT of these lengths; returns the data set and Python's logits of starts and ends."""
     rng, words = np.random.default_rng(6), s.pick(30_000, 190)
     samples = [np.stack([rng.integers(10, words, length), np.ones(length), np.arange(length) > length // 3])
                .astype(np.int32) for length in lengths]
@@ -35,7 +35,7 @@ def questions(s: Settings, name: str, manifest: Path, precision: str,
 
 @step(group=4, seconds=130)
 def bert_answers(s: Settings, r: Result) -> None:
-    """BERT-large: start and end logits of questions of different lengths, padded to buckets, are Python's."""
+    """Compares BERT-large's start and end logits with Python's, for questions of different lengths, padded to buckets."""
     longest = s.pick(384, 64)
     lengths = np.random.default_rng(5).integers(longest // 8, longest + 1, s.pick(64, 12))
     for precision in s.pick(("fp32", "fp16"), ("fp32",)):
@@ -50,7 +50,7 @@ def bert_answers(s: Settings, r: Result) -> None:
 
 @step(group=4, seconds=80)
 def bert_speed(s: Settings, r: Result) -> None:
-    """BERT-large: engines beside a bare loop, with samples of the longest length."""
+    """Compares engines with a bare loop for BERT-large, with samples of maximum length."""
     precision, length = precision_of(s), s.pick(384, 64)
     manifest, least, batches = models.manifest_of(s, "bert", precision), [], s.pick([1, 8, 64], [4])
     loops = programs.loops(s, manifest, batches, s.pick(3, 0.5), "--length", str(length))
@@ -62,7 +62,7 @@ def bert_speed(s: Settings, r: Result) -> None:
 
 @step(group=5, seconds=150)
 def retinanet_answers(s: Settings, r: Result) -> None:
-    """RetinaNet: detections after non-maximum suppression are torchvision's on Python's candidates."""
+    """Compares RetinaNet's detections with torchvision's non-maximum suppression of Python's candidates."""
     import processing
     import torch
 
@@ -81,13 +81,13 @@ def retinanet_answers(s: Settings, r: Result) -> None:
         same = sum(matched(a, b, models.TOLERANCE[precision]) for a, b in zip(got, want))
         r.figure(f"{precision}: detections", found)
         r.figure(f"{precision}: of which the node has", same)
-        # Two candidates whose overlap is at the threshold may fall either way.
+        # If two candidates overlap by about the threshold, either result is right.
         most = max(found, sum(len(rows) for rows in got))
-        r.expect(found > 0 and same >= 0.98 * most, f"{precision}: 98 % of the detections are the same at both")
+        r.expect(found > 0 and same >= 0.98 * most, f"{precision}: 98 % of the detections equal Python's")
 
 
 def matched(got: np.ndarray, want: np.ndarray, tolerance: float) -> int:
-    """How many detections both have: the same class, and box and score within the tolerance."""
+    """Returns the number of detections in both: of the same class, with box and score within the tolerance."""
     left, count = list(got), 0
     for row in want:
         near = [i for i, other in enumerate(left) if row[6] == other[6] and np.abs(row - other)[1:6].max() <= tolerance]
@@ -99,7 +99,7 @@ def matched(got: np.ndarray, want: np.ndarray, tolerance: float) -> int:
 
 @step(group=5, seconds=70)
 def retinanet_speed(s: Settings, r: Result) -> None:
-    """RetinaNet: engines with non-maximum suppression beside a bare loop without it."""
+    """Compares engines with a bare loop for RetinaNet; the loop omits non-maximum suppression."""
     manifest, least, batches = models.manifest_of(s, "retinanet", precision_of(s)), [], s.pick([1, 8, 16], [2])
     size = models.size_of(manifest)
     loops = programs.loops(s, manifest, batches, s.pick(3, 0.5))
@@ -111,7 +111,7 @@ def retinanet_speed(s: Settings, r: Result) -> None:
 
 @step(group=5, seconds=130)
 def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
-    """3D-UNet: classes of voxels are Python's with a sliding window; windows per second beside a bare loop."""
+    """Compares 3D-UNet's classes of voxels with Python's sliding window, and windows per second with a bare loop."""
     import processing
     import torch
 
@@ -135,11 +135,11 @@ def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
         other = np.frombuffer(response, np.uint8).reshape(classes.shape) != classes
         r.figure(f"{classes.shape}: voxels of another class", int(other.sum()))
         near = models.TOLERANCE["fp32"] * float(ahead.max())
-        r.expect(bool((ahead[other] <= near).all()), f"{classes.shape}: voxels have Python's class, or nearly tie")
+        r.expect(bool((ahead[other] <= near).all()), f"{classes.shape}: voxels have Python's class, or nearly tied classes")
     precision, batch = precision_of(s), 4
     manifest = models.manifest_of(s, "unet3d", precision)
     volume = models.saved(s, "unet3d-volume", rng.normal(0, 1, (1, 1, side * 3 // 2, side * 3 // 2, side)).astype(np.float32))
-    windows = 2 * 2 * 1  # of half a window's steps
+    windows = 2 * 2 * 1  # half a window apart
     settings = programs.config(s, manifest, "unet3d-speed", max_batch=1, **limits)
     engines = windows * programs.bench(s, settings, volume, s.pick(4, 0.5))
     loops = programs.loops(s, manifest, [batch], s.pick(4, 0.5))
@@ -148,7 +148,7 @@ def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
 
 @step(group=5, seconds=60)
 def dlrm_answers_and_speed(s: Settings, r: Result) -> None:
-    """DLRM: predictions of samples of different sizes are Python's; pairs per second beside a bare loop."""
+    """Compares DLRM's predictions of samples of different sizes with Python's, and pairs per second with a bare loop."""
     manifest = models.manifest_of(s, "dlrm", "fp32")
     samples = pairs(s.pick(64, 12), s.pick((100, 700), (1, 16)))
     dense, sparse = (models.saved_each(s, f"dlrm-{name}", [sample[place] for sample in samples])
@@ -169,7 +169,7 @@ def dlrm_answers_and_speed(s: Settings, r: Result) -> None:
 
 
 def pairs(samples: int, sizes: tuple[int, int]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Samples of user-item pairs: dense features, and indices below the smallest full table's rows."""
+    """Returns samples of user-item pairs: dense features, and indices below the rows of each full table."""
     import dlrm
 
     rng, found = np.random.default_rng(8), []

@@ -1,4 +1,4 @@
-"""Groups 1 and 2: the device is found, ResNet50 is right at every precision, and as fast as Python allows."""
+"""Groups 1 and 2: the node finds the device; answers of ResNet50 at every precision; its speed compared with Python."""
 
 import os
 import re
@@ -13,37 +13,37 @@ from kit import answers, machine, models, programs
 from kit.settings import Settings
 from kit.step import Result, Skip, step
 
-DEFAULT_PRECISION = "fp16"  # of the steps about speed
+DEFAULT_PRECISION = "fp16"  # precision of steps that measure speed
 
 
 def precision_of(s: Settings) -> str:
-    """fp16, but for a CPU, which computes it slowly."""
+    """Returns fp16 for a GPU, and fp32 for a CPU, which computes fp16 slowly."""
     return DEFAULT_PRECISION if s.cuda else "fp32"
 
 
 def fixed(s: Settings, manifest: Path, batch: int, name: str, **keys: object) -> Path:
-    """Settings of a node with batches of one size, filled up to it."""
+    """Writes settings of a node that pads all batches to one size; returns their path."""
     return programs.config(s, manifest, name, max_batch=batch, batch_sizes=[batch], batch_timeout="100ms", **keys)
 
 
 @step(group=1, seconds=60)
 def devices(s: Settings, r: Result) -> None:
-    """The node finds Python's torch by itself, and the device in it."""
+    """Checks that the node finds Python's torch without settings, and the device."""
     if s.libtorch.resolve() != machine.pythons_torch().resolve():
-        raise Skip("--libtorch names another torch than this Python's, which is the one that the node finds by itself")
-    # No link: a Python of a virtual environment that is called by another path does not find its packages.
+        raise Skip("--libtorch names another torch than this Python's, which the node finds without settings")
+    # A link would not do: a virtual environment's Python does not find its packages if called by another path.
     python = s.folder("path") / "python3"
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     said = programs.ask(s, "sut-node", "devices", env={"PATH": path, "LIBTORCH": None, "LD_LIBRARY_PATH": None})
     r.figure("sut-node devices", " / ".join(line.strip() for line in said.strip().splitlines()))
-    r.expect(s.device in said.split(), f"`sut-node devices` names {s.device}")
+    r.expect(s.device in said.split(), f"`sut-node devices` lists {s.device}")
 
 
 @step(group=1, seconds=200)
 def resnet50_answers(s: Settings, r: Result) -> None:
-    """Labels and logits are Python's on the same device: at fp32, tf32, fp16 and bf16, in batches of 1 to 256."""
+    """Compares labels and logits with Python's on the same device: at fp32, tf32, fp16 and bf16, in batches of 1 to 256."""
     count, exact = s.pick(512, 24), {}
     for precision in ("fp32", "tf32", "fp16", "bf16"):
         manifest = models.manifest_of(s, "resnet50", precision)
@@ -56,7 +56,7 @@ def resnet50_answers(s: Settings, r: Result) -> None:
                 if s.cuda and not exact:
                     found = sorted(set(re.findall(r"\S*/libnv(?:rtc|JitLink)\S*", node.maps())))
                     r.figure("compilers that the node has loaded", ", ".join(found) or "missing")
-                    r.expect(any("libnvrtc.so" in file for file in found), "NVRTC is loaded, which cuDNN needs to compile operations")
+                    r.expect(any("libnvrtc.so" in file for file in found), "the node has loaded NVRTC, with which cuDNN compiles operations")
                 answers.same_labels(r, what, programs.responses(s, node, data, "labels"), logits, precision)
         tensors = models.variant(manifest, "logits", workload="tensors")
         with programs.Node(s, fixed(s, tensors, s.pick(64, 8), "logits")) as node:
@@ -71,7 +71,7 @@ def resnet50_answers(s: Settings, r: Result) -> None:
 
 @step(group=1, seconds=150)
 def resnet50_speed(s: Settings, r: Result) -> None:
-    """Engines beside a bare loop in Python, in batches of 1 to 256: one that waits for each batch, one that overlaps."""
+    """Compares engines with bare loops in Python, in batches of 1 to 256: one waits for each batch, one overlaps them."""
     precision, seconds = precision_of(s), s.pick(2, 0.5)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
@@ -90,12 +90,12 @@ def resnet50_speed(s: Settings, r: Result) -> None:
         r.figure("best engines to the best loop that waits",
                  max(speeds) / max(rate for (_, kind), rate in loops.items() if kind == "waits"))
         r.covers(f"batches of 1 to {batch}")
-    r.expect(min(ratios) > 0, "engines and loop have figures at every batch")
+    r.expect(min(ratios) > 0, "engines and loop have a speed at every batch")
 
 
 @step(group=2, seconds=130)
 def resnet50_network(s: Settings, r: Result) -> None:
-    """The network costs nothing: Offline and Server over loopback beside the same node in one process."""
+    """Compares Offline and Server over loopback with the same node in one process, to show the cost of the network."""
     precision, batch = precision_of(s), s.pick(64, 8)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
@@ -104,7 +104,7 @@ def resnet50_network(s: Settings, r: Result) -> None:
     rate = programs.bench(s, offline, data, s.pick(2, 0.5))
     r.figure("engines, samples/s", rate)
     found = programs.tax(s, offline, "offline", data, "resnet50-offline", rounds,
-                         offline_expected_qps=rate * 1.5, min_duration_ms=ms)  # a faster run is long enough too
+                         offline_expected_qps=rate * 1.5, min_duration_ms=ms)  # the rate is above the expected one, so that a faster run is long enough too
     compare(r, "offline", found)
     sizes = sorted({1, batch // 4, batch // 2, batch} - {0})
     server = programs.config(s, manifest, "network-server", max_batch=batch, batch_sizes=sizes, batch_timeout="500us",
@@ -118,23 +118,23 @@ def resnet50_network(s: Settings, r: Result) -> None:
 
 
 def compare(r: Result, scenario: str, found: list[tuple[dict, dict]]) -> None:
-    """The rounds' verdicts, and the median of the ratios of those that are valid both ways."""
+    """Records the rounds' verdicts, and the median ratio of the rounds that are valid in both."""
     valid = [pair for pair in found if pair[1]["verdict"] == "VALID"]
     r.expect(all(network["verdict"] == "VALID" for network, _ in valid),
              f"{scenario}: runs that are valid in one process ({len(valid)} of {len(found)}) are valid over the network")
     ratios = [network["metric"]["value"] / alone["metric"]["value"] for network, alone in valid if network["verdict"] == "VALID"]
-    r.figure(f"{scenario}: network to in-process", float(f"{np.median(ratios):.3f}") if ratios else "no round is valid both ways")
+    r.figure(f"{scenario}: network to in-process", float(f"{np.median(ratios):.3f}") if ratios else "no round is valid in both")
     if ratios:
         r.figure(f"{scenario}: least and most", f"{min(ratios):.3f} – {max(ratios):.3f}")
     r.figure(f"{scenario}: samples/s over the network", float(np.median([pair[0]["metric"]["value"] for pair in found])))
     r.figure(f"{scenario}: verdicts", ", ".join(f"{network['verdict']} / {alone['verdict']}" for network, alone in found))
     lost = sum(network["samples"]["lost"] for network, _ in found)
-    r.expect(lost == 0, f"{scenario}: no sample is lost")
+    r.expect(lost == 0, f"{scenario}: no samples are lost")
 
 
 @step(group=2, seconds=80)
 def resnet50_instances(s: Settings, r: Result) -> None:
-    """Two instances on the device: the same answers, and their speed beside that of one."""
+    """Compares two instances on the device with one: answers and speed."""
     precision, batch, seconds = precision_of(s), s.pick(64, 8), s.pick(3, 0.5)
     manifest = models.manifest_of(s, "resnet50", precision)
     data, images = models.pixels(s, "resnet50-instances", manifest, s.pick(512, 32))
@@ -150,18 +150,18 @@ def resnet50_instances(s: Settings, r: Result) -> None:
     answers.same_labels(r, "two instances", got, logits, precision)
 
 
-COPIES = 20  # of which the median counts
-ROUNDS = 5  # of copying, computing, and the node
+COPIES = 20  # number of timed calls; the median counts
+ROUNDS = 5  # rounds of copying, computing, and the node
 
 
 @step(group=1, seconds=110)
 def resnet50_overlap(s: Settings, r: Result) -> None:
-    """Copies overlap computing: a batch in the node beside its copy and its computing, each timed alone by CUDA events."""
+    """Checks that copies overlap computing: compares a batch in the node with its copy and its computing, timed by CUDA events."""
     import torch
 
     if not s.cuda:
-        raise Skip("a CPU has no copies: the model reads the batch where it lies")
-    # Normalised floats are four times as long as pixels, so that their copy shows.
+        raise Skip("a CPU has no copies: the model reads the batch in place")
+    # Normalised floats are four times as long as pixels, which makes the copy's time visible.
     precision, batch = precision_of(s), s.pick(128, 8)
     manifest = models.manifest_of(s, "resnet50", precision, "-fp32")
     module, size = models.Reference(s, manifest, precision).module, models.size_of(manifest)
@@ -197,7 +197,7 @@ def resnet50_overlap(s: Settings, r: Result) -> None:
 
 @step(group=2, seconds=60)
 def resnet50_jpeg(s: Settings, r: Result) -> None:
-    """JPEG in: labels are those of Pillow's pixels, and decoding keeps up with the device at fp32."""
+    """Compares labels of JPEG files with labels of Pillow's pixels, and the speed of both at fp32."""
     import processing
     from PIL import Image
 
@@ -214,7 +214,7 @@ def resnet50_jpeg(s: Settings, r: Result) -> None:
     images = np.stack(images)
     reference, batch = models.Reference(s, manifest, "fp32"), s.pick(64, 8)
     logits = reference.each(batch, images)[0]
-    # Decoders differ by one level: only labels that such differences leave alone have to be equal.
+    # Decoders differ by one level. Only labels that such differences do not change must be equal.
     labels, stable = logits.argmax(1), np.ones(count, bool)
     for _ in range(8):
         noise = rng.integers(-2, 3, images.shape)
@@ -225,8 +225,8 @@ def resnet50_jpeg(s: Settings, r: Result) -> None:
         got = np.array([int(np.frombuffer(x, "<i4")[0]) for x in programs.responses(s, node, folder, "jpeg")])
     r.figure("labels that noise leaves alone", f"{int(stable.sum())} of {count}")
     r.figure("labels other than Python's", int((got != labels).sum()))
-    r.expect(bool((got == labels)[stable].all()), "labels that noise of two levels leaves alone are Python's")
-    r.expect(stable.sum() * 4 >= count, "a quarter of the labels or more are left alone, so that they tell something")
+    r.expect(bool((got == labels)[stable].all()), "labels that noise of two levels does not change equal Python's")
+    r.expect(stable.sum() * 4 >= count, "noise does not change at least a quarter of the labels, so that the comparison is meaningful")
     seconds = s.pick(4, 0.5)
     decoded = programs.bench(s, jpeg, folder, seconds)
     pixels = programs.bench(s, fixed(s, models.manifest_of(s, "resnet50"), batch, "pixels"),

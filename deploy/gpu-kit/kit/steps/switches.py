@@ -1,4 +1,4 @@
-"""Group 8: switches that only a GPU can judge. Each is measured off and on; it stays off until it wins."""
+"""Group 8: switches that only a GPU can judge. Each is measured off and on; it stays off by default until it is faster."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from kit.steps.resnet50 import fixed, precision_of
 
 
 def on_to_off(s: Settings, r: Result, batch: int, kinds: dict[str, tuple[Path, dict]], data: str | Path) -> float:
-    """The speed of batches of this size with a switch on, as a ratio to that with the switch off, both in turn."""
+    """Measures batches of one size with a switch off and on, in turn; returns the ratio of the speeds, on to off."""
     found = {kind: [] for kind in kinds}
     for _ in range(s.pick(2, 1)):
         for kind, (settings, variables) in kinds.items():
@@ -25,7 +25,7 @@ def on_to_off(s: Settings, r: Result, batch: int, kinds: dict[str, tuple[Path, d
 
 
 def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
-    """ResNet50 as it is, and with another manifest or environment, in turn: the same answers, and the speed of both."""
+    """Measures ResNet50 by default, and with another manifest or environment, in turn; compares answers and speed."""
     precision = precision_of(s)
     off = models.manifest_of(s, "resnet50", precision)
     data, images = models.pixels(s, "switch", off, s.pick(512, 32))
@@ -41,19 +41,19 @@ def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
 
 @step(group=8, seconds=200)
 def switch_fused_convolutions(s: Settings, r: Result) -> None:
-    """Convolutions with their ReLU and sum in one kernel (`export.py --fused`), off and on."""
+    """Measures convolutions fused with their ReLU and sum (`export.py --fused`), off and on."""
     off_and_on(s, r, models.exported(s, "resnet50", precision_of(s), "--fused") / "resnet50.toml", {})
 
 
 @step(group=8, seconds=200)
 def switch_fuser(s: Settings, r: Result) -> None:
-    """TorchScript's fuser of pointwise operations (NETDIV_TORCH_FUSER=1), off and on."""
+    """Measures TorchScript's fuser of pointwise operations (NETDIV_TORCH_FUSER=1), off and on."""
     off_and_on(s, r, models.manifest_of(s, "resnet50", precision_of(s)), {"NETDIV_TORCH_FUSER": "1"})
 
 
 @step(group=8, seconds=110)
 def switch_cudnn_attention(s: Settings, r: Result) -> None:
-    """Attention of BERT-large by cuDNN (NETDIV_TORCH_CUDNN_ATTENTION=1), off and on; every batch has the same shape."""
+    """Measures BERT-large's attention by cuDNN (NETDIV_TORCH_CUDNN_ATTENTION=1), off and on; all batches have the same shape."""
     precision, length, ratios, on = precision_of(s), s.pick(384, 64), [], {"NETDIV_TORCH_CUDNN_ATTENTION": "1"}
     manifest = models.manifest_of(s, "bert", precision)
     for batch in s.pick((8, 64), (4,)):
@@ -61,7 +61,7 @@ def switch_cudnn_attention(s: Settings, r: Result) -> None:
         data = models.ones_of_bert(s, batch, length)
         ratios.append(on_to_off(s, r, batch, {"off": (settings, {}), "on": (settings, on)}, data))
     r.figure("least of on to off", min(ratios))
-    # The node pads the shorter ones.
+    # The node pads the shorter questions.
     data, want = questions(s, "attention", manifest, precision, [length, length // 2] * 4)
     with programs.Node(s, settings, env=on) as node:
         got = programs.responses(s, node, data, "attention")

@@ -8,9 +8,9 @@ from kit import language, programs
 from kit.settings import Settings
 from kit.step import Result, Skip, step
 
-NEAR = {"fp32": 0.01, "bf16": 0.1}  # nats: choices that are closer may fall either way
-MS = 1_000_000  # ns
-WAVES = 8  # so many outputs from each slot, so that all slots are busy to the end
+NEAR = {"fp32": 0.01, "bf16": 0.1}  # nats; closer choices are both right
+MS = 1_000_000  # ns in a millisecond
+WAVES = 8  # outputs of each slot, enough to keep all slots busy
 
 
 def needs_the_engine() -> None:
@@ -19,19 +19,18 @@ def needs_the_engine() -> None:
 
 
 def half_of(s: Settings) -> str:
-    """The precision of the steps about speed."""
+    """Returns the precision of the steps that measure speed."""
     return "bf16" if s.cuda else "fp32"
 
 
 def settings(s: Settings, manifest: Path) -> Path:
-    """Of a node with the token engine, which forms no batches."""
+    """Writes settings of a node with the token engine, which forms no batches; returns their path."""
     return programs.config(s, manifest, "tokens", batch_timeout=None)
 
 
 @step(group=3, seconds=230)
 def tokens_answers(s: Settings, r: Result) -> None:
-    """Outputs of prompts of different lengths are Python's greedy ones at fp32 and bf16, with 1, 8 and 32 slots that others join
-    and leave."""
+    """Compares outputs with Python's greedy ones at fp32 and bf16, with 1, 8 and 32 slots that prompts of different lengths share."""
     needs_the_engine()
     longest, most = s.pick((256, 48), (96, 12))
     data, rows = language.prompts(s, "tokens-answers", s.pick(64, 24), (3, longest))
@@ -39,7 +38,7 @@ def tokens_answers(s: Settings, r: Result) -> None:
         manifest = language.exported(s, precision, 1, longest, most)
         decoder = language.Decoder(s, manifest, precision)
         want = np.concatenate([decoder.outputs([row], most)[0] for row in rows])
-        r.expect(len(np.unique(want, axis=0)) > 1, f"{precision}: outputs differ between prompts, so that they tell something")
+        r.expect(len(np.unique(want, axis=0)) > 1, f"{precision}: outputs differ between prompts, so that the comparison is meaningful")
         for count in slots:
             manifest = language.exported(s, precision, count, longest, most)
             with programs.Node(s, settings(s, manifest)) as node:
@@ -54,14 +53,14 @@ def tokens_answers(s: Settings, r: Result) -> None:
                     far = max(far, decoder.behind(row, wanted[:at[0]], int(ids[at[0]])))
             r.figure(f"{what}: outputs other than Python's", apart)
             r.figure(f"{what}: least likely of other choices, nats behind", far)
-            r.expect(far <= NEAR[precision], f"{what}: outputs are Python's, up to choices that nearly tie")
+            r.expect(far <= NEAR[precision], f"{what}: outputs equal Python's, up to nearly tied choices")
         del decoder
         free_memory(s)
 
 
 @step(group=3, seconds=70)
 def tokens_lengths(s: Settings, r: Result) -> None:
-    """Prompts of many lengths, each of them several times: a length that stalls a step shows in TTFT."""
+    """Measures TTFT and TPOT of prompts of many lengths, each several times: a length that stalls a step raises TTFT."""
     needs_the_engine()
     count = s.pick(200, 40)
     manifest = language.exported(s, half_of(s), s.pick(32, 8), *s.pick((256, 48), (96, 12)))
@@ -77,12 +76,12 @@ def tokens_lengths(s: Settings, r: Result) -> None:
         r.figure(f"{label} p50, ms", p50)
         r.figure(f"{label} p99, ms", p99)
         r.figure(f"{label} p50 to p99", p50 / p99)
-    r.expect(result["samples"]["lost"] == 0, "no sample is lost")
+    r.expect(result["samples"]["lost"] == 0, "no samples are lost")
 
 
 @step(group=3, seconds=240)
 def tokens_speed(s: Settings, r: Result) -> None:
-    """Tokens per second by the number of slots, beside a bare loop in Python over batches of that size; TTFT and TPOT."""
+    """Measures tokens per second by the number of slots, compared with a bare loop in Python over batches; TTFT and TPOT."""
     needs_the_engine()
     precision, (prompt, output) = half_of(s), s.pick((128, 128), (32, 16))
     sizes, ratios = s.pick((1, 8, 32, 64, 128), (1, 8)), []
@@ -103,7 +102,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
             result, _ = programs.run(s, node.address, "offline", data, "tokens-offline", *more, offline_expected_qps=1,
                                      server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS,
                                      min_duration_ms=1000, min_query_count=slots * WAVES)
-            r.expect(result["samples"]["completed"] == slots * WAVES, f"{slots} slots: Offline has {WAVES} outputs for each")
+            r.expect(result["samples"]["completed"] == slots * WAVES, f"{slots} slots: Offline completes {WAVES} outputs for each slot")
             rate = result["token_metric"]["value"]
             r.figure(f"{slots} slots: Offline, tokens/s", rate)
             ratios.append(rate / loops[slots])
@@ -111,7 +110,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
             r.figure("least of Offline to the Python loop", min(ratios))
             r.covers(f"{sizes[0]} to {slots} slots")
             if slots == 1:
-                continue  # an output at a time: LoadGen's queries would take minutes
+                continue  # one output at a time: LoadGen's queries would take minutes
             result, _ = programs.run(s, node.address, "server", data, "tokens-server", *more,
                                      server_target_qps=0.5 * rate / output, min_duration_ms=s.pick(5000, 1500),
                                      server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS, min_query_count=10)
@@ -120,14 +119,14 @@ def tokens_speed(s: Settings, r: Result) -> None:
                 p50, p99 = (latency[f"{kind}_{percentile}"] / MS for percentile in ("50.00", "99.00"))
                 r.figure(f"{slots} slots: Server at half that rate, {label} p50, ms", p50)
                 r.figure(f"{slots} slots: Server at half that rate, {label} p99, ms", p99)
-            r.expect(result["samples"]["lost"] == 0, f"{slots} slots: no sample is lost")
+            r.expect(result["samples"]["lost"] == 0, f"{slots} slots: no samples are lost")
     alone = output * programs.bench(s, settings(s, manifest), data, s.pick(5, 1))
     r.figure(f"{slots} slots: in one process, tokens/s", alone)
     r.figure("Offline to in one process, most slots", rate / alone)
 
 
 def free_memory(s: Settings) -> None:
-    """Give the device what Python's torch keeps for later."""
+    """Returns memory that Python's torch caches to the device."""
     if s.cuda:
         import torch
 

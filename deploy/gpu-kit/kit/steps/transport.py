@@ -1,4 +1,4 @@
-"""Group 7: how the transport grows with the machine's cores. It needs no device."""
+"""Group 7: scaling of the transport with the machine's cores. It needs no device."""
 
 import json
 
@@ -6,11 +6,11 @@ from kit import programs
 from kit.settings import Settings
 from kit.step import Result, step
 
-SIZES = (64, 150_528)  # bytes: the smallest message, and ResNet50's
+SIZES = (64, 150_528)  # bytes: a small message, and ResNet50's
 
 
 def grows(s: Settings, r: Result, transport: str) -> None:
-    """Both ends with 1, 2, 4 and 8 threads, and as many connections: messages a second to a node without an engine."""
+    """Measures messages per second to a node without an engine: 1, 2, 4 and 8 threads at both ends, and as many connections."""
     one: dict[int, float] = {}
     for threads in s.pick((1, 2, 4, 8), (1, 2)):
         words = ("--engine", "none", "--io-threads", str(threads))
@@ -37,16 +37,16 @@ def grows(s: Settings, r: Result, transport: str) -> None:
                                          "--connections", str(threads), offline_expected_qps=count, min_duration_ms=1000)
                 rate = result["metric"]["value"] / 1000
                 r.figure(f"{size} B, {threads} threads: LoadGen Offline, thousand samples/s", rate)
-                r.expect(result["samples"]["lost"] == 0, f"{size} B, {threads} threads: no sample is lost")
+                r.expect(result["samples"]["lost"] == 0, f"{size} B, {threads} threads: no samples are lost")
 
 
 @step(group=7, seconds=220, needs_device=False)
 def transport_grpc(s: Settings, r: Result) -> None:
-    """gRPC with 1, 2, 4 and 8 I/O threads at both ends, messages of 64 B and 150,528 B, without an engine."""
+    """Measures gRPC with 1, 2, 4 and 8 I/O threads at both ends, and messages of 64 B and 150,528 B, without an engine."""
     grows(s, r, "grpc")
 
 
 @step(group=7, seconds=220, needs_device=False)
 def transport_quic(s: Settings, r: Result) -> None:
-    """QUIC with 1, 2, 4 and 8 I/O threads at both ends, messages of 64 B and 150,528 B, without an engine."""
+    """Measures QUIC with 1, 2, 4 and 8 I/O threads at both ends, and messages of 64 B and 150,528 B, without an engine."""
     grows(s, r, "quic")
