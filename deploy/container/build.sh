@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds an image of netdiv, which carries its own name for the evidence.
+# Builds an image of netdiv, which contains its name for the evidence.
 #
 #   deploy/container/build.sh node|node-torch|loadgen IMAGE [OPTION…]
 #
-# IMAGE is the name under which machines will run it: registry.example.com/netdiv-node:0.1.0. Options go to the builder:
-# --build-arg RUNTIME=…, --network host. BUILD is `podman build`, unless it says `buildah build` or `docker build`.
+# IMAGE is the name under which machines will run it: registry.example.com/netdiv-node:0.1.0. Options are passed to the builder:
+# --build-arg RUNTIME=…, --network host. BUILD in the environment is `podman build` (default), `buildah build` or `docker build`.
 set -euo pipefail
 
 if [ $# -lt 2 ]; then
@@ -16,17 +16,17 @@ shift 2
 case $target in
 node | node-torch | loadgen) ;;
 *)
-    echo "there is no target $target: node, node-torch or loadgen" >&2
+    echo "unknown target $target: expected node, node-torch or loadgen" >&2
     exit 2
     ;;
 esac
 cd "$(dirname "$0")/../.."
 
 read -ra build <<<"${BUILD:-podman build}"
-# HEALTHCHECK is part of Docker's format only; Docker itself knows no other.
+# Only Docker's format has HEALTHCHECK; it is the only format of Docker itself.
 [ "${build[0]}" = docker ] || build+=(--format docker)
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-# Buildah 1.28 leaves a stage out that only a default names, so these are said.
+# Buildah 1.28 omits stages that only a default refers to, so the last two arguments are explicit.
 exec "${build[@]}" --file deploy/container/Containerfile --target "$target" --tag "$image" \
     --build-arg IMAGE="$image" --build-arg VERSION="$version" \
     --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null || true)" \

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the Debian package of both programs with dpkg-deb: unit, settings, C header, manual pages, completions.
+# Builds the Debian package of both programs with dpkg-deb: unit, settings, C header, manual pages, completions.
 #
 #   deploy/debian/build.sh PROGRAMS OUTPUT
 #
-# PROGRAMS is the folder of sut-node and loadgen-node; the package goes into the folder OUTPUT. DEBFULLNAME and DEBEMAIL say
-# who maintains it, as for Debian's own tools.
+# PROGRAMS is the folder of sut-node and loadgen-node; the package is written to the folder OUTPUT. DEBFULLNAME and DEBEMAIL name the
+# maintainer, as for Debian's tools.
 set -euo pipefail
 
 if [ $# != 2 ]; then
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/../.."
 
 for tool in dpkg-deb dpkg-shlibdeps strip; do
     if ! command -v "$tool" >/dev/null; then
-        echo "$tool is missing: apt-get install dpkg-dev binutils" >&2
+        echo "$tool is missing: install it with apt-get install dpkg-dev binutils" >&2
         exit 2
     fi
 done
@@ -31,7 +31,7 @@ doc=$root/usr/share/doc/netdiv
 mkdir -p "$root/usr/share/man/man1"
 for program in sut-node loadgen-node; do
     if ! [ -x "$programs/$program" ]; then
-        echo "$programs/$program is missing: build it with \`make build\`, or name its folder" >&2
+        echo "$programs/$program is missing: build it with \`make build\`, or pass its folder" >&2
         exit 2
     fi
     install -D -t "$root/usr/bin" "$programs/$program"
@@ -43,9 +43,9 @@ for program in sut-node loadgen-node; do
         "$programs/$program" completions "${shell%%/*}" >"$file"
     done
 done
-# `loadgen-node tax` looks for it beside itself.
+# `loadgen-node tax` looks for netdiv-in-process in its own folder.
 if ! [ -x "$programs/netdiv-in-process" ]; then
-    echo "$programs/netdiv-in-process is missing: build it with \`make build\`, or name its folder" >&2
+    echo "$programs/netdiv-in-process is missing: build it with \`make build\`, or pass its folder" >&2
     exit 2
 fi
 install -D -t "$root/usr/bin" "$programs/netdiv-in-process"
@@ -64,11 +64,11 @@ install -D -m 644 -t "$doc" deploy/debian/copyright
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 maintainer="${DEBFULLNAME:-netdiv} <${DEBEMAIL:-root@$(hostname -f)}>"
 architecture=$(dpkg --print-architecture)
-printf 'netdiv (%s) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- %s  %s\n' \
+printf 'netdiv (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md for the changes.\n\n -- %s  %s\n' \
     "$version" "$maintainer" "$(date -R)" | gzip -9n >"$doc/changelog.gz"
 gzip -9nc CHANGELOG.md >"$doc/CHANGELOG.md.gz"
 
-# The libraries that the programs are linked with.
+# Packages of the libraries that the programs are linked with.
 mkdir "$work/debian"
 printf 'Source: netdiv\n\nPackage: netdiv\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O netdiv/usr/bin/* | sed -n 's/^shlibs:Depends=//p')

@@ -1,7 +1,7 @@
-"""Shows the gaps of the official submission checker that the reports beside this file describe: reproduce.py MLCOMMONS
+"""Reproduces the gaps of the official submission checker that the reports in this folder describe: reproduce.py MLCOMMONS
 
-MLCOMMONS is a checkout of mlcommons/inference. For each gap, a tree is edited as its report says, and the checker judges it. Exit code 0: the
-checker still accepts every edit; 1: it finds one of them, whose report is out of date. It needs numpy, pandas and pyyaml.
+MLCOMMONS is a checkout of mlcommons/inference. For each gap, the script edits a tree according to the report and runs the checker. Exit
+code 0: the checker still accepts all edits; 1: it rejects one of them, whose report is outdated. The script needs numpy, pandas and pyyaml.
 """
 
 import re
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 DETAIL = "**/performance/run_1/mlperf_log_detail.txt"
 NUMBER = r'("key": "{}", "value": )\d+'
 
-# Of each report: its tree and round, the files that are edited, and the edits.
+# Tree and round of each report, the edited files, and the edits.
 REPORTS = {
     "interactive-bounds.md": ("interactive", "v5.1", "**/Interactive/performance/run_1/mlperf_log_detail.txt", {
         NUMBER.format(r"result_first_token_99\.00_percentile_latency_ns"): r"\g<1>1900000000",
@@ -48,10 +48,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder, tarfile.open(HERE / "trees.tar.xz") as trees:
             trees.extractall(folder, filter="data")
             tree = Path(folder) / name
-            assert is_accepted(checker, tree, version), f"the checker refuses the tree {name} as it is"
+            assert is_accepted(checker, tree, version), f"the checker rejects the unedited tree {name}"
             edit(tree, files, edits)
             accepted = is_accepted(checker, tree, version)
-            print(f"{report}: {'submission looks OK' if accepted else 'found'}")
+            print(f"{report}: {'submission looks OK' if accepted else 'rejected'}")
             found += not accepted
     return int(found > 0)
 

@@ -19,13 +19,13 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
-mod claim;
 mod commands;
 mod comparison;
 mod doctor;
 mod error;
 mod evaluation;
 mod fabric;
+mod folder_lock;
 #[cfg(test)]
 #[path = "../../tests/src/npy_file.rs"]
 mod npy_file;
@@ -47,8 +47,8 @@ pub use error::RunError;
 pub use netdiv_rules::{official_log, record};
 pub use qsl::library::Library;
 pub use run::{
-    Counted, InProcess, LoadGenTest, Reading, Start, System, cpu_seconds, failure_text,
-    node_record, process,
+    InProcessEngines, LoadGenTest, Reading, RunCounters, StartEngines, System, cpu_seconds,
+    failure_text, node_record, process,
 };
 pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;
@@ -60,13 +60,13 @@ use tracing::error;
 ///
 /// Returns the exit code of a process that must not begin, or that was asked for help; the reason
 /// has been printed.
-pub fn main(in_process: Option<InProcess>) -> Result<u8, ExitCode> {
+pub fn main(in_process: Option<InProcessEngines>) -> Result<u8, ExitCode> {
     let _logging = netdiv_node_common::process::start_logging(
         "info",
         netdiv_node_common::process::Lines::All,
     )?;
     let cli: Cli = netdiv_node_common::process::parse(env::args_os())
-        .map_err(|error| netdiv_node_common::process::refused(&error))?;
+        .map_err(|error| netdiv_node_common::process::report_usage_error(&error))?;
     Ok(cli.execute(in_process).unwrap_or_else(|error| {
         error!("{error}");
         error.exit_code()

@@ -12,7 +12,7 @@ pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
 use loadgen_sys::Abort;
 use tracing::error;
 
-use crate::{RunError, claim::Claim};
+use crate::{RunError, folder_lock::FolderLock};
 
 /// Name of netdiv's result file.
 pub(crate) const RESULT: &str = "result.json";
@@ -28,7 +28,7 @@ const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 pub(crate) const FAILED: &str = "netdiv: the run failed: ";
 
 /// Returns the error that ends LoadGen's test, with the reason for its log.
-pub(crate) fn failed(why: impl std::fmt::Display) -> Abort {
+pub(crate) fn run_failure(why: impl std::fmt::Display) -> Abort {
     Abort(format!("{FAILED}{why}"))
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn report(text: impl std::fmt::Display) {
 
 /// Creates the folder and claims it for this process. Fails if the folder holds another run, or if
 /// another run is writing into it. Dropping the claim removes the folder if it is still empty.
-pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
+pub(crate) fn prepare(folder: &Path) -> Result<FolderLock, RunError> {
     let failed =
         |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
-    let Some(claim) = Claim::make(folder).map_err(failed)? else {
+    let Some(claim) = FolderLock::make(folder).map_err(failed)? else {
         return Err(RunError::Usage(format!(
             "another run is writing into {}; choose another --output",
             folder.display()
@@ -85,7 +85,7 @@ pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
         // The first error is the one to report.
         let _ = fs::remove_file(trial);
     }
-    made.map(drop).map_err(|error| named(folder, error))
+    made.map(drop).map_err(|error| output_error(folder, error))
 }
 
 /// Writes a complete file or none.
@@ -98,7 +98,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
         // A partial file is useless. The first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
-    written.map_err(|error| named(path, error))
+    written.map_err(|error| output_error(path, error))
 }
 
 /// Adds an error in LoadGen's format to its detail log, with the reason for a failure that is
@@ -116,7 +116,7 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| {
         // Without the line the log may contain VALID. Renaming needs no space.
         let _ = fs::rename(&path, folder.join(UNMARKED));
-        named(&path, error)
+        output_error(&path, error)
     })
 }
 
@@ -138,7 +138,7 @@ fn create(path: &Path, content: &[u8]) -> io::Result<fs::File> {
     Ok(file)
 }
 
-fn named(path: &Path, error: io::Error) -> RunError {
+fn output_error(path: &Path, error: io::Error) -> RunError {
     RunError::Output { path: path.display().to_string(), error }
 }
 

@@ -1,9 +1,9 @@
 //! The sources of this program.
 
-use netdiv_rules::submission::{Source, sources_sha256};
+use netdiv_rules::submission::{SourceFile, sources_sha256};
 
 /// Path of each file relative to the top folder, and its bytes.
-pub static SOURCES: &[Source<'_>] = &include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+pub static SOURCES: &[SourceFile<'_>] = &include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// Returns the SHA-256 over all sources, in hex.
 pub(crate) fn sha256() -> String {
@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn the_query_dispatch_library_is_among_them() {
-        for file in ["qdl/src/outgoing.rs", "proto/contract/netdiv/v1/sut_node.proto", "Cargo.lock"]
+        for file in ["qdl/src/sender.rs", "proto/contract/netdiv/v1/sut_node.proto", "Cargo.lock"]
         {
             assert!(
                 SOURCES.iter().any(|(path, bytes)| *path == file && !bytes.is_empty()),

@@ -33,7 +33,7 @@ pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), Co
                 second: node.address.clone(),
             });
         }
-        fits(node, expected)?;
+        check_requirements(node, expected)?;
     }
     let model = |n: &NodeInfo| {
         let d = &n.description;
@@ -56,7 +56,7 @@ fn model_in_words(description: &DescribeResponse) -> String {
     format!("{} (SHA-256 {}…, {input})", description.model_name, hash)
 }
 
-fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
+fn check_requirements(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
     let name = || node.description.node_name.clone();
     let takes = node.description.input.clone().unwrap_or_default();
     if let Some(holds) = &expected.input

@@ -7,12 +7,12 @@ use netdiv_contract::{
     tally::Tally,
     v1::{self, DigestsRequest},
 };
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::Connection;
 
 /// Returns false if a node does not implement digests, as servers that were built from an older
 /// contract.
-pub(crate) async fn knows_digests(connection: &Connection, limit: Duration) -> bool {
+pub(crate) async fn supports_digests(connection: &Connection, limit: Duration) -> bool {
     let answer = within(limit, connection.digests(DigestsRequest::default())).await;
     !answer.is_err_and(|status| status.code() == tonic::Code::Unimplemented)
 }
@@ -93,15 +93,15 @@ pub(crate) fn is_gone(status: &tonic::Status) -> bool {
 
 /// Returns the cause of a failed call in one line: the first cause, if the transport reports one.
 /// The text may come from the node, so it is escaped.
-pub(crate) fn words(status: &tonic::Status) -> String {
+pub(crate) fn error_text(status: &tonic::Status) -> String {
     let mut cause = std::error::Error::source(status);
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
         cause = Some(deeper);
     }
     match cause {
-        Some(cause) => said(&cause.to_string()),
+        Some(cause) => sanitise(&cause.to_string()),
         None if status.message().is_empty() => status.code().to_string(),
-        None => said(status.message()),
+        None => sanitise(status.message()),
     }
 }
 

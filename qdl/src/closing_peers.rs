@@ -167,9 +167,9 @@ impl LoadGen for Careless {
     }
 }
 
-struct Source(LoadedSamples);
+struct PeerTestSource(LoadedSamples);
 
-impl SampleSource for Source {
+impl SampleSource for PeerTestSource {
     fn loaded(&self) -> LoadedSamples {
         self.0.clone()
     }
@@ -177,7 +177,7 @@ impl SampleSource for Source {
 
 fn connect(address: String) -> Qdl<Careless> {
     let sample = encoding::encode(Encoding::None, Bytes::from_static(b"sample")).unwrap();
-    let source = Arc::new(Source([Some(sample)].into()));
+    let source = Arc::new(PeerTestSource([Some(sample)].into()));
     Qdl::connect(Settings::new(vec![address]), &Expectation::default(), Careless, source).unwrap()
 }
 

@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 
 use crate::{
     failure::Failure,
-    incoming::Broken,
-    lane::{FirstSeen, Lane},
+    lane::{FirstTokenReported, Lane},
     loadgen::LoadGen,
+    receiver::StreamEnd,
     report::NodeReport,
     run::Run,
     settings::OnNodeLoss,
@@ -52,7 +52,7 @@ impl<L: LoadGen> Cluster<L> {
 
     /// Handles a stream that ended before the run. Reassigns its samples to other nodes where that
     /// is allowed, each once.
-    pub(crate) fn broken(&self, lane: &Lane<L>, Broken { failure, mid_answer }: Broken) {
+    pub(crate) fn broken(&self, lane: &Lane<L>, StreamEnd { failure, mid_answer }: StreamEnd) {
         let why = failure.to_string();
         if !self.lose(lane.node, failure) {
             return;
@@ -63,10 +63,10 @@ impl<L: LoadGen> Cluster<L> {
         }
         match lane.withdraw() {
             Ok(samples) => {
-                self.run.dispatch.put_back(samples);
+                self.run.dispatch.reassign(samples);
                 self.run.settle();
             }
-            Err(FirstSeen) => self.run.fail(Failure::CutAfterFirst { node, why }),
+            Err(FirstTokenReported) => self.run.fail(Failure::CutAfterFirst { node, why }),
         }
     }
 
@@ -75,8 +75,8 @@ impl<L: LoadGen> Cluster<L> {
     }
 
     /// Returns true if this node has samples in flight.
-    pub(crate) fn is_owed(&self, node: usize) -> bool {
-        self.lanes_to(node).any(|lane| lane.is_owed())
+    pub(crate) fn has_pending(&self, node: usize) -> bool {
+        self.lanes_to(node).any(|lane| lane.has_pending())
     }
 
     /// Returns the number of samples that were sent to this node.

@@ -10,7 +10,7 @@ use netdiv_transport::Connection;
 
 use crate::{
     agreement::changed,
-    calls::{self, is_gone, unless_idle, words},
+    calls::{self, error_text, is_gone, unless_idle},
     failure::Failure,
     loadgen::LoadGen,
     node,
@@ -35,7 +35,7 @@ impl<L: LoadGen> Qdl<L> {
                 let request = FlushRequest { session: session.clone(), samples_sent: counts[node] };
                 async move { Ok(connection.flush(request).await?.samples_received) }
             },
-            |node, status| Failure::NoFlush { node, why: words(&status) },
+            |node, status| Failure::NoFlush { node, why: error_text(&status) },
         )?;
         for (node, received) in received {
             self.acknowledged.lock()[node] = received;
@@ -93,7 +93,7 @@ impl<L: LoadGen> Qdl<L> {
                     })
                 }
             },
-            |node, status| Failure::NoName { node, why: words(&status) },
+            |node, status| Failure::NoName { node, why: error_text(&status) },
         )
     }
 
@@ -118,7 +118,7 @@ impl<L: LoadGen> Qdl<L> {
         };
         let tallies = self.ask_each_node(DIGESTS_TIME, ask, |node, status| Failure::NoDigests {
             node,
-            why: words(&status),
+            why: error_text(&status),
         })?;
         let mut all = (Tally::default(), Tally::default());
         for (_, (samples, responses)) in tallies {
@@ -148,7 +148,7 @@ impl<L: LoadGen> Qdl<L> {
         let ask = |(node, connection): (usize, &Connection)| {
             let (call, cluster) = (call(node, connection.clone()), self.cluster.clone());
             // Overdue responses are detected by their own deadlines, not here.
-            (node, runtime.spawn(unless_idle(limit, call, move || cluster.is_owed(node))))
+            (node, runtime.spawn(unless_idle(limit, call, move || cluster.has_pending(node))))
         };
         let asked: Vec<_> = there.map(ask).collect();
         let mut answers = Vec::with_capacity(asked.len());

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use crate::inbox::{Closed, Inbox, Pending, Refusal};
+use crate::inbox::{Closed, Inbox, QueuedSample, Refusal};
 
 /// Policy that spreads samples over nodes and streams.
 #[derive(
@@ -34,7 +34,7 @@ pub enum Policy {
 
 /// Number of lanes that are compared, from the next one in turn. With many lanes, the best of eight
 /// is nearly the best of all, and the cost does not grow with their number.
-const LOOKED_AT: usize = 8;
+const COMPARED_LANES: usize = 8;
 
 /// Number of samples of a query that are assigned before lanes are woken.
 const GROUPED: usize = 1024;
@@ -86,12 +86,15 @@ impl<T> Dispatch<T> {
     }
 
     /// Assigns samples to lanes. Blocks while their inbox is full.
-    pub(crate) fn push(&self, samples: &mut dyn Iterator<Item = Pending<T>>) -> Result<(), Closed> {
+    pub(crate) fn push(
+        &self,
+        samples: &mut dyn Iterator<Item = QueuedSample<T>>,
+    ) -> Result<(), Closed> {
         let one = samples.size_hint() == (1, Some(1));
         let mut samples = samples.peekable();
         if one || self.policy == Policy::Pull {
             loop {
-                match self.lanes[self.give()].inbox.push(&mut samples) {
+                match self.lanes[self.assign_lane()].inbox.push(&mut samples) {
                     Ok(()) => return Ok(()),
                     Err(Refusal::Closed) => return Err(Closed),
                     // Chooses another lane.
@@ -104,7 +107,7 @@ impl<T> Dispatch<T> {
         let mut refused = Vec::new();
         while !refused.is_empty() || samples.peek().is_some() {
             for sample in refused.drain(..).chain(samples.by_ref().take(GROUPED)) {
-                groups[self.give()].push(sample);
+                groups[self.assign_lane()].push(sample);
             }
             for (lane, group) in self.lanes.iter().zip(&mut groups) {
                 let mut group = group.drain(..).peekable();
@@ -119,7 +122,7 @@ impl<T> Dispatch<T> {
     }
 
     /// Reassigns the unanswered samples of a lost node, ahead of all waiting samples.
-    pub(crate) fn put_back(&self, mut samples: Vec<Pending<T>>) {
+    pub(crate) fn reassign(&self, mut samples: Vec<QueuedSample<T>>) {
         if self.policy == Policy::Pull {
             self.lanes[0].inbox.put_back(samples);
             return;
@@ -127,7 +130,7 @@ impl<T> Dispatch<T> {
         while !samples.is_empty() {
             let mut groups: Vec<Vec<_>> = self.lanes.iter().map(|_| Vec::new()).collect();
             for sample in samples {
-                groups[self.give()].push(sample);
+                groups[self.assign_lane()].push(sample);
             }
             let refused = |(lane, group): (&LaneInbox<T>, _)| lane.inbox.put_back(group);
             samples = self.lanes.iter().zip(groups).flat_map(refused).collect();
@@ -140,7 +143,7 @@ impl<T> Dispatch<T> {
     }
 
     /// Removes the samples that wait for this retired lane alone.
-    pub(crate) fn withdraw(&self, lane: usize) -> Vec<Pending<T>> {
+    pub(crate) fn withdraw(&self, lane: usize) -> Vec<QueuedSample<T>> {
         match self.policy {
             Policy::Pull => Vec::new(),
             _ => self.lanes[lane].inbox.retire(),
@@ -148,7 +151,7 @@ impl<T> Dispatch<T> {
     }
 
     /// Returns the lane for the next sample, and counts the sample there.
-    fn give(&self) -> usize {
+    fn assign_lane(&self) -> usize {
         if self.policy == Policy::Pull {
             return 0;
         }
@@ -167,7 +170,7 @@ impl<T> Dispatch<T> {
         let chosen = match self.policy {
             Policy::RoundRobin => in_turn.next(),
             _ => in_turn
-                .take(LOOKED_AT)
+                .take(COMPARED_LANES)
                 .min_by_key(|lane| self.lanes[*lane].outstanding.load(Ordering::Relaxed)),
         };
         // If every node is lost, the inboxes are closed.
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
 
     fn push(dispatch: &Dispatch<()>, count: usize) {
-        let one = |index| Pending { ticket: (), index, issued: Instant::now() };
+        let one = |index| QueuedSample { ticket: (), index, issued: Instant::now() };
         dispatch.push(&mut (0..count).map(one)).unwrap();
     }
 

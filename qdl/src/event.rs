@@ -31,7 +31,7 @@ impl From<InferResponse> for Reply {
 /// Violation of the order of events by a node. A first token after the last event is not listed:
 /// its id belongs to no sample any more, like the id of any stale reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutOfOrder {
+pub(crate) enum OrderViolation {
     /// Second first token of one sample.
     Second,
     /// Last event without the first token, which was due.
@@ -40,7 +40,7 @@ pub(crate) enum OutOfOrder {
     Unasked,
 }
 
-impl OutOfOrder {
+impl OrderViolation {
     /// Returns the failure of the run for this violation by a node.
     pub(crate) fn failure(self, node: &str) -> Failure {
         let node = node.to_owned();

@@ -6,11 +6,11 @@
 
 use std::{task::Waker, time::Instant};
 
-use crate::{event::OutOfOrder, slots::SlotTable, window::Window};
+use crate::{event::OrderViolation, slots::SlotTable, window::Window};
 
 /// Sample in flight.
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Sample<T> {
+pub(crate) struct SentSample<T> {
     pub(crate) ticket: T,
     pub(crate) index: usize,
     pub(crate) issued: Instant,
@@ -24,7 +24,7 @@ pub(crate) struct Sample<T> {
 /// Samples in flight on one lane.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct InFlight<T> {
-    slots: SlotTable<Sample<T>>,
+    slots: SlotTable<SentSample<T>>,
     window: Window,
     /// Requires a first token before each response.
     first_due: bool,
@@ -47,13 +47,13 @@ impl<T> InFlight<T> {
     }
 
     /// Gives up the lane's claim to the next room, because it has nothing to send.
-    pub(crate) fn give_way(&self) {
-        self.window.give_way();
+    pub(crate) fn release_turn(&self) {
+        self.window.release_turn();
     }
 
     /// Inserts an admitted sample and returns the id to send. Returns the sample if no slot is
     /// free.
-    pub(crate) fn insert(&mut self, sample: Sample<T>) -> Result<u64, Sample<T>> {
+    pub(crate) fn insert(&mut self, sample: SentSample<T>) -> Result<u64, SentSample<T>> {
         let sent = sample.sent;
         let id = self.slots.insert(sample)?;
         self.waiting_since.get_or_insert(sent);
@@ -62,11 +62,11 @@ impl<T> InFlight<T> {
 
     /// Returns the sample of a first token that has arrived and is due. The caller stores the token
     /// in it and passes it to LoadGen. `None` if the id belongs to no sample in flight.
-    pub(crate) fn first(&mut self, id: u64) -> Result<Option<&mut Sample<T>>, OutOfOrder> {
+    pub(crate) fn first(&mut self, id: u64) -> Result<Option<&mut SentSample<T>>, OrderViolation> {
         match self.slots.get_mut(id) {
             None => Ok(None),
-            Some(_) if !self.first_due => Err(OutOfOrder::Unasked),
-            Some(sample) if sample.first.is_some() => Err(OutOfOrder::Second),
+            Some(_) if !self.first_due => Err(OrderViolation::Unasked),
+            Some(sample) if sample.first.is_some() => Err(OrderViolation::Second),
             sample => Ok(sample),
         }
     }
@@ -78,23 +78,23 @@ impl<T> InFlight<T> {
 
     /// Removes a sample whose last event has arrived. `None` if the id belongs to no sample in
     /// flight.
-    pub(crate) fn last(&mut self, id: u64) -> Option<Sample<T>> {
+    pub(crate) fn last(&mut self, id: u64) -> Option<SentSample<T>> {
         let sample = self.slots.remove(id)?;
         self.window.answered(sample.cost);
         Some(sample)
     }
 
     /// Checks that a removed sample may be completed: its first token, if due, has arrived.
-    pub(crate) fn may_complete(&self, sample: &Sample<T>) -> Result<(), OutOfOrder> {
+    pub(crate) fn may_complete(&self, sample: &SentSample<T>) -> Result<(), OrderViolation> {
         if self.first_due && sample.first.is_none() {
-            return Err(OutOfOrder::Missing);
+            return Err(OrderViolation::Missing);
         }
         Ok(())
     }
 
     /// Records activity of the node: the time limit of the samples still in flight starts anew.
-    pub(crate) fn heard(&mut self, now: Instant) {
-        self.waiting_since = self.window.is_open().then_some(now);
+    pub(crate) fn record_activity(&mut self, now: Instant) {
+        self.waiting_since = self.window.has_samples().then_some(now);
     }
 
     /// Returns the time since which a response is due. The caller moves it by a time during which
@@ -104,7 +104,7 @@ impl<T> InFlight<T> {
     }
 
     /// Iterates over the samples in flight.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Sample<T>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &SentSample<T>> {
         self.slots.iter()
     }
 
@@ -114,7 +114,7 @@ impl<T> InFlight<T> {
     }
 
     /// Removes all samples in flight, and accepts no more.
-    pub(crate) fn retire(&mut self) -> impl Iterator<Item = Sample<T>> + use<T> {
+    pub(crate) fn retire(&mut self) -> impl Iterator<Item = SentSample<T>> + use<T> {
         self.waiting_since = None;
         self.slots.retire()
     }
@@ -167,7 +167,7 @@ mod tests {
                     assert_eq!(self.table.admit(1, Waker::noop()), self.in_flight() < 2);
                     if self.in_flight() < 2 {
                         let (ticket, now) = (self.samples.len(), self.now);
-                        let sample = Sample {
+                        let sample = SentSample {
                             ticket,
                             index: 0,
                             issued: now,
@@ -181,15 +181,15 @@ mod tests {
                 }
                 Step::First(place) => {
                     let (id, stage) = self.samples[place];
-                    let keep = |sample: &mut Sample<usize>| {
+                    let keep = |sample: &mut SentSample<usize>| {
                         sample.first = Some((5, self.now));
                         sample.ticket
                     };
                     let first = self.table.first(id).map(|sample| sample.map(keep));
                     let expected = match (stage, self.first_due) {
                         (Stage::Answered, _) => Ok(None),
-                        (_, false) => Err(OutOfOrder::Unasked),
-                        (Stage::FirstSeen, true) => Err(OutOfOrder::Second),
+                        (_, false) => Err(OrderViolation::Unasked),
+                        (Stage::FirstSeen, true) => Err(OrderViolation::Second),
                         (Stage::Sent, true) => Ok(Some(place)),
                     };
                     assert_eq!(first, expected);
@@ -210,7 +210,7 @@ mod tests {
                     assert_eq!(sample.ticket, place);
                     self.samples[place].1 = Stage::Answered;
                     let missing = self.first_due && stage == Stage::Sent;
-                    let expected = if missing { Err(OutOfOrder::Missing) } else { Ok(()) };
+                    let expected = if missing { Err(OrderViolation::Missing) } else { Ok(()) };
                     assert_eq!(self.table.may_complete(&sample), expected);
                     return !missing;
                 }
@@ -221,8 +221,8 @@ mod tests {
         /// Checks that slots, window and deadline cover exactly the samples without a last event.
         fn check(&mut self) {
             assert_eq!(self.table.iter().count(), self.in_flight());
-            assert_eq!(self.table.window.is_open(), self.in_flight() > 0);
-            self.table.heard(self.now);
+            assert_eq!(self.table.window.has_samples(), self.in_flight() > 0);
+            self.table.record_activity(self.now);
             assert_eq!(self.table.waiting_since().is_some(), self.in_flight() > 0);
             let seen = self.samples.iter().filter(|(_, stage)| *stage == Stage::FirstSeen).count();
             assert_eq!(self.table.clone().retire().filter(|s| s.first.is_some()).count(), seen);

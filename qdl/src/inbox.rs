@@ -13,7 +13,7 @@ const MOST_TAKEN: usize = 256;
 
 /// Sample that LoadGen has issued and no lane has taken.
 #[derive(Debug)]
-pub(crate) struct Pending<T> {
+pub(crate) struct QueuedSample<T> {
     pub(crate) ticket: T,
     pub(crate) index: usize,
     pub(crate) issued: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct Pending<T> {
 
 /// Outcome of [`Inbox::take`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum TakeOutcome {
     /// Some samples were taken.
     Some,
     /// The inbox is empty. The waker is kept, and woken when a sample arrives.
@@ -30,8 +30,8 @@ pub(crate) enum Taken {
     Refused,
 }
 
-struct State<T> {
-    queue: VecDeque<Pending<T>>,
+struct InboxState<T> {
+    queue: VecDeque<QueuedSample<T>>,
     sleepers: Vec<Waker>,
     /// Length of the queue for which LoadGen's thread waits.
     wanted_length: Option<usize>,
@@ -39,7 +39,7 @@ struct State<T> {
     retired: bool,
 }
 
-impl<T> State<T> {
+impl<T> InboxState<T> {
     fn is_open(&self) -> Result<(), Refusal> {
         match (self.closed, self.retired) {
             (true, _) => Err(Refusal::Closed),
@@ -50,7 +50,7 @@ impl<T> State<T> {
 }
 
 pub(crate) struct Inbox<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<InboxState<T>>,
     shorter: Condvar,
     capacity: usize,
     /// Number of lanes that take from this inbox.
@@ -74,7 +74,7 @@ pub(crate) enum Refusal {
 impl<T> Inbox<T> {
     pub(crate) fn new(capacity: usize, takers: usize) -> Self {
         let queue = VecDeque::new();
-        let state = State {
+        let state = InboxState {
             queue,
             sleepers: Vec::new(),
             wanted_length: None,
@@ -93,7 +93,7 @@ impl<T> Inbox<T> {
     /// yields the samples that were not accepted.
     pub(crate) fn push<I>(&self, samples: &mut Peekable<I>) -> Result<(), Refusal>
     where
-        I: Iterator<Item = Pending<T>>,
+        I: Iterator<Item = QueuedSample<T>>,
     {
         while samples.peek().is_some() {
             let mut state = self.state.lock();
@@ -113,7 +113,7 @@ impl<T> Inbox<T> {
 
     /// Puts the samples of a lost node in front of all others, whatever the capacity. Returns them
     /// if the node behind this inbox is lost too.
-    pub(crate) fn put_back(&self, samples: Vec<Pending<T>>) -> Vec<Pending<T>> {
+    pub(crate) fn put_back(&self, samples: Vec<QueuedSample<T>>) -> Vec<QueuedSample<T>> {
         let mut state = self.state.lock();
         match state.is_open() {
             Err(Refusal::Retired) => return samples,
@@ -128,7 +128,7 @@ impl<T> Inbox<T> {
     }
 
     /// Closes the inbox of a lost node, and returns the samples that wait in it.
-    pub(crate) fn retire(&self) -> Vec<Pending<T>> {
+    pub(crate) fn retire(&self) -> Vec<QueuedSample<T>> {
         let mut state = self.state.lock();
         state.retired = true;
         self.shorter.notify_all();
@@ -146,9 +146,9 @@ impl<T> Inbox<T> {
 
     fn wait_for_length<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State<T>>,
+        mut state: MutexGuard<'a, InboxState<T>>,
         length: usize,
-    ) -> Result<MutexGuard<'a, State<T>>, Refusal> {
+    ) -> Result<MutexGuard<'a, InboxState<T>>, Refusal> {
         loop {
             state.is_open()?;
             if state.queue.len() <= length {
@@ -164,21 +164,21 @@ impl<T> Inbox<T> {
     pub(crate) fn take<R>(
         &self,
         waker: &Waker,
-        taken: &mut Vec<(Pending<T>, R)>,
-        mut admit: impl FnMut(&Pending<T>) -> Option<R>,
-    ) -> Taken {
+        taken: &mut Vec<(QueuedSample<T>, R)>,
+        mut admit: impl FnMut(&QueuedSample<T>) -> Option<R>,
+    ) -> TakeOutcome {
         let mut state = self.state.lock();
         if state.is_open().is_err() {
             // The run, or the node's part in it, has ended since the caller looked. The caller has
             // to look again.
             waker.wake_by_ref();
-            return Taken::Empty;
+            return TakeOutcome::Empty;
         }
         if state.queue.is_empty() {
             if !state.sleepers.iter().any(|sleeper| sleeper.will_wake(waker)) {
                 state.sleepers.push(waker.clone());
             }
-            return Taken::Empty;
+            return TakeOutcome::Empty;
         }
         let share = state.queue.len().div_ceil(self.takers).min(MOST_TAKEN);
         for _ in 0..share {
@@ -189,7 +189,7 @@ impl<T> Inbox<T> {
             state.wanted_length = None;
             self.shorter.notify_all();
         }
-        if taken.is_empty() { Taken::Refused } else { Taken::Some }
+        if taken.is_empty() { TakeOutcome::Refused } else { TakeOutcome::Some }
     }
 
     /// Drops the waiting samples and refuses new ones: the run has ended.
@@ -212,10 +212,10 @@ mod tests {
     use std::{sync::Arc, thread};
 
     use super::*;
-    use crate::wakes::Wakes;
+    use crate::wake_counter::WakeCounter;
 
-    fn pending(index: usize) -> Pending<()> {
-        Pending { ticket: (), index, issued: Instant::now() }
+    fn pending(index: usize) -> QueuedSample<()> {
+        QueuedSample { ticket: (), index, issued: Instant::now() }
     }
 
     fn take(inbox: &Inbox<()>) -> Option<usize> {
@@ -228,10 +228,10 @@ mod tests {
     #[test]
     fn a_burst_wakes_a_sleeper_once() {
         let inbox = Inbox::new(100, 1);
-        let counter = Arc::new(Wakes::default());
+        let counter = Arc::new(WakeCounter::default());
         let waker = Waker::from(counter.clone());
         for _ in 0..3 {
-            assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| Some(())), Taken::Empty);
+            assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| Some(())), TakeOutcome::Empty);
         }
         inbox.push(&mut (0..50).map(pending).peekable()).unwrap();
         assert_eq!(counter.count(), 1);
@@ -244,7 +244,7 @@ mod tests {
         let inbox = Inbox::new(10, 1);
         inbox.push(&mut (0..2).map(pending).peekable()).unwrap();
         let refused = inbox.take::<()>(Waker::noop(), &mut Vec::new(), |_| None);
-        assert_eq!(refused, Taken::Refused);
+        assert_eq!(refused, TakeOutcome::Refused);
         assert_eq!([take(&inbox), take(&inbox), take(&inbox)], [Some(0), Some(1), None]);
     }
 

@@ -5,7 +5,7 @@
 //! which the stream takes samples, and the samples in flight on it. Lanes are numbered over all
 //! nodes.
 //!
-//! `outgoing.rs` fills the request stream, and `incoming.rs` reads the response stream. Both run on
+//! `sender.rs` fills the request stream, and `receiver.rs` reads the response stream. Both run on
 //! the thread of their connection, with one exception: LoadGen's thread may send a sample that
 //! arrives alone (`pace.rs`). That thread does not wait for the lock of [`Lane::state`]. The
 //! progress display takes the lock a few times a second.
@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use crate::{
     dispatch::LaneInbox,
-    in_flight::{InFlight, Sample},
-    inbox::{Inbox, Pending},
+    in_flight::{InFlight, SentSample},
+    inbox::{Inbox, QueuedSample},
     loadgen::LoadGen,
     report::NodeReport,
     run::Run,
@@ -33,7 +33,7 @@ pub(crate) struct Lane<L: LoadGen> {
     pub(crate) node: usize,
     pub(crate) node_name: String,
     /// Requirements on responses that were agreed with the node.
-    pub(crate) agreed: Agreed,
+    pub(crate) agreed: ResponseRules,
     pub(crate) run: Arc<Run<L>>,
     pub(crate) inbox: Arc<Inbox<L::Ticket>>,
     pub(crate) state: Mutex<LaneState<L::Ticket>>,
@@ -41,7 +41,7 @@ pub(crate) struct Lane<L: LoadGen> {
 
 /// Requirements on the responses of a node.
 #[derive(Debug, Clone)]
-pub(crate) struct Agreed {
+pub(crate) struct ResponseRules {
     /// Facts about the tokens of responses that LoadGen receives.
     pub(crate) tokens: AnswerTokens,
     /// Time bounds for the tokens of a response, if there are any.
@@ -63,7 +63,7 @@ pub(crate) struct LaneState<T> {
 
 /// Error of [`Lane::withdraw`]: LoadGen has received the first token of a sample, so no other node
 /// may answer that sample.
-pub(crate) struct FirstSeen;
+pub(crate) struct FirstTokenReported;
 
 impl<L: LoadGen> Lane<L> {
     pub(crate) fn new(
@@ -71,7 +71,7 @@ impl<L: LoadGen> Lane<L> {
         node: usize,
         run: Arc<Run<L>>,
         window: Window,
-        agreed: Agreed,
+        agreed: ResponseRules,
         report: NodeReport,
     ) -> Self {
         let in_flight = InFlight::new(number as u16, window, agreed.tokens == AnswerTokens::First);
@@ -82,7 +82,7 @@ impl<L: LoadGen> Lane<L> {
     }
 
     /// Returns true if responses are due.
-    pub(crate) fn is_owed(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         self.state.lock().in_flight.iter().next().is_some()
     }
 
@@ -95,13 +95,14 @@ impl<L: LoadGen> Lane<L> {
     /// Takes back every sample that was assigned to this lane and is not answered. After this, the
     /// lane sends no sample and ignores all replies. Fails if LoadGen has received the first token
     /// of one of the samples.
-    pub(crate) fn withdraw(&self) -> Result<Vec<Pending<L::Ticket>>, FirstSeen> {
-        let again = |Sample { ticket, index, issued, .. }| Pending { ticket, index, issued };
+    pub(crate) fn withdraw(&self) -> Result<Vec<QueuedSample<L::Ticket>>, FirstTokenReported> {
+        let again =
+            |SentSample { ticket, index, issued, .. }| QueuedSample { ticket, index, issued };
         let mut state = self.state.lock();
         state.withdrawn = true;
         let sent: Vec<_> = state.in_flight.retire().collect();
         if sent.iter().any(|sample| sample.first.is_some()) {
-            return Err(FirstSeen);
+            return Err(FirstTokenReported);
         }
         state.report.taken_back = sent.len() as u64;
         let waiting = self.run.dispatch.withdraw(self.number);

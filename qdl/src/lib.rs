@@ -15,10 +15,10 @@
 //!    arrives alone is also sent on that thread.
 //! 2. `dispatch.rs`, `inbox.rs`: the choice of a lane for each sample. `lane.rs` defines
 //!    connection, stream and lane.
-//! 3. `outgoing.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,
+//! 3. `sender.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,
 //!    `window.rs`, `slots.rs`). `token_room.rs`: the token budget that all lanes to a node share,
 //!    if the node counts tokens.
-//! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events. Each is matched with its sample,
+//! 4. `receiver.rs`, `event.rs`, `replies.rs`: replies are events. Each is matched with its sample,
 //!    decoded and passed to LoadGen. `deadlines.rs`: detection of overdue responses. `tokens.rs`:
 //!    consistency of the tokens of a response.
 //! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and the
@@ -42,28 +42,28 @@ mod failure;
 mod histograms;
 mod in_flight;
 mod inbox;
-mod incoming;
 mod io_threads;
 mod lane;
 mod loadgen;
 mod node;
 mod opening;
-mod outgoing;
 mod pace;
 mod qdl;
+mod receiver;
 mod replies;
 mod report;
 mod run;
+mod sender;
 mod settings;
 #[cfg(test)]
 #[allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "a test")]
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
 mod slots;
-mod token_room;
+mod token_budget;
 mod tokens;
 #[cfg(test)]
-mod wakes;
+mod wake_counter;
 mod window;
 
 pub use agreement::Expectation;
@@ -78,4 +78,4 @@ pub use node::{NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};
 pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings, TokenBounds};
-pub use tokens::{TokenReport, asked_for};
+pub use tokens::{TokenReport, requested_tokens};

@@ -10,11 +10,11 @@ use netdiv_contract::{
     limits::{MAX_BATCH, MAX_ERROR_BYTES, MAX_PAYLOAD_BYTES},
     v1::{DescribeRequest, DescribeResponse},
 };
-use netdiv_node_common::said::{is_plain, said};
+use netdiv_node_common::sanitise::{is_plain, sanitise};
 use netdiv_transport::{Connection, Http2Close, OpenError, Wait};
 
 use crate::{
-    calls::{within, words},
+    calls::{error_text, within},
     connect_error::ConnectError,
     settings::NetworkSettings,
 };
@@ -136,17 +136,20 @@ async fn ask(
             return Err(ConnectError::Silent { address: address.into(), waited: timeout });
         }
         Err(status) if status.code() == tonic::Code::Unauthenticated => {
-            let why = said(status.message());
+            let why = sanitise(status.message());
             return Err(OpenError::Untrusted { address: address.into(), why }.into());
         }
         Err(status) if status.code() == tonic::Code::Unavailable => {
-            return Err(ConnectError::Unreachable { address: address.into(), why: words(&status) });
+            return Err(ConnectError::Unreachable {
+                address: address.into(),
+                why: error_text(&status),
+            });
         }
         Err(status) if status.code() == tonic::Code::ResourceExhausted => {
-            return Err(ConnectError::Full { address: address.into(), why: words(&status) });
+            return Err(ConnectError::Full { address: address.into(), why: error_text(&status) });
         }
         Err(status) => {
-            let why = words(&status);
+            let why = error_text(&status);
             return Err(ConnectError::NotANode { address: address.into(), why });
         }
     };
@@ -159,7 +162,7 @@ async fn ask(
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
     if !is_name(&description.node_name) {
-        let why = format!("its name is `{}`; {NAME_RULE}", said(&description.node_name));
+        let why = format!("its name is `{}`; {NAME_RULE}", sanitise(&description.node_name));
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
     if let Some(why) = nonsense(&description) {
@@ -211,7 +214,7 @@ fn nonsense(description: &DescribeResponse) -> Option<String> {
     ];
     let mut texts = texts.into_iter().chain(tensors.map(|tensor| &tensor.name));
     let wrong = texts.find(|text| text.len() > MAX_ERROR_BYTES || !is_plain(text))?;
-    Some(format!("it contains `{}`, which is not a short plain text", said(wrong)))
+    Some(format!("it contains `{}`, which is not a short plain text", sanitise(wrong)))
 }
 
 /// Asks the node at every address for its description, without requirements of a run.

@@ -10,19 +10,19 @@ use tokio::task::JoinSet;
 
 use crate::{
     agreement::{Expectation, agree, difference},
-    calls::knows_digests,
+    calls::supports_digests,
     capacity,
     connect_error::ConnectError,
     io_threads::IoThreads,
     node::{self, NodeInfo},
     settings::Settings,
     slots::MAX_SLOTS,
-    token_room::TokenRoom,
+    token_budget::TokenBudget,
     window::Window,
 };
 
 /// Nodes of a run, as they described themselves, and all connections, grouped by node.
-pub(crate) struct Opened {
+pub(crate) struct OpenNodes {
     pub(crate) nodes: Vec<NodeInfo>,
     pub(crate) connections: Vec<Connection>,
 }
@@ -32,7 +32,7 @@ pub(crate) fn open(
     settings: &Settings,
     threads: &IoThreads,
     expected: &Expectation,
-) -> Result<Opened, ConnectError> {
+) -> Result<OpenNodes, ConnectError> {
     let per_node = settings.connections_per_node.max(1);
     // A node reports its limits over its first connection, so the others are opened after it.
     let all = 0..settings.nodes.len() * per_node;
@@ -42,7 +42,7 @@ pub(crate) fn open(
     nodes.iter().try_for_each(|node| capacity::check(settings, &node.description))?;
     let others = connect(settings, threads, all.filter(|number| number % per_node != 0))?;
     for (node, others) in nodes.iter().zip(others.chunks(per_node.saturating_sub(1).max(1))) {
-        others.iter().try_for_each(|(_, other)| is_the_node(node, other))?;
+        others.iter().try_for_each(|(_, other)| check_same_node(node, other))?;
     }
     let mut others = others.into_iter();
     let mut connections = Vec::with_capacity(settings.nodes.len() * per_node);
@@ -62,11 +62,11 @@ pub(crate) fn open(
     if settings.digests {
         check_digests(settings, threads, &connections, &nodes)?;
     }
-    Ok(Opened { nodes, connections })
+    Ok(OpenNodes { nodes, connections })
 }
 
 /// Checks that a further connection to an address reaches the same node as the first connection.
-fn is_the_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
+fn check_same_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
     match difference(&first.description, &other.description) {
         None => Ok(()),
         Some(what) => Err(ConnectError::SeveralNodes {
@@ -142,7 +142,7 @@ fn check_digests(
     let limit = settings.network.control_timeout;
     let per_node = settings.connections_per_node.max(1);
     for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
-        let asking = knows_digests(connection, limit);
+        let asking = supports_digests(connection, limit);
         let asking = async { Wait::begin().during(&node.address, limit, asking).await };
         if !threads.runtime(0).block_on(asking) {
             return Err(ConnectError::NoDigests(node.description.node_name.clone()));
@@ -152,17 +152,17 @@ fn check_digests(
 }
 
 /// Returns the token budget that all lanes to a node share, if the node counts tokens.
-pub(crate) fn token_room(node: &NodeInfo) -> Option<Arc<TokenRoom>> {
+pub(crate) fn token_room(node: &NodeInfo) -> Option<Arc<TokenBudget>> {
     let takes = &node.description;
     (takes.max_in_flight_tokens > 0)
-        .then(|| Arc::new(TokenRoom::new(takes.max_in_flight_tokens, takes.max_output_tokens)))
+        .then(|| Arc::new(TokenBudget::new(takes.max_in_flight_tokens, takes.max_output_tokens)))
 }
 
 /// Returns the window of a lane: its share of the node's limits, and the token budget of the node.
 pub(crate) fn window(
     settings: &Settings,
     node: &NodeInfo,
-    tokens: Option<Arc<TokenRoom>>,
+    tokens: Option<Arc<TokenBudget>>,
     lane: usize,
 ) -> Window {
     let limit = |own: Option<usize>, theirs: u64| {

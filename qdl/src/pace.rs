@@ -22,7 +22,7 @@ impl Pace {
 
     /// Notes a query. Returns true if the query before was so long ago that the connections'
     /// threads may sleep.
-    pub(crate) fn is_calm(&self, now: Instant) -> bool {
+    pub(crate) fn note_query(&self, now: Instant) -> bool {
         let now = now.saturating_duration_since(self.began);
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let last = self.last.swap(nanoseconds, Ordering::Relaxed);
@@ -39,7 +39,7 @@ mod tests {
         let began = Instant::now();
         let pace = Pace::new(began);
         let us = |us| began + Duration::from_micros(us);
-        let calm = [60, 61, 100, 150, 149, 200].map(|now| pace.is_calm(us(now)));
+        let calm = [60, 61, 100, 150, 149, 200].map(|now| pace.note_query(us(now)));
         assert_eq!(calm, [true, false, false, true, false, true]);
     }
 }

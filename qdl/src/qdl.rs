@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_contract::SessionHeader;
-use netdiv_transport::{Connection, QuicPath, send_at_once};
+use netdiv_transport::{Connection, QuicPath, poll_inline};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -16,18 +16,18 @@ use crate::{
     connect_error::ConnectError,
     dispatch::Dispatch,
     failure::Failure,
-    inbox::{Closed, Pending},
-    incoming,
+    inbox::{Closed, QueuedSample},
     io_threads::IoThreads,
-    lane::{Agreed, Lane},
+    lane::{Lane, ResponseRules},
     loadgen::{LoadGen, SampleSource},
     node::{self, NodeInfo},
-    opening::{self, Opened},
+    opening::{self, OpenNodes},
     pace::Pace,
+    receiver,
     report::{NodeReport, Progress},
     run::Run,
     settings::Settings,
-    tokens::{OutputLimit, asked_for},
+    tokens::{OutputLimit, requested_tokens},
 };
 
 /// Maximum time for the connections to close after the run.
@@ -71,7 +71,7 @@ impl<L: LoadGen> Qdl<L> {
         if lane_count > usize::from(u16::MAX) {
             return Err(ConnectError::Local(format!("{lane_count} streams are too many")));
         }
-        let Opened { nodes, connections } = opening::open(&settings, &threads, expected)?;
+        let OpenNodes { nodes, connections } = opening::open(&settings, &threads, expected)?;
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch, nodes.len()));
         let lanes = lanes(&settings, &nodes, lane_count, &run);
@@ -80,7 +80,7 @@ impl<L: LoadGen> Qdl<L> {
             name: format!("{:016x}", node::nonce()),
             digests: settings.digests,
             checksums: settings.checksums,
-            tokens: asked_for(settings.tokens),
+            tokens: requested_tokens(settings.tokens),
         };
         let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
         let qdl = Self {
@@ -105,7 +105,7 @@ impl<L: LoadGen> Qdl<L> {
         let (connection, session) = (self.connections[number].clone(), self.session.clone());
         let (cluster, lane) = (self.cluster.clone(), lane.clone());
         let limits = self.settings.network.clone();
-        let serving = runtime.spawn(incoming::serve(lane.clone(), connection, session, limits));
+        let serving = runtime.spawn(receiver::serve(lane.clone(), connection, session, limits));
         runtime.spawn(async move {
             match serving.await {
                 Ok(Ok(())) => {}
@@ -132,10 +132,10 @@ impl<L: LoadGen> Qdl<L> {
         let issued = Instant::now();
         // When queries follow each other quickly, the connections' threads are awake and send
         // several samples together.
-        let alone = samples.len() == 1 && self.pace.is_calm(issued) && !self.settings.busy_poll;
-        let mut pending = samples.map(|(ticket, index)| Pending { ticket, index, issued });
+        let alone = samples.len() == 1 && self.pace.note_query(issued) && !self.settings.busy_poll;
+        let mut pending = samples.map(|(ticket, index)| QueuedSample { ticket, index, issued });
         let mut push = || self.run.dispatch.push(&mut pending);
-        self.unless_closed(if alone { send_at_once(push) } else { push() })?;
+        self.unless_closed(if alone { poll_inline(push) } else { push() })?;
         if self.settings.one_query_at_a_time {
             self.run.wait_until(Run::is_idle)?;
         }
@@ -205,7 +205,7 @@ impl<L: LoadGen> Qdl<L> {
 
     /// Returns a function that reports, from any thread, whether the run has failed. It does not
     /// keep the connections open.
-    pub fn fails(&self) -> impl Fn() -> bool + Clone + Send + use<L> {
+    pub fn failure_probe(&self) -> impl Fn() -> bool + Clone + Send + use<L> {
         let run = Arc::downgrade(&self.run);
         move || run.upgrade().is_some_and(|run| run.failure().is_some())
     }
@@ -257,7 +257,7 @@ fn lanes<L: LoadGen>(
         let info = &nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
         let window = opening::window(settings, info, tokens[node].clone(), number);
-        let agreed = Agreed {
+        let agreed = ResponseRules {
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,
             output_limit: OutputLimit::of(&info.description),

@@ -9,14 +9,14 @@ use netdiv_contract::{
     limits,
     v1::{InferResponse, Status},
 };
-use netdiv_node_common::{said::said, words::AnswerTokens};
+use netdiv_node_common::{sanitise::sanitise, words::AnswerTokens};
 
 use crate::{
     event::Reply,
     failure::Failure,
-    lane::{Agreed, Lane, LaneState},
+    lane::{Lane, LaneState, ResponseRules},
     loadgen::LoadGen,
-    report::{Alike, AnswerTimes},
+    report::{AnswerTimes, EqualResponses},
     tokens,
 };
 
@@ -28,8 +28,8 @@ pub(crate) struct Answers<T> {
 
 impl<T> Answers<T> {
     pub(crate) fn new() -> Self {
-        let tickets = Vec::with_capacity(burst::MESSAGES);
-        Self { tickets, payloads: Vec::with_capacity(burst::MESSAGES) }
+        let tickets = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
+        Self { tickets, payloads: Vec::with_capacity(burst::MAX_BURST_MESSAGES) }
     }
 }
 
@@ -70,8 +70,8 @@ fn handle_some<L: LoadGen>(
     let sender = {
         let mut state = lane.state.lock();
         let mut bytes = 0;
-        let mut alike = Alike::default();
-        while bytes < burst::BYTES
+        let mut alike = EqualResponses::default();
+        while bytes < burst::MAX_BURST_BYTES
             && let Some(reply) = replies.next()
         {
             let answer = match reply {
@@ -98,7 +98,7 @@ fn handle_some<L: LoadGen>(
         }
         alike.count(&mut state.report);
         if !answers.tickets.is_empty() {
-            state.in_flight.heard(now);
+            state.in_flight.record_activity(now);
         }
         state.sender.take()
     };
@@ -128,9 +128,9 @@ fn first<L: LoadGen>(
     };
     let (_, token) = payload(lane, &mut response)?;
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
-    sample.first = Some((tokens::the_first(&response, &token).map_err(bad)?, now));
+    sample.first = Some((tokens::parse_first_token(&response, &token).map_err(bad)?, now));
     lane.run.loadgen.first_token(&mut sample.ticket, &token);
-    state.in_flight.heard(now);
+    state.in_flight.record_activity(now);
     Ok(())
 }
 
@@ -138,7 +138,7 @@ fn first<L: LoadGen>(
 /// shows that the node is not silent.
 fn part<T, A>(state: &mut LaneState<T>, response: &InferResponse, now: Instant) -> Option<A> {
     if state.in_flight.part(response.id) {
-        state.in_flight.heard(now);
+        state.in_flight.record_activity(now);
     } else {
         state.report.unmatched += 1;
     }
@@ -152,7 +152,7 @@ fn last<L: LoadGen>(
     state: &mut LaneState<L::Ticket>,
     mut response: InferResponse,
     now: Instant,
-    alike: &mut Alike,
+    alike: &mut EqualResponses,
 ) -> Result<Option<(L::Ticket, Bytes)>, Failure> {
     let Some(sample) = state.in_flight.last(response.id) else {
         state.report.unmatched += 1;
@@ -172,7 +172,7 @@ fn last<L: LoadGen>(
         tokens::check(first, &response, &payload).map_err(bad)?;
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
-        let Agreed { token_bounds, output_limit, .. } = &lane.agreed;
+        let ResponseRules { token_bounds, output_limit, .. } = &lane.agreed;
         let is_cut = output_limit.as_ref().map(|limit| limit.cuts(&payload));
         report.count(&response, now - sample.issued, first, *token_bounds, is_cut);
     }
@@ -192,14 +192,15 @@ fn payload<L: LoadGen>(
     match Status::try_from(response.status) {
         Ok(Status::Ok) if response.error.is_empty() => {}
         Ok(Status::Ok) => {
-            let why = format!("its status is OK, but it has the error `{}`", said(&response.error));
+            let why =
+                format!("its status is OK, but it has the error `{}`", sanitise(&response.error));
             return Err(Failure::BadResponse { node: node(), why });
         }
         Ok(Status::BadSample) => {
-            return Err(Failure::BadSample { node: node(), why: said(&response.error) });
+            return Err(Failure::BadSample { node: node(), why: sanitise(&response.error) });
         }
         Ok(Status::EngineFailed) => {
-            return Err(Failure::EngineFailed { node: node(), why: said(&response.error) });
+            return Err(Failure::EngineFailed { node: node(), why: sanitise(&response.error) });
         }
         Err(_) => {
             let why = format!("unknown status number {}", response.status);
@@ -209,7 +210,7 @@ fn payload<L: LoadGen>(
     let (encoded, limit) = (take(&mut response.payload), limits::MAX_PAYLOAD_BYTES);
     let unreadable =
         |error: EncodingError| Failure::BadResponse { node: node(), why: error.to_string() };
-    let encoding = encoding::of_wire(response.encoding).map_err(unreadable)?;
+    let encoding = encoding::from_wire(response.encoding).map_err(unreadable)?;
     let decoded = encoding::decode_known(encoding, encoded, response.decoded_bytes, limit);
     Ok((encoding, decoded.map_err(unreadable)?))
 }

@@ -93,9 +93,9 @@ impl AnswerTimes {
 /// Consecutive responses with equal times, such as responses of one batch that arrived together.
 /// They are counted at once.
 #[derive(Debug, Default)]
-pub(crate) struct Alike(Option<(AnswerTimes, u64)>);
+pub(crate) struct EqualResponses(Option<(AnswerTimes, u64)>);
 
-impl Alike {
+impl EqualResponses {
     /// Adds a response. Counts the responses before it if their times differ.
     pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) {
         match &mut self.0 {
@@ -247,7 +247,7 @@ mod tests {
             },
         );
         let (mut one_by_one, mut in_runs) = (NodeReport::new("", ""), NodeReport::new("", ""));
-        let mut alike = Alike::default();
+        let mut alike = EqualResponses::default();
         for times in &times {
             one_by_one.count_answers(times, 1);
             alike.add(*times, &mut in_runs);

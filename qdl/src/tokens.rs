@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Returns the tokens that a stream requests, so that LoadGen receives what it counts.
-pub const fn asked_for(tokens: AnswerTokens) -> Tokens {
+pub const fn requested_tokens(tokens: AnswerTokens) -> Tokens {
     match tokens {
         AnswerTokens::First => Tokens::First,
         AnswerTokens::Uncounted | AnswerTokens::Counted => Tokens::Whole,
@@ -147,7 +147,7 @@ impl TokenReport {
 }
 
 /// Returns the first token in a message that must contain this token and nothing else.
-pub(crate) fn the_first(reply: &InferResponse, payload: &[u8]) -> Result<i32, String> {
+pub(crate) fn parse_first_token(reply: &InferResponse, payload: &[u8]) -> Result<i32, String> {
     let mut ids = tokens::ids(payload);
     match (ids.next(), payload.len() == ID_BYTES, reply.token_count) {
         (Some(id), true, 1) => Ok(id),

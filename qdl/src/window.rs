@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, task::Waker};
 
-use crate::token_room::TokenRoom;
+use crate::token_budget::TokenBudget;
 
 /// Samples and payload bytes that were sent and are not answered yet, and their limits.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Window {
     max_bytes: usize,
     /// Token budget of all lanes to the node, and the number of this lane; `None` if the node does
     /// not count tokens.
-    tokens: Option<(Arc<TokenRoom>, usize)>,
+    tokens: Option<(Arc<TokenBudget>, usize)>,
     samples: usize,
     bytes: usize,
 }
@@ -22,7 +22,7 @@ impl Window {
     pub(crate) fn new(
         max_samples: usize,
         max_bytes: usize,
-        tokens: Option<(Arc<TokenRoom>, usize)>,
+        tokens: Option<(Arc<TokenBudget>, usize)>,
     ) -> Self {
         let (max_samples, max_bytes) = (max_samples.max(1), max_bytes.max(1));
         Self { max_samples, max_bytes, tokens, samples: 0, bytes: 0 }
@@ -43,9 +43,9 @@ impl Window {
     }
 
     /// Gives up the lane's claim to the next tokens, because it has nothing to send.
-    pub(crate) fn give_way(&self) {
+    pub(crate) fn release_turn(&self) {
         if let Some((room, lane)) = &self.tokens {
-            room.give_way(*lane);
+            room.release_turn(*lane);
         }
     }
 
@@ -62,19 +62,19 @@ impl Window {
     /// alone.
     #[cfg(test)]
     pub(crate) fn keeps_its_limits(&self) -> bool {
-        let tokens = self.tokens.as_ref().is_none_or(|(room, _)| room.keeps_its_limit());
+        let tokens = self.tokens.as_ref().is_none_or(|(room, _)| room.is_within_limit());
         let bytes = self.samples <= 1 || self.bytes <= self.max_bytes;
         self.samples <= self.max_samples && bytes && tokens
     }
 
     /// Returns true if no lane to the node has tokens in flight.
     #[cfg(test)]
-    pub(crate) fn gave_all_tokens_back(&self) -> bool {
+    pub(crate) fn has_no_tokens_in_flight(&self) -> bool {
         self.tokens.as_ref().is_none_or(|(room, _)| room.is_empty())
     }
 
     /// Returns true if samples are in flight.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn has_samples(&self) -> bool {
         self.samples > 0
     }
 
@@ -102,7 +102,7 @@ mod tests {
     fn try_all(window: &Window, in_flight: &[usize], left: u8) {
         let Some(left) = left.checked_sub(1) else { return };
         let sum: usize = in_flight.iter().sum();
-        assert_eq!(window.is_open(), !in_flight.is_empty());
+        assert_eq!(window.has_samples(), !in_flight.is_empty());
         for bytes in [0, 1, 4, 9] {
             let mut next = window.clone();
             let fits = in_flight.len() < 3 && (in_flight.is_empty() || sum + bytes <= 8);

@@ -13,9 +13,9 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
-use netdiv_machine::doctor::{ReportArgs, UnwrittenReport};
+use netdiv_machine::doctor::{ReportArgs, ReportWriteError};
 use netdiv_node_common::{
-    process::{SettingsFile, ShellCommand, columns, folded, say},
+    process::{SettingsFile, ShellCommand, columns, fold_tables, say},
     resources::{descriptors, threads},
 };
 use netdiv_plugin::{end_without_destructors, is_device_lost};
@@ -34,7 +34,7 @@ use crate::{
     settings::{
         args::Args,
         config::Config,
-        engine_choice::{EngineChoice, EngineWord},
+        engine_choice::{EngineChoice, EngineName},
         plugin::PluginFile,
     },
 };
@@ -54,7 +54,7 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
 /// Subcommands, which do not serve.
@@ -75,7 +75,7 @@ enum Command {
     /// Reads the metrics of the node on this machine.
     ///
     /// Exit code 0: it is ready; 1: it is not ready; 2: settings or files do not allow the check
-    Health(Box<Settings>),
+    Health(Box<SettingsArgs>),
     /// Find causes of bad measurements on this machine
     ///
     /// Shows what keeps a node with these settings from measuring well, what that costs, and what
@@ -85,14 +85,14 @@ enum Command {
     /// settings or files do not allow the examination; 3: the report cannot be written
     Doctor {
         #[command(flatten)]
-        settings: Box<Settings>,
+        settings: Box<SettingsArgs>,
         #[command(flatten)]
         doctor: ReportArgs,
     },
     /// Measure the engines and the batcher without a network
     Bench {
         #[command(flatten)]
-        settings: Box<Settings>,
+        settings: Box<SettingsArgs>,
         #[command(flatten)]
         bench: BenchArgs,
     },
@@ -102,7 +102,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Settings {
+struct SettingsArgs {
     #[command(flatten)]
     file: SettingsFile,
     #[command(flatten)]
@@ -121,13 +121,13 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let cli: Cli = match netdiv_node_common::process::parse(args) {
         Ok(cli) => cli,
-        Err(error) => return netdiv_node_common::process::refused(&error),
+        Err(error) => return netdiv_node_common::process::report_usage_error(&error),
     };
     let code = execute(cli).unwrap_or_else(|error| {
         error!("{error:#}");
         let of_node = error.downcast_ref().map(NodeError::exit_code);
         let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
-        let is_unwritten = error.is::<UnwrittenReport>();
+        let is_unwritten = error.is::<ReportWriteError>();
         code.unwrap_or(if is_unwritten { EXIT_FAILED } else { EXIT_REFUSED })
     });
     drop(logging);
@@ -154,14 +154,14 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
         None => cli.settings.resolve()?.map_or(Ok(()), serve),
         Some(Command::Devices { engine, libtorch }) => {
             let file = match engine {
-                EngineChoice::Word(EngineWord::Torch) => PluginFile::Torch { libtorch },
+                EngineChoice::Word(EngineName::Torch) => PluginFile::Torch { libtorch },
                 EngineChoice::File(file) => PluginFile::File(file),
                 EngineChoice::Word(word) => anyhow::bail!(
                     "--engine {word}: it has no devices to list; write torch, or the file of a plug-in"
                 ),
             };
             let devices = devices(&file)?;
-            say(folded(devices.trim_end(), columns())).context("standard output")?;
+            say(fold_tables(devices.trim_end(), columns())).context("standard output")?;
             Ok(())
         }
         Some(Command::Health(settings)) => {
@@ -172,20 +172,20 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             }
         }
         Some(Command::Doctor { settings, doctor }) => {
-            let without_model = |args: &Args| checked(args.without_model());
+            let without_model = |args: &Args| resolve_checked(args.without_model());
             let Some(config) = settings.file.resolve(&settings.args, without_model)? else {
                 return Ok(0);
             };
             let report = crate::doctor::doctor(&config);
             let (text, code) = doctor.put(&report, report.to_string())?;
             let path = PathBuf::from("standard output");
-            say(text).map_err(|error| UnwrittenReport { path, error })?;
+            say(text).map_err(|error| ReportWriteError { path, error })?;
             return Ok(code);
         }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {
                 let measured = crate::bench::bench(&config, &bench)?.to_string();
-                say(folded(&measured, columns())).context("standard output")?;
+                say(fold_tables(&measured, columns())).context("standard output")?;
             }
             Ok(())
         }
@@ -194,15 +194,15 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
     done.map(|()| 0)
 }
 
-impl Settings {
+impl SettingsArgs {
     /// Returns the settings of file and command line; `None` if they were only printed.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
-        self.file.resolve(&self.args, |args: &Args| checked(args.clone()))
+        self.file.resolve(&self.args, |args: &Args| resolve_checked(args.clone()))
     }
 }
 
 /// Returns settings that fit together, with files that exist.
-fn checked(args: Args) -> anyhow::Result<Config> {
+fn resolve_checked(args: Args) -> anyhow::Result<Config> {
     let config = args.resolve()?;
     check(&config)?;
     Ok(config)
@@ -247,7 +247,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
 
 /// Waits for a signal and returns its name. A second signal ends the process.
 async fn asked_to_end() -> &'static str {
-    match netdiv_node_common::process::asked_to_end().await {
+    match netdiv_node_common::process::wait_for_stop_signal().await {
         Ok(signal) => {
             tokio::spawn(end_when_asked_again());
             signal
@@ -266,7 +266,7 @@ const ONE_REQUEST: Duration = Duration::from_secs(1);
 /// flight.
 async fn end_when_asked_again() {
     let first = Instant::now();
-    while let Ok(signal) = netdiv_node_common::process::asked_to_end().await {
+    while let Ok(signal) = netdiv_node_common::process::wait_for_stop_signal().await {
         if first.elapsed() > ONE_REQUEST {
             error!(signal, "second signal; ending at once and dropping samples in flight");
             // The first signal may be waiting for a device.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use netdiv_contract::limits;
 use netdiv_machine::{
-    doctor::{Facts, FilesNeeded, Links, MemoryNeeded, Needs, Report, examine},
+    doctor::{Facts, FilesNeeded, LinkSelection, MemoryNeeded, Needs, Report, examine},
     evidence::System,
 };
 use netdiv_node_common::words::Transport;
@@ -52,12 +52,12 @@ fn needs(config: &Config) -> Needs {
 }
 
 /// Returns the interface that has the address, or all interfaces.
-fn links(network: &Network) -> Links {
+fn links(network: &Network) -> LinkSelection {
     if network.listen.ip().is_unspecified() {
-        return Links::Up;
+        return LinkSelection::Up;
     }
     let route = netdiv_machine::evidence::route(&network.listen.to_string());
-    Links::Named(route.interface.into_iter().collect())
+    LinkSelection::Named(route.interface.into_iter().collect())
 }
 
 /// Returns the memory that the limits of the node add up to.
@@ -85,11 +85,11 @@ mod tests {
         let both = needs_of("");
         assert_eq!(both.udp_buffer_bytes, Some(quic::SOCKET_BUFFER_BYTES as u64));
         assert!(both.tcp_window_bytes.is_some() && !both.uses_accelerators);
-        assert_eq!(both.links, Links::Named(vec!["lo".into()]));
+        assert_eq!(both.links, LinkSelection::Named(vec!["lo".into()]));
         assert_eq!(needs_of("transport = 'grpc'").udp_buffer_bytes, None);
         assert_eq!(needs_of("transport = 'quic'").tcp_window_bytes, None);
         let open = needs_of("listen = '0.0.0.0:1'\ninsecure = true\nmax_connections = 1000");
-        assert_eq!((open.connections, open.links), (1000, Links::Up));
+        assert_eq!((open.connections, open.links), (1000, LinkSelection::Up));
         assert_eq!(open.files.all - both.files.all, 1000 - 64);
         let memory = |needs: Needs| needs.memory.unwrap();
         let small = memory(needs_of("max_in_flight_bytes = '1MiB'"));

@@ -8,19 +8,19 @@ use crate::{
     engine::{read_answer, read_stream},
     model::{
         decoupled::DecoupledModel, language::LanguageModel, manifest::Manifest,
-        served::ServedModel, workloads::dry_run::DryRun,
+        served_model::ServedModel, workloads::dry_run::DryRun,
     },
-    settings::served::Dialect,
+    settings::serving_engines::Dialect,
 };
 
 /// Token ids of an output, and its outcome.
-pub type Output = (Vec<i32>, Result<(), String>);
+pub type ParsedOutput = (Vec<i32>, Result<(), String>);
 
 /// Workload of a manifest, with a model whose outputs are zeros.
 #[derive(Debug)]
-pub struct Workload(DryRun);
+pub struct FuzzedWorkload(DryRun);
 
-impl Workload {
+impl FuzzedWorkload {
     /// Reads a manifest; `None` if it describes no workload.
     pub fn read(manifest: &Path) -> Option<Self> {
         Some(Self(DryRun::new(Manifest::read(manifest).ok()?).ok()?))
@@ -40,14 +40,14 @@ pub fn read_language_model(path: &Path) {
 
 /// Reads the body of a serving engine's response to a prompt of four tokens, in pieces. Any number
 /// selects one of the dialects. Ids are below 2,048.
-pub fn read_events(dialect: usize, pieces: impl Iterator<Item = Bytes>) -> Output {
+pub fn read_events(dialect: usize, pieces: impl Iterator<Item = Bytes>) -> ParsedOutput {
     const DIALECTS: [Dialect; 4] =
         [Dialect::Vllm, Dialect::Sglang, Dialect::Trtllm, Dialect::Llamacpp];
     read_answer(DIALECTS[dialect % DIALECTS.len()], &served("tiny", 2048), 4, pieces)
 }
 
 /// Reads messages of Triton's stream, each after its length; ids are below 32,000.
-pub fn read_messages(messages: &[u8]) -> Output {
+pub fn read_messages(messages: &[u8]) -> ParsedOutput {
     let (output, inputs) = ("output_ids".into(), Default::default());
     let model = DecoupledModel { served: served("tokens", 32_000), output, inputs };
     read_stream(&model, "s", messages)

@@ -10,7 +10,7 @@ use crate::{
     ground::background::Background,
     model::identity::Model,
     process::error::NodeError,
-    sample::{admission::Admission, queued::Sample, replies::ReplyTo},
+    sample::{admission::Admission, queued_sample::QueuedSample, replies::ReplyTarget},
     settings::config::Config,
 };
 
@@ -22,7 +22,7 @@ pub struct InProcess {
     /// Thread for waiting, and for engines that compute nothing. A single thread reports a sample's
     /// first token and its response to LoadGen.
     background: Background,
-    replies: ReplyTo,
+    replies: ReplyTarget,
 }
 
 impl InProcess {
@@ -46,7 +46,7 @@ impl InProcess {
             engines,
             admission: Arc::new(Admission::of(max_samples, config)),
             background,
-            replies: ReplyTo::here(answered, tokens),
+            replies: ReplyTarget::here(answered, tokens),
         })
     }
 
@@ -74,7 +74,7 @@ impl InProcess {
                 self.engines.queue.flush();
                 self.background.handle.block_on(self.admission.admit(cost))
             });
-            burst.push(Sample {
+            burst.push(QueuedSample {
                 id,
                 length: model.length(&payload),
                 payload,

@@ -1,4 +1,4 @@
-"""Asks a serving engine for completions, as a benchmark in Python does, and prints what that took as a line of JSON.
+"""Requests completions from a serving engine, as a benchmark in Python does; prints their number and the CPU time as a line of JSON.
 
     python aiohttp_client.py URL PROMPT_TOKENS OUTPUT_TOKENS STREAMS_AT_A_TIME SECONDS
 """
@@ -14,7 +14,7 @@ VOCABULARY = 32000
 
 
 async def ask(session, url, prompt, output_tokens):
-    """Reads one answer, and checks that it has as many tokens as the server says."""
+    """Reads a response, and checks that it has the requested number of tokens, which the server must report too."""
     request = {
         "model": "bench",
         "prompt": prompt,
@@ -39,7 +39,7 @@ async def ask(session, url, prompt, output_tokens):
                 if "usage" in event:
                     counted = event["usage"]["completion_tokens"]
     if not len(ids) == counted == output_tokens:
-        sys.exit(f"{len(ids)} ids came, the server counted {counted}, and {output_tokens} were asked for")
+        sys.exit(f"received {len(ids)} ids, the server counted {counted}, {output_tokens} were requested")
 
 
 async def main(url, prompt_tokens, output_tokens, at_a_time, seconds):
@@ -54,7 +54,7 @@ async def main(url, prompt_tokens, output_tokens, at_a_time, seconds):
             streams += 1
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=at_a_time)) as session:
-        # All connections stand before anything is measured.
+        # Open all connections before measuring.
         await asyncio.gather(*(ask(session, url, prompt, output_tokens) for _ in range(at_a_time)))
         cpu, until = time.process_time(), time.monotonic() + seconds
         await asyncio.gather(*(worker(until) for _ in range(at_a_time)))

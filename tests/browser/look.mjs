@@ -1,4 +1,4 @@
-// Looks at the pages in a browser. Anything that is not as it should be ends it with an error.
+// Tests the pages in a browser. Fails at the first difference from the expected state.
 import { strict as assert } from "node:assert";
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -6,26 +6,26 @@ import { chromium } from "playwright-core";
 
 const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox"] });
 
-/** A page, once it is there; what it asks for and what goes wrong in it. */
+/** Opens a page; returns it and a list of its requests and errors. */
 async function open(file, options) {
   const page = await browser.newPage({ viewport: { width: 1100, height: 900 }, ...options });
   const trouble = [];
   page.on("console", (message) => trouble.push(message.text()));
   page.on("pageerror", (error) => trouble.push(String(error)));
   page.on("request", (request) => {
-    if (!request.url().endsWith(file)) trouble.push(`asks for ${request.url()}`);
+    if (!request.url().endsWith(file)) trouble.push(`requests ${request.url()}`);
   });
   await page.goto(`file://${resolve(file)}`);
   return { page, trouble };
 }
 
-/** A figure as the page shows it: times in milliseconds. */
+/** Returns a figure as the page shows it: times in milliseconds. */
 function shown(pointer, value) {
   return pointer.includes("_ns") ? (value / 1e6).toFixed(3) : String(value);
 }
 
 const report = "runs/server/report.html";
-assert(statSync(report).size < 1_000_000, "it is below 1 MB");
+assert(statSync(report).size < 1_000_000, "the page is smaller than 1 MB");
 const result = JSON.parse(readFileSync("runs/server/result.json", "utf8"));
 const { page, trouble } = await open(report, { colorScheme: "light" });
 const figures = await page.$$eval("[data-pointer]", (all) => all.map((e) => [e.dataset.pointer, e.textContent]));
@@ -34,9 +34,9 @@ for (const [pointer, text] of figures) {
   const value = pointer.slice(1).split("/").reduce((at, key) => at[key], result);
   assert.equal(text, shown(pointer, value), pointer);
 }
-// The node that is slow, and what it is slow in.
+// The page names the slow node and the reason.
 assert.match(await page.textContent("#nodes-0 ~ p"), /rack1-slow is slow.*engine/s);
-// A picture is as wide as its column, and its lines are to be seen.
+// A picture is as wide as its column, and its lines are visible.
 for (const svg of await page.$$("svg")) {
   const box = await svg.boundingBox();
   assert(box.width > 600 && box.height > 150, JSON.stringify(box));
@@ -45,7 +45,7 @@ const stroke = (page) => page.$eval("svg polyline[stroke^='var(--c0']", (line) =
 assert.equal(await stroke(page), "rgb(0, 114, 178)");
 await page.screenshot({ path: "light.png", fullPage: true });
 await page.screenshot({ path: "top.png" });
-// The keyboard reaches the contents, the wide tables, and what is folded; Enter opens it.
+// The keyboard reaches the contents, the wide tables, and folded sections, which Enter opens.
 const reached = new Set();
 for (let press = 0; press < 60; press += 1) {
   await page.keyboard.press("Tab");
@@ -53,18 +53,18 @@ for (let press = 0; press < 60; press += 1) {
   const folded = await page.evaluate(() => document.activeElement.matches("details:not([open]) > summary"));
   if (folded) {
     await page.keyboard.press("Enter");
-    assert(await page.evaluate(() => document.activeElement.parentElement.open), "it opens");
+    assert(await page.evaluate(() => document.activeElement.parentElement.open), "the section opens");
   }
 }
 assert.deepEqual([...reached].sort().filter((tag) => ["A", "DIV", "SUMMARY"].includes(tag)), ["A", "DIV", "SUMMARY"]);
 await page.pdf({ path: "report.pdf" });
 assert.deepEqual(trouble, []);
 
-// Dark, and narrow as a telephone: nothing is wider than the page.
+// In dark mode, and as narrow as a telephone, nothing is wider than the page.
 const dark = await open(report, { colorScheme: "dark", viewport: { width: 420, height: 900 } });
 assert.notEqual(await stroke(dark.page), "rgb(0, 114, 178)");
 assert.equal(await dark.page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(22, 24, 26)");
-assert(await dark.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+assert(await dark.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page does not scroll sideways");
 await dark.page.screenshot({ path: "dark.png", fullPage: true });
 assert.deepEqual(dark.trouble, []);
 
@@ -74,4 +74,4 @@ assert.match(await compared.page.textContent("main"), /server_target_qps/);
 await compared.page.screenshot({ path: "compared.png", fullPage: true });
 assert.deepEqual(compared.trouble, []);
 await browser.close();
-console.log(`${figures.length} figures are those of result.json; no request, no error; pictures are here`);
+console.log(`${figures.length} figures match result.json; no requests, no errors; screenshots are in this folder`);

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Opens the pages of `loadgen-node report` and `compare` in a real browser: nothing is fetched, nothing fails, every figure is that of
-# result.json, the keyboard reaches everything, and each is a picture in light and dark.
+# Tests the pages of `loadgen-node report` and `compare` in a real browser: they request nothing and cause no errors, every figure matches
+# result.json, and the keyboard reaches everything. Takes screenshots in light and dark mode.
 #
 #   tests/browser/report.sh
 #
-# It needs root on Debian 12: it installs chromium with apt, and playwright-core with npm. Settings from the environment:
+# The script needs root on Debian 12: it installs chromium with apt, and playwright-core with npm. Settings from the environment:
 #   BIN  folder of the programs
-#   OUT  folder for the pages and their pictures
+#   OUT  folder for the pages and the screenshots
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

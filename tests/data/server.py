@@ -1,4 +1,4 @@
-"""Runs deploy/data/prepare in forks of this process, which imports its packages once: a second for each command.
+"""Runs deploy/data/prepare in forks of this process, which imports its packages once. This saves a second for each command.
 
 Reads a request per line, `{"args": […], "output": FILE, "errors": FILE}`, and answers with the exit code.
 """

@@ -1,10 +1,10 @@
-# shellcheck shell=bash disable=SC2034 # those who source it use its variables
-# Sourced by the steps. They get BIN, the folder of the programs, and OUT, an empty folder of their own.
+# shellcheck shell=bash disable=SC2034 # scripts that source this file use its variables
+# Functions for the steps, which source this file. A step gets BIN, the folder of the programs, and OUT, an empty folder.
 set -euo pipefail
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# What a step ends with where this machine cannot do it; the table shows the reason.
+# Ends a step that this machine cannot run; the table shows the reason.
 not_possible_here() {
     echo "$*"
     exit 77
@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-# Debian packages, unless they are installed.
+# Installs Debian packages that are missing.
 install() {
     local package missing=()
     for package; do
@@ -38,7 +38,7 @@ within() {
     return 1
 }
 
-# Runs a script in namespaces of its own: what it starts, mounts and connects is gone when it ends.
+# Runs a script in separate namespaces: its processes, mounts and interfaces vanish when it ends.
 in_namespaces() {
     export BIN OUT
     unshare --mount --pid --net --fork --kill-child --mount-proc bash "$@"

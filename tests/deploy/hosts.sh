@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Hosts of a step: network namespaces nd1, nd2, … with the addresses 10.232.0.1, … and host names, behind a bridge at 10.232.0.254.
-# To be sourced in namespaces of the step's own (in_namespaces of common.sh), which are what ends it all.
+# Functions for the hosts of a step: network namespaces nd1, nd2, … with the addresses 10.232.0.1, … and host names, behind a bridge at
+# 10.232.0.254. Source it in the step's namespaces (in_namespaces of common.sh), whose end removes the hosts.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 . "$repository/tests/testbed/hosts.sh"
 
-# Makes this many.
+# Makes hosts: NUMBER.
 new_hosts() {
     local n
     mount -t tmpfs none /run
@@ -22,12 +22,12 @@ new_hosts() {
 
 # Runs a command on a host: HOST COMMAND…
 on_host() {
-    # `ip netns exec` would mount another /sys; nsenter changes the network alone.
+    # `ip netns exec` would mount another /sys; nsenter changes only the network.
     # shellcheck disable=SC2016 # the inner shell expands it
     nsenter --net="/run/netns/$1" unshare --uts bash -c 'echo "$0" >/proc/sys/kernel/hostname; exec "$@"' "$@"
 }
 
-# The programs where every user can read them.
+# Mounts the programs at /mnt/bin, where all users can read them.
 share_programs() {
     mount -t tmpfs none /mnt
     mkdir /mnt/bin
@@ -35,7 +35,7 @@ share_programs() {
     chmod 755 /mnt
 }
 
-# What every host reads in /etc/hosts.
+# Writes standard input to /etc/hosts of all hosts.
 know_hosts() {
     { echo '127.0.0.1 localhost'; cat; } >/run/hosts
     mount --bind /run/hosts /etc/hosts

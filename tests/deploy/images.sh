@@ -1,8 +1,8 @@
-# shellcheck shell=bash disable=SC2034,SC2154 # those who source it use its variables
-# Sourced after common.sh by the steps about images: a store of their own, which is gone at the end, and images of files.
+# shellcheck shell=bash disable=SC2034,SC2154 # scripts that source this file use its variables
+# Functions for the steps about images, which source this file after common.sh: a separate store, removed at the end, and images of files.
 install buildah podman crun mmdebstrap
 
-# crun takes one hierarchy of cgroups; a mount namespace of our own gets it where the machine has two.
+# crun supports only one hierarchy of cgroups. If the machine has two, a separate mount namespace gets one.
 if [ -d /sys/fs/cgroup/unified ] && [ -z "${ONE_HIERARCHY-}" ]; then
     export ONE_HIERARCHY=1
     # shellcheck disable=SC2016 # the shell inside expands
@@ -11,7 +11,7 @@ fi
 
 export CONTAINERS_STORAGE_CONF=$OUT/storage.conf BUILDAH_ISOLATION=chroot BUILD="buildah build"
 printf '[storage]\ndriver = "vfs"\nrunroot = "%s"\ngraphroot = "%s"\n' "$OUT/run" "$OUT/graph" >"$CONTAINERS_STORAGE_CONF"
-# No systemd is asked for anything, and no limit is raised.
+# Runs podman without systemd, and without raising limits.
 pod() { podman --log-level fatal --runtime crun --cgroup-manager cgroupfs --events-backend file "$@"; }
 containers=()
 clean() {
@@ -21,7 +21,7 @@ clean() {
 }
 trap clean EXIT
 
-# An image that holds files or folders: NAME SOURCE TARGET […].
+# Makes an image that contains files or folders: NAME SOURCE TARGET […].
 image_of() {
     local container name=$1
     shift

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What `deploy/` promises, shown with the real tools: Slurm, containers, systemd, Kubernetes' schemas, DNS, Prometheus, MLCFlow.
+# Tests `deploy/` with the real tools: Slurm, containers, systemd, Kubernetes' schemas, DNS, Prometheus, MLCFlow.
 #
 #   tests/deploy/run.sh [STEP…]
 #
-# Each step is a script in `steps`; without a name all of them run. It needs root on Debian 12: steps install packages
-# with apt. It ends with 1 when a step failed. Settings from the environment:
+# Each step is a script in `steps`; without arguments all of them run. The script needs root on Debian 12: steps install packages
+# with apt. Exit code 1: a step failed. Settings from the environment:
 #   BIN  folder of the programs
-#   OUT  folder for logs and whatever a step leaves: OUT/STEP.log, OUT/STEP/
+#   OUT  folder for logs and files of the steps: OUT/STEP.log, OUT/STEP/
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,12 +16,12 @@ OUT=$(realpath "$OUT")
 export BIN
 
 if [ "$(id -u)" != 0 ]; then
-    echo "deploy-test needs root: its steps install packages and make namespaces" >&2
+    echo "deploy-test needs root: its steps install packages and create namespaces" >&2
     exit 2
 fi
 for program in loadgen-node sut-node; do
     if ! [ -x "$BIN/$program" ]; then
-        echo "$BIN/$program is missing: build it with \`make build\`, or name its folder in BIN" >&2
+        echo "$BIN/$program is missing: build it with \`make build\`, or set BIN to its folder" >&2
         exit 2
     fi
 done
@@ -31,12 +31,12 @@ if [ $# = 0 ]; then
 fi
 for step; do
     if ! [ -f "$here/steps/$step.sh" ]; then
-        echo "there is no step $step; there are:" "$(cd "$here/steps" && echo ./*.sh | sed 's/\.sh//g; s/\.\///g')" >&2
+        echo "unknown step $step; expected one of:" "$(cd "$here/steps" && echo ./*.sh | sed 's/\.sh//g; s/\.\///g')" >&2
         exit 2
     fi
 done
 
-# The first comment of a step says what it shows.
+# Prints what a step shows, which is its first comment.
 shows() { sed -n '2s/^# //p' "$here/steps/$1.sh"; }
 
 table=()
@@ -51,7 +51,7 @@ for step; do
     code=${PIPESTATUS[0]}
     case $code in
     0) outcome=shown ;;
-    # The last line says why.
+    # The last line is the reason.
     77) outcome="not possible here: $(tail -n 1 "$log")" ;;
     *)
         outcome="FAILED, exit code $code: $log"

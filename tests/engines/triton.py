@@ -1,9 +1,9 @@
-"""Put Triton together from the Python package index, with the models of the tests.
+"""Installs Triton from the Python package index, and builds the backend of the tests' models.
 
 Usage: python3 triton.py FOLDER
 
-FOLDER gets `pytriton/tritonserver/bin/tritonserver`, the libraries that it needs, and in `backends` that of the models in
-`triton/`: 55 MB to download, 103 MB to keep. Neither Python nor CUDA is needed to run it.
+FOLDER will contain `pytriton/tritonserver/bin/tritonserver`, the libraries that it needs, and in `backends` the backend of the models in
+`triton/`: a download of 55 MB, 103 MB on the disk. It runs without Python and CUDA.
 """
 
 import os
@@ -16,14 +16,14 @@ import zipfile
 from pathlib import Path
 from typing import List
 
-# pip must fetch this very file.
+# pip must fetch exactly this file.
 WHEEL = """nvidia-pytriton==0.7.0 \
 --hash=sha256:21f063ff93bb426d0c06b7a55e7eb9efcfe62c0dddd9a908e9877e18710128df
 """
 PLATFORM = "manylinux_2_35_x86_64"
 SERVER = "pytriton/tritonserver/bin/tritonserver"
 LIBRARIES = ("nvidia_pytriton.libs/", "pytriton/tritonserver/caches/")
-# Of Triton's Python backend.
+# Library of Triton's Python backend.
 UNUSED = "libpython3"
 BACKEND = Path(__file__).parent / "triton/backend.cc"
 
@@ -40,7 +40,7 @@ def run(command: List[str], otherwise: str, **variables: str) -> None:
 
 
 def fetch(folder: Path) -> None:
-    """Fill `folder`, which is empty."""
+    """Downloads Triton into `folder`, which is empty."""
     print("triton: downloading 55 MB, once", file=sys.stderr)
     (folder / "wheel.txt").write_text(WHEEL)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
@@ -60,20 +60,20 @@ def fetch(folder: Path) -> None:
 
 
 def build(folder: Path) -> None:
-    """The backend, as Triton looks for it."""
+    """Builds the backend in the folder where Triton looks for it."""
     library = folder / "backends/netdiv/libtriton_netdiv.so"
     library.parent.mkdir(parents=True)
     compiler = shlex.split(os.environ.get("CXX") or "c++")
     compiler += ["-std=c++17", "-O1", "-Wall", "-shared", "-fPIC", "-pthread"]
     compiler += [str(BACKEND), "-o", str(library)]
-    run(compiler, "cannot build the models' backend: install a C++ compiler, or set CXX to yours")
+    run(compiler, "cannot build the models' backend: install a C++ compiler, or set CXX to one")
 
 
 def main() -> None:
     if len(sys.argv) != 2:
-        sys.exit("triton: name the folder to make: python3 triton.py FOLDER")
+        sys.exit("triton: the folder is missing: python3 triton.py FOLDER")
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        sys.exit("triton: its package is for x86-64 Linux alone, where `make test` has to run")
+        sys.exit("triton: its package supports only x86-64 Linux; run `make test` there")
     folder = Path(sys.argv[1])
     if not (folder / SERVER).is_file():
         part = folder.with_name(f"{folder.name}.part")
@@ -95,6 +95,6 @@ if __name__ == "__main__":
     try:
         main()
     except OSError as error:
-        sys.exit(f"triton: {error}: see to that and run this again (it needs 300 MB of disk)")
+        sys.exit(f"triton: {error}: fix this and run the command again (it needs 300 MB of disk)")
     except KeyboardInterrupt:
-        sys.exit("triton: interrupted: run this again")
+        sys.exit("triton: interrupted: run the command again")

@@ -142,7 +142,7 @@ class Reports(unittest.TestCase):
 
     def goal(self) -> dict:
         whole = json.loads((Path(self.folder.name) / "gpu-report.json").read_text())
-        return next(goal for goal in whole["goals"] if goal["step"] == "resnet50-speed" and "least" in goal["figure"])
+        return next(goal for goal in whole["goals"] if goal["step"] == "resnet50-speed" and "minimum" in goal["figure"])
 
     def test_a_report_is_continued_on_the_machine_whatever_memory_it_has_left(self) -> None:
         self.report().add("devices", found())
@@ -154,14 +154,14 @@ class Reports(unittest.TestCase):
             self.report(small=True)
 
     def test_goals_of_a_stopped_step_are_judged_by_what_it_measured(self) -> None:
-        figures = {"least of engines to the loop that overlaps": 0.97}
+        figures = {"minimum of engines to the loop that overlaps": 0.97}
         for state, more, judgement in (
                 ("stopped", {COVERS: "batches of 1 to 128"}, "met at batches of 1 to 128; the step was stopped"),
                 ("stopped", {}, "not judged: step stopped"), ("failed", {COVERS: "all"}, "not judged: step failed")):
             with self.subTest(state=state):
                 self.report().add("resnet50-speed", found(state, **figures, **more))
                 self.assertEqual(self.goal()["judgement"], judgement)
-        self.report().add("resnet50-speed", found("stopped", **{"least of engines to the loop that overlaps": 0.9, COVERS: "batch 1"}))
+        self.report().add("resnet50-speed", found("stopped", **{"minimum of engines to the loop that overlaps": 0.9, COVERS: "batch 1"}))
         self.assertEqual(self.goal()["judgement"], "missed at batch 1; the step was stopped")
 
     def test_the_page_says_bounds_and_time(self) -> None:

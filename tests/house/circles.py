@@ -1,9 +1,9 @@
-"""Finds circles of files and of rooms: files of one crate that use each other's names, and folders whose files do.
+"""Finds circles of files and of folders: files of a crate that use each other's names, and folders whose files do.
 
-A file uses another when it names something that the other declares: in `use`, or in a path. Names are followed through
-re-exports to the file that declares them, so a parent that only declares and re-exports its modules is never part of a
-circle. A room is a folder, or a file beside folders. Two files are compared by their rooms in the innermost folder that
-contains both; a room's own `mod.rs` belongs to none of them. Test code is left out. Prints each circle with the names that make it; fails if there is one.
+A file uses another one if it names an item of it, in `use` or in a path. Names are followed through re-exports to the declaring file, so
+that a parent which only declares and re-exports its modules is never part of a circle. A room is a folder, or a file beside folders. Two
+files are compared by their rooms in the innermost folder that contains both; that folder's `mod.rs` belongs to no room. Test code is
+ignored. Prints each circle with the names that cause it; fails if there is one.
 
     python3 tests/house/circles.py [FOLDER OF A CRATE]...       without folders: all members of the workspace
 """
@@ -21,7 +21,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 DECLARES = {"fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod", "macro_rules"}
-# Keys of serde's attributes whose text is a path.
+# Keys of serde's attributes whose value is a path.
 PATH_KEYS = {"with", "serialize_with", "deserialize_with", "default", "skip_serializing_if", "from", "try_from", "into"}
 OPENS, CLOSES = "([{", ")]}"
 
@@ -34,10 +34,10 @@ class Module:
         self.declared = set()
         self.imports = {}  # name here: path
         self.globs = []  # paths
-        self.mentions = []  # paths that the code names
+        self.mentions = []  # paths in the code
 
     def lookup(self, path, seen=frozenset()):
-        """The module and name that a path leads to; the name is None for a module itself."""
+        """Returns the module and name that a path refers to; the name is None for a module."""
         if (self.path, path) in seen or not path:
             return None
         seen, first, rest = seen | {(self.path, path)}, path[0], path[1:]
@@ -67,7 +67,7 @@ def tokens(text):
 
 
 def end_of_group(code, at):
-    """The place behind the bracket that closes the one at `at`."""
+    """Returns the index after the bracket that closes the one at `at`."""
     depth = 0
     for place in range(at, len(code)):
         depth += (code[place] in OPENS) - (code[place] in CLOSES)
@@ -77,7 +77,7 @@ def end_of_group(code, at):
 
 
 def end_of_item(code, at):
-    """The place behind an item, a field or a statement."""
+    """Returns the index after an item, a field or a statement."""
     ends = ";" if DECLARES.union({"use", "impl", "pub"}).intersection(code[at : at + 2]) else ";,"
     while at < len(code) and code[at] not in CLOSES:
         if code[at] in ends:
@@ -90,7 +90,7 @@ def end_of_item(code, at):
 
 
 def read_use(code, at, before=()):
-    """The paths of a tree of imports, as (path, name here), and the place behind it."""
+    """Returns the paths of a tree of imports, as (path, name here), and the index after it."""
     found, path, name = [], list(before), None
     while True:
         if code[at] == "{":
@@ -113,7 +113,7 @@ def read_use(code, at, before=()):
 
 
 def read(module, code):
-    """Takes declarations, imports and paths out of the code of a module."""
+    """Reads declarations, imports and paths from the code of a module."""
     at, depth, foreign, file = 0, 0, False, None
     while at < len(code):
         token, before = code[at], code[at - 1] if at else ""
@@ -132,7 +132,7 @@ def read(module, code):
                 if key in PATH_KEYS and sign == "=" and text[0] == '"':
                     path = tuple(text.strip('"').split("::"))
                     module.mentions += [path, path + ("serialize",), path + ("deserialize",)]
-            # The paths within an attribute are read as code.
+            # Paths within an attribute are read as code.
             at = bracket + 1
         elif token == "pub" and code[at + 1] == "(" and code[at + 2] in ("crate", "super", "self", "in"):
             at = end_of_group(code, at + 1)
@@ -143,7 +143,7 @@ def read(module, code):
                     module.globs.append(path[:-1])
                 else:
                     module.imports[name] = path
-                    # What is only passed on (`pub use`, `pub(crate) use`) is not used.
+                    # A re-export (`pub use`, `pub(crate) use`) is not a use.
                     if before not in ("pub", ")"):
                         module.mentions.append(path)
         elif token == "mod" and code[at + 1].isidentifier() and code[at + 2] in (";", "{"):
@@ -186,7 +186,7 @@ def add_file(parent, name, file=None):
 
 
 def uses(root_file):
-    """Who uses whom in the crate with this root: {(file, file): names}."""
+    """Returns the uses between files in the crate with this root: {(file, file): names}."""
     root = Module((), root_file, root_file.parent)
     read(root, tokens(root_file.read_text()))
     found = {}
@@ -199,7 +199,7 @@ def uses(root_file):
 
 
 def circles(edges):
-    """Groups of files, each of which reaches every other one."""
+    """Returns groups of files in which each file reaches every other one."""
     reach = {}
     for start in {a for a, _ in edges}:
         seen, todo = set(), [start]
@@ -214,7 +214,7 @@ def circles(edges):
 
 
 def rooms(edges, src):
-    """Returns which room uses which, from the result of `uses`. A module's own file and its folder are one."""
+    """Returns the uses between rooms, from the result of `uses`. A module's file and its folder are one room."""
     found = {}
     for (a, b), names in edges.items():
         (a, b), at = [path.relative_to(src).with_suffix("").parts for path in (a, b)], 0
@@ -227,14 +227,14 @@ def rooms(edges, src):
 
 
 def report(crate):
-    """The circles of a crate's library and programs, as lines."""
+    """Returns the circles of a crate's library and programs, as lines."""
     src = crate / "src"
     roots = [src / "lib.rs", src / "main.rs", *sorted(src.glob("bin/*.rs")), *sorted(src.glob("bin/*/main.rs"))]
     lines = []
     for root in (r for r in roots if r.exists()):
         files = uses(root)
-        # A circle of files is one of rooms, too.
-        kind, edges = ("files", files) if circles(files) else ("rooms", rooms(files, root.parent))
+        # A circle of files is a circle of rooms too.
+        kind, edges = ("files", files) if circles(files) else ("folders", rooms(files, root.parent))
         for group in circles(edges):
             lines.append(f"{crate}: {len(group)} {kind} use each other's names")
             for (a, b), names in sorted(edges.items()):
@@ -250,5 +250,5 @@ def members():
 
 if __name__ == "__main__":
     lines = [line for crate in [Path(a) for a in sys.argv[1:]] or members() for line in report(crate)]
-    print("\n".join(lines) or "No circle of files or rooms.")
+    print("\n".join(lines) or "No circles of files or folders.")
     sys.exit(bool(lines))

@@ -1,4 +1,4 @@
-"""circles.py on small crates: python3 -m unittest discover -s tests/house -p '*_test.py'"""
+"""Tests of circles.py on small crates: python3 -m unittest discover -s tests/house -p '*_test.py'"""
 
 import tempfile
 import unittest
@@ -9,7 +9,7 @@ from circles import report
 
 class Circles(unittest.TestCase):
     def found(self, **files):
-        """What is reported of a crate: `a_b` is the file a/b.rs."""
+        """Returns the report on a crate; `a_b` is the file a/b.rs."""
         with tempfile.TemporaryDirectory() as crate:
             for name, text in files.items():
                 file = Path(crate, "src", name.replace("_", "/") + ".rs")
@@ -47,7 +47,7 @@ class Circles(unittest.TestCase):
         files = {"a_mod": "mod x; mod y;", "a_x": "use crate::b::x::B; pub struct A(B);", "a_y": "pub struct C;", "b_mod": "mod x;"}
         found = self.found(lib=lib, **files, b_x="use crate::a::y::C; pub struct B(C);")
         self.assertEqual(found, ["src/a -> src/b: B", "src/b -> src/a: C"])
-        # By way of a file beside them.
+        # Through a file beside them.
         found = self.found(lib=lib, **files, b_x="use crate::c::D; pub struct B(D);", c="use crate::a::y::C; pub struct D(C);")
         self.assertEqual(found, ["src/a -> src/b: B", "src/b -> src/c: D", "src/c -> src/a: C"])
         # Within a room, and in one direction only.

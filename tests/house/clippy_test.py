@@ -1,4 +1,4 @@
-"""The two files of clippy's settings have the same bans, but for the one that tests do without."""
+"""Test that clippy's two settings files have the same bans, except one that does not apply to tests."""
 
 import tomllib
 import unittest

@@ -1,4 +1,4 @@
-"""The rules are built from few crates: none of the wire, and none of the command line."""
+"""Test that the rules depend on few crates, and on no crates for the wire or the command line."""
 
 import subprocess
 import unittest

@@ -1,7 +1,7 @@
-"""Draws the house in docs/ARCHITECTURE.md: the crates with what each depends on, and the rooms of the larger ones.
+"""Draws the crates in docs/ARCHITECTURE.md, with their dependencies and the folders of the larger ones.
 
-Everything in the drawing comes from the manifests and from the first sentence of each module's documentation. Without
-arguments the script fails when the document shows something else.
+The drawing consists of the manifests and of the first sentence of each module's documentation. Without arguments the script fails if the
+document shows another drawing.
 
     python3 tests/house/drawing.py [--write]
 """
@@ -21,7 +21,7 @@ def manifest(folder):
 
 
 def dependencies(crate, known):
-    """The crates of the workspace that a crate is always made of, and those that a feature adds."""
+    """Returns the crates of the workspace that a crate depends on always, and with a feature."""
     needs = {name: need for name, need in crate.get("dependencies", {}).items() if name in known}
     optional = {name for name, need in needs.items() if need.get("optional")}
     return [known[name] for name in needs if name not in optional], [known[name] for name in needs if name in optional]
@@ -41,20 +41,20 @@ def graph(rows):
     lines += [f'  {name}["{folder}"]' for folder, name in names.items()]
     for _, package, below, optional in rows:
         reached = {deep for crate in below for deep in closure(crate, rows)}
-        # What is reached through another crate needs no arrow of its own.
+        # Dependencies through another crate need no separate arrow.
         lines += [f'  {package["name"]} --> {names[crate]}' for crate in sorted(below) if crate not in reached]
         lines += [f'  {package["name"]} -.-> {names[crate]}' for crate in optional]
     return lines + ["```", ""]
 
 
 def closure(folder, rows):
-    """All that a crate depends on, at any depth."""
+    """Returns all direct and indirect dependencies of a crate."""
     direct = next(below for name, _, below, _ in rows if name == folder)
     return set(direct).union(*(closure(crate, rows) for crate in direct))
 
 
 def table(rows):
-    lines = ["| folder | crate | what it is |", "|---|---|---|"]
+    lines = ["| folder | crate | description |", "|---|---|---|"]
     for folder, package, *_ in rows:
         lines.append(f'| `{folder}/` | `{package["name"]}` | {package["description"]} |')
     return lines + [""]
@@ -68,12 +68,12 @@ def first_sentence(file):
         text.append(line[3:].strip())
     sentence = re.split(r"(?<=\.)\s", " ".join(text) + " ")[0]
     if not sentence:
-        sys.exit(f"{file.relative_to(HOME)}: its module has no documentation; say in one sentence what the room is for")
+        sys.exit(f"{file.relative_to(HOME)}: the module has no documentation; describe its purpose in one sentence")
     return sentence.rstrip(". ")
 
 
 def rooms(rows):
-    lines = ["Rooms, where a crate has several:", ""]
+    lines = ["Folders of the larger crates:", ""]
     for folder, *_ in rows:
         source = HOME / folder / "src"
         inside = sorted(path.parent for path in source.glob("*/mod.rs") if path.parent.name != "tests")
@@ -101,7 +101,7 @@ def main():
     if sys.argv[1:] == ["--write"]:
         DOCUMENT.write_text(before + BEGIN + drawing() + END + after)
     elif shown != drawing():
-        sys.exit(f"{DOCUMENT.relative_to(HOME)} does not show the crates and rooms as they are; run {sys.argv[0]} --write")
+        sys.exit(f"{DOCUMENT.relative_to(HOME)} does not show the current crates and folders; run {sys.argv[0]} --write")
 
 
 main()

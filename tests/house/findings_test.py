@@ -1,4 +1,4 @@
-"""The doctor's judging code has no text for people: findings.toml has all of it."""
+"""Test that the doctor's judging code contains no texts for users, which are all in findings.toml."""
 
 import re
 import unittest
@@ -9,7 +9,7 @@ LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def texts(code):
-    """String literals of several words, outside comments."""
+    """Returns string literals of several words, outside comments."""
     lines = [line.split("//")[0] for line in code.splitlines()]
     return [text for line in lines for text in LITERAL.findall(line) if re.search(r"[a-z] |\} ", text)]
 

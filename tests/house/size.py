@@ -1,8 +1,8 @@
-"""Prints how large each crate is: its Rust files, and their lines of code, comments, blanks and tests.
+"""Prints the size of each crate: its Rust files, and their lines of code, comments, blanks and tests.
 
-Tests are the files of `tests/` and `benches/`, items under `#[cfg(test)]`, and files of modules that are declared so.
+Tests are files in `tests/` and `benches/`, items under `#[cfg(test)]`, and files of modules that are declared under it.
 
-    python3 tests/house/size.py [COMMIT]...       without a commit: the files as they are
+    python3 tests/house/size.py [COMMIT]...       default: the current files
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 HOME = Path(__file__).resolve().parents[2]
 
-# Rows of the table: a name, and the folders of its crates. A file belongs to the deepest folder that holds it.
+# Rows of the table: a name, and the folders of its crates. A file belongs to the deepest folder that contains it.
 CRATES = {
     "rules": ["loadgen-node/rules"],
     "sut-node": ["sut-node"],
@@ -41,7 +41,7 @@ def git(*args):
 
 
 def sources(commit):
-    """The text of each Rust file, by path."""
+    """Returns the text of each Rust file, by path."""
     if commit is None:
         paths = git("ls-files", "--cached", "--others", "--exclude-standard", "*.rs").split()
         return {path: (HOME / path).read_text() for path in paths if (HOME / path).exists()}
@@ -64,7 +64,7 @@ def crate_of(path):
 
 
 def test_lines(lines):
-    """The numbers of lines under `#[cfg(test)]`, and the names of modules that are declared so."""
+    """Returns the numbers of lines under `#[cfg(test)]`, and the names of modules that are declared under it."""
     inside, modules, number = set(), [], 0
     while number < len(lines):
         if CFG_TEST.fullmatch(lines[number].strip()):
@@ -86,7 +86,7 @@ def test_lines(lines):
 
 
 def folder_of_modules(path):
-    """Where the modules are that a file declares."""
+    """Returns the folder of the modules that a file declares."""
     path = PurePosixPath(path)
     return path.parent if path.name in ("mod.rs", "lib.rs", "main.rs") else path.with_suffix("")
 
@@ -133,7 +133,7 @@ def table(rows):
 
 def main():
     for commit in sys.argv[1:] or [None]:
-        print(f"## {commit or 'the files as they are'}\n")
+        print(f"## {commit or 'current files'}\n")
         table(count(sources(commit)))
 
 

@@ -1,7 +1,7 @@
-"""A stock client of a node that answers with each sample's own bytes.
+"""Stock gRPC client of a node that returns each sample's bytes.
 
-The node is `sut-node --engine echo --echo-answer-bytes 0`. When an answer is not what the `.proto`
-promises, the program ends with a sentence and exit code 1.
+The node is `sut-node --engine echo --echo-answer-bytes 0`. If a response violates the `.proto`, the
+program ends with an error message and exit code 1.
 """
 
 import queue
@@ -19,18 +19,18 @@ FIRST_ID, ODD_ID = 0x8000_0000_0000_0000, 7
 UNKNOWN_ENCODING = 9
 PATIENCE_S = 60
 
-# By itself grpcio looks for a proxy in the environment, even for the loopback interface.
+# By default grpcio uses a proxy from the environment, even for the loopback interface.
 NO_PROXY = [("grpc.enable_http_proxy", 0)]
 
 
 def require(condition: bool, sentence: str) -> None:
-    """End the program with that sentence unless the condition holds."""
+    """Ends the program with a message unless the condition holds."""
     if not condition:
         sys.exit(sentence)
 
 
 def samples() -> dict[int, bytes]:
-    """Return payloads by id, long ones among short ones, each of random bytes of its own."""
+    """Returns payloads by id, long and short ones mixed, each of different random bytes."""
     lengths = [length for count, length in (SHORT, LONG) for _ in range(count)]
     chance = random.Random(1)
     chance.shuffle(lengths)
@@ -38,7 +38,7 @@ def samples() -> dict[int, bytes]:
 
 
 def describe(node: calls.SutNodeStub) -> None:
-    """Check that the node says who it is, in answer to this very call."""
+    """Checks that the node describes itself, in response to this call."""
     request = messages.DescribeRequest(protocol_version=1, nonce=NONCE)
     answer = node.Describe(request, timeout=PATIENCE_S)
     require(answer.nonce == NONCE, f"Describe returns the nonce {answer.nonce}, not {NONCE}.")
@@ -47,34 +47,34 @@ def describe(node: calls.SutNodeStub) -> None:
 
 
 def check(reply: messages.InferResponse, waiting: dict[int, bytes]) -> None:
-    """Check one reply, and strike its sample off."""
+    """Checks a reply, and removes its sample."""
     require(reply.id in waiting, f"Id {reply.id} was answered twice, or was never sent.")
     payload = waiting.pop(reply.id)
     if reply.id == ODD_ID:
         status = messages.Status.Name(reply.status)
-        require(status == "STATUS_BAD_SAMPLE", f"An unknown encoding is answered with {status}.")
-        require(reply.error != "", "An unknown encoding is refused without a reason.")
+        require(status == "STATUS_BAD_SAMPLE", f"An unknown encoding has the status {status}.")
+        require(reply.error != "", "An unknown encoding is rejected without a reason.")
         return
     require(reply.status == messages.STATUS_OK, f"Id {reply.id} failed: {reply.error}")
-    require(reply.encoding == messages.ENCODING_NONE, f"The answer to id {reply.id} is encoded.")
-    require(reply.payload == payload, f"The answer to id {reply.id} is not its own payload.")
-    require(reply.batch_size > 0, f"Id {reply.id} was in a batch of none.")
+    require(reply.encoding == messages.ENCODING_NONE, f"The response to id {reply.id} is encoded.")
+    require(reply.payload == payload, f"The response to id {reply.id} differs from its payload.")
+    require(reply.batch_size > 0, f"Id {reply.id} has an empty batch.")
 
 
 def main(address: str) -> None:
-    """Describe, Infer and Flush, as a run does."""
+    """Calls Describe, Infer and Flush, as a run does."""
     with grpc.insecure_channel(address, options=LONG_MESSAGES + NO_PROXY) as channel:
         node = calls.SutNodeStub(channel)
         describe(node)
 
         waiting = samples()
         requests = [messages.InferRequest(id=n, payload=payload) for n, payload in waiting.items()]
-        # In the middle, so that the stream has to go on behind it.
+        # In the middle, so that the stream must continue after it.
         odd = messages.InferRequest(id=ODD_ID, encoding=UNKNOWN_ENCODING, payload=b"?")
         requests.insert(len(requests) // 2, odd)
         waiting[ODD_ID] = b""
 
-        # The stream stays open until `None` ends it: a flush is for a session with an open stream.
+        # The stream stays open until `None` ends it, since a flush requires a session with an open stream.
         sending = queue.SimpleQueue()
         for request in requests:
             sending.put(request)
@@ -90,13 +90,13 @@ def main(address: str) -> None:
         require(received == len(requests), f"Flush counts {received} samples, not {len(requests)}.")
 
         sending.put(None)
-        require(next(replies, None) is None, "There is a reply too many.")
+        require(next(replies, None) is None, "The node sent too many replies.")
         require(replies.code() == grpc.StatusCode.OK, f"The stream ended with {replies.code()}.")
         print(f"{len(requests)} samples were sent, and each was answered once.")
 
 
 if __name__ == "__main__":
-    require(len(sys.argv) == 2, "Give the node's address, HOST:PORT.")
+    require(len(sys.argv) == 2, "Pass the node's address, HOST:PORT.")
     try:
         main(sys.argv[1])
     except grpc.RpcError as error:

@@ -1,6 +1,6 @@
-"""A stock server of the service `SutNode`: answers each sample with its first eight bytes.
+"""Stock gRPC server of the service `SutNode`: returns the first eight bytes of each sample.
 
-Prints where it listens, and serves until it is killed.
+Prints its address, and serves until it is killed.
 """
 
 import threading
@@ -11,24 +11,24 @@ import grpc
 
 from generated import LONG_MESSAGES, SESSION_HEADER, calls, messages
 
-# Each open stream and each call in progress has one of these to itself.
+# Each open stream and each call occupies a thread.
 THREADS = 32
 PATIENCE_S = 60
 
-# A LoadGen node pings each second while nothing else comes. Unless that is allowed, grpcio ends a
-# connection on which it has sent nothing for four seconds, with "Too many pings".
+# An idle LoadGen node pings every second. Without this option, grpcio closes a connection on which it
+# has sent nothing for four seconds, with "Too many pings".
 PINGS = [("grpc.http2.min_ping_interval_without_data_ms", 500)]
 
 
 class Node(calls.SutNodeServicer):
-    """A node without a model."""
+    """Node without a model."""
 
     def __init__(self) -> None:
         self.received: Counter[str] = Counter()
         self.more = threading.Condition()
 
     def Describe(self, request, context):
-        """Say who this is."""
+        """Describes this node."""
         return messages.DescribeResponse(
             nonce=request.nonce,
             protocol_version=1,
@@ -45,7 +45,7 @@ class Node(calls.SutNodeServicer):
         )
 
     def Infer(self, requests, context):
-        """Answer one stream."""
+        """Answers a stream."""
         session = dict(context.invocation_metadata()).get(SESSION_HEADER, "")
         for request in requests:
             with self.more:
@@ -54,18 +54,18 @@ class Node(calls.SutNodeServicer):
             yield messages.InferResponse(id=request.id, batch_size=1, payload=request.payload[:8])
 
     def Flush(self, request, context):
-        """Wait for the last of a session's samples, and return how many there were."""
+        """Waits for a session's samples, and returns their number."""
         with self.more:
             all_came = self.more.wait_for(
                 lambda: self.received[request.session] >= request.samples_sent, PATIENCE_S
             )
             if not all_came:
-                context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "not all samples have come")
+                context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "samples are missing")
             return messages.FlushResponse(samples_received=self.received[request.session])
 
 
 def main() -> None:
-    """Serve on a free port of the loopback interface."""
+    """Serves on a free port of the loopback interface."""
     server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=LONG_MESSAGES + PINGS)
     calls.add_SutNodeServicer_to_server(Node(), server)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# The FFI to LoadGen under valgrind: its own test programs, then whole runs of the LoadGen node in every scenario against a
-# node, and one whose node is killed. A read or write of memory that is not ours, of memory that was never written, a
-# second release and a definite leak are errors, wherever they are: in LoadGen, in the shim, in our code or in a library.
-# `make memcheck` calls it with the folder of the built programs.
+# Tests the FFI to LoadGen under valgrind: its test programs, then runs of the LoadGen node in every scenario, and runs whose node is
+# killed. Errors are invalid reads and writes, uses of uninitialised memory, double frees and definite leaks, whether in LoadGen, in the
+# shim, in netdiv or in a library. `make memcheck` calls the script with the folder of the built programs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$1
 if ! command -v valgrind >/dev/null; then
-    echo "make memcheck needs valgrind 3.19 or newer; on Debian and Ubuntu: apt-get install valgrind" >&2
+    echo "make memcheck needs valgrind 3.19 or newer; install it, on Debian and Ubuntu with apt-get install valgrind" >&2
     exit 2
 fi
 scratch=$(mktemp -d)
 node=
 trap 'kill "$node" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
-# Valgrind's own exit code for errors; no program of ours uses it.
+# Exit code of valgrind for errors, which no tested program uses.
 ERRORS=99
 
-# Runs a program under valgrind. It has to end with one of the codes in the first argument.
+# Runs a program under valgrind, which must end with one of the exit codes in the first argument: CODES COMMAND…
 check() {
     local expected=$1 code=0 log="$scratch/valgrind.log"
     shift
@@ -44,7 +43,7 @@ start_node() {
     address=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["grpc"])' "$scratch/ready")
 }
 
-# A short run, with the patience that valgrind needs; more arguments may follow.
+# Makes a short run, with long timeouts for valgrind: CODES SCENARIO TRANSPORT OPTION…
 run() {
     local expected=$1 scenario=$2 transport=$3
     shift 3
@@ -68,11 +67,11 @@ done
 start_node
 for scenario in offline server single-stream multi-stream; do
     run 0 $scenario grpc --mode accuracy
-    # LoadGen may call a run invalid that valgrind slows down.
+    # Valgrind may slow a run down until it is invalid.
     run "0 1" $scenario quic --mode performance --setting min_duration_ms=500
 done
 
-# Killed once LoadGen has begun: the run fails, and ends the test from outside.
+# The node is killed once LoadGen has started: the run must fail, which aborts LoadGen's test.
 for transport in grpc quic; do
     rm -rf "$scratch/run"
     run 3 server $transport --setting min_duration_ms=600000 --sample-timeout 2s &
@@ -86,4 +85,4 @@ for transport in grpc quic; do
     wait "$failing"
     start_node
 done
-echo "no error of memory was found"
+echo "no memory errors were found"

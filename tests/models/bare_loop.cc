@@ -1,10 +1,10 @@
-// What a step of a language model costs at least: the entries of its file called from C++, one step after the other.
+// Measures the minimum time of a language model's step: calls the entries of its file from C++, one step after the other.
 
 #include <torch/script.h>
 
 #include <ctime>
 
-// Seconds of the processor for each of `steps` steps of `rows` rows that attend to `length` positions; negative if there is an error.
+// Returns the mean CPU seconds of a step, over `steps` steps of `rows` rows that attend to `length` positions; negative on error.
 extern "C" double bare_loop(const char *path, int64_t rows, int64_t length, int64_t positions, int64_t steps) try {
     c10::InferenceMode mode;
     torch::jit::Module model = torch::jit::load(path);
@@ -16,7 +16,7 @@ extern "C" double bare_loop(const char *path, int64_t rows, int64_t length, int6
         caches.push_back(at::zeros({rows, positions, 2 * size("groups"), size("width")}));
     auto decode = model.get_method("decode"), choose = model.get_method("choose");
     auto ends = at::zeros({0}, at::kLong);
-    c10::IValue early;  // no token has to go on
+    c10::IValue early;  // every output may end
     auto ids = at::arange(rows), at = at::full({rows}, length - 2, at::kLong);
     auto step = [&] { ids = choose({decode({ids, at, length, caches}), early, ends}).toTensor(); };
     for (int i = 0; i < 8; ++i)

@@ -1,10 +1,10 @@
-"""How fast the plug-in's language models are: beside transformers, beside static batches, and beside a bare loop in C++.
+"""Compares the speed of the plug-in's language models with transformers, with static batches, and with a bare loop in C++.
 
     PYTHONPATH=deploy/models python tests/models/bench.py libnetdiv_engine_torch.so
 
-All on one thread of one process with one libtorch, in turn, several rounds. What counts are the ratios; seconds are those of the
-processor, which other load changes little. A small Llama with random weights; prompts of 8 to 192 tokens, outputs of 4 to 128, 40 in
-the mean; 96 samples, 8 at a time.
+All run in turn on one thread of one process with one libtorch, for several rounds. The ratios count; seconds are CPU time, which other
+load hardly affects. The model is a small Llama with random weights. Prompts have 8 to 192 tokens, outputs 4 to 128, with a mean of 40; 96
+samples, 8 at a time.
 """
 
 import argparse
@@ -31,12 +31,12 @@ CONFIG = {
     "hidden_act": "silu", "rms_norm_eps": 1e-6, "eos_token_id": None, "bos_token_id": None, "pad_token_id": 0,
 }
 SLOTS, SAMPLES, LONGEST, MOST = 8, 96, 192, 128
-STEPS, STEP_PROMPT, STEP_LENGTH = 40, 200, 256  # of the comparison of steps: all attend to the same length
+STEPS, STEP_PROMPT, STEP_LENGTH = 40, 200, 256  # for the comparison of steps, which all attend to the same length
 Requests = list[tuple[list[int], int]]
 
 
 def requests() -> Requests:
-    """Prompts and lengths of outputs; few are long."""
+    """Returns prompts and lengths of outputs; few outputs are long."""
     drawn = torch.Generator().manual_seed(1)
     lengths = torch.randint(8, LONGEST + 1, (SAMPLES,), generator=drawn).tolist()
     outputs = (torch.empty(SAMPLES).exponential_(1 / 36, generator=drawn).long() + 4).clamp(max=MOST).tolist()
@@ -45,7 +45,7 @@ def requests() -> Requests:
 
 
 def transformers_seconds(model: PreTrainedModel, asked: Requests) -> float:
-    """Batches of prompts padded on the left; each goes on until its longest output is done."""
+    """Measures transformers with batches of prompts padded on the left; each batch runs until its longest output ends."""
     start = time.process_time()
     for at in range(0, len(asked), SLOTS):
         batch = asked[at:at + SLOTS]
@@ -60,7 +60,7 @@ def transformers_seconds(model: PreTrainedModel, asked: Requests) -> float:
 
 
 def engine_seconds(engine: Engine, asked: Requests) -> float:
-    """Samples of which the next comes as soon as a slot is free."""
+    """Measures the engine with continuous batching: it gets the next sample as soon as a slot is free."""
     waiting, under, tokens = list(enumerate(asked)), 0, 0
     start = time.process_time()
     while waiting or under:
@@ -76,12 +76,12 @@ def engine_seconds(engine: Engine, asked: Requests) -> float:
 
 
 def static_seconds(engine: Engine, asked: Requests) -> float:
-    """The same samples in batches, of which the next comes when all of the last have ended."""
+    """Measures the engine with static batches: it gets the next batch when all samples of the last one have ended."""
     return sum(engine_seconds(engine, asked[at:at + SLOTS]) for at in range(0, len(asked), SLOTS))
 
 
 def step_seconds(engine: Engine) -> float:
-    """The mean of a step in which all slots have a sample."""
+    """Returns the mean time of a step in which all slots have a sample."""
     for sample in range(SLOTS):
         engine.submit(sample, list(range(STEP_PROMPT)), STEPS + 10, STEPS + 10)
     while len(engine.step()) < SLOTS:
@@ -96,7 +96,7 @@ def step_seconds(engine: Engine) -> float:
 
 
 def export(folder: Path, ends: list[int]) -> tuple[PreTrainedModel, Path, dict]:
-    """The model as transformers has it, its file (bench.pt, with bench.toml) and the manifest's table `tokens`."""
+    """Returns transformers' model, the path of its file (bench.pt, with bench.toml) and the manifest's table `tokens`."""
     torch.manual_seed(1)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**CONFIG)).eval()
     model.save_pretrained(folder)
@@ -108,7 +108,7 @@ def export(folder: Path, ends: list[int]) -> tuple[PreTrainedModel, Path, dict]:
 
 
 def bare_loop(folder: Path) -> ctypes._CFuncPtr:
-    """The loop in C++, compiled."""
+    """Compiles the loop in C++."""
     torch_folder = Path(torch.__file__).parent
     library, source = folder / "bare_loop.so", Path(__file__).parent / "bare_loop.cc"
     include = torch_folder / "include"
@@ -120,7 +120,7 @@ def bare_loop(folder: Path) -> ctypes._CFuncPtr:
 
 
 def main() -> None:
-    """Measure in turn, and print the ratios of each round and their medians."""
+    """Measures in turn, and prints the ratios of each round and their medians."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("plugin", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
@@ -133,7 +133,7 @@ def main() -> None:
         engine = Engine(args.plugin, path, tokens, "fp32", 1)
         loop, asked = bare_loop(folder), requests()
         count = sum(output for _, output in asked)
-        transformers_seconds(model, asked[:SLOTS])  # its first run is slower
+        transformers_seconds(model, asked[:SLOTS])  # the first run is slower
         rounds = []
         for number in range(args.rounds):
             theirs = transformers_seconds(model, asked)

@@ -1,10 +1,10 @@
-"""What the node and the network add to a language model: over loopback beside one process, and what a step costs without a model.
+"""Measures the cost of the node and the network for a language model: loopback compared with one process, and a step without a model.
 
     PYTHONPATH=deploy/models python tests/models/bench_network.py target/release --plugin-header sut-node/plugin/include
 
-The model and its prompts are those of bench.py. Ids that end outputs are chosen so that these have different lengths. `loadgen-node
-tax` runs LoadGen's Offline over loopback and in one process in turn. The second model counts (tests/plugin/counter.cc) and costs next
-to nothing, so that the time of a step with 32 slots is what the node adds.
+The model and its prompts are those of bench.py; ids that end outputs are chosen so that their lengths differ. `loadgen-node tax` runs
+LoadGen's Offline over loopback and in one process in turn. The second model counts (tests/plugin/counter.cc) and costs almost nothing,
+so that the time of a step with 32 slots is the node's cost.
 """
 
 import argparse
@@ -34,12 +34,12 @@ max_tokens = 200
 slots = 32
 chunk = 4096
 """
-SLOTS, OUTPUT = 32, 200  # of the counter: all outputs are as long as they may be
-ENDS = list(range(0, bench.CONFIG["vocab_size"], 48))  # an output goes on for 48 tokens in the mean, as far as it may
+SLOTS, OUTPUT = 32, 200  # for the counter, whose outputs all have the maximum length
+ENDS = list(range(0, bench.CONFIG["vocab_size"], 48))  # ends an output after 48 tokens on average
 
 
 def ran(*words: str | Path) -> str:
-    """What a program says, and its log if it fails."""
+    """Returns the output of a program; fails with its log."""
     words = [str(word) for word in words]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode != 0:
@@ -53,19 +53,19 @@ def spread(numbers: list[float], digits: int) -> str:
 
 
 class Programs:
-    """The programs of one folder."""
+    """Programs of a folder."""
 
     def __init__(self, folder: Path, work: Path) -> None:
         self.folder, self.work = folder, work
 
     def node_file(self, name: str, engine: str | Path, manifest: Path) -> Path:
-        """Settings of a node with one engine on one thread."""
+        """Writes settings of a node with an engine on one thread."""
         file = self.work / f"{name}-node.toml"
         file.write_text(f'engine = "{engine}"\nmodel = "{manifest}"\nthreads = 1\n')
         return file
 
     def tokens_per_second(self, node: Path, dataset: str | Path, samples: int, rounds: int) -> tuple[list[float], list[float]]:
-        """LoadGen's figure of each round: over loopback, and in one process."""
+        """Returns LoadGen's tokens per second of each round: over loopback, and in one process."""
         folder = self.work / node.stem
         ran(self.folder / "loadgen-node", "tax", "--node-config", node, "--rounds", str(rounds), "--output", folder, "--",
             "--scenario", "offline", "--benchmark", "bench", "--dataset", str(dataset), "--quiet",
@@ -82,14 +82,14 @@ class Programs:
         return tuple([rate(number, kind) for number in range(1, rounds + 1)] for kind in ("network", "in-process"))
 
     def step_alone(self, node: Path, dataset: str, seconds: float) -> float:
-        """Microseconds of a step of all slots without LoadGen and a network."""
+        """Returns the microseconds of a step of all slots without LoadGen and a network."""
         said = ran(self.folder / "sut-node", "bench", "--config", node, "--name", "bench", "--dataset", dataset,
                    "--seconds", str(seconds))
         return 1e6 * SLOTS / float(re.search(r"tokens per second\s+([\d.]+)", said)[1])
 
 
 def against_one_process(programs: Programs, samples: int, rounds: int) -> None:
-    """The ratio of tokens per second, by rounds."""
+    """Prints tokens per second over loopback and in one process, and their ratios."""
     asked = bench.requests()
     bench.export(programs.work, ENDS)
     save_ids(programs.work / "prompts.ids", [prompt for prompt, _ in asked])
@@ -100,7 +100,7 @@ def against_one_process(programs: Programs, samples: int, rounds: int) -> None:
 
 
 def step_cost(programs: Programs, header: Path, rounds: int, seconds: float) -> None:
-    """Microseconds that a step of 32 slots takes whose model costs nothing."""
+    """Prints the microseconds of a step of 32 slots with a model that costs almost nothing."""
     (programs.work / "counter.toml").write_text(COUNTER)
     (programs.work / "model.txt").write_text("counts")
     library = programs.work / "libcounter.so"
@@ -116,13 +116,13 @@ def step_cost(programs: Programs, header: Path, rounds: int, seconds: float) -> 
 
 
 def main() -> None:
-    """Measure and print both."""
+    """Measures and prints both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", type=Path, help="folder with loadgen-node, sut-node and the plug-in torch")
     parser.add_argument("--plugin-header", type=Path, required=True, help="folder with netdiv_engine.h")
-    parser.add_argument("--samples", type=int, default=bench.SAMPLES, help="of each run with the language model")
+    parser.add_argument("--samples", type=int, default=bench.SAMPLES, help="number of samples of each run with the language model")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=3, help="of each run without a model")
+    parser.add_argument("--seconds", type=float, default=3, help="duration of each run without a model")
     args = parser.parse_args()
     os.environ["LIBTORCH"] = str(Path(torch.__file__).parent)
     torch.set_num_threads(1)

@@ -1,7 +1,7 @@
-"""Make the small networks, samples and answers of tests/models. Run it again and it writes the same.
+"""Makes the small networks, samples and answers of tests/models. Repeated runs write identical files.
 
-The networks are those of `export.py --small`. Random weights are adapted to the samples, and seeds are tried until no
-answer hangs on rounding: labels, detections and classes then survive another decoder, order of sums or processor.
+The networks are those of `export.py --small`. Random weights are adapted to the samples, and seeds are tried until no answer depends on
+rounding: another decoder, order of sums or processor then does not change labels, detections and classes.
 """
 
 import argparse
@@ -33,7 +33,7 @@ Array = np.ndarray
 
 
 def save(folder: Path, name: str, arrays: list[Array] | Array) -> None:
-    """One array to NAME.npy, or a list to NAME/0.npy and so on."""
+    """Writes an array to NAME.npy, or a list to NAME/0.npy and so on."""
     if isinstance(arrays, list):
         for i, array in enumerate(arrays):
             save(folder, f"{name}/{i}", array)
@@ -45,34 +45,34 @@ def save(folder: Path, name: str, arrays: list[Array] | Array) -> None:
 
 
 def array_of(x: Array | Tensor) -> Array:
-    """A tensor's numbers."""
+    """Returns an array of a tensor's numbers."""
     return x.numpy() if isinstance(x, Tensor) else x
 
 
 def seeds(network: ModuleType) -> Iterator[tuple[int, nn.Module]]:
-    """The small network with one seed after the other."""
+    """Yields the small network with one seed after the other."""
     for seed in range(1, 200):
         torch.manual_seed(seed)
         yield seed, network.build(True)
-    raise RuntimeError(f"no seed gives {network.NAME} clear answers")
+    raise RuntimeError(f"no seed results in clear answers of {network.NAME}")
 
 
 def written(network: ModuleType, model: nn.Module, folder: Path, seed: int, adapted: bool = True) -> nn.Module:
-    """Write the network, and return it as read from its file."""
+    """Writes the network, and returns it as read from its file."""
     words = f"random, seed {seed}" + ", adapted to the samples" * adapted
     return torch.jit.load(str(export.write(network, model, folder, "fp32", words)[0]))
 
 
 @torch.no_grad()
 def make_resnet50(folder: Path) -> None:
-    """Eight JPEG files, one of them grey, their pixels, and their labels."""
+    """Makes ResNet50, eight JPEG files, one of them grey, their pixels and their labels."""
     rng = np.random.default_rng(1)
     (folder / "resnet50-jpeg").mkdir(parents=True, exist_ok=True)
     files = [folder / "resnet50-jpeg" / f"{i}.jpg" for i in range(8)]
     for i, file in enumerate(files):
         long, short = int(rng.integers(140, 200)), int(rng.integers(96, 130))
         image = picture(rng, *((long, short) if i % 2 else (short, long)))
-        # Half of them with colours at half the resolution, as cameras do.
+        # Half of the files have chroma at half the resolution, as cameras' files do.
         (image.convert("L") if i == 7 else image).save(file, quality=92, subsampling="4:2:0" if i < 4 else "4:4:4")
     torch.manual_seed(1)
     seed, model = 1, resnet50.build(True)
@@ -87,7 +87,7 @@ def make_resnet50(folder: Path) -> None:
     teach(model, [pixels, *others], torch.tensor([11, 3, 17, 3, 0, 8, 19, 5]))
     for each in (pixels, *others):
         best = model(each).topk(2).values
-        assert (best[:, 0] - best[:, 1]).min() > 1, "labels hang on little"
+        assert (best[:, 0] - best[:, 1]).min() > 1, "labels depend on small differences"
     model = written(resnet50, model, folder, seed)
     logits = model(pixels)
     save(folder, "resnet50-uint8", pixels)
@@ -98,7 +98,7 @@ def make_resnet50(folder: Path) -> None:
 
 
 def teach(model: nn.Module, versions: list[Tensor], labels: Tensor) -> None:
-    """Fit the last layer (ridge regression) so that all versions of picture i get labels[i], well ahead of the rest."""
+    """Fits the last layer (ridge regression) so that all versions of picture i get labels[i], with a large margin."""
     layer, model.network.fc = model.network.fc, nn.Identity()
     features = torch.cat([model(version) for version in versions]).double()
     wanted = 8 * nn.functional.one_hot(labels, layer.out_features).repeat(len(versions), 1).double()
@@ -112,7 +112,7 @@ def teach(model: nn.Module, versions: list[Tensor], labels: Tensor) -> None:
 
 
 def centre(layer: nn.Conv3d, outputs: Tensor, deviation: float) -> None:
-    """Scale a last layer so that each of its outputs (dimension 1) has mean 0 and all together this deviation."""
+    """Scales a last layer so that each of its outputs (dimension 1) has mean 0, and all together have this deviation."""
     outputs = outputs.transpose(0, 1).flatten(1)
     scale = deviation / (outputs - outputs.mean(1, keepdim=True)).std()
     layer.weight.mul_(scale)
@@ -120,7 +120,7 @@ def centre(layer: nn.Conv3d, outputs: Tensor, deviation: float) -> None:
 
 
 def calm(model: nn.Module) -> None:
-    """Let each residual block change little, as after training: random ones would make chaos of small differences."""
+    """Lets each residual block change little, as after training: random blocks would amplify small differences."""
     for module in model.modules():
         if isinstance(module, Bottleneck):
             nn.init.constant_(module.bn3.weight, 0.2)
@@ -128,7 +128,7 @@ def calm(model: nn.Module) -> None:
 
 @torch.no_grad()
 def make_retinanet(folder: Path) -> None:
-    """Four images, and what is seen in them after non-maximum suppression."""
+    """Makes RetinaNet, four images, and their detections after non-maximum suppression."""
     for seed, model in seeds(retinanet):
         rng = np.random.default_rng(2)
         pixels = torch.tensor(np.stack([np.asarray(picture(rng, model.size, model.size)) for _ in range(4)]))
@@ -140,12 +140,12 @@ def make_retinanet(folder: Path) -> None:
         model.network.head["regression_head"].bbox_reg.weight.mul_(0.2 / moves.std())
         spread = 1.5 / (logits - last.bias[0]).std()
         last.weight.mul_(spread)
-        few = ((logits - last.bias[0]) * spread).topk(160).values[-1]  # 40 an image
+        few = ((logits - last.bias[0]) * spread).topk(160).values[-1]  # 40 for each image
         last.bias.fill_(float(torch.logit(torch.tensor(retinanet.SCORE)) - few))
         fields = retinanet.manifests(model)["retinanet"]["parameters"]
         outputs = model(pixels)
         ends = list(itertools.accumulate(model.tops))
-        whole = bool((outputs[1][:, [end - 1 for end in ends]] == 0).all())  # no level has more than its share
+        whole = bool((outputs[1][:, [end - 1 for end in ends]] == 0).all())  # no level has more candidates than the model returns
         found = [detections(*image, model.size, fields) for image in zip(*outputs)]
         if whole and all(clear and 3 <= len(rows) <= 50 and len(set(rows[:, 6])) >= 3 for rows, clear in found):
             break
@@ -158,7 +158,7 @@ def make_retinanet(folder: Path) -> None:
 
 @torch.no_grad()
 def make_bert(folder: Path) -> None:
-    """Six questions of different lengths."""
+    """Makes BERT, six questions of different lengths, and their logits."""
     rng = np.random.default_rng(3)
     seed, model = next(seeds(bert))
     ids, masks, segments, answers = [], [], [], []
@@ -180,7 +180,7 @@ def make_bert(folder: Path) -> None:
 
 @torch.no_grad()
 def make_unet3d(folder: Path) -> None:
-    """Two volumes with a few blobs, and their voxels' classes."""
+    """Makes 3D-UNet, two volumes with a few blobs, and their voxels' classes."""
     rng = np.random.default_rng(4)
     volumes = []
     for shape in ((32, 40, 24), (16, 24, 32)):
@@ -202,12 +202,12 @@ def make_unet3d(folder: Path) -> None:
     model = written(unet3d, model, folder, seed)
     save(folder, "unet3d-volumes", volumes)
     save(folder, "unet3d-answers", [segment(model, volume, r)[0] for volume in volumes])
-    print(f"unet3d: seed {seed}, shares {[s.round(2).tolist() for s in shares]}, least margin {least:.1e}")
+    print(f"unet3d: seed {seed}, shares {[s.round(2).tolist() for s in shares]}, minimum margin {least:.1e}")
 
 
 @torch.no_grad()
 def make_dlrm(folder: Path) -> None:
-    """Four samples of several pairs each."""
+    """Makes DLRM, four samples of several pairs each, and their probabilities."""
     seed, model = next(seeds(dlrm))
     torch.manual_seed(5)
     samples = [dlrm.examples(model, pairs) for pairs in (5, 9, 1, 16)]
@@ -220,25 +220,25 @@ def make_dlrm(folder: Path) -> None:
 
 
 def make_digits(folder: Path) -> None:
-    """The demo's network twice; its samples are the demo's."""
+    """Makes the demo's network at two precisions; its samples are the demo's."""
     words = "deploy/digits/digits.onnx"
     export.write(digits, digits.build(), folder, "fp32", words)
     export.write(digits, digits.build(), folder, "bf16", words, "digits-bf16")
 
 
 def main() -> None:
-    """Make everything."""
+    """Makes everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = Path(__file__).parent
-    parser.add_argument("--output", type=Path, default=default, help="folder")
+    parser.add_argument("--output", type=Path, default=default, help="folder to write to (default: the script's)")
     folder = parser.parse_args().output
-    torch.set_num_threads(1)  # sums in the same order everywhere
+    torch.set_num_threads(1)  # the same order of sums on all machines
     folder.mkdir(parents=True, exist_ok=True)
     for make in (make_digits, make_resnet50, make_retinanet, make_bert, make_unet3d, make_dlrm,
                  make_language_models):
         make(folder)
     for script in ("images.py", "graphs.py"):
-        # In a process of its own, since types in a TorchScript file are numbered as they come.
+        # In a separate process, since types in a TorchScript file are numbered by the process.
         subprocess.run([sys.executable, Path(__file__).with_name(script), folder], check=True)
 
 

@@ -1,6 +1,6 @@
-"""Make rgat* of tests/models: the small network, a graph, and the classes of some papers.
+"""Makes rgat* of tests/models: the small network, a graph, and the classes of some papers.
 
-A node that runs the network has this folder for its working directory, since the file maps `rgat-graph`.
+A node that runs the network must have this folder as its working directory, since the file maps `rgat-graph`.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from rgat_graph import write_random_graph
 
 @torch.no_grad()
 def make_rgat(folder: Path) -> None:
-    """A graph, forty of its papers, and their classes, each well ahead of the next."""
+    """Makes the network, a graph, forty of its papers, and their classes, which lead by a large margin."""
     folder = folder.absolute()
     seed, model = next(seeds(rgat))
     model.graph.folder = "rgat-graph"
@@ -38,7 +38,7 @@ def make_rgat(folder: Path) -> None:
     assert len(papers) == 40 and len(answers.unique()) > 8, "another seed is needed"
     save(folder, "rgat-nodes", papers)
     save(folder, "rgat-answers", answers)
-    print(f"rgat: seed {seed}, classes {answers.tolist()}, least margin {float((best[:, 0] - best[:, 1]).min()):.2f}")
+    print(f"rgat: seed {seed}, classes {answers.tolist()}, minimum margin {float((best[:, 0] - best[:, 1]).min()):.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a config.json says of the rotary embedding, in the forms that transformers writes."""
+"""Tests that the rotary embedding is read from all forms of config.json that transformers writes."""
 
 import json
 import unittest
@@ -13,7 +13,7 @@ PLAIN = {key: value for key, value in CONFIG.items() if not key.startswith("rope
 
 
 def shape(config: dict) -> Shape:
-    """The shape of a configuration."""
+    """Returns the shape of a configuration."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "config.json"
         path.write_text(json.dumps(config))

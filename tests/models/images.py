@@ -1,6 +1,6 @@
-"""Make stable-diffusion-xl* of tests/models: the small network, prompts, and what diffusers' pipeline makes of them.
+"""Makes stable-diffusion-xl* of tests/models: the small network, prompts, and the images of diffusers' pipeline.
 
-The pipeline is called the way MLPerf's reference calls it.
+The pipeline is called as in MLPerf's reference.
 """
 
 import sys
@@ -21,7 +21,7 @@ LATENTS = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(0))
 
 @torch.no_grad()
 def pipeline(seed: int) -> StableDiffusionXLPipeline:
-    """The small pipeline with random weights, scaled so that prompts matter and images have contrast."""
+    """Returns the small pipeline with random weights, scaled so that prompts affect the images and images have contrast."""
     torch.manual_seed(seed)
     pipe = stable_diffusion.draw(True)
     pipe.set_progress_bar_config(disable=True)
@@ -44,13 +44,13 @@ def pipeline(seed: int) -> StableDiffusionXLPipeline:
 
 
 def second(ids: Tensor) -> Tensor:
-    """The second tokenizer's ids for those of the first, [n, 77]: 0 pads after the first end, the highest id."""
+    """Returns the second tokenizer's ids for the first one's, [n, 77]: after the first end, the highest id, padding is 0."""
     ends = (ids == ids.max()).int().argmax(1, keepdim=True)
     return torch.where(torch.arange(TOKENS) <= ends, ids, 0)
 
 
 def prompts(rng: np.random.Generator, lengths: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Prompts of noise with that many ids, start and end included, from both tokenizers: int64 [n, 77] each."""
+    """Returns prompts of noise with these numbers of ids, including start and end, from both tokenizers: int64 [n, 77] each."""
     end = stable_diffusion.SMALL_TEXT["vocab_size"] - 1
     ids = torch.full((len(lengths), TOKENS), end)
     for row, length in zip(ids, lengths):
@@ -61,7 +61,7 @@ def prompts(rng: np.random.Generator, lengths: tuple[int, ...]) -> tuple[Tensor,
 
 @torch.no_grad()
 def reference(pipe: StableDiffusionXLPipeline, negative: list[Tensor], ids: Tensor, ids_2: Tensor) -> Array:
-    """What BackendPytorch.predict and PostProcessCoco of mlcommons/inference, tag v5.0.1, do: uint8 [n, h, w, 3]."""
+    """Returns images, uint8 [n, h, w, 3], made like in BackendPytorch.predict and PostProcessCoco of mlcommons/inference v5.0.1."""
     def encode(*both: Tensor) -> tuple[Tensor, Tensor]:
         found = [encoder(ids, output_hidden_states=True)
                  for encoder, ids in zip((pipe.text_encoder, pipe.text_encoder_2), both)]
@@ -78,7 +78,7 @@ def reference(pipe: StableDiffusionXLPipeline, negative: list[Tensor], ids: Tens
 
 
 def make_stable_diffusion(folder: Path) -> None:
-    """Six prompts of different lengths, the last of them cut off, and their images from the pipeline itself."""
+    """Makes the network, six prompts of different lengths, the last one truncated, and their images from the pipeline."""
     seed = 1
     pipe = pipeline(seed)
     negative = stable_diffusion.negative(pipe)

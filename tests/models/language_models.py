@@ -1,7 +1,7 @@
-"""Make the small language models of tests/models, their prompts, and what transformers answers.
+"""Makes the small language models of tests/models, their prompts, and transformers' answers.
 
-Prompts are kept whose answer does not hang on rounding: noise on the logits does not change it. At half precision rounding is coarse:
-there an answer counts up to the first id that is not well ahead of the next.
+Prompts are kept if their answer does not depend on rounding: noise on the logits must not change it. At half precision, rounding is
+coarse: there an answer is kept up to the first id that does not lead by a sufficient margin.
 """
 
 import itertools
@@ -28,8 +28,8 @@ LLAMA = {
 }
 SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
            "original_max_position_embeddings": 96}
-# By how much an id is well ahead of the next. Logits of tiny-llama have a deviation of 1.7; those of transformers and of the exported
-# model differ with a deviation of 0.007 at fp16 and 0.054 at bf16, as the two round in different places.
+# Sufficient margin of an id. Logits of tiny-llama have a deviation of 1.7. Logits of transformers and of the exported model differ with a
+# deviation of 0.007 at fp16 and 0.054 at bf16, since they round at different points.
 AHEAD = {"fp16": 0.05, "bf16": 0.25}
 MODELS = {
     "tiny-llama": LLAMA,
@@ -44,7 +44,7 @@ MODELS = {
 
 
 class Noise(LogitsProcessor):
-    """Adds to each number what rounding might."""
+    """Adds noise as large as rounding to each number."""
 
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
@@ -54,7 +54,7 @@ class Noise(LogitsProcessor):
 
 
 def answers(model: PreTrainedModel, prompts: Tensor, beams: int, seed: int | None) -> list[list[int]]:
-    """What transformers answers to prompts of one length, with noise if there is a seed."""
+    """Returns transformers' answers to prompts of one length, with noise if there is a seed."""
     ends = torch.tensor(model.config.eos_token_id).flatten().tolist()
     noise = [] if seed is None else [Noise(seed)]
     rows = model.generate(
@@ -68,7 +68,7 @@ def answers(model: PreTrainedModel, prompts: Tensor, beams: int, seed: int | Non
 
 
 def save_ids(path: Path, lists: list[list[int]]) -> None:
-    """Lists of ids as docs/ENGINES.md describes."""
+    """Writes lists of ids in the form of docs/ENGINES.md."""
     starts = [0]
     for ids in lists:
         starts.append(starts[-1] + len(ids))
@@ -77,7 +77,7 @@ def save_ids(path: Path, lists: list[list[int]]) -> None:
 
 
 def greedy(model: PreTrainedModel, prompts: Tensor) -> tuple[Tensor, Tensor]:
-    """Greedy answers to prompts of one length, [tokens, prompts], and by how much each id is ahead of the next."""
+    """Returns greedy answers to prompts of one length, [tokens, prompts], and the margin of each id."""
     given = model.generate(
         prompts, attention_mask=torch.ones_like(prompts), max_new_tokens=NEW, min_new_tokens=LEAST - 1, do_sample=False,
         return_dict_in_generate=True, output_scores=True)
@@ -86,8 +86,8 @@ def greedy(model: PreTrainedModel, prompts: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def clear_starts(half: PreTrainedModel, full: PreTrainedModel, prompts: Tensor, ahead: float) -> list[list[int]]:
-    """The start of each greedy answer to prompts of one length, up to the first id that is not that far ahead of the next at
-    half precision and at full."""
+    """Returns the start of each greedy answer to prompts of one length, up to the first id with a smaller margin than `ahead`, at half
+    or full precision."""
     (ids, lead), (full_ids, full_lead) = (greedy(model, prompts) for model in (half, full))
     steps = min(len(ids), len(full_ids))
     ids, full_ids = ids[:steps], full_ids[:steps]
@@ -101,13 +101,13 @@ def random_model(config: dict) -> PreTrainedModel:
     torch.manual_seed(SEED)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config)).eval()
     for key, parameter in model.named_parameters():
-        if parameter.dim() == 1:  # norms and biases, which would show no mistake as they are
+        if parameter.dim() == 1:  # norms and biases, whose initial values would hide errors
             parameter.data.add_(0.1 * torch.randn_like(parameter))
     return model
 
 
 def write(name: str, model: PreTrainedModel, precision: str, beams: int, folder: Path) -> None:
-    """The model's file and manifest, from the files that transformers saves."""
+    """Writes the model's file and manifest, from the files that transformers saves."""
     with tempfile.TemporaryDirectory() as saved:
         model.save_pretrained(saved, max_shard_size="50KB")
         shape, own, _ = build(Path(saved), precision, SEED)
@@ -118,8 +118,8 @@ def write(name: str, model: PreTrainedModel, precision: str, beams: int, folder:
 
 @torch.inference_mode()
 def farthest_logit(file: Path, model: PreTrainedModel, prompts: Tensor) -> float:
-    """The largest difference between logits of the file and of transformers, after prompts of one length in one call and in
-    steps that go on with further ids."""
+    """Returns the largest difference between logits of the file and of transformers, after prompts of one length in one call, and in
+    steps with further ids."""
     own, steps, count = torch.jit.load(str(file)).eval(), 8, len(prompts)
     start = prompts.shape[1] - steps
     sizes = own.sizes()
@@ -136,7 +136,7 @@ def farthest_logit(file: Path, model: PreTrainedModel, prompts: Tensor) -> float
 
 
 def make(name: str, config: dict, folder: Path) -> list[list[int]]:
-    """One model at fp32, its prompts and their answers: the prompts."""
+    """Makes a model at fp32, its prompts and their answers; returns the prompts."""
     beams = 4 if config["model_type"] == "gptj" else 1
     model = random_model(config)
     if beams > 1:  # so that outputs end before their limit
@@ -146,7 +146,7 @@ def make(name: str, config: dict, folder: Path) -> list[list[int]]:
     drawn = torch.Generator().manual_seed(SEED)
     off = farthest_logit(folder / f"{name}.pt", model, torch.randint(4, config["vocab_size"], (8, 48), generator=drawn))
     if off > 1e-4:
-        raise RuntimeError(f"{name}: a logit differs by {off:.2g} from that of transformers")
+        raise RuntimeError(f"{name}: a logit differs by {off:.2g} from transformers")
     drawn.manual_seed(SEED)
     prompts, outputs, number = [], [], 0
     while len(prompts) < PROMPTS:
@@ -168,7 +168,7 @@ def make(name: str, config: dict, folder: Path) -> list[list[int]]:
 
 
 def make_half(name: str, config: dict, prompts: list[list[int]], folder: Path) -> None:
-    """The same model at half precision, and the starts of the answers to the same prompts."""
+    """Makes a model at half precision, and the starts of its answers to the prompts of the model at fp32."""
     for precision, ahead in AHEAD.items():
         model = random_model(config)
         write(f"{name}-{precision}", model, precision, 1, folder)
@@ -182,7 +182,7 @@ def make_half(name: str, config: dict, prompts: list[list[int]], folder: Path) -
 
 @torch.no_grad()
 def make_language_models(folder: Path) -> None:
-    """All of them."""
+    """Makes all language models."""
     for name, config in MODELS.items():
         prompts = make(name, config, folder)
         if name == "tiny-llama":

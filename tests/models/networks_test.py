@@ -1,4 +1,4 @@
-"""The networks as they are exported, beside plain ones from elsewhere."""
+"""Tests that compare exported networks with other implementations."""
 
 import os
 import unittest

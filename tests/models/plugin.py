@@ -1,4 +1,4 @@
-"""The token engine of a plug-in, called from Python through `netdiv_engine.h`; libtorch is the one of Python's torch."""
+"""Calls the token engine of a plug-in from Python, through `netdiv_engine.h`. libtorch is that of Python's torch."""
 
 import ctypes as c
 from pathlib import Path
@@ -44,14 +44,14 @@ class Table(c.Structure):
 
 
 class Engine:
-    """An instance with a model; it lives as long as the process."""
+    """Instance with a model, which lives as long as the process."""
 
     def __init__(self, plugin: Path, model: Path, tokens: dict, precision: str, threads: int, device: str = "cpu") -> None:
         entry = c.CDLL(str(plugin)).netdiv_engine_plugin
         entry.restype = c.POINTER(Table)
         self.functions = entry(3).contents.tokens.contents
         if (self.functions.size, self.functions.event_size) != (c.sizeof(Functions), c.sizeof(Event)):
-            raise RuntimeError(f"{plugin}: its tables have another size than tests/models/plugin.py knows")
+            raise RuntimeError(f"{plugin}: its tables have another size than in tests/models/plugin.py")
         ends = tokens["eos"]
         self.settings = Settings(
             c.sizeof(Settings), str(model).encode(), device.encode(), precision.encode(), threads, tokens["vocabulary"],
@@ -72,6 +72,6 @@ class Engine:
         self.call(self.functions.submit, self.instance, sample, (c.c_int32 * len(ids))(*ids), len(ids), least, most)
 
     def step(self) -> list[tuple[int, list[int], bool]]:
-        """Sample, ids, and whether they are its last."""
+        """Returns sample, ids, and a flag that is set for the sample's last ids, of each event."""
         self.call(self.functions.step, self.instance, self.events, self.room.slots, self.count)
         return [(event.sample, event.ids[:event.count], event.is_last == 1) for event in self.events[:self.count.value]]

@@ -1,6 +1,6 @@
-"""What the node does around a model, done in Python: pictures and their crops, detections, sliding windows.
+"""Pre- and post-processing of the node in Python: pictures and their crops, detections, sliding windows.
 
-Fixtures are made with it, and the GPU kit compares answers with it.
+It is used for making fixtures, and by the GPU kit for comparing answers.
 """
 
 import itertools
@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 def picture(rng: np.random.Generator, width: int, height: int) -> Image.Image:
-    """A gradient between two colours with seven shapes on it."""
+    """Returns a picture of a gradient between two colours, with seven shapes on it."""
     ends = rng.integers(0, 256, (2, 3))
     across = np.linspace(0, 1, width)[None, :] * rng.uniform(0.2, 0.8)
     down = np.linspace(0, 1, height)[:, None] * 0.2
@@ -31,7 +31,7 @@ def picture(rng: np.random.Generator, width: int, height: int) -> Image.Image:
 
 
 def crop(image: Image.Image, short: int, size: int, how: Image.Resampling = Image.Resampling.BILINEAR) -> Array:
-    """Short side to `short`, then the middle: uint8 [size, size, 3], as MLPerf's pre_process_imagenet_pytorch does."""
+    """Resizes the short side to `short` and crops the centre, as MLPerf's pre_process_imagenet_pytorch does: uint8 [size, size, 3]."""
     image, (w, h) = image.convert("RGB"), image.size
     image = image.resize((short, int(short * h / w)) if w < h else (int(short * w / h), short), how)
     left, top = round((image.width - size) / 2), round((image.height - size) / 2)
@@ -39,7 +39,7 @@ def crop(image: Image.Image, short: int, size: int, how: Image.Resampling = Imag
 
 
 def detections(boxes: Tensor, scores: Tensor, labels: Tensor, size: int, fields: dict) -> tuple[Array, bool]:
-    """MLPerf's rows, float32 [n, 7], of one image's candidates, and whether nothing hangs on rounding."""
+    """Returns MLPerf's rows, float32 [n, 7], of an image's candidates, and a flag that is set if they do not depend on rounding."""
     there = scores > fields["score_threshold"]
     boxes, scores, labels = boxes[there], scores[there], labels[there].to(torch.int64)
     keep = batched_nms(boxes, scores, labels, fields["nms_threshold"])[:fields["max_detections"]]
@@ -57,14 +57,14 @@ def detections(boxes: Tensor, scores: Tensor, labels: Tensor, size: int, fields:
 
 
 def weights_of_window(r: int) -> Array:
-    """What each voxel of a window counts, float32 [r, r, r]: the cube root of a Gaussian in three dimensions."""
+    """Returns the weights of a window's voxels, float32 [r, r, r]: the cube root of a Gaussian in three dimensions."""
     line = np.exp(-0.5 * ((np.arange(r) - (r - 1) / 2) / (0.125 * r)) ** 2)
     weights = np.cbrt(line[:, None, None] * line[None, :, None] * line[None, None, :])
     return (weights / weights.max()).astype(np.float32)
 
 
 def segment(model: nn.Module, volume: Array, r: int) -> tuple[Array, Array]:
-    """Slide the window by half its length: classes, uint8 [d, h, w], and by how much each voxel's is ahead."""
+    """Slides the window by half its length; returns classes, uint8 [d, h, w], and the margin of each voxel's class."""
     weights, total, norm = weights_of_window(r), 0.0, np.zeros(volume.shape[1:], np.float32)
     starts = [range(0, length - r + 1, r // 2) for length in volume.shape[1:]]
     for at in itertools.product(*starts):

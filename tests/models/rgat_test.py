@@ -1,4 +1,4 @@
-"""R-GAT beside its formulas on whole graphs, and what it samples where nodes have many neighbours."""
+"""Tests that compare R-GAT with its formulas on whole graphs, and tests of its sampling."""
 
 import contextlib
 import io
@@ -25,11 +25,11 @@ from netdiv_data.tensors import vector
 torch.set_num_threads(1)
 NODES = dict(zip(TYPES, [120, 90, 5, 60, 12, 8]))
 WIDTH = 16
-FANOUTS = (15, 10, 5)  # backend_dgl.py of the reference, the paper's own first
+FANOUTS = (15, 10, 5)  # backend_dgl.py of the reference; the paper's fanout comes first
 
 
 def random_edges(rng: np.random.Generator, count: int, most: int) -> Edges:
-    """Different edges of each of the six relations, so that no node of the eleven has more than `most` neighbours."""
+    """Returns different edges of the six relations; in each of the eleven relations a node has at most `most` neighbours."""
     edges = {}
     for name, source, target in RELATIONS[:6]:
         ends = [rng.integers(0, NODES[of], count) for of in (source, target)]
@@ -37,7 +37,7 @@ def random_edges(rng: np.random.Generator, count: int, most: int) -> Edges:
         out, back, kept = np.zeros(NODES[source], int), np.zeros(NODES[target], int), []
         for a, b in rng.permutation(whole):
             if name == "cites" and (a > b or max(out[a] + back[a], out[b] + back[b]) >= most - 1):
-                continue  # one for itself, and both directions
+                continue  # leaves room for the paper itself, and for both directions
             if out[a] < most and back[b] < most:
                 kept.append((a, b))
                 out[a] += 1
@@ -47,7 +47,7 @@ def random_edges(rng: np.random.Generator, count: int, most: int) -> Edges:
 
 
 def dense(network: rgat.Network, features: dict[str, np.ndarray], edges: Edges) -> Tensor:
-    """The network for all papers of a graph, all neighbours of all nodes: attention as a matrix."""
+    """Computes the network for all papers of a graph with all neighbours of all nodes, with attention as a matrix."""
     state = {name: torch.from_numpy(x) for name, x in features.items()}
     for number, layer in enumerate(network.layers):
         sums = {name: 0 for name in TYPES}
@@ -78,7 +78,7 @@ class RgatTest(unittest.TestCase):
         self.papers = torch.arange(NODES["paper"]).unsqueeze(1)
 
     def graph(self, count: int, most: int, data_type: type = np.float32) -> tuple[dict, dict]:
-        """Writes one; gives its features, as float32, and edges."""
+        """Writes a graph; returns its features, as float32, and its edges."""
         features = {name: self.rng.standard_normal((count, WIDTH)).astype(data_type) for name, count in NODES.items()}
         edges = reversed_too(random_edges(self.rng, count, most), NODES["paper"])
         write_graph(Path("igbh"), features, edges)
@@ -118,7 +118,7 @@ class RgatTest(unittest.TestCase):
             for (name, source, target), found, begin in zip(RELATIONS, neighbours, starts):
                 sources, targets = nodes[TYPES.index(source)], nodes[TYPES.index(target)]
                 hop_ends = ends[TYPES.index(target)]
-                self.assertEqual(len(begin) - 1, hop_ends[2], "the last nodes are not targets")
+                self.assertEqual(len(begin) - 1, hop_ends[2], "nodes of the last hop are not targets")
                 self.assertEqual(len(sources.unique()), len(sources))
                 for place in range(hop_ends[2]):
                     hop = sum(place >= end for end in hop_ends)
@@ -134,7 +134,7 @@ class RgatTest(unittest.TestCase):
         keys = torch.arange(60_000)
         for degree, count in ((4, 2), (6, 5), (40, 15)):
             picked = draw(keys, torch.full_like(keys, degree), count).sort(1).values
-            self.assertTrue(bool((picked[:, 1:] > picked[:, :-1]).all()), "one is picked twice")
+            self.assertTrue(bool((picked[:, 1:] > picked[:, :-1]).all()), "a neighbour is picked twice")
             self.assertTrue(0 <= int(picked.min()) and int(picked.max()) < degree)
             share = torch.bincount(picked.flatten(), minlength=degree) / len(keys)
             self.assertLess(float((share - count / degree).abs().max()), 0.01)

@@ -1,4 +1,4 @@
-"""The exported file makes the images that the reference makes of the same checkpoint, at any batch size."""
+"""Tests that the exported file makes the same images as the reference with the same checkpoint, at any batch size."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ START, END = "<|startoftext|>", "<|endoftext|>"
 
 
 def tokenizer(folder: Path, padding: str) -> CLIPTokenizer:
-    """A tokenizer of CLIP's kind, of which every letter is a word's part."""
+    """Returns a tokenizer of CLIP's kind in which every letter is a token."""
     folder.mkdir()
     letters = [chr(ord("a") + i) for i in range(26)] + [","]
     tokens = ["!", *letters, *(letter + "</w>" for letter in letters)]
@@ -33,7 +33,7 @@ def tokenizer(folder: Path, padding: str) -> CLIPTokenizer:
 
 
 def checkpoint(folder: Path) -> Path:
-    """A small pipeline as the reference's checkpoints are laid out."""
+    """Saves a small pipeline in the form of the reference's checkpoints; returns its folder."""
     pipe = images.pipeline(2)
     pipe.register_modules(tokenizer=tokenizer(folder / "1", END), tokenizer_2=tokenizer(folder / "2", "!"))
     pipe.save_pretrained(folder / "model" / "checkpoint_pipe")
@@ -42,13 +42,13 @@ def checkpoint(folder: Path) -> Path:
 
 
 def export(model: Path | None, output: Path, precision: str, latents: Path | None = None) -> torch.jit.ScriptModule:
-    """What the script writes, read again."""
+    """Runs the script; returns the file that it writes."""
     args = argparse.Namespace(weights=model, latents=latents, precision=precision, small=True, seed=1)
     return torch.jit.load(export_stable_diffusion.write(*export_stable_diffusion.build(args), output, precision)[0])
 
 
 def tokens(pipe: StableDiffusionXLPipeline, texts: list[str]) -> list[torch.Tensor]:
-    """What the reference makes of prompts: ids of both tokenizers, int64 [n, 77]."""
+    """Returns the reference's ids of prompts from both tokenizers, int64 [n, 77]."""
     return [one(texts, padding="max_length", max_length=77, truncation=True, return_tensors="pt").input_ids
             for one in (pipe.tokenizer, pipe.tokenizer_2)]
 
@@ -57,7 +57,7 @@ class StableDiffusionTest(unittest.TestCase):
     def setUp(self) -> None:
         torch.set_num_threads(1)
         self.enterContext(warnings.catch_warnings())
-        warnings.simplefilter("ignore")  # of all that is deprecated, and of what a trace takes as fixed
+        warnings.simplefilter("ignore")  # about deprecations, and about values that a trace regards as constant
         folder = TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
@@ -79,16 +79,16 @@ class StableDiffusionTest(unittest.TestCase):
                     with self.subTest(precision=precision, rows=rows):
                         found = file(*(ids[rows].int() for ids in both))
                         self.assertEqual((found.dtype, found.shape[1:]), (torch.uint8, (64, 64, 3)))
-                        most = 2 if precision == "bf16" else 1  # the reference's own are, with other batches
+                        most = 2 if precision == "bf16" else 1  # as much as the reference's own images differ with other batches
                         self.assertLessEqual(np.abs(found.numpy() - wanted[rows]).max(), most)
             for one in (0, 1):
-                self.assertGreater(np.abs(wanted[one] - wanted[one + 1]).mean(), 2, "images that prompts do not change")
+                self.assertGreater(np.abs(wanted[one] - wanted[one + 1]).mean(), 2, "prompts do not change the images")
 
     def test_the_second_tokenizer_differs_in_its_padding(self) -> None:
         pipe = StableDiffusionXLPipeline.from_pretrained(checkpoint(self.folder) / "checkpoint_pipe")
         first, second = tokens(pipe, ["", "a cat", "nothing " * 20])
         self.assertTrue(torch.equal(images.second(first), second))
-        first, second = tokens(pipe, ["a cat!"])  # whose padding is a token of its own, wherever it stands
+        first, second = tokens(pipe, ["a cat!"])  # the second tokenizer's padding, which is also a token
         self.assertFalse(torch.equal(images.second(first), second))
 
     def test_other_folders_and_latents_are_refused(self) -> None:
@@ -101,7 +101,7 @@ class StableDiffusionTest(unittest.TestCase):
         pipe.save_pretrained(self.folder / "half")
         for model, latents, words in (
             (self.folder, None, "not Stable Diffusion XL"), (model, None, "checkpoint_scheduler"),
-            (self.folder / "half", None, "without text_encoder_2"),
+            (self.folder / "half", None, "text_encoder_2 missing"),
             (None, self.folder / "large.pt", "8, 8"), (None, self.folder / "text.pt", "not a tensor"),
         ):
             with self.subTest(words=words), self.assertRaisesRegex(ExportError, words):

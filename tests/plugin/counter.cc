@@ -1,10 +1,10 @@
-// A complete engine plug-in for language models: its outputs count on from the sum of the prompt's ids. Samples are under way
-// side by side, each in a slot, and prompts are read in chunks between the steps, as on a device.
+// Complete engine plug-in for language models, whose outputs count up from the sum of the prompt's ids. It computes several samples at a
+// time, each in a slot, and reads prompts in chunks between the steps, as a device does.
 //
-// The model file holds a word: "counts", or how the plug-in breaks the rules of netdiv_engine.h, for a prompt that begins with
-// the id 7.
+// The model file contains a word: "counts", or the rule of netdiv_engine.h that the plug-in violates for prompts that begin with the
+// id 7.
 //
-// Built by a test: c++ -std=c++17 -shared -fPIC -I sut-node/plugin/include tests/plugin/counter.cc -o libcounter.so
+// A test builds it: c++ -std=c++17 -shared -fPIC -I sut-node/plugin/include tests/plugin/counter.cc -o libcounter.so
 
 #include <netdiv_engine.h>
 
@@ -23,22 +23,22 @@ struct netdiv_token_model {
     std::string word;
 };
 
-// A sample; its slot is free when `length` is 0.
+// Sample in a slot, which is free if `length` is 0.
 struct Slot {
     uint64_t sample;
     uint64_t sum;
-    uint32_t unread;  // ids of the prompt
-    uint32_t given;   // ids of the output
+    uint32_t unread;  // number of ids of the prompt that are not read yet
+    uint32_t given;   // number of returned ids of the output
     uint32_t length;
-    uint64_t turn;  // who came first is read first
-    bool bad;       // of a prompt that begins with 7
-    int rests;      // steps that gave no id
+    uint64_t turn;  // prompts are read in this order
+    bool bad;       // set if the prompt begins with 7
+    int rests;      // number of steps without an id
 };
 
 struct netdiv_token_instance {
     const netdiv_token_model *model;
     std::vector<Slot> slots;
-    std::vector<int32_t> given;  // ids that the events of a step point at, two for each slot
+    std::vector<int32_t> given;  // ids that a step's events point to, two for each slot
     uint64_t turns = 0;
 };
 
@@ -63,7 +63,7 @@ static netdiv_status load(const netdiv_token_settings *settings, netdiv_token_mo
         return fail(NETDIV_REFUSED, error, "the model file must hold one word");
     if (settings->beams != 1)
         return fail(NETDIV_REFUSED, error, "it counts one way only: beams = 1");
-    // What the settings point at lives until unload.
+    // Memory that the settings point to is valid until unload.
     *model = new netdiv_token_model{*settings, word};
     return NETDIV_OK;
 }
@@ -72,7 +72,7 @@ static void unload(netdiv_token_model *model) { delete model; }
 
 static netdiv_status open_instance(netdiv_token_model *model, netdiv_token_instance **instance, netdiv_token_room *room,
                                    netdiv_text) {
-    // A slot takes 256 KiB of the cache.
+    // A slot needs 256 KiB of the cache.
     uint64_t bytes = model->settings.cache_bytes;
     uint32_t slots = model->settings.slots;
     if (bytes > 0 && bytes >> 18 < slots) slots = bytes >> 18;
@@ -101,17 +101,17 @@ static netdiv_status submit(netdiv_token_instance *instance, uint64_t sample, co
     auto slot = std::find_if(instance->slots.begin(), instance->slots.end(), [](const Slot &s) { return s.length == 0; });
     if (slot == instance->slots.end()) return fail(NETDIV_FAILED, error, "the node submits more samples than there are slots");
     uint64_t sum = std::accumulate(ids, ids + count, uint64_t(0));
-    // Without an id that ends them, all outputs are as long as they may be.
+    // Without an id that ends outputs, all have the maximum length.
     uint32_t length = instance->model->settings.end_count ? least + sum % (most - least + 1) : most;
     *slot = Slot{sample, sum, count, 0, length, instance->turns++, bad, 0};
     return NETDIV_OK;
 }
 
-// The id in that place of an output.
+// Returns the id at an index of an output.
 static int32_t id(const netdiv_token_settings &settings, const Slot &slot, uint32_t place, uint32_t most) {
     if (place + 1 == slot.length && slot.length < most) return settings.ends[0];
     int32_t id = (slot.sum + place) % settings.vocabulary;
-    // Any other id that is no end.
+    // Skip ids that end an output.
     while (std::count(settings.ends, settings.ends + settings.end_count, id)) id = (id + 1) % settings.vocabulary;
     return id;
 }
@@ -120,7 +120,7 @@ static netdiv_status step(netdiv_token_instance *instance, netdiv_token_event *e
                           netdiv_text error) {
     const netdiv_token_settings &settings = instance->model->settings;
     const std::string &word = instance->model->word;
-    // Prompts first, in turn.
+    // Prompts first, in order.
     std::vector<Slot *> reading;
     for (Slot &slot : instance->slots)
         if (slot.length > 0 && slot.unread > 0) reading.push_back(&slot);
@@ -159,7 +159,7 @@ static netdiv_status step(netdiv_token_instance *instance, netdiv_token_event *e
             if (word == "early") event.is_last = 1;
             if (word == "ends-early") given[0] = settings.ends[0];
             if (word == "babbles") event.count = settings.longest_output;
-            // In the place of another sample's event, where there is one: there may be room for no more.
+            // Overwrite another sample's event, if there is one, since there may be no room for more.
             if (word == "twice") events[*count > 0 ? *count - 1 : (*count)++] = event;
             if (word == "counts-wrong") {
                 *count = room + 1;

@@ -1,13 +1,13 @@
-// A plug-in whose device behaves as a GPU does: it computes one batch after the other by itself, has two slots, and may be
-// waited for by another thread. What it is asked for goes to `trace`, beside the model. The model file says what else it does:
+// Plug-in whose device behaves like a GPU: it computes one batch after the other asynchronously, has two slots, and another thread may
+// wait for it. It writes its calls to `trace`, beside the model. The model file contains further behaviour:
 //
-//     ms N        a batch takes so long
-//     company     the first batch ends only when a second one has begun (or nobody begins one for ten seconds)
-//     held        no batch ends before there is a file `go` beside the model
-//     lost N      the device is lost with the batch of that number, counted from 1; begin, finish and wait then say so, and any
-//                 other call ends the process, as a destructor that throws does
+//     ms N        a batch takes N milliseconds
+//     company     the first batch ends only after a second one has begun (or after ten seconds)
+//     held        batches end only if there is a file `go` beside the model
+//     lost N      the device is lost with batch N, counted from 1; begin, finish and wait then report it, and any other call ends the
+//                 process, as a throwing destructor does
 //
-// Built by a test, like doubler.cc. DEVICES is the number of devices: the first is not usable, the second is, with FLAGS.
+// A test builds it, like doubler.cc. DEVICES is the number of devices: the first is unusable, the second usable, with FLAGS.
 
 #include <netdiv_engine.h>
 
@@ -87,14 +87,14 @@ static netdiv_status device_lost(netdiv_text error) {
     return fail(NETDIV_DEVICE_LOST, error, "an illegal memory access was encountered");
 }
 
-// What a lost device lets nobody do.
+// Ends the process if the device is lost.
 static void must_be_there(const char *function) {
     if (!lost) return;
     fprintf(stderr, "%s on a lost device\n", function);
     abort();
 }
 
-// A library's destructor, which the end of the process runs.
+// Destructor of a library, which runs at the end of the process.
 static const struct Library {
     ~Library() { must_be_there("a destructor"); }
 } library;
@@ -176,7 +176,7 @@ static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inp
 
 static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdiv_tensor *inputs, uint32_t,
                            const netdiv_tensor *outputs, uint32_t, netdiv_text error) {
-    // The node may not have been told yet.
+    // The node may not know of the loss yet.
     if (lost) return device_lost(error);
     std::lock_guard<std::mutex> lock(instance->mutex);
     instance->note("begin " + std::to_string(slot) + " of " + std::to_string(inputs[0].shape[0]));

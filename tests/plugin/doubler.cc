@@ -1,8 +1,8 @@
-// A complete engine plug-in: it multiplies numbers. The model file holds the factor, as text; batches run on a thread of
-// their own, so that one is computed while the next is put together, as on a device.
+// Complete engine plug-in that multiplies numbers. The model file contains the factor, as text. Each batch runs on a separate thread, so
+// that the next one is formed meanwhile, as with a device.
 //
-// Built by a test: c++ -std=c++17 -shared -fPIC -I sut-node/plugin/include tests/plugin/doubler.cc -o libdoubler.so
-// The macros at the end of the file make plug-ins that a node has to refuse.
+// A test builds it: c++ -std=c++17 -shared -fPIC -I sut-node/plugin/include tests/plugin/doubler.cc -o libdoubler.so
+// The macros at the end of the file make plug-ins that a node must reject.
 
 #include <netdiv_engine.h>
 
@@ -16,8 +16,8 @@
 
 struct netdiv_model {
     float factor;
-    bool small;  // of the device toy:small, which has room for three rows
-    bool picky;  // of the device toy:picky, which takes no negative numbers
+    bool small;  // set for the device toy:small, which has room for three rows
+    bool picky;  // set for the device toy:picky, which rejects negative numbers
 };
 
 struct netdiv_instance {

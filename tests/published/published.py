@@ -1,9 +1,9 @@
-"""Runs `loadgen-node check` over published submissions and prints one table: submitter, round, and findings per rule.
+"""Runs `loadgen-node check` on published submissions and prints a table: submitter, round, and number of findings by rule.
 
     python3 tests/published/published.py PROGRAM TREE... [--missing FILE]
 
-A TREE is a folder with divisions (closed/, network/, open/), or a submitter's folder in one. Git LFS pointers, and the paths
-in FILE, one a line, are files that the copy lacks: what is only about these is listed apart and not counted.
+A TREE is a folder with divisions (closed/, network/, open/), or a submitter's folder in one. Files that are missing in the copy are Git
+LFS pointers, and the paths in FILE, one per line. Findings that are only about missing files are listed separately and not counted.
 """
 
 import argparse
@@ -20,7 +20,7 @@ FEW = 3
 
 
 def submitters(tree: Path) -> list[Path]:
-    """The submitters' folders of a tree, or the folder itself."""
+    """Returns the submitters' folders of a tree, or the folder itself."""
     divisions = [tree / name for name in DIVISIONS if (tree / name).is_dir()]
     if not divisions:
         return [tree.resolve()]
@@ -28,7 +28,7 @@ def submitters(tree: Path) -> list[Path]:
 
 
 def check(program: str, folder: Path) -> tuple[dict, int]:
-    """The judgement of one submitter, and how many lines people read."""
+    """Returns the judgement of a submitter, and the number of lines of the report for readers."""
     def run(*options):
         done = subprocess.run([program, "check", str(folder), *options], capture_output=True, text=True)
         if done.returncode not in (0, 1):
@@ -48,7 +48,7 @@ def is_pointer(path: Path) -> bool:
 
 
 class Row:
-    """The findings of one submitter."""
+    """Findings of a submitter."""
 
     def __init__(self, tree: Path, judgement: dict, lines: int, missing: set[str]):
         self.name, self.lines = f"{tree.name} {judgement['subject']}", lines
@@ -68,7 +68,7 @@ def number(rule: str) -> int:
 
 
 def table(rows: list[Row]) -> str:
-    """The table, the rules that fire often, and what the copy lacks."""
+    """Returns the table, the rules that fire often, and the findings about missing files."""
     rules = sorted({rule for row in rows for rule, found in row.broken.items() if found}, key=number)
     head = ["submitter", "round", "lines", *rules, "cannot tell"]
     text = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
@@ -83,7 +83,7 @@ def table(rows: list[Row]) -> str:
             text.append(f"\n{rule} fires for {len(hit)} submitters, such as: {example}")
     lacking = [(row.name, finding) for row in rows for finding in row.lacking]
     if lacking:
-        text.append("\nAbout files that the copy lacks, and not counted:")
+        text.append("\nNot counted, since they are about missing files:")
         for name, finding in lacking:
             text.append(f"- {name}: {finding['rule']}: {finding['text'].splitlines()[0]} ({len(finding['places'])} places)")
     return "\n".join(text)
@@ -99,7 +99,7 @@ def main() -> None:
     rows = []
     for tree in options.trees:
         if not tree.is_dir():
-            parser.error(f"{tree}: there is no such folder")
+            parser.error(f"{tree}: no such folder")
         for folder in submitters(tree):
             root = folder.parent.parent
             judgement, lines = check(options.program, folder)

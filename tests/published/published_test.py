@@ -8,7 +8,7 @@ from pathlib import Path
 
 import published
 
-# Answers as `loadgen-node check` does: the same judgement of each folder.
+# Fake of `loadgen-node check` that returns the same judgement for each folder.
 PROGRAM = """#!/usr/bin/env python3
 import json, sys
 if "--json" in sys.argv:

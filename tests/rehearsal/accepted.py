@@ -1,4 +1,4 @@
-"""Whether the official checker finds fault with a rehearsal for what a rehearsal is, and for nothing else: accepted.py KIND CHECKER.TXT"""
+"""Fails unless the official checker reports exactly the errors that a rehearsal must have: accepted.py KIND CHECKER.TXT"""
 
 import re
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 DURATION = r"Test duration less than 600s in user config"
 BOUND = r"Latency constraint with early stopping not met, expected=15000000, found=60000000000$"
-# Why each is no fault of netdiv's; all of them have to be found.
+# Expected errors, none of them a fault of netdiv, with their causes. All of them must be found.
 CAUSES = {
     # Random weights and generated pictures.
     "pictures": {
@@ -15,13 +15,13 @@ CAUSES = {
         r"Required minimum samples per query not met by user config": "Offline has few samples",
         BOUND: "the bound of Server is a minute, for any processor",
     },
-    # The newest checker counts the samples of accuracy runs, too, and those of Offline in Closed alone.
+    # The newest checker also counts the samples of accuracy runs, and counts samples of Offline only in Closed.
     "pictures-newest-network": {
         r"accurcy run does not cover all dataset, accuracy samples: \d+, dataset size: 50000$": "the data set is incomplete",
         DURATION: "the runs are short",
         BOUND: "the bound of Server is a minute, for any processor",
     },
-    # The engine keeps the bounds, and the data set is whole.
+    # The engine meets the bounds, and the data set is complete.
     "language": {
         r"accuracy not valid$|Some accuracy checks Checks failed for": "the accuracy target is missed: there is no model",
         DURATION: "the runs are short",
@@ -30,7 +30,7 @@ CAUSES = {
 CAUSES["pictures-newest-closed"] = {**CAUSES["pictures"], **CAUSES["pictures-newest-network"]}
 del CAUSES["pictures-newest-closed"][r"accuracy not valid$"]
 SUMMARY = r"^SUMMARY: submission has errors$"
-# What the checker says in their wake.
+# Errors that follow from the expected ones.
 CONSEQUENCES = (
     SUMMARY, r"/performance/run_1 has issues$", r"^compliance dir \S+ has issues$", r"does not have all required scenarios, (missing|one of \[Server, Interactive\] is required)",
     r"^NoResults ", r"^Some (performance checks|accuracy checks|compliance check) Checks failed for", r"is OK but accuracy has issues$",
@@ -48,7 +48,7 @@ def main() -> int:
         print(f"{sum(bool(re.search(pattern, error)) for error in errors):>3} x {why}")
     for line in other + missing:
         print(f"UNEXPECTED: {line}")
-    print("The official checker finds something else" if other or missing else "The official checker finds nothing else")
+    print("The official checker reports other errors" if other or missing else "The official checker reports only the expected errors")
     return int(bool(other or missing))
 
 

@@ -1,4 +1,4 @@
-"""Whether `check` sees an edit of a seed, of a bound and of a field in a tree: edits.py LOADGEN-NODE TREE DIVISION"""
+"""Fails unless `check` detects edits of a seed, a bound and a field in a tree: edits.py LOADGEN-NODE TREE DIVISION"""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def findings(program: str, tree: Path) -> set[tuple[str, str]]:
-    """What is broken in a tree, by rule and text."""
+    """Returns the violations in a tree, by rule and text."""
     asked = subprocess.run([program, "check", str(tree), "--json"], capture_output=True, text=True)
     judgements = json.loads(asked.stdout)["judgements"]
     return {(one["rule"], one["text"]) for judgement in judgements for one in judgement["findings"] if one["outcome"] == "fail"}
@@ -45,9 +45,9 @@ def main() -> int:
             shutil.copytree(tree, copy, symlinks=True)
             edit(copy)
             new = findings(program, copy) - before
-            print(f"{what}: {', '.join(sorted({rule for rule, _ in new})) or 'NOT SEEN'}")
+            print(f"{what}: {', '.join(sorted({rule for rule, _ in new})) or 'NOT DETECTED'}")
             unseen += [] if new else [what]
-    print(f"check sees every edit of the {division} tree" if not unseen else "check misses an edit")
+    print(f"check detects every edit of the {division} tree" if not unseen else "check misses an edit")
     return int(bool(unseen))
 
 

@@ -1,4 +1,4 @@
-"""Completes what `loadgen-node init resnet50` wrote: what a submitter would write, for a rehearsal on one machine."""
+"""Completes the files of `loadgen-node init resnet50` as a submitter would, for a rehearsal on one machine."""
 
 import argparse
 import re
@@ -7,18 +7,18 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 OFFLINE_SAMPLES = 300
-SERVER_QUERIES = 470  # early stopping wants 459
-LATENCY_MS = 60_000  # no small processor keeps ResNet50's 15 ms; accepted.py knows it
-MEASURED = ("framework",)  # of submission.toml, whose engine is another
+SERVER_QUERIES = 470  # early stopping requires 459
+LATENCY_MS = 60_000  # a small processor does not meet ResNet50's 15 ms; accepted.py expects this value
+MEASURED = ("framework",)  # key of submission.toml that does not apply, since the engine differs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="the folder that init made")
-    parser.add_argument("--data", type=Path, required=True, help="the folder that deploy/data/prepare made")
-    parser.add_argument("--model", type=Path, required=True, help="the manifest of the model")
-    parser.add_argument("--rate", type=float, required=True, help="pictures per second that both nodes classify")
-    parser.add_argument("--ms", type=int, required=True, help="least duration of a performance run")
+    parser.add_argument("folder", type=Path, help="folder that init made")
+    parser.add_argument("--data", type=Path, required=True, help="folder that deploy/data/prepare made")
+    parser.add_argument("--model", type=Path, required=True, help="manifest of the model")
+    parser.add_argument("--rate", type=float, required=True, help="pictures per second that both nodes classify together")
+    parser.add_argument("--ms", type=int, required=True, help="minimum duration of a performance run")
     args = parser.parse_args()
 
     run = {"dataset": args.data / "imagenet-jpeg", "labels": args.data / "imagenet-jpeg-labels.npy"}
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def submission() -> dict[str, dict[str, str | None]]:
-    """Values by table; those of the system are those of the tests' submission."""
+    """Returns values by table. The values of the table `system` are from the tests' submission.toml."""
     system = tomllib.loads((HERE / "submission.toml").read_text())["system"]
     weights = {"starting_weights_filename": "none: random weights, seed 1", "weight_data_types": "fp32",
                "weight_transformations": "none", "input_data_types": "uint8"}
@@ -61,8 +61,10 @@ rate = "10 Gb/s"
 
 
 def change(file: Path, tables: dict[str, dict[str, str | None]], more: str = "") -> None:
-    """Sets keys, with a # before them or not, in each table of the name, and adds those that the table lacks; None takes one away.
-    `more` goes to the end of the file."""
+    """Sets keys in all tables of a name, also if commented out, and adds missing keys. None removes a key.
+
+    Appends `more` to the file.
+    """
     lines, table, left = [], "", {(name, key) for name, keys in tables.items() for key in keys}
     for line in file.read_text().splitlines():
         head = re.match(r"\[+([\w.]+)\]", line)

@@ -1,4 +1,4 @@
-"""Completes what `loadgen-node init` wrote for a language model and for its interactive variant, and an accuracy run's accuracy.txt."""
+"""Completes the files of `loadgen-node init` for a language model and its interactive variant, or writes a run's accuracy.txt."""
 
 import argparse
 import json
@@ -15,11 +15,11 @@ SYSTEM = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="the folder that init made, or that of an accuracy run")
-    parser.add_argument("interactive", type=Path, nargs="?", help="the folder that init made for the interactive variant")
-    parser.add_argument("--rate", type=float, help="samples per second that both nodes answer")
+    parser.add_argument("folder", type=Path, help="folder that init made, or folder of an accuracy run")
+    parser.add_argument("interactive", type=Path, nargs="?", help="folder that init made for the interactive variant")
+    parser.add_argument("--rate", type=float, help="samples per second that both nodes answer together")
     parser.add_argument("--ms", type=int, help="minimum duration of a performance run")
-    parser.add_argument("--accuracy", action="store_true", help="write accuracy.txt, as no model has earned it")
+    parser.add_argument("--accuracy", action="store_true", help="write accuracy.txt of a run without a model")
     args = parser.parse_args()
     if args.accuracy:
         accuracy(args.folder)
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def accuracy(folder: Path) -> None:
-    """Writes the official script's line, with no accuracy and the tokens that the nodes counted."""
+    """Writes the official script's line, with accuracy 0 and the tokens that the nodes counted."""
     nodes = json.loads((folder / "result.json").read_text())["nodes"]
     total, answered = sum(node["tokens"]["total"] for node in nodes), sum(node["answered"] for node in nodes)
     line = {"rouge1": 0.0, "rouge2": 0.0, "rougeL": 0.0, "rougeLsum": 0.0, "gen_len": 0, "gen_num": answered, "gen_tok_len": total,
@@ -42,7 +42,7 @@ def settings(folder: Path, interactive: Path, rate: float, ms: int) -> None:
     conf = re.sub(r"(\.min_duration = ).*", rf"\g<1>{ms}", conf)
     (folder / "user.conf").write_text(re.sub(r"(\.target_qps = ).*", rf"\g<1>{rate:g}", conf))
     (folder / "calibration.md").write_text((HERE / "calibration.md").read_text())
-    # The results of both in one file; only the interactive one's folders have another name.
+    # One file has the results of both; the interactive result has other folders.
     chat = (interactive / "submission.toml").read_text()
     chat = re.search(r"^\[\[result\]\]\n(?:.+\n)*", chat, re.M)[0].replace("runs/server/", "runs/interactive/")
     written = (folder / "submission.toml").read_text()

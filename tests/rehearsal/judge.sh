@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Has the tree of a rehearsal judged: by the official checkers that know its round, and by netdiv's `check`, which has to find edits.
+# Checks the tree of a rehearsal with the official checkers that support its round, and tests that netdiv's `check` detects edits.
 #
 #   tests/rehearsal/judge.sh TREE OUT MLCOMMONS ROUND DIVISION KIND
 #
-# MLCOMMONS is a clone of mlcommons/inference: the checkers are those of tags v5.0.1 and v5.1.1, and of its newest commit. OUT gets them and
-# what they print. KIND is pictures or language. CHECKER_PYTHON has their packages (requirements.txt); BIN has the programs.
+# MLCOMMONS is a clone of mlcommons/inference, for the checkers of tags v5.0.1 and v5.1.1 and of its newest commit. They and their output
+# are written to OUT. KIND is pictures or language. CHECKER_PYTHON has their packages (requirements.txt); BIN is the programs' folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(realpath "$1") out=$(realpath "$2") mlcommons=$(realpath "$3") round=$4 division=$5 kind=$6
 python=${CHECKER_PYTHON:-python3}
-# A checkout of a tag is in use for ResNet50.
+# For ResNet50 the clone has a tag checked out, so that HEAD is not the newest commit.
 newest=HEAD
 git -C "$mlcommons" rev-parse --quiet --verify origin/HEAD >/dev/null && newest=origin/HEAD
 case $round in

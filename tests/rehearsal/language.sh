@@ -3,10 +3,10 @@
 #
 #   tests/rehearsal/language.sh OUT MLCOMMONS ROUND DIVISION
 #
-# Three network namespaces stand for three hosts. Prompts are made up, and the engine `tokens` answers them without a model: Offline, Server
-# and Interactive of Llama 2 70B make one tree. The official checkers of MLCOMMONS, a clone of mlcommons/inference with its tags, may find fault
-# with nothing but accuracy and duration; netdiv's `check` has to find an edit of a seed, a bound and a field. It needs root, iproute2 and both
-# programs, with the LoadGen of the round. What comes out is no MLPerf result. Settings from the environment:
+# Three network namespaces represent three hosts. Prompts are synthetic, and the engine `tokens` answers them without a model. Offline,
+# Server and Interactive of Llama 2 70B form one tree. The official checkers of MLCOMMONS, a clone of mlcommons/inference with its tags, may
+# report only errors about accuracy and duration; netdiv's `check` must detect edits of a seed, a bound and a field. The script needs root,
+# iproute2 and both programs, with the LoadGen of the round. The results are not MLPerf results. Settings from the environment:
 #   BIN             folder of the programs [default: target/release]
 #   MS              minimum duration of a performance run, in ms [default: 10000]
 #   CHECKER_PYTHON  Python with the packages of the official checkers [default: python3]
@@ -14,10 +14,10 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 usage="language.sh OUT MLCOMMONS ROUND DIVISION"
-out=${1:?where to: $usage}
-MLCOMMONS=$(realpath "${2:?which clone: $usage}")
-ROUND=${3:?which round: $usage}
-DIVISION=${4:?which division: $usage}
+out=${1:?OUT is missing: $usage}
+MLCOMMONS=$(realpath "${2:?MLCOMMONS is missing: $usage}")
+ROUND=${3:?ROUND is missing: $usage}
+DIVISION=${4:?DIVISION is missing: $usage}
 . "$here/two_nodes.sh"
 
 nodes=10.232.0.2,10.232.1.2
@@ -43,7 +43,7 @@ engine=(--engine tokens --tokens-ttft 20ms --tokens-tpot 1us --tokens-output 285
 start_node "$a" node-a 10.232.0.2 --listen 0.0.0.0:50051 "${engine[@]}"
 start_node "$b" node-b 10.232.1.2 --listen 0.0.0.0:50051 "${engine[@]}"
 
-# LoadGen's verdict does not matter here: only a refusal or a failure ends the rehearsal.
+# Runs loadgen-node. LoadGen's verdict does not matter here: only a rejected command or a failure ends the rehearsal.
 node() {
     ip netns exec "$lg" "$BIN/loadgen-node" "$@" >"$out/last.txt" 2>&1 || [ $? = 1 ] || { cat "$out/last.txt" >&2; exit 1; }
     grep -m 1 -E '^(llama|TEST)' "$out/last.txt"

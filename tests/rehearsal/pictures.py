@@ -1,4 +1,4 @@
-"""Writes pictures in the form of ImageNet's validation set, of colours without meaning: JPEG files and val_map.txt."""
+"""Writes random pictures in the form of ImageNet's validation set: JPEG files and val_map.txt."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 CLASSES = 1000
-SIZE = (500, 375)  # of most of ImageNet's
+SIZE = (500, 375)  # size of most of ImageNet's images
 BLOCKS = (20, 15, 3)
 
 

@@ -3,25 +3,25 @@
 #
 #   tests/rehearsal/rehearse.sh OUT MLCOMMONS
 #
-# Three network namespaces stand for three hosts, and pairs of virtual interfaces for cables. The weights are random, the
-# pictures are made, the engine is torch on the processor. deploy/submit.sh makes the runs and the tree; then the official checkers
-# of tag v5.0.1 and of the newest commit may find fault with nothing but accuracy, duration, number of samples and latency bound, and
-# netdiv's `check` has to find edits. MLCOMMONS is a clone of mlcommons/inference with v5.0.1 checked out. An OUT that was begun is continued. It needs root,
-# iproute2 and both programs. What comes out is no MLPerf result. Settings from the environment:
+# Three network namespaces represent three hosts, and pairs of virtual interfaces the cables. Weights and pictures are random, and the
+# engine is torch on the processor. deploy/submit.sh makes the runs and the tree. Then the official checkers of tag v5.0.1 and of the
+# newest commit may report only errors about accuracy, duration, number of samples and latency bound, and netdiv's `check` must detect
+# edits. MLCOMMONS is a clone of mlcommons/inference with v5.0.1 checked out. An unfinished OUT is continued. The script needs root,
+# iproute2 and both programs. The results are not MLPerf results. Settings from the environment:
 #   PYTHON          Python 3.11 or newer with torch, torchvision and Pillow (deploy/models/requirements.txt)
 #   CHECKER_PYTHON  Python with the packages of the official checkers [default: python3]
 #   BIN             folder of the programs [default: target/release]
 #   MS              minimum duration of a performance run, in ms [default: 10000]
-#   RATE            pictures that both nodes classify in a second [default: measured]
-#   SAMPLES         pictures, at least 1024 [default: 1024]
+#   RATE            pictures per second that both nodes classify together [default: measured]
+#   SAMPLES         number of pictures, at least 1024 [default: 1024]
 #   DIVISION        network or closed [default: network]
-#   BUILD=1         at the end, build the sources in the tree too, as their README says
+#   BUILD=1         at the end, also build the sources in the tree, as their README describes
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 usage="rehearse.sh OUT MLCOMMONS, a clone of mlcommons/inference with tag v5.0.1 checked out"
-out=${1:?where to: $usage}
-MLCOMMONS=$(realpath "${2:?which checkout: $usage}")
+out=${1:?OUT is missing: $usage}
+MLCOMMONS=$(realpath "${2:?MLCOMMONS is missing: $usage}")
 checker=$MLCOMMONS/tools/submission/submission_checker.py
 [ -e "$checker" ] || { echo "$checker is missing: run git checkout v5.0.1 in $MLCOMMONS" >&2; exit 2; }
 git -C "$MLCOMMONS" rev-parse --quiet --verify origin/HEAD >/dev/null || {
@@ -35,7 +35,7 @@ PYTHON=$(realpath -s "${PYTHON:-$root/target/models-venv/bin/python}")
 export PYTHON
 files=$out/resnet50
 
-# What is run, and the files of a submitter.
+# Makes model, pictures and data set, and the files of a submitter.
 prepare() {
     echo "== model and pictures"
     "$PYTHON" "$root/deploy/models/export.py" resnet50 --output "$out/models"
@@ -67,14 +67,14 @@ submit() {
         --fabric-nodes 10.232.0.2:50052,10.232.1.2:50052 "$@" 2>&1 | tee "$out/submit.txt"
 }
 submit --dry-run
-# A compliance test may differ from the performance run by 10 %. Where this machine was busy, both are made again.
+# A compliance test may differ from the performance run by 10 %. If this machine was busy, both are made again.
 for _ in 1 2 3; do
     submit && break
-    scenario=$(sed -n 's/^submit.sh: \(.*\) TEST[0-9]*: it does not pass.*/\1/p' "$out/submit.txt")
+    scenario=$(sed -n 's/^submit.sh: \(.*\) TEST[0-9]*: did not pass.*/\1/p' "$out/submit.txt")
     [ -n "$scenario" ] || break
     mv "runs/$scenario/performance" "$out/$scenario-performance-$SECONDS"
 done
-[ -e checker.txt ] || { echo "submit.sh did not come to the official checker" >&2; exit 1; }
+[ -e checker.txt ] || { echo "submit.sh ended before the official checker" >&2; exit 1; }
 
 if [ "${BUILD:-}" = 1 ]; then
     echo "== the sources in the tree, built by the command of their README"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A LoadGen node and two SUT nodes as hosts on one machine. To be sourced by bash; `here` is this folder, `out` that of the rehearsal,
-# and nodes start in a folder with certificates/. Sets `root`, BIN, MS and CHECKER_PYTHON, and makes `out` an absolute path.
+# Makes hosts for a LoadGen node and two SUT nodes on one machine. Source it in bash, with `here` set to this folder and `out` to the
+# folder of the rehearsal; start nodes in a folder with certificates/. Sets `root`, BIN, MS and CHECKER_PYTHON, and makes `out` absolute.
 . "$here/../testbed/hosts.sh"
 need ip python3
 
@@ -9,7 +9,7 @@ BIN=$(realpath "${BIN:-$root/target/release}")
 MS=${MS:-10000}
 CHECKER_PYTHON=$(realpath -s "$(command -v "${CHECKER_PYTHON:-python3}")")
 "$CHECKER_PYTHON" -c "import numpy, pandas, yaml" 2>/dev/null || {
-    echo "$CHECKER_PYTHON lacks a package of tests/rehearsal/requirements.txt: install them, or set CHECKER_PYTHON" >&2
+    echo "$CHECKER_PYTHON lacks a package of tests/rehearsal/requirements.txt: install it, or set CHECKER_PYTHON" >&2
     exit 2
 }
 export BIN CHECKER_PYTHON
@@ -17,7 +17,7 @@ unset RUST_LOG
 mkdir -p "$out"
 out=$(realpath "$out")
 
-# Other rehearsals may be under way.
+# Unique names, since other rehearsals may be running.
 lg=netdiv-lg-$$ a=netdiv-a-$$ b=netdiv-b-$$
 cleanup() {
     for host in "$lg" "$a" "$b"; do remove_host "$host"; done
@@ -25,7 +25,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM
 
-# A node's host, its cable to the LoadGen node, and the number of both.
+# Connects a node's host to the LoadGen node: HOST NUMBER.
 cable() {
     ip link add "lg$2" netns "$lg" type veth peer name sut0 netns "$1"
     settle "$lg" "lg$2" "10.232.$2.1/24"
@@ -37,7 +37,7 @@ ip netns add "$b"
 cable "$a" 0
 cable "$b" 1
 
-# HOST NAME ADDRESS OPTION…
+# Starts a SUT node and waits until it is ready: HOST NAME ADDRESS OPTION…
 start_node() {
     local host=$1 name=$2 address=$3 ready=$out/$2.json
     shift 3

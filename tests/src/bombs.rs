@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use netdiv_contract::{
     SessionHeader,
-    burst::Next,
+    burst::BurstOutcome,
     encoding::{Encoding, encode},
     framing,
     v1::{InferRequest, InferResponse, Status},
@@ -60,7 +60,7 @@ impl Bombs {
                 }
                 answered += 1;
             }
-            if next == Next::End {
+            if next == BurstOutcome::End {
                 break;
             }
         }

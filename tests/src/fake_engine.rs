@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::fake_server::{Act, Fake, chunk, events};
+use crate::fake_server::{FakeServer, Step, chunk, events};
 
 /// Tokens of every output.
 pub const OUTPUT_TOKENS: usize = 8;
@@ -22,7 +22,7 @@ pub const PROBE: usize = 2;
 
 /// Part of a response that is sent before its fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
+pub enum FaultPoint {
     /// This number of tokens.
     Tokens(usize),
     /// Everything that the client waits for.
@@ -31,7 +31,7 @@ pub enum After {
 
 /// Fault of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
+pub enum EngineFaultKind {
     /// Closes the connection.
     Closed,
     /// Sends nothing more until the client gives up.
@@ -44,13 +44,13 @@ pub enum Wrong {
 
 /// A fault, and the requests that it affects.
 #[derive(Debug, Clone)]
-pub struct Mishap {
+pub struct EngineFault {
     /// Indices of the affected requests.
     pub requests: Range<usize>,
     /// Part of the response that is sent before the fault.
-    pub after: After,
+    pub after: FaultPoint,
     /// The fault.
-    pub wrong: Wrong,
+    pub wrong: EngineFaultKind,
 }
 
 /// A running engine. Its thread ends with the process.
@@ -62,11 +62,11 @@ pub struct FakeEngine {
 
 impl FakeEngine {
     /// Starts an engine on a free port.
-    pub fn start(mishap: Option<Mishap>) -> Self {
+    pub fn start(mishap: Option<EngineFault>) -> Self {
         let completions = AtomicUsize::new(0);
-        let fake = Fake::start(move |_, request| {
+        let fake = FakeServer::start(move |_, request| {
             let body = request.split_once('\n').map_or("", |(_, body)| body);
-            let Ok(request) = serde_json::from_str(body) else { return vec![Act::Close] };
+            let Ok(request) = serde_json::from_str(body) else { return vec![Step::Close] };
             let number = completions.fetch_add(1, Ordering::SeqCst);
             acts(&request, mishap.as_ref().filter(|mishap| mishap.requests.contains(&number)))
         });
@@ -75,26 +75,26 @@ impl FakeEngine {
 }
 
 /// Returns what the server does for a request, up to the fault.
-fn acts(request: &Value, mishap: Option<&Mishap>) -> Vec<Act> {
-    let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == Wrong::Cached));
+fn acts(request: &Value, mishap: Option<&EngineFault>) -> Vec<Step> {
+    let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == EngineFaultKind::Cached));
     let answer = answer(request, cached);
     let mut acts = events(&answer.iter().map(String::as_str).collect::<Vec<_>>());
     let Some(mishap) = mishap else { return acts };
     let sent = match mishap.after {
-        After::Tokens(count) => count.min(answer.len()),
-        After::End => answer.len(),
+        FaultPoint::Tokens(count) => count.min(answer.len()),
+        FaultPoint::End => answer.len(),
     };
-    if mishap.wrong != Wrong::Cached {
+    if mishap.wrong != EngineFaultKind::Cached {
         // The head precedes the events.
         acts.truncate(1 + sent);
     }
     match mishap.wrong {
-        Wrong::Cached => {}
-        Wrong::Closed => acts.push(Act::Close),
-        Wrong::Silent => acts.push(Act::Hang),
-        Wrong::Error => {
+        EngineFaultKind::Cached => {}
+        EngineFaultKind::Closed => acts.push(Step::Close),
+        EngineFaultKind::Silent => acts.push(Step::Hang),
+        EngineFaultKind::Error => {
             let event = "data: {\"error\":{\"message\":\"CUDA error\",\"code\":500}}\n\n";
-            acts.extend([chunk(event.as_bytes()), Act::Close]);
+            acts.extend([chunk(event.as_bytes()), Step::Close]);
         }
     }
     acts

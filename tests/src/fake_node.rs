@@ -48,21 +48,21 @@ pub struct Behaviour {
     /// Delay before a reply to Describe.
     pub describe_delay: Duration,
     /// Number of calls of Describe after which the description changes, and the change.
-    pub changes_after: Option<(usize, Change)>,
+    pub description_change: Option<(usize, DescriptionChange)>,
     /// Returns the replies to a request. Its first argument is the number of earlier requests.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
     /// Number of requests after which the node ends its half of a stream, without a reason.
-    pub ends_after: usize,
+    pub max_requests: usize,
     /// Acknowledges a flush if set.
     pub acknowledges_flush: bool,
     /// Number of received samples that the node does not count.
-    pub denies: u64,
+    pub uncounted_samples: u64,
     /// Transforms the payload of a sample or response before its digest is noted.
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
 
 /// Changes a node's description.
-pub type Change = fn(&mut DescribeResponse);
+pub type DescriptionChange = fn(&mut DescribeResponse);
 
 /// Calls of Describe before LoadGen begins: the first of the connection, one with evidence, and
 /// five for round-trip times.
@@ -70,7 +70,7 @@ pub const BEFORE_THE_RUN: usize = 7;
 
 /// Calls that the node received.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ReceivedCalls {
     /// Number of calls of Describe.
     pub describes: usize,
     /// Requests, in order of arrival.
@@ -122,11 +122,11 @@ impl Behaviour {
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,
-            changes_after: None,
+            description_change: None,
             reply: |_, request| vec![answer(&request)],
-            ends_after: usize::MAX,
+            max_requests: usize::MAX,
             acknowledges_flush: true,
-            denies: 0,
+            uncounted_samples: 0,
             digests_of: |_, payload| payload,
         }
     }
@@ -148,7 +148,7 @@ pub fn answer(request: &InferRequest) -> InferResponse {
 pub struct FakeNode {
     /// Address of the listener, as `IP:PORT`.
     pub address: String,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ReceivedCalls>>,
     _runtime: Runtime,
 }
 
@@ -156,7 +156,7 @@ impl FakeNode {
     /// Starts a node on a free port.
     pub fn start(behaviour: Behaviour) -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(ReceivedCalls::default()));
         let service = Service { behaviour, seen: seen.clone() };
         let address = runtime.block_on(async {
             match transport() {
@@ -168,7 +168,7 @@ impl FakeNode {
     }
 
     /// Passes the received calls to a closure.
-    pub fn seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+    pub fn seen<T>(&self, look: impl FnOnce(&ReceivedCalls) -> T) -> T {
         look(&self.seen.lock().expect("no holder panics"))
     }
 }
@@ -176,7 +176,7 @@ impl FakeNode {
 #[derive(Clone)]
 struct Service {
     behaviour: Behaviour,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ReceivedCalls>>,
 }
 
 impl Service {
@@ -216,7 +216,7 @@ impl SutNode for Service {
             seen.describes += 1;
             seen.describes
         };
-        if let Some((after, change)) = self.behaviour.changes_after
+        if let Some((after, change)) = self.behaviour.description_change
             && calls > after
         {
             change(&mut description);
@@ -236,7 +236,7 @@ impl SutNode for Service {
         let seen_as = |payload: &Bytes| (self.behaviour.digests_of)(kind, payload.clone());
         let sample = |request: &InferRequest| tally::digest(&seen_as(&request.payload));
         let answer = |(sample, reply): &(Bytes, Bytes)| {
-            tally::answer_digest(tally::digest(sample), &seen_as(reply))
+            tally::response_digest(tally::digest(sample), &seen_as(reply))
         };
         let digests: Vec<_> = match kind {
             v1::Tally::Samples => seen.requests.iter().map(sample).collect(),
@@ -268,7 +268,7 @@ impl SutNode for Service {
         let session = request.metadata().get("netdiv-session").map(|s| s.to_str());
         let mut node = self.stream(session.and_then(Result::ok).unwrap_or_default());
         let (sender, replies) = mpsc::channel(64);
-        let (mut requests, mut left) = (request.into_inner(), self.behaviour.ends_after);
+        let (mut requests, mut left) = (request.into_inner(), self.behaviour.max_requests);
         tokio::spawn(async move {
             while let (1.., Ok(Some(request))) = (left, requests.message().await) {
                 left -= 1;
@@ -295,7 +295,9 @@ impl SutNode for Service {
         while received() < sent {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        Ok(Response::new(FlushResponse { samples_received: received() - self.behaviour.denies }))
+        Ok(Response::new(FlushResponse {
+            samples_received: received() - self.behaviour.uncounted_samples,
+        }))
     }
 }
 
@@ -373,7 +375,7 @@ impl Handler for OverQuic {
     {
         let (sender, replies) = mpsc::channel(64);
         let mut node = self.0.stream(&session.name);
-        let mut left = self.0.behaviour.ends_after;
+        let mut left = self.0.behaviour.max_requests;
         tokio::spawn(async move {
             while let (1.., Ok(Some(request))) = (left, requests.next_message().await) {
                 left -= 1;

@@ -19,7 +19,7 @@ use std::{
 
 /// Next step of the server on a connection.
 #[derive(Debug, Clone)]
-pub enum Act {
+pub enum Step {
     /// Sends these bytes.
     Send(Vec<u8>),
     /// Sends nothing until the client closes the connection.
@@ -32,11 +32,11 @@ pub enum Act {
 
 /// A scripted server and the requests it received. Its threads end with the process.
 #[derive(Debug)]
-pub struct Fake {
+pub struct FakeServer {
     /// Base URL.
     pub url: String,
     requests: Arc<Mutex<Vec<String>>>,
-    /// Number of connections that the client closed during [`Act::Hang`].
+    /// Number of connections that the client closed during [`Step::Hang`].
     pub left: Arc<AtomicUsize>,
     /// Number of connections that clients opened.
     pub connections: Arc<AtomicUsize>,
@@ -44,11 +44,11 @@ pub struct Fake {
 
 /// Returns the steps for a request from the number of earlier requests, and from the request's
 /// first line and body.
-type Script = dyn Fn(usize, &str) -> Vec<Act> + Send + Sync;
+type Script = dyn Fn(usize, &str) -> Vec<Step> + Send + Sync;
 
-impl Fake {
+impl FakeServer {
     /// Starts a server on a free port.
-    pub fn start(script: impl Fn(usize, &str) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(usize, &str) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (requests, left) = (Arc::<Mutex<Vec<_>>>::default(), Arc::new(AtomicUsize::new(0)));
@@ -67,7 +67,7 @@ impl Fake {
     }
 
     /// Starts a server that takes the same steps for each request.
-    pub fn always(acts: Vec<Act>) -> Self {
+    pub fn always(acts: Vec<Step>) -> Self {
         Self::start(move |_, _| acts.clone())
     }
 
@@ -103,41 +103,41 @@ fn serve(
         seen.lock().unwrap().push(request.clone());
         for act in script(number, &request) {
             match act {
-                Act::Send(bytes) => connection.write_all(&bytes)?,
-                Act::Hang => {
+                Step::Send(bytes) => connection.write_all(&bytes)?,
+                Step::Hang => {
                     let _ = reader.read(&mut [0]);
                     gone.fetch_add(1, Ordering::SeqCst);
                     return Ok(());
                 }
-                Act::Repeat(bytes) => loop {
+                Step::Repeat(bytes) => loop {
                     connection.write_all(&bytes)?;
                 },
-                Act::Close => return Ok(()),
+                Step::Close => return Ok(()),
             }
         }
     }
 }
 
 /// Returns the head of a response that streams events.
-pub fn head() -> Act {
+pub fn head() -> Step {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n";
-    Act::Send(format!("{head}transfer-encoding: chunked\r\n\r\n").into_bytes())
+    Step::Send(format!("{head}transfer-encoding: chunked\r\n\r\n").into_bytes())
 }
 
 /// Returns one chunk of a response.
-pub fn chunk(bytes: &[u8]) -> Act {
-    Act::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
+pub fn chunk(bytes: &[u8]) -> Step {
+    Step::Send([format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())
 }
 
 /// Returns a whole response with one event for each text.
-pub fn events(data: &[&str]) -> Vec<Act> {
+pub fn events(data: &[&str]) -> Vec<Step> {
     let events = data.iter().map(|data| chunk(format!("data: {data}\n\n").as_bytes()));
-    let end = Act::Send(b"0\r\n\r\n".to_vec());
+    let end = Step::Send(b"0\r\n\r\n".to_vec());
     [head()].into_iter().chain(events).chain([end]).collect()
 }
 
 /// Returns a response that is not a stream.
-pub fn refusal(status: &str, headers: &str, body: &str) -> Vec<Act> {
+pub fn refusal(status: &str, headers: &str, body: &str) -> Vec<Step> {
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
-    vec![Act::Send([head.as_bytes(), body.as_bytes()].concat())]
+    vec![Step::Send([head.as_bytes(), body.as_bytes()].concat())]
 }

@@ -27,7 +27,7 @@ pub use bombs::Bombs;
 pub use fake_engine::FakeEngine;
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;
-pub use load_gen::{LoadGen, Outcome, Running, TOKEN_BOUNDS, nodes};
+pub use load_gen::{LoadGen, Outcome, RunningLoadGen, TOKEN_BOUNDS, nodes};
 pub use npy_file::npy;
 pub use process::wait_until;
 pub use relay::{Direction, Faults, Relay};

@@ -34,7 +34,7 @@ pub struct LoadGen {
 
 /// A `loadgen-node run` in progress.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningLoadGen {
     child: Child,
     started: Instant,
     folder: TempDir,
@@ -69,7 +69,7 @@ impl LoadGen {
 
     /// Creates a run without nodes; it still needs `--in-process`.
     pub fn in_one_process(scenario: &str) -> Self {
-        let run = Self::run_with(&["--scenario", scenario]).over("");
+        let run = Self::run_with(&["--scenario", scenario]).transport("");
         let output = run.folder.path().join("out").display().to_string();
         run.args(&["--output", &output])
     }
@@ -85,7 +85,7 @@ impl LoadGen {
     }
 
     /// Sets the transport.
-    pub fn over(mut self, transport: &str) -> Self {
+    pub fn transport(mut self, transport: &str) -> Self {
         self.transport = transport.into();
         self
     }
@@ -122,7 +122,7 @@ impl LoadGen {
     }
 
     /// Runs shell commands such as `ulimit -f 64` first.
-    pub fn after(mut self, commands: &str) -> Self {
+    pub fn after_commands(mut self, commands: &str) -> Self {
         let mut limited = Command::new("env");
         let script = format!("{commands}; exec \"$0\" \"$@\"");
         let program_and_args = self.command.get_args().skip(1);
@@ -145,7 +145,7 @@ impl LoadGen {
     }
 
     /// Starts the run, with the benchmark `digits` unless another was set.
-    pub fn start(mut self) -> Running {
+    pub fn start(mut self) -> RunningLoadGen {
         if !self.transport.is_empty() {
             self.command.args(["--transport", &self.transport]);
         }
@@ -154,7 +154,7 @@ impl LoadGen {
             self.command.args(["--benchmark", "digits"]);
         }
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Running {
+        RunningLoadGen {
             child: child.expect("loadgen-node starts"),
             started: Instant::now(),
             folder: self.folder,
@@ -167,7 +167,7 @@ impl LoadGen {
     }
 }
 
-impl Running {
+impl RunningLoadGen {
     /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -208,7 +208,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningLoadGen {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -23,7 +23,7 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 /// Returns the path of a file that `make` wrote into the target folder for the tests.
-pub fn made(path: &str) -> PathBuf {
+pub fn built_file(path: &str) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
     // The path is relative to the repository's root, unless it is absolute.
     let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(target).join(path);

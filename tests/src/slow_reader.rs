@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use bytes::{Bytes, BytesMut};
 use netdiv_contract::{
     SessionHeader,
-    burst::Next,
+    burst::BurstOutcome,
     framing,
     layout::{DataType, Tensor, pack},
     tokens,
@@ -56,9 +56,9 @@ impl SlowReader {
             tokio::time::sleep(self.pause).await;
             let next = replies.next_burst(&mut burst).await.map_err(|status| status.to_string())?;
             for reply in burst.drain(..) {
-                whole += u64::from(self.take(&mut begun, &reply)?);
+                whole += u64::from(self.record_reply(&mut begun, &reply)?);
             }
-            if next == Next::End {
+            if next == BurstOutcome::End {
                 break;
             }
         }
@@ -69,7 +69,7 @@ impl SlowReader {
     }
 
     /// Records a reply. Returns true if it completes an output.
-    fn take(
+    fn record_reply(
         &self,
         begun: &mut HashMap<u64, BytesMut>,
         reply: &InferResponse,

@@ -36,7 +36,7 @@ impl SutNode {
 
     /// Starts a node whose allocator returns freed memory to the system. Its peak memory is then
     /// what it holds, without glibc's reserve of up to twice the longest message.
-    pub fn start_to_weigh(name: &str, args: &[&str]) -> Self {
+    pub fn start_with_trimmed_heap(name: &str, args: &[&str]) -> Self {
         let args = [&["--name", name], args].concat();
         let environment = &[("MALLOC_TRIM_THRESHOLD_", "131072")];
         Self::try_start_with(environment, Path::new("."), "127.0.0.1:0", &args)

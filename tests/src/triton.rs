@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     ports::free_address,
-    process::{made, wait_until},
+    process::{built_file, wait_until},
 };
 
 /// Log line of a Triton that accepts calls; its models are loaded by then.
@@ -44,13 +44,13 @@ impl Triton {
 
     /// Starts Triton on a port. Returns its log if it exits before it is ready.
     pub fn start_at(port: u16, args: &[&str]) -> Result<Self, String> {
-        let mut child = Command::new(made("triton/pytriton/tritonserver/bin/tritonserver"))
+        let mut child = Command::new(built_file("triton/pytriton/tritonserver/bin/tritonserver"))
             .arg("--model-repository")
             .arg(folder().join("models"))
             .arg("--backend-directory")
-            .arg(made("triton/backends"))
+            .arg(built_file("triton/backends"))
             .arg("--cache-directory")
-            .arg(made("triton/pytriton/tritonserver/caches"))
+            .arg(built_file("triton/pytriton/tritonserver/caches"))
             .args(["--cache-config", "local,size=1048576", "--exit-timeout-secs", "1"])
             .args(["--allow-http=false", "--allow-metrics=false"])
             .args(["--grpc-address", "127.0.0.1", "--grpc-port", &port.to_string()])

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Says which versions of a lock file their authors have taken back ("yanked").
+"""Lists the versions in lock files that their authors have yanked.
 
-`cargo update --dry-run` brings cargo's copy of the registry's index up to date, from wherever cargo is set to look for it;
-this reads that copy. What has no entry in it is an error: nothing is known of it. Security advisories are another matter:
-`make advisories`.
+`cargo update --dry-run` updates cargo's copy of the registry's index, from the configured registry; the script reads that copy. A
+version without an entry is an error. Security advisories are checked by `make advisories`.
 """
 
 import json
@@ -18,7 +17,7 @@ CRATE = re.compile(r'name = "(.+)"\nversion = "(.+)"\nsource = "(?:registry|spar
 
 
 def entries(name):
-    """What the index says of each version of a crate."""
+    """Yields the index's entry of each version of a crate."""
     name = name.lower()
     folder = {1: "1", 2: "2", 3: f"3/{name[0]}"}.get(len(name), f"{name[:2]}/{name[2:4]}")
     for file in INDEX.glob(f"*/.cache/{folder}/{name}"):
@@ -33,10 +32,10 @@ def main(manifests):
         subprocess.run(update, check=True, stderr=subprocess.DEVNULL)
         crates = CRATE.findall(Path(manifest).with_name("Cargo.lock").read_text())
         for name, version in crates:
-            # A mirror's index may stand beside the registry's own.
+            # The folder may contain a mirror's index beside the registry's.
             known = [entry["yanked"] for entry in entries(name) if entry["vers"] == version]
             if not known:
-                bad.append(f"{manifest}: {name} {version}: cargo's copy of the index does not have it")
+                bad.append(f"{manifest}: {name} {version}: missing in cargo's copy of the index")
             elif any(known):
                 bad.append(f"{manifest}: {name} {version} was yanked; run cargo update --package {name}")
         print(f"{manifest}: {len(crates)} crates looked up in the index")

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Faults between hosts, over both transports: each must end a run with the right verdict, and the nodes must serve the
-# next one.
+# Causes faults between hosts, over both transports. A run with a fault must end with the expected verdict, and the nodes must serve the
+# next run.
 #
 #   tests/testbed/faults.sh
 #
-# Host 1 of a test bed runs the LoadGen node, hosts 2 and 3 a SUT node each. It prints a table and ends with 1 when
-# something is not as it must be. Settings from the environment:
+# Host 1 of a test bed runs the LoadGen node, hosts 2 and 3 a SUT node each. The script prints a table. Its exit code is 1 if a result
+# differs from the expected one. Settings from the environment:
 #   BIN         folder of the programs
-#   TRANSPORTS  what to try
-#   OUT         folder for what the runs write
+#   TRANSPORTS  transports to test
+#   OUT         folder for the output of the runs
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,7 +40,7 @@ for host in 2 3; do
     exit 1
 done
 
-# A run on host 1: NAME TRANSPORT, then more options.
+# Runs LoadGen on host 1: NAME TRANSPORT OPTION…
 run() {
     local out=$OUT/$1 transport=$2
     shift 2
@@ -49,17 +49,17 @@ run() {
         --benchmark fabric --dataset synthetic:100x1000 --output "$out" "$@" >"$out.txt" 2>&1
 }
 
-# One number of a run's result.json, by its path.
+# Prints a value of a run's result.json: NAME PATH.
 result() {
     python3 -c 'import json, sys, functools
 print(functools.reduce(lambda part, key: part[key], sys.argv[2].split("."), json.load(open(sys.argv[1]))))' \
         "$OUT/$1/result.json" "$2" 2>/dev/null || echo '?'
 }
 
-# One fault: TITLE TRANSPORT CODES WORDS, then options of the run, `--`, and the changes of paths, separated by commas.
-# CODES are the exit codes that are right, WORDS what the run has to say (a regular expression).
+# Tests a fault: TITLE TRANSPORT CODES WORDS, then options of the run, `--`, and the changes of paths, separated by commas.
+# CODES are the expected exit codes, WORDS is a regular expression for the expected output.
 #
-# Exit codes 0 and 1 also ask that every sample has its answer, 3 that what has none is counted.
+# With exit codes 0 and 1 every sample must have a response; with 3 samples without one must be counted.
 fault() {
     local title=$1 transport=$2 codes=$3 words=$4 options=() name code=0 begin seconds verdict lost change changes
     shift 4
@@ -73,7 +73,7 @@ fault() {
         --setting min_query_count=1 --setting server_target_latency_ns=10000000000 \
         --keepalive-timeout 1500ms --sample-timeout 4s "${options[@]}" &
     local running=$!
-    # Only what happens while samples are under way is of interest.
+    # The fault must happen while samples are in flight.
     for _ in $(seq 400); do
         if grep -qs generated_query_count "$OUT/$name/mlperf_log_detail.txt"; then break; fi
         sleep 0.05
@@ -95,7 +95,7 @@ fault() {
 
     local complaint=''
     if [[ " $codes " != *" $code "* ]]; then complaint="exit code $code, not $codes"; fi
-    if ! grep -qE "$words" "$OUT/$name.txt"; then complaint="$complaint; it does not say /$words/"; fi
+    if ! grep -qE "$words" "$OUT/$name.txt"; then complaint="$complaint; no output matches /$words/"; fi
     case $code in
     0 | 1) [ "$lost" = 0 ] || complaint="$complaint; $lost samples lost" ;;
     *) seconds="$seconds s" ;;
@@ -108,15 +108,15 @@ samples, nodes = result["samples"], result["nodes"]
 assert samples["issued"] == samples["completed"] + samples["lost"]
 assert samples["completed"] == sum(node["answered"] for node in nodes)
 assert result["verdict"] not in ("VALID", "COMPLETE") or samples["lost"] == 0
-# A fault that has not happened shows nothing.
+# The test is meaningless if the fault did not occur.
 paths = json.load(open(f"{out}.relay.json"))["paths"].values()
 for key, counter in dict(cut="cut", loss="lost", duplicate="duplicate", reorder="reorder", corrupt="corrupt", damage="damage").items():
     assert f"{key}=" not in faults or sum(path.get(counter, 0) for path in paths) > 0, f"no {key}"
 PYTHON
-    # The next run has to be served as if nothing had been.
+    # The next run must succeed.
     run "$name-next" "$transport" --scenario offline --mode accuracy || complaint="$complaint; the next run: exit code $?"
     if [ "$code" != 3 ]; then seconds='–'; fi
-    echo "| $title | $transport | $verdict | $seconds | ${complaint:-as it must be} |"
+    echo "| $title | $transport | $verdict | $seconds | ${complaint:-as expected} |"
     if [ -n "$complaint" ]; then
         wrong=1
         tail -n 5 "$OUT/$name.txt" "$OUT/$name-next.txt" >&2
@@ -125,28 +125,28 @@ PYTHON
 
 echo "Files in $OUT."
 echo
-echo "| fault, half a second into the run | transport | verdict | detected after | |"
+echo "| fault, half a second after the start | transport | verdict | detected after | result |"
 echo "|---|---|---|---|---|"
 lost='lost node node-3|node node-3 (did not answer|has not answered|did not acknowledge)'
 for transport in $TRANSPORTS; do
     fault 'partition: one of two nodes' "$transport" 3 "$lost" -- 1 3 cut=1, 3 1 cut=1
-    fault 'partition: nothing comes from one node' "$transport" 3 "$lost" -- 3 1 cut=1
-    fault 'partition: nothing reaches one node' "$transport" 3 "$lost" -- 1 3 cut=1
+    fault 'partition: no data arrives from one node' "$transport" 3 "$lost" -- 3 1 cut=1
+    fault 'partition: no data reaches one node' "$transport" 3 "$lost" -- 1 3 cut=1
     fault 'partition: both nodes' "$transport" 3 'node node-[23]' -- '* * cut=1'
-    fault 'a cut of 0.5 s that heals' "$transport" 0 VALID -- 1 3 cut=1 for=0.5, 3 1 cut=1 for=0.5
+    fault 'cut of 0.5 s' "$transport" 0 VALID -- 1 3 cut=1 for=0.5, 3 1 cut=1 for=0.5
     fault 'loss of 3 % from the nodes' "$transport" 0 VALID -- 2 1 loss=0.03, 3 1 loss=0.03
     fault 'loss of 3 % to one node' "$transport" 0 VALID -- 1 3 loss=0.03
     fault 'slow link: 6 Mbit/s to one node' "$transport" 0 VALID -- 1 3 rate=6
     fault 'delay of 40 ms, 20 ms of jitter' "$transport" 0 VALID -- '* * delay=40 jitter=20'
-    fault 'frames twice and out of order: 5 %' "$transport" 0 VALID -- '* * duplicate=0.05 reorder=0.05'
+    fault 'duplicate and reordered frames: 5 %' "$transport" 0 VALID -- '* * duplicate=0.05 reorder=0.05'
     fault 'bits flipped in 2 % of frames' "$transport" 0 VALID -- '* * corrupt=0.02'
 done
-# QUIC authenticates each packet. TCP believes its checksum: there our own proofs have to find it.
+# QUIC authenticates each packet. TCP relies on its checksum, so that netdiv's own checks must detect the damage.
 damaged='arrive as they were sent|checksum|damaged|lost node|has not answered|no sample|cannot be read|refuses|received'
 for transport in $TRANSPORTS; do
     case $transport in
-    grpc) fault 'bits flipped, checksums right again: 2 %' grpc '1 3' "$damaged" --digests -- 1 3 damage=0.02 ;;
-    quic) fault 'bits flipped, checksums right again: 2 %' quic 0 VALID --digests -- 1 3 damage=0.02 ;;
+    grpc) fault 'bits flipped, with matching checksums: 2 %' grpc '1 3' "$damaged" --digests -- 1 3 damage=0.02 ;;
+    quic) fault 'bits flipped, with matching checksums: 2 %' quic 0 VALID --digests -- 1 3 damage=0.02 ;;
     esac
 done
 if grep -l panicked "$OUT"/*.txt "$OUT"/*.log; then wrong=1; fi

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Hosts on one machine: a network namespace each. To be sourced by bash.
+# Functions for hosts on one machine, each a network namespace. Source it in bash.
 
-# Ends with words when a program is missing, or the right to make namespaces.
+# Exits with an error if a program is missing, or if the user is not root.
 need() {
     local program
     for program in "$@"; do
@@ -10,14 +10,14 @@ need() {
     [ "$(id -u)" = 0 ] || { echo "network namespaces need root" >&2; exit 2; }
 }
 
-# Gives a host's interface its address and turns it on: HOST INTERFACE ADDRESS/LENGTH.
+# Configures the address of a host's interface and turns the interface on: HOST INTERFACE ADDRESS/LENGTH.
 settle() {
     ip -n "$1" address add "$3" dev "$2"
     ip -n "$1" link set lo up
     ip -n "$1" link set "$2" up
 }
 
-# Ends what runs on a host, and removes it with its interfaces.
+# Kills the processes of a host, and removes it with its interfaces: HOST.
 remove_host() {
     local left
     for left in $(ip netns pids "$1" 2>/dev/null); do kill -KILL "$left" 2>/dev/null || true; done

@@ -1,19 +1,17 @@
 #!/usr/bin/env bash
-# Measures gRPC against QUIC through lossy paths and a long one, on one machine.
+# Compares gRPC with QUIC over lossy paths and a long path, on one machine.
 #
 #   tests/testbed/measure.sh [SEED]
 #
-# Two hosts of a test bed (testbed.sh) stand for the two machines. It needs what that needs, and the release build of
-# both programs.
-# Payload bandwidth comes from Offline runs, whose length can be chosen for each path; `fabric`
-# measures for a fixed time.
+# Two hosts of a test bed represent the two machines. The script needs the same as testbed.sh, and the release build of both programs.
+# It measures payload bandwidth with Offline runs, whose length depends on the path; `fabric` would measure for a fixed time.
 # Settings from the environment:
 #   BIN         folder of the programs
 #   CC          congestion control of TCP; QUIC's is cubic
-#   RATE_MBIT   rate of the wire each way, below what the relay can do; 0: as fast as it can
-#   QUEUE       packets that wait before the wire; what comes beyond is dropped
-#   TRANSPORTS  what to measure
-#   OUT         folder for what the runs write
+#   RATE_MBIT   rate of the link in each direction, below the relay's maximum; 0: unlimited
+#   QUEUE       maximum number of packets queued at the link; others are dropped
+#   TRANSPORTS  transports to measure
+#   OUT         folder for the output of the runs
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,7 +24,7 @@ TRANSPORTS=${TRANSPORTS:-grpc quic}
 OUT=${OUT:-$(mktemp -d)}
 node=10.231.0.2:50051
 
-# Loss and delay in ms, each way; about how many MB/s one connection gets, which sets the
+# Loss and delay in ms, in each direction; estimated MB/s of a connection, which determines the
 # length of the Offline runs; samples in flight on each connection.
 paths=(
     "0     0  45  32"
@@ -41,8 +39,8 @@ bed=$here/testbed.sh
 trap '"$bed" down' EXIT
 trap 'exit 1' INT TERM
 
-# Runs LoadGen: NAME SCENARIO SAMPLE-BYTES, then more options. Exit code 1 is a run that is not
-# valid, here for instance for its length; its figures count.
+# Runs LoadGen: NAME SCENARIO SAMPLE-BYTES OPTION… Exit code 1 is an invalid run, here for example
+# because it is short; its figures count.
 run() {
     local name=$1 scenario=$2 bytes=$3 code=0
     shift 3
@@ -56,7 +54,7 @@ run() {
     fi
 }
 
-# Prints one row from the results of the runs whose names begin with PREFIX.
+# Prints a row with the results of runs: PREFIX PATH TRANSPORT. The runs' names begin with PREFIX.
 row() {
     python3 - "$OUT" "$@" <<'PYTHON'
 import json, sys
@@ -86,10 +84,10 @@ mkdir -p "$OUT"
 "$bed" exec 2 "$BIN/sut-node" --engine none --listen "$node" --insecure >"$OUT/sut-node.log" 2>&1 &
 disown
 
-echo "Seed $seed, TCP $CC, $RATE_MBIT Mbit/s each way, queue of $QUEUE packets; files in $OUT."
+echo "Seed $seed, TCP $CC, $RATE_MBIT Mbit/s in each direction, queue of $QUEUE packets; files in $OUT."
 echo "Times in ms. Round trip: 1 KiB, one at a time. Server: 1 KiB at 200/s."
 echo
-echo "| path, each way | transport | round trip p50 / p99 | MB/s, 1 connection | MB/s, 4 connections | Server p50 / p95 / p99 / p99.9 | the same, 8 streams |"
+echo "| loss and delay in each direction | transport | round trip p50 / p99 | MB/s, 1 connection | MB/s, 4 connections | Server p50 / p95 / p99 / p99.9 | Server, 8 streams |"
 echo "|---|---|---|---|---|---|---|"
 for i in "${!paths[@]}"; do
     read -r loss delay guess window <<<"${paths[i]}"
@@ -116,5 +114,5 @@ for i in "${!paths[@]}"; do
     "$bed" report >"$OUT/relay-$i.json"
 done
 echo
-echo "The relay on each path:"
+echo "Report of the relay for each path:"
 cat "$OUT"/relay-*.json

@@ -1,31 +1,31 @@
 #!/usr/bin/env python3
-"""A switch between network interfaces whose paths have faults, for kernels without netem.
+"""Switch between network interfaces whose paths have faults, for kernels without netem.
 
     relay.py run --control SOCKET [--seed N] INTERFACE INTERFACE…
     relay.py tell SOCKET WORDS…
 
-It forwards every Ethernet frame that arrives on one interface to the one behind which its receiver is. Hosts are
-numbered from 1, in the order of their interfaces; the path from host A to host B has settings of its own. Offloads must
-be off on all links, so that a frame is what a real wire would carry. It needs root. What it can be told:
+It forwards each Ethernet frame to the interface of its receiver. Hosts are numbered from 1, in the order of their interfaces. The path
+from host A to host B has separate settings. Offloads must be off on all links, so that frames are as on a real link. It needs root.
+Commands:
 
-    A B KEY=VALUE…   settings of the path from A to B, and of no other; * stands for every host
-    A B clear        no faults on that path
-    seed N           begin the random numbers again, and count from here
-    report           what was counted on each path, as one line of JSON
+    A B KEY=VALUE…   change settings of the path from A to B; * is every host
+    A B clear        remove all faults of that path
+    seed N           restart random numbers and counters
+    report           print the counters of each path, as one line of JSON
 
-Settings; those not named stay as they are:
+Settings; the others remain unchanged:
 
-    delay=MS          how long a frame is under way
-    jitter=MS         up to so much more, at random; frames stay in order
+    delay=MS          delay of a frame
+    jitter=MS         maximum of a random additional delay; frames stay in order
     loss=P            probability that a frame is lost, 0 to 1
-    rate=MBIT         rate of the path; 0: as it comes
-    queue=FRAMES      frames that wait before the path; what comes beyond is dropped
-    cut=1             nothing passes
-    duplicate=P       a frame comes twice
-    reorder=P         a frame is held back for 5 ms, so that later ones pass it
-    corrupt=P         a bit of the payload is flipped; the receiver's checksum of TCP or UDP finds it
-    damage=P          the same with the checksum made right again: what a bad switch or memory does
-    after=S, for=S    begin the settings of this command later; end them (with what was before) after a time
+    rate=MBIT         rate of the path; 0: unlimited
+    queue=FRAMES      maximum number of queued frames; others are dropped
+    cut=1             drop all frames
+    duplicate=P       probability that a frame is sent twice
+    reorder=P         probability that a frame is delayed by 5 ms, so that later frames overtake it
+    corrupt=P         probability that a bit of the payload is flipped; the receiver's TCP or UDP checksum detects it
+    damage=P          like corrupt, but with a matching checksum, as a bad switch or memory would cause
+    after=S, for=S    apply the settings of this command later; restore the previous ones after a time
 """
 
 import collections
@@ -65,7 +65,7 @@ def open_port(interface):
 
 
 def payload_of(frame):
-    """Where the payload and the checksum of TCP or UDP over IPv4 are; None where there is none."""
+    """Returns the offsets of transport header, payload, end and checksum of TCP or UDP over IPv4; None for other frames."""
     if len(frame) < 34 or frame[12:14] != b"\x08\x00":
         return None
     transport = 14 + (frame[14] & 15) * 4
@@ -80,7 +80,7 @@ def payload_of(frame):
 
 
 def flip(frame, draw, mend):
-    """Flips one bit of the payload; makes the checksum right again where that is asked for."""
+    """Flips a bit of the payload; corrects the checksum if `mend` is set."""
     parts = payload_of(frame)
     if not parts:
         return frame, False
@@ -88,9 +88,9 @@ def flip(frame, draw, mend):
     at = payload + int(draw() * (end - payload))
     damaged = bytearray(frame)
     damaged[at] ^= 1 << int(draw() * 8)
-    # UDP writes 0 where it has no checksum.
+    # The checksum 0 of UDP means that there is none.
     if mend and any(frame[checksum:checksum + 2]):
-        # RFC 1624: the sum changes as the word does. A byte is the high one of its word or the low one.
+        # RFC 1624: the sum changes by the difference of the word, in which the byte is high or low.
         high = (at - transport) % 2 == 0
         old, new = (byte << 8 if high else byte for byte in (frame[at], damaged[at]))
         total = (int.from_bytes(frame[checksum:checksum + 2], "big") ^ 0xffff) + (old ^ 0xffff) + new
@@ -101,7 +101,7 @@ def flip(frame, draw, mend):
 
 
 class Path:
-    """One way between two hosts: a queue before a link, then the delay."""
+    """Path from one host to another: a queue, a link, and a delay."""
 
     def __init__(self, sink, seed):
         self.sink = sink
@@ -110,12 +110,12 @@ class Path:
 
     def restart(self, seed):
         self.draw = random.Random(seed).random
-        self.link_free = 0.0  # when the link has sent all that it has taken
-        self.queue = collections.deque()  # when each waiting frame leaves the link
-        self.wire = []  # (when it arrives, its number, frame)
-        self.arrival = 0.0  # of the last frame that was not held back
+        self.link_free = 0.0  # time at which the link has sent all frames
+        self.queue = collections.deque()  # times at which queued frames leave the link
+        self.wire = []  # (arrival time, number, frame)
+        self.arrival = 0.0  # arrival time of the last frame that was not reordered
         self.count = collections.Counter()
-        self.late = 0.0  # the longest time that a frame left behind its due time
+        self.late = 0.0  # maximum delay of a frame after its due time
 
     def take(self, frame):
         s, count, draw = self.settings, self.count, self.draw
@@ -152,7 +152,7 @@ class Path:
             self.link_free = now
             queue.append(now)
         elif len(self.wire) >= s["queue"]:
-            # Without a rate there is no queue but the wire itself.
+            # Without a rate, frames in flight count as the queue.
             count["dropped"] += 1
             return
         due = now + s["delay"] / 1000
@@ -184,12 +184,12 @@ class Switch:
     def __init__(self, interfaces, seed):
         self.ports = [open_port(interface) for interface in interfaces]
         hosts = range(len(interfaces))
-        # Paths of their own random numbers: what one carries does not change what another loses.
+        # Each path has its own random numbers, so that frames of one do not affect the losses of another.
         self.paths = {
             (a, b): Path(self.ports[b], self.seed_of(seed, a, b)) for a in hosts for b in hosts if a != b
         }
         self.behind = {}  # MAC address -> host
-        self.later = []  # (when, its number, what)
+        self.later = []  # (time, number, action)
         self.plans = itertools.count()
 
     def seed_of(self, seed, a, b):
@@ -204,7 +204,7 @@ class Switch:
                 return
             self.behind[frame[6:12]] = host
             to = self.behind.get(frame[0:6])
-            # A receiver who has not spoken yet, or all of them.
+            # Broadcast, or a receiver that has not sent a frame yet: send to all.
             for other in range(len(self.ports)) if to is None else (to,):
                 if other != host:
                     self.paths[host, other].take(frame)
@@ -217,7 +217,7 @@ class Switch:
                 path.restart(self.seed_of(int(words[1]), a, b))
             return "ok"
         if len(words) < 3:
-            raise ValueError("say: A B KEY=VALUE…, A B clear, seed N, or report")
+            raise ValueError("expected: A B KEY=VALUE…, A B clear, seed N, or report")
         paths = self.chosen(*words[:2])
         if words[2:] == ["clear"]:
             self.change(paths, dict(NONE))
@@ -227,12 +227,12 @@ class Switch:
             key, _, value = word.partition("=")
             wanted[key] = float(value)
             if key not in NONE and key not in ("after", "for"):
-                raise ValueError(f"{key}: there is no such setting")
+                raise ValueError(f"{key}: unknown setting")
             if wanted[key] < 0 or key in PROBABILITIES and wanted[key] > 1:
                 raise ValueError(f"{word}: out of range")
         begin, length = wanted.pop("after", 0), wanted.pop("for", None)
         if not wanted:
-            raise ValueError("no setting is named")
+            raise ValueError("a setting is missing")
         self.plan(begin, lambda: self.change(paths, wanted, length))
         return "ok"
 
@@ -241,7 +241,7 @@ class Switch:
             return word == "*" or int(word) == host + 1
         paths = [path for (x, y), path in self.paths.items() if matches(a, x) and matches(b, y)]
         if not paths:
-            raise ValueError(f"there is no path from {a} to {b}; hosts are 1 to {len(self.ports)}")
+            raise ValueError(f"no path from {a} to {b}; hosts are 1 to {len(self.ports)}")
         return paths
 
     def change(self, paths, wanted, length=None):
@@ -258,7 +258,7 @@ class Switch:
             heapq.heappush(self.later, (time.monotonic() + seconds, next(self.plans), what))
 
     def due(self):
-        """Does what is due; gives the time until something else is."""
+        """Performs due actions; returns the seconds until the next one or the next frame, or None."""
         while self.later and self.later[0][0] <= time.monotonic():
             heapq.heappop(self.later)[2]()
         heads = [path.wire[0][0] for path in self.paths.values() if path.wire]
@@ -267,7 +267,7 @@ class Switch:
 
     def report(self):
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        # What the kernel dropped because this process did not read in time.
+        # Frames that the kernel dropped because this process did not read them in time.
         missed = [struct.unpack("II", p.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1] for p in self.ports]
         return {
             "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),

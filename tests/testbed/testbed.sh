@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Several hosts on one machine, with faults between them.
+# Makes several hosts on one machine, with faults between them.
 #
 #   testbed.sh up N               makes hosts 1 to N: network namespaces netdiv-1 to netdiv-N, 10.231.0.1 to 10.231.0.N
 #   testbed.sh exec HOST COMMAND… runs a command on a host
-#   testbed.sh fault A B WORDS…   changes the path from A to B (relay.py says what there is); * is every host
-#   testbed.sh report             what each path has carried, lost and damaged, as JSON
-#   testbed.sh seed N             begins the random numbers and counts again
-#   testbed.sh down               ends what runs on the hosts and removes everything
-#   testbed.sh with N COMMAND…    up, a command, and down whatever happens
+#   testbed.sh fault A B WORDS…   changes the path from A to B (relay.py lists the settings); * is every host
+#   testbed.sh report             prints what each path has sent, lost and damaged, as JSON
+#   testbed.sh seed N             restarts random numbers and counters
+#   testbed.sh down               kills the hosts' processes and removes the hosts
+#   testbed.sh with N COMMAND…    makes hosts, runs a command, and removes the hosts in any case
 #
-# The hosts hang on a switch of ours, relay.py. It needs root, iproute2, ethtool and python3.
+# The switch relay.py connects the hosts. The script needs root, iproute2, ethtool and python3.
 # Settings from the environment:
-#   TESTBED   the name, where several test beds are up at the same time: at most 8 letters (netdiv)
+#   TESTBED   name, for several test beds at the same time: at most 8 letters (netdiv)
 #   CC        congestion control of TCP (cubic)
 set -euo pipefail
 
@@ -20,7 +20,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TESTBED=${TESTBED:-netdiv}
 CC=${CC:-cubic}
 state=/run/$TESTBED-testbed
-# A relay of Python carries no more; a switch of fifty is enough for everybody.
+# Maximum for a relay in Python.
 MOST_HOSTS=50
 
 usage() {
@@ -30,25 +30,25 @@ usage() {
 
 offloads_off() { "$@" tx off rx off sg off tso off gso off gro off >/dev/null; }
 
-# Its end of the wire in the root namespace has the host's name.
+# Makes a host. Its end of the link in the root namespace has the host's name.
 new_host() {
     local name=$TESTBED-$1
     ip netns add "$name"
     ip link add "$name" type veth peer name eth0 netns "$name"
-    # The root namespace has no address there and must say nothing.
+    # The root namespace has no address there and must send nothing.
     sysctl -qw "net.ipv6.conf.$name.disable_ipv6=1"
     ip netns exec "$name" sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1
     offloads_off ethtool -K "$name"
     offloads_off ip netns exec "$name" ethtool -K eth0
-    # A run must not start from what TCP learned in the run before.
+    # TCP must not use metrics of an earlier run.
     ip netns exec "$name" sysctl -qw net.ipv4.tcp_no_metrics_save=1
     settle "$name" eth0 "10.231.0.$1/24"
     ip link set "$name" up
-    # Namespaces may not choose a default congestion control, but a route may.
+    # A namespace cannot set a default congestion control, but a route can.
     ip -n "$name" route replace 10.231.0.0/24 dev eth0 src "10.231.0.$1" congctl "$CC"
 }
 
-# Tells every host where the others are: a lost ARP packet would cost a second.
+# Writes every host's address into the other hosts' neighbour tables: a lost ARP packet would cost a second.
 introduce() {
     local a b mac
     for a in $(seq "$1"); do
@@ -63,7 +63,7 @@ up() {
     local n=$1 host interfaces=()
     if [[ ! $n =~ ^[0-9]+$ ]] || [ "$n" -lt 2 ] || [ "$n" -gt "$MOST_HOSTS" ]; then usage; fi
     if ! mkdir "$state" 2>/dev/null; then
-        echo "a test bed $TESTBED is up already; take it down first, or give this one a name (TESTBED=…)" >&2
+        echo "a test bed $TESTBED is already up; take it down first, or choose another name (TESTBED=…)" >&2
         exit 2
     fi
     trap down EXIT
@@ -94,7 +94,7 @@ down() {
         ip link del "$host" 2>/dev/null || true
     done
     pid=$(cat "$state/pid" 2>/dev/null) || true
-    # The number may be another process's by now.
+    # Another process may have the id now.
     if [ -n "$pid" ] && grep -qs relay.py "/proc/$pid/cmdline"; then
         kill "$pid" 2>/dev/null || true
     fi

@@ -58,13 +58,13 @@ fn nodes_that_do_not_fit_together() {
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
         .run()
         .expect_refusal("the nodes do not serve the same model");
-    let changes: [(_, fake_node::Change); 3] = [
+    let changes: [(_, fake_node::DescriptionChange); 3] = [
         ("`other`, with a different name", |node| node.node_name = "other".into()),
         ("`fake`, with a different machine", |node| node.machine_id = "other".into()),
         ("`fake`, with a different model", |node| node.model_sha256 = "2".repeat(64)),
     ];
     for (words, change) in changes {
-        let several = fake(|node| node.changes_after = Some((BEFORE_THE_RUN, change)));
+        let several = fake(|node| node.description_change = Some((BEFORE_THE_RUN, change)));
         let words = format!("reach different nodes: the first one `fake`, another one {words}");
         fabric(&several.address).args(&["--connections", "3"]).run().expect_refusal(&words);
     }
@@ -298,7 +298,7 @@ fn files_that_never_end_are_refused_by_their_kind() {
 #[test]
 fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
     let run = || {
-        let run = LoadGen::new(&[CLOSED], "offline").after("ulimit -v 1000000");
+        let run = LoadGen::new(&[CLOSED], "offline").after_commands("ulimit -v 1000000");
         run.args(&["--benchmark", "fabric", "--dataset"])
     };
     run()

@@ -53,12 +53,12 @@ fn token(folder: &TempDir, text: &str) -> String {
 }
 
 /// Clients with a wrong token. Each makes one call, which is refused, and reconnects at once.
-struct Strangers {
+struct UnauthenticatedClients {
     refused: Arc<AtomicUsize>,
     _runtime: Runtime,
 }
 
-impl Strangers {
+impl UnauthenticatedClients {
     fn start(node: &SutNode, count: usize, token: &str) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let refused = Arc::new(AtomicUsize::new(0));
@@ -110,7 +110,7 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
     let mut node = SutNode::echo("a", &["--token-file", &right, "--max-connections", "4"]);
     let log = node.log();
     let started = Instant::now();
-    let strangers = Strangers::start(&node, 70, &wrong);
+    let strangers = UnauthenticatedClients::start(&node, 70, &wrong);
     wait_until("200 calls are refused", || strangers.refused.load(Ordering::Relaxed) > 200);
     for _ in 0..5 {
         run(&node, &["--token-file", &right, "--connections", "2"]);
@@ -124,13 +124,13 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
 
 /// Connections opened as fast as possible that send nothing. Each stays open until many newer ones
 /// exist.
-struct Flood {
+struct ConnectionFlood {
     opened: Arc<AtomicUsize>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Flood {
+impl ConnectionFlood {
     fn start(node: &SutNode, from: [u8; 4]) -> Self {
         let (opened, ending) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
         let address: SocketAddr = node.address.parse().expect("an address");
@@ -157,7 +157,7 @@ impl Flood {
     }
 }
 
-impl Drop for Flood {
+impl Drop for ConnectionFlood {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -171,7 +171,7 @@ fn connections_that_come_as_fast_as_they_can_keep_nobody_out() {
     // Behind a port forwarder all connections have one address.
     for from in [[127, 0, 0, 2], [127, 0, 0, 1]] {
         let node = SutNode::echo("a", &[]);
-        let flood = Flood::start(&node, from);
+        let flood = ConnectionFlood::start(&node, from);
         wait_until("2000 connections are open", || flood.opened.load(Ordering::Relaxed) > 2000);
         for _ in 0..5 {
             run(&node, &["--connections", "2"]);
@@ -285,7 +285,7 @@ fn samples_that_are_short_on_the_wire_take_no_more_memory_than_the_node_has_room
     ] {
         for encoding in [Encoding::Zstd, Encoding::Lz4] {
             let args_of_node = [&["--engine", engine], &limits[..], args].concat();
-            let node = SutNode::start_to_weigh("a", &args_of_node);
+            let node = SutNode::start_with_trimmed_heap("a", &args_of_node);
             let before = node.peak_resident_bytes();
             // A little less than the bound below allows for: the process itself takes some MiB
             // more.

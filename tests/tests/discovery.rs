@@ -98,13 +98,13 @@ fn a_name_stands_for_all_of_its_addresses_and_is_the_one_that_certificates_are_f
     let count = hosts.len().to_string();
     for transport in ["grpc", "quic"] {
         let tls = ["--tls-ca", ca.as_str(), "--nodes-expected", &count];
-        let outcome = run(&named).over(transport).args(&tls).run();
+        let outcome = run(&named).transport(transport).args(&tls).run();
         let result = outcome.expect(0).result();
         let want: Value = hosts.iter().map(|host| format!("localhost@{host}:{port}")).collect();
         assert_eq!(addresses(&result), want);
         assert_eq!(result["settings"]["nodes"], want);
         // The certificate is not valid for a bare address.
-        let alone = run(&format!("{}:{port}", hosts[0])).over(transport).args(&tls[..2]).run();
+        let alone = run(&format!("{}:{port}", hosts[0])).transport(transport).args(&tls[..2]).run();
         alone.expect_refusal("authentication between");
     }
 }
@@ -126,7 +126,7 @@ fn a_name_that_has_no_address_is_waited_for_and_then_named() {
 fn a_node_that_does_not_answer_is_announced_once() {
     let wait = ["--connect-timeout", "1200ms", "--connections", "3"];
     for transport in ["grpc", "quic"] {
-        let outcome = run("127.0.0.1:1,127.0.0.2:1").over(transport).args(&wait).run();
+        let outcome = run("127.0.0.1:1,127.0.0.2:1").transport(transport).args(&wait).run();
         let said = outcome.expect_refusal("no node answers at 127.0.0.1:1").stderr;
         for node in ["127.0.0.1:1", "127.0.0.2:1"] {
             let words = format!("waiting for {node} (up to 1.2 s)");

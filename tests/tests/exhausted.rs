@@ -65,7 +65,7 @@ fn a_run_with_too_few_descriptors_ends_with_words_wherever_it_finds_out() {
     let node = SutNode::echo("a", &[]);
     for_each(8..=40, |files| {
         let limit = format!("ulimit -n {files}");
-        let outcome = run(&node.address).after(&limit).run();
+        let outcome = run(&node.address).after_commands(&limit).run();
         assert_run_ended(&outcome, &limit);
         assert!(files < 40 || outcome.code == Some(0), "{outcome:#?}");
     });
@@ -76,7 +76,7 @@ fn too_few_descriptors_for_connections_are_reported_at_once() {
     let node = SutNode::echo("a", &[]);
     let localhost = node.address.replace("127.0.0.1", "localhost");
     for address in [&node.address, &localhost] {
-        let run = run(address).args(&["--connections", "60"]).after("ulimit -n 40").run();
+        let run = run(address).args(&["--connections", "60"]).after_commands("ulimit -n 40").run();
         assert_run_ended(&run, "60 connections");
         run.expect_refusal("raise the limit of open files");
     }
@@ -96,7 +96,7 @@ fn a_run_with_too_little_memory_is_refused() {
     for_each((1..=25).map(|step| step * 16), |mebibytes| {
         let limit = format!("ulimit -v {}", mebibytes << 10);
         if is_loaded(&limit, "loadgen-node") {
-            assert_run_ended(&run(&node.address).after(&limit).run(), &limit);
+            assert_run_ended(&run(&node.address).after_commands(&limit).run(), &limit);
         }
     });
 }

@@ -336,7 +336,7 @@ fn volumes_pass_beside_small_samples_in_bounded_memory() {
         let node = SutNode::echo("a", &[&limits[..], &echo].concat());
         let run = |scenario: &str, dataset: &str, qps: u64, milliseconds: u64| {
             LoadGen::new(&[&node.address], scenario)
-                .over(transport)
+                .transport(transport)
                 .args(&["--benchmark", "fabric", "--dataset", dataset])
                 .short(milliseconds, qps)
         };

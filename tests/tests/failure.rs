@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use e2e::{LoadGen, Running, SutNode, npy};
+use e2e::{LoadGen, RunningLoadGen, SutNode, npy};
 use loadgen_node::official_log::read_responses;
 use netdiv_node_common::resources::files;
 
@@ -22,7 +22,7 @@ fn over_a_file(node: &SutNode) -> (LoadGen, String) {
 }
 
 /// Returns true if the run has a file open.
-fn has_open(running: &Running, path: &str) -> bool {
+fn has_open(running: &RunningLoadGen, path: &str) -> bool {
     let open = fs::read_dir(format!("/proc/{}/fd", running.id())).into_iter().flatten().flatten();
     open.filter_map(|entry| fs::read_link(entry.path()).ok())
         .any(|file| file.display().to_string() == path)

@@ -4,12 +4,12 @@
 //! `NETDIV_WRITE_FAULTS=1` writes what was seen into that document; `NETDIV_FAULT=words` strikes only the faults whose
 //! names have these words.
 
-mod answers;
-mod before;
+mod before_run;
+mod credentials;
 mod fault;
 mod network;
+mod node_replies;
 mod nodes;
-mod papers;
 mod redispatch;
 mod responses;
 mod stage;
@@ -26,14 +26,14 @@ const AT_ONCE: usize = 6;
 #[test]
 fn every_fault_has_its_verdict() {
     let only = std::env::var("NETDIV_FAULT").unwrap_or_default();
-    let papers = papers::Papers::new();
+    let papers = credentials::Credentials::new();
     let all = [
         nodes::faults(),
         redispatch::faults(),
         tokens::faults(),
-        answers::faults(),
+        node_replies::faults(),
         network::faults(&papers),
-        before::faults(&papers),
+        before_run::faults(&papers),
     ];
     let chosen: Vec<Fault> =
         all.into_iter().flatten().filter(|fault| fault.name.contains(&only)).collect();

@@ -92,7 +92,7 @@ fn logs_that_cannot_be_written_fail_the_run() {
         LoadGen::new(&[&node.address], "offline")
             .args(&["--benchmark", "fabric", "--dataset", "synthetic:2000x100", "--quiet"])
             .args(&["--mode", "accuracy"])
-            .after(commands)
+            .after_commands(commands)
             .run()
             .expect_failure("raise the limit (ulimit -f)");
     }
@@ -100,7 +100,7 @@ fn logs_that_cannot_be_written_fail_the_run() {
     let outcome = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:20000x100", "--quiet"])
         .args(&["--mode", "accuracy"])
-        .after("ulimit -f 64")
+        .after_commands("ulimit -f 64")
         .run()
         .expect(3);
     assert_eq!(outcome.result()["verdict"], "FAILED");
@@ -119,7 +119,7 @@ fn a_terminal_that_is_closed_ends_the_run_unless_it_was_started_to_outlive_it() 
     let outlives = LoadGen::new(&[&node.address], "server")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
         .short(2000, 100)
-        .after("trap '' HUP")
+        .after_commands("trap '' HUP")
         .start();
     outlives.wait_for_test();
     e2e::process::send_signal(outlives.id(), "-HUP");

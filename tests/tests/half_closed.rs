@@ -108,7 +108,7 @@ fn a_node_that_stops_reading_ends_the_run() {
     let (_runtime, address) = start();
     for scenario in ["offline", "single-stream"] {
         let outcome = LoadGen::new(&[&address.to_string()], scenario)
-            .over("quic")
+            .transport("quic")
             .args(&["--benchmark", "fabric", "--dataset", "synthetic:1000x100"])
             .args(&["--mode", "accuracy"])
             .run();

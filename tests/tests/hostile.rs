@@ -123,7 +123,7 @@ async fn a_client_that_does_not_take_its_answers_holds_up_nobody_else() {
             soon(connection.infer(&session("greedy"), tokio_stream::iter(requests))).await;
         for scenario in ["offline", "server"] {
             let run = LoadGen::new(&[&node.address], scenario)
-                .over(if transport == Transport::Quic { "quic" } else { "grpc" })
+                .transport(if transport == Transport::Quic { "quic" } else { "grpc" })
                 .args(&["--benchmark", "fabric", "--dataset", "synthetic:500x64"])
                 .args(&["--mode", "accuracy", "--setting", "server_target_qps=1000"]);
             tokio::task::spawn_blocking(|| run.run().expect(0)).await.expect("a good run");
@@ -169,7 +169,7 @@ async fn call(address: SocketAddr, bytes: &[u8]) -> CallStatus {
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("TLS 1.3")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificateVerifier(provider)))
         .with_no_client_auth();
     tls.alpn_protocols = vec![b"netdiv/1".to_vec()];
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).expect("a configuration");
@@ -233,9 +233,9 @@ fn a_node_whose_replies_are_no_messages_ends_the_run() {
 
 /// Accepts any certificate.
 #[derive(Debug)]
-struct Anybody(Arc<rustls::crypto::CryptoProvider>);
+struct AnyCertificateVerifier(Arc<rustls::crypto::CryptoProvider>);
 
-impl rustls::client::danger::ServerCertVerifier for Anybody {
+impl rustls::client::danger::ServerCertVerifier for AnyCertificateVerifier {
     fn verify_server_cert(
         &self,
         _: &rustls::pki_types::CertificateDer<'_>,

@@ -61,19 +61,23 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
                 // The table's v5.0 has the seeds of the program's LoadGen.
                 let expected = if round == "v5.0" { "done" } else { "make LOADGEN=" };
                 assert!(said.contains(expected), "{} {args:?}: {said}", benchmark.name);
-                let args = netdiv_node_common::process::layered(
+                let args = netdiv_node_common::process::merge_settings(
                     &sut_node::Args::default(),
                     Some(&at("node.toml")),
                 );
                 assert!(args.expect("a node's settings").engine.model.is_some());
                 whole(&at("whole.toml"), &at("node.toml"), |path| {
-                    netdiv_node_common::process::layered(&sut_node::Args::default(), Some(path))
-                        .map(drop)
+                    netdiv_node_common::process::merge_settings(
+                        &sut_node::Args::default(),
+                        Some(path),
+                    )
+                    .map(drop)
                 });
                 whole(&at("whole.toml"), &at("run.toml"), |path| {
-                    netdiv_node_common::process::layered(&RunArgs::default(), Some(path)).map(drop)
+                    netdiv_node_common::process::merge_settings(&RunArgs::default(), Some(path))
+                        .map(drop)
                 });
-                let settings = submission::Settings::read(&at("submission.toml"));
+                let settings = submission::SubmissionSettings::read(&at("submission.toml"));
                 assert_eq!(
                     settings.expect("a submission's").results.len(),
                     benchmark.scenarios.len()

@@ -8,14 +8,14 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use e2e::{LoadGen, SutNode, process::made};
+use e2e::{LoadGen, SutNode, process::built_file};
 use loadgen_node::official_log::read_responses;
 use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
 
 /// Returns a command for a script of `tests/interop`, with the Python that has grpcio.
 fn python(script: &str) -> Command {
-    let mut command = Command::new(made("interop/bin/python"));
+    let mut command = Command::new(built_file("interop/bin/python"));
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("interop").join(script));
     command
 }
@@ -60,7 +60,7 @@ fn a_python_server_serves_a_run() {
     let server = PythonServer::start();
     for (dataset, streams) in [("synthetic:50x200000", "1"), ("synthetic:2000x64", "3")] {
         let outcome = LoadGen::new(&[&server.address], "offline")
-            .over("grpc")
+            .transport("grpc")
             .args(&["--benchmark", "fabric", "--dataset", dataset])
             .args(&["--mode", "accuracy", "--streams", streams])
             .run()

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 
 use e2e::{
     Behaviour, FakeEngine, FakeNode, SutNode,
-    fake_engine::{After, MODEL, Mishap, PROBE, Wrong},
+    fake_engine::{EngineFault, EngineFaultKind, FaultPoint, MODEL, PROBE},
     process::{program, transport},
     round::own_round,
 };
@@ -289,7 +289,7 @@ fn answers_of_one_token_are_a_finding_by_name() {
 #[test]
 fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
     let requests = PROBE + 10..PROBE + 12;
-    let mishap = Mishap { requests, after: After::End, wrong: Wrong::Cached };
+    let mishap = EngineFault { requests, after: FaultPoint::End, wrong: EngineFaultKind::Cached };
     let (engine, runs) = (FakeEngine::start(Some(mishap)), Runs::new());
     std::fs::write(runs.path("tiny.toml"), MODEL).expect("a writable folder");
     let (url, model) = (engine.url.as_str(), runs.path("tiny.toml"));

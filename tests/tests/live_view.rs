@@ -11,9 +11,9 @@ use e2e::{
     process::{program, send_signal, transport, wait_until},
 };
 
-/// Escape sequence that enters the alternate screen, which [`GIVEN_BACK`] leaves.
-const TAKEN: &str = "\u{1b}[?1049h";
-const GIVEN_BACK: &str = "\u{1b}[?1049l";
+/// Escape sequence that enters the alternate screen, which [`LEAVE_SCREEN`] leaves.
+const ENTER_SCREEN: &str = "\u{1b}[?1049h";
+const LEAVE_SCREEN: &str = "\u{1b}[?1049l";
 
 /// Settings of LoadGen: a run of seconds, a run of a minute, and a run with a long preparation.
 const SHORT: &str = "--setting server_target_qps=500 --setting min_duration_ms=2500 --setting server_target_latency_ns=2000000000";
@@ -59,9 +59,10 @@ fn shown(folder: &Path) -> String {
 
 /// Splits the output into the parts before, in and after the view.
 fn parts(shown: &str) -> [&str; 3] {
-    let (before, rest) = shown.split_once(TAKEN).unwrap_or_else(|| panic!("no view: {shown:?}"));
+    let (before, rest) =
+        shown.split_once(ENTER_SCREEN).unwrap_or_else(|| panic!("no view: {shown:?}"));
     let (view, after) =
-        rest.split_once(GIVEN_BACK).unwrap_or_else(|| panic!("the view stays open: {shown:?}"));
+        rest.split_once(LEAVE_SCREEN).unwrap_or_else(|| panic!("the view stays open: {shown:?}"));
     [before, view, after]
 }
 
@@ -76,7 +77,7 @@ fn a_run_is_watched_and_leaves_its_table() {
         let [before, view, after] = parts(&text);
         assert!(before.contains("connected"), "{before}");
         assert!(after.contains("VALID, exploratory") && after.contains("\u{1b}[?25h"), "{after:?}");
-        assert!(!after.contains(TAKEN));
+        assert!(!after.contains(ENTER_SCREEN));
         if columns == 90 {
             for words in ["digits server performance", "in the last second", "watched"] {
                 assert!(view.contains(words), "{words}: {view:?}");
@@ -115,7 +116,7 @@ fn the_terminal_is_given_back_however_a_run_ends() {
         if signals > 0 {
             assert!(after.contains("ending the run"), "{after:?}");
         }
-        assert!(!after.contains(TAKEN), "{after:?}");
+        assert!(!after.contains(ENTER_SCREEN), "{after:?}");
     }
 }
 

@@ -14,7 +14,7 @@ mod evaluation;
 mod exhausted;
 mod fabric;
 mod fabric_matrix;
-mod fabric_ways;
+mod fabric_options;
 mod failure;
 mod faults;
 mod fitness;

@@ -47,9 +47,9 @@ fn request(id: u64, payload: &'static [u8]) -> InferRequest {
 
 /// Adds the checksum to a request.
 fn sealed(request: InferRequest) -> InferRequest {
-    let payload = checksum::of_payload(&request.payload);
+    let payload = checksum::payload_checksum(&request.payload);
     let InferRequest { id, encoding, decoded_bytes, .. } = request;
-    let crc32c = Some(checksum::of_request(payload, id, encoding, decoded_bytes));
+    let crc32c = Some(checksum::request_checksum(payload, id, encoding, decoded_bytes));
     InferRequest { crc32c, ..request }
 }
 
@@ -286,7 +286,7 @@ async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
 }
 
 /// Opens a connection and makes a call. Returns the connection if the node serves it.
-async fn is_served(node: &SutNode, options: &Options) -> Result<Connection, String> {
+async fn connect_and_call(node: &SutNode, options: &Options) -> Result<Connection, String> {
     let opened = soon(Connection::open(&node.address, options)).await;
     let connection = opened.map_err(|error| error.to_string())?;
     let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, ..Default::default() };
@@ -299,7 +299,7 @@ async fn is_served(node: &SutNode, options: &Options) -> Result<Connection, Stri
 async fn until_served(node: &SutNode, options: &Options) -> Connection {
     let served = async {
         loop {
-            match is_served(node, options).await {
+            match connect_and_call(node, options).await {
                 Ok(connection) => return connection,
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
@@ -326,7 +326,7 @@ async fn strangers_who_never_finish_keep_nobody_out() {
         (&certified, trusting, &half_a_handshake),
     ] {
         let node = SutNode::echo("a", &[args, &["--max-connections", "8"]].concat());
-        let established = is_served(&node, &options).await.expect("it is served");
+        let established = connect_and_call(&node, &options).await.expect("it is served");
         let strangers: Vec<_> = (0..200)
             .map(|_| {
                 let mut stream = TcpStream::connect(&node.address).expect("connects");
@@ -334,7 +334,7 @@ async fn strangers_who_never_finish_keep_nobody_out() {
                 stream
             })
             .collect();
-        is_served(&node, &options).await.expect("pending connections take no permit");
+        connect_and_call(&node, &options).await.expect("pending connections take no permit");
         exchange(&established, 1).await;
         drop(strangers);
     }
@@ -347,7 +347,7 @@ async fn connections_are_limited_and_a_place_is_free_again() {
     exchange(&first, 1).await;
     exchange(&second, 2).await;
     for _ in 0..3 {
-        let refused = is_served(&node, &options()).await.expect_err("no third connection");
+        let refused = connect_and_call(&node, &options()).await.expect_err("no third connection");
         let words = "the node has 2 connections and accepts no more (--max-connections)";
         assert!(refused.contains(words), "{refused}");
     }
@@ -361,8 +361,9 @@ async fn connections_are_limited_and_a_place_is_free_again() {
 async fn a_place_is_for_those_who_call() {
     let node = SutNode::echo("a", &["--max-connections", "1"]);
     let silent = open(&node).await;
-    let caller =
-        is_served(&node, &options()).await.expect("a connection without a call has no permit");
+    let caller = connect_and_call(&node, &options())
+        .await
+        .expect("a connection without a call has no permit");
     // A connection that has made a call may be silent for longer than that.
     tokio::time::sleep(Duration::from_secs(12)).await;
     exchange(&caller, 1).await;
@@ -409,15 +410,15 @@ async fn a_token_is_read_again_on_sighup() {
     let mut node = SutNode::echo("a", &["--token-file", &path.display().to_string()]);
     let knowing = || Options { token: Some(Token::read(&path).expect("a token")), ..options() };
     let before = knowing();
-    is_served(&node, &before).await.expect("the token is right");
+    connect_and_call(&node, &before).await.expect("the token is right");
     write("short\n");
     node.signal("-HUP");
     node.wait_for_log("the token cannot be reloaded");
-    is_served(&node, &before).await.expect("the token is still right");
+    connect_and_call(&node, &before).await.expect("the token is still right");
     write("correct-horse-staples\n");
     node.signal("-HUP");
     node.wait_for_log("the token was reloaded");
-    let refused = is_served(&node, &before).await.expect_err("the token is old");
+    let refused = connect_and_call(&node, &before).await.expect_err("the token is old");
     assert!(refused.contains("the token is missing or wrong"), "{refused}");
-    is_served(&node, &knowing()).await.expect("the token is new");
+    connect_and_call(&node, &knowing()).await.expect("the token is new");
 }

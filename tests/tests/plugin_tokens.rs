@@ -17,17 +17,17 @@ use netdiv_dataset::write_ids;
 use netdiv_transport::{Connection, Options, Transport};
 use serde_json::Value;
 
-const LEAST: u32 = 2;
-const MOST: u32 = 40;
+const MIN_TOKENS: u32 = 2;
+const MAX_TOKENS: u32 = 40;
 const END: i32 = 2;
 const VOCABULARY: i32 = 1000;
 
 /// Returns the model's output to a prompt.
 fn output(prompt: &[i32]) -> Vec<i32> {
     let sum: i32 = prompt.iter().sum();
-    let length = LEAST + sum as u32 % (MOST - LEAST + 1);
+    let length = MIN_TOKENS + sum as u32 % (MAX_TOKENS - MIN_TOKENS + 1);
     let id = |place: u32| match (sum + place as i32) % VOCABULARY {
-        _ if place + 1 == length && length < MOST => END,
+        _ if place + 1 == length && length < MAX_TOKENS => END,
         END => END + 1,
         id => id,
     };

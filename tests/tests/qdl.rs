@@ -13,9 +13,9 @@ use netdiv_qdl::{
 
 /// Receives responses, and drops them.
 #[derive(Clone)]
-struct Nobody;
+struct DiscardingLoadGen;
 
-impl LoadGen for Nobody {
+impl LoadGen for DiscardingLoadGen {
     type Ticket = ();
 
     fn first_token(&self, (): &mut (), _: &Bytes) {}
@@ -44,8 +44,8 @@ fn settings(nodes: &[&str]) -> Settings {
     settings
 }
 
-fn connect(settings: Settings) -> Result<Qdl<Nobody>, ConnectError> {
-    Qdl::connect(settings, &Expectation::default(), Nobody, Arc::new(OneSample))
+fn connect(settings: Settings) -> Result<Qdl<DiscardingLoadGen>, ConnectError> {
+    Qdl::connect(settings, &Expectation::default(), DiscardingLoadGen, Arc::new(OneSample))
 }
 
 /// Starts a good node with one change.
@@ -97,7 +97,7 @@ fn a_setting_that_a_node_does_not_know_is_refused_with_its_name() {
 fn a_further_connection_has_to_reach_the_node_that_the_first_one_reached() {
     // The second connection calls Describe after the seven calls of the first.
     let elsewhere = node("a", |node| {
-        node.changes_after = Some((7, |description| description.node_name = "b".into()));
+        node.description_change = Some((7, |description| description.node_name = "b".into()));
     });
     let mut twice = settings(&[&elsewhere.address]);
     twice.connections_per_node = 2;
@@ -120,10 +120,10 @@ fn the_name_of_the_sut_is_asked_of_every_node_each_time() {
 #[test]
 fn a_node_that_is_another_one_later_ends_the_run() {
     let renamed = node("a", |node| {
-        node.changes_after = Some((7, |description| description.node_name = "b".into()));
+        node.description_change = Some((7, |description| description.node_name = "b".into()));
     });
     let replaced = node("a", |node| {
-        node.changes_after = Some((7, |description| description.model_name = "other".into()));
+        node.description_change = Some((7, |description| description.model_name = "other".into()));
     });
     let name = |node: &FakeNode| connect(settings(&[&node.address])).unwrap().name().unwrap_err();
     let (renamed, replaced) = (name(&renamed), name(&replaced));
@@ -144,7 +144,7 @@ fn a_series_ends_when_every_node_has_received_what_was_sent() {
         qdl.issue(std::iter::repeat_n(((), 0), 3)).unwrap();
         qdl.flush().unwrap_err()
     };
-    let miscounted = failure(|node| node.denies = 1);
+    let miscounted = failure(|node| node.uncounted_samples = 1);
     assert!(matches!(miscounted, Failure::Miscounted { sent: 3, received: 2, .. }), "{miscounted}");
     let silent = failure(|node| node.acknowledges_flush = false);
     assert!(matches!(silent, Failure::NoFlush { .. }), "{silent}");

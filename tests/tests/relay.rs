@@ -1,4 +1,4 @@
-//! The relay applies exactly its faults to bytes. Random faults have their tests in `way.rs`.
+//! The relay applies exactly its faults to bytes. Random faults have their tests in `direction.rs`.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},

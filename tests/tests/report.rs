@@ -31,7 +31,7 @@ fn server(nodes: &[SutNode; 2]) -> Outcome {
     // A bound that any machine meets.
     let bound = ["--setting", "server_target_latency_ns=2000000000"];
     LoadGen::new(&addresses, "server")
-        .over(transport())
+        .transport(transport())
         .short(3300, 300)
         .args(&bound)
         .run()
@@ -235,7 +235,7 @@ fn runs_are_compared_with_a_baseline() {
 
     // Runs that cannot be compared are refused.
     let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
-    let offline = LoadGen::new(&[a, b], "offline").over(transport()).short(500, 300).run();
+    let offline = LoadGen::new(&[a, b], "offline").transport(transport()).short(500, 300).run();
     let (code, _, stderr) = loadgen_node(&["compare", &base, &path(&offline)]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("only runs of one benchmark"), "{stderr}");
@@ -248,7 +248,7 @@ fn runs_are_compared_with_a_baseline() {
 fn a_run_that_fails_leaves_what_there_was() {
     let nodes = nodes();
     let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
-    let run = LoadGen::new(&[a, b], "server").over(transport()).short(60_000, 300).start();
+    let run = LoadGen::new(&[a, b], "server").transport(transport()).short(60_000, 300).start();
     run.wait_for_test();
     let series = run.log().with_file_name("series.csv");
     e2e::process::wait_until("two intervals", || {

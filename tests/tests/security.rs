@@ -24,9 +24,9 @@ use tempfile::TempDir;
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
 
 /// A folder of certificates for these hosts, created by the program itself.
-struct Certificates(TempDir);
+struct CertificateFolder(TempDir);
 
-impl Certificates {
+impl CertificateFolder {
     fn new(hosts: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let certificates = Self(folder);
@@ -139,11 +139,11 @@ fn assert_refused(address: &str, transport: &str, args: &[String], words: &[&str
 
 #[test]
 fn a_run_with_mutual_tls_over_both_transports() {
-    let certificates = Certificates::new("127.0.0.1");
+    let certificates = CertificateFolder::new("127.0.0.1");
     let node = SutNode::start("a", &strs(&certificates.node("127.0.0.1", true)));
     for transport in TRANSPORTS {
         let outcome = LoadGen::new(&[&node.address], "offline")
-            .over(transport)
+            .transport(transport)
             .args(&["--mode", "accuracy", "--streams", "2"])
             .args(&strs(&certificates.known_client()))
             .run()
@@ -156,14 +156,14 @@ fn a_run_with_mutual_tls_over_both_transports() {
 
 #[test]
 fn nodes_and_clients_that_came_later_know_those_of_before() {
-    let first = Certificates(tempfile::tempdir().expect("a folder"));
+    let first = CertificateFolder(tempfile::tempdir().expect("a folder"));
     first.order(&["--hosts", "127.0.0.1", "--keep-authority", "--valid-for", "90d"], 0);
     let kept = first.0.path().display().to_string();
     // One folder is added later. The other gets signed certificates, and the authority never has
     // its keys.
     let (added, asked) = (
-        Certificates(tempfile::tempdir().expect("a folder")),
-        Certificates(tempfile::tempdir().expect("a folder")),
+        CertificateFolder(tempfile::tempdir().expect("a folder")),
+        CertificateFolder(tempfile::tempdir().expect("a folder")),
     );
     added.order(&["--hosts", "localhost", "--clients", "client", "--authority", &kept], 0);
     asked.order(&["--hosts", "127.0.0.1", "--clients", "client", "--requests"], 0);
@@ -195,7 +195,7 @@ fn nodes_and_clients_that_came_later_know_those_of_before() {
 
 #[test]
 fn orders_for_certificates_that_make_no_sense_are_refused() {
-    let folder = Certificates::new("127.0.0.1");
+    let folder = CertificateFolder::new("127.0.0.1");
     let here = folder.0.path().display().to_string();
     for (args, words) in [
         (&["--hosts", "127.0.0.1"][..], "exists already"),
@@ -221,7 +221,7 @@ fn orders_for_certificates_that_make_no_sense_are_refused() {
 
 #[test]
 fn a_certificate_says_that_it_ends_before_it_does() {
-    let soon = Certificates(tempfile::tempdir().expect("a folder"));
+    let soon = CertificateFolder(tempfile::tempdir().expect("a folder"));
     soon.order(&["--hosts", "127.0.0.1", "--valid-for", "13d"], 0);
     let mut node = node("a", &soon.node("127.0.0.1", true));
     let (found, text) = ask(&node.address, "grpc", &soon.known_client());
@@ -233,8 +233,8 @@ fn a_certificate_says_that_it_ends_before_it_does() {
 
 #[test]
 fn strangers_are_refused_and_the_node_lives_on() {
-    let ours = Certificates::new("127.0.0.1");
-    let theirs = Certificates::new("127.0.0.1");
+    let ours = CertificateFolder::new("127.0.0.1");
+    let theirs = CertificateFolder::new("127.0.0.1");
     let mut node = node("a", &ours.node("127.0.0.1", true));
     for transport in TRANSPORTS {
         let at = |args: &[String], words: &[&str]| {
@@ -262,7 +262,7 @@ fn strangers_are_refused_and_the_node_lives_on() {
 /// the initial settings of HTTP/2.
 #[tokio::test]
 async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
-    let certificates = Certificates::new("127.0.0.1");
+    let certificates = CertificateFolder::new("127.0.0.1");
     let node = node("a", &certificates.node("127.0.0.1", true));
     let address: SocketAddr = node.address.parse().expect("an address");
     let shown = CertificateDer::from_pem_file(certificates.path("127.0.0.1.pem"));
@@ -301,7 +301,7 @@ async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
 
 #[test]
 fn a_node_with_the_wrong_papers_is_refused() {
-    let certificates = Certificates::new("other.example");
+    let certificates = CertificateFolder::new("other.example");
     let elsewhere = node("a", &certificates.node("other.example", false));
     // A certificate that has expired.
     let authority_key = KeyPair::generate().expect("a key");
@@ -314,7 +314,7 @@ fn a_node_with_the_wrong_papers_is_refused() {
     old.not_before = rcgen::date_time_ymd(2001, 1, 1);
     old.not_after = rcgen::date_time_ymd(2002, 1, 1);
     let old = old.signed_by(&key, &issuer).expect("signed").pem();
-    let expired = Certificates(tempfile::tempdir().expect("a folder"));
+    let expired = CertificateFolder(tempfile::tempdir().expect("a folder"));
     for (name, text) in [("ca.pem", ca), ("old.pem", old), ("old.key", key.serialize_pem())] {
         fs::write(expired.path(name), text).expect("a writable folder");
     }
@@ -353,7 +353,7 @@ fn a_token_opens_the_door_of_a_closed_lab() {
         assert_welcome(&node.address, transport, &right);
         LoadGen::new(&[&node.address], "offline")
             .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
-            .over(transport)
+            .transport(transport)
             .args(&["--mode", "accuracy"])
             .args(&strs(&right))
             .run()
@@ -363,7 +363,7 @@ fn a_token_opens_the_door_of_a_closed_lab() {
 
 #[test]
 fn certificates_are_read_again_on_sighup() {
-    let certificates = Certificates::new("127.0.0.1");
+    let certificates = CertificateFolder::new("127.0.0.1");
     let before = certificates.client();
     let mut node = node("a", &certificates.node("127.0.0.1", false));
     let old_ca = certificates.text("old-ca.pem");
@@ -394,7 +394,7 @@ fn nothing_is_open_by_mistake() {
     let refusal = |args: &[&str]| start("127.0.0.1:0", args);
     let open = start("0.0.0.0:0", &[]);
     assert!(open.contains("say --insecure"), "{open}");
-    let certificates = Certificates::new("127.0.0.1");
+    let certificates = CertificateFolder::new("127.0.0.1");
     let (certificate, key) = (certificates.text("127.0.0.1.pem"), certificates.text("client.key"));
     let empty = certificates.text("empty");
     fs::write(Path::new(&empty), "").expect("a writable folder");

@@ -12,9 +12,9 @@ use e2e::{
 };
 
 /// A running node. Dropping the value stops it.
-struct Node(Child);
+struct NodeProcess(Child);
 
-impl Drop for Node {
+impl Drop for NodeProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -58,7 +58,7 @@ fn a_service_manager_is_told_when_the_node_is_ready_and_when_it_ends() {
         ])
         .env("NOTIFY_SOCKET", &path)
         .spawn();
-    let mut node = Node(node.expect("sut-node starts"));
+    let mut node = NodeProcess(node.expect("sut-node starts"));
     assert_eq!(next().trim(), "READY=1\nSTATUS=node told is ready");
     assert_eq!(health(&asked).0, Some(0));
     let everywhere = metrics.replace("127.0.0.1", "0.0.0.0");

@@ -167,7 +167,7 @@ fn liar(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> FakeNode {
 }
 
 /// Returns a message with tokens of an output.
-fn of(request: &InferRequest, part: Part, ids: &[i32]) -> InferResponse {
+fn output_message(request: &InferRequest, part: Part, ids: &[i32]) -> InferResponse {
     InferResponse {
         id: request.id,
         part: part as i32,
@@ -181,36 +181,39 @@ fn of(request: &InferRequest, part: Part, ids: &[i32]) -> InferResponse {
 fn a_node_that_contradicts_itself_fails_the_run() {
     type Reply = fn(usize, InferRequest) -> Vec<InferResponse>;
     let cases: [(&str, Reply); 10] = [
-        ("answered a sample without its first token", |_, r| vec![of(&r, Part::Whole, &[5, 6])]),
-        ("sent a second first token", |_, r| {
-            vec![of(&r, Part::First, &[5]), of(&r, Part::First, &[5])]
+        ("answered a sample without its first token", |_, r| {
+            vec![output_message(&r, Part::Whole, &[5, 6])]
         }),
-        ("expected one int32", |_, r| vec![of(&r, Part::First, &[5, 6])]),
+        ("sent a second first token", |_, r| {
+            vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::First, &[5])]
+        }),
+        ("expected one int32", |_, r| vec![output_message(&r, Part::First, &[5, 6])]),
         ("its first token has 4 bytes and a token_count of 3", |_, r| {
-            vec![InferResponse { token_count: 3, ..of(&r, Part::First, &[5]) }]
+            vec![InferResponse { token_count: 3, ..output_message(&r, Part::First, &[5]) }]
         }),
         ("it begins with the token 7, but its first token was 5", |_, r| {
-            vec![of(&r, Part::First, &[5]), of(&r, Part::Whole, &[7, 6])]
+            vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[7, 6])]
         }),
         ("it has 8 bytes and a token_count of 3", |_, r| {
-            let whole = InferResponse { token_count: 3, ..of(&r, Part::Whole, &[5, 6]) };
-            vec![of(&r, Part::First, &[5]), whole]
+            let whole =
+                InferResponse { token_count: 3, ..output_message(&r, Part::Whole, &[5, 6]) };
+            vec![output_message(&r, Part::First, &[5]), whole]
         }),
         ("it has 0 bytes and a token_count of 0", |_, r| {
-            vec![of(&r, Part::First, &[5]), of(&r, Part::Whole, &[])]
+            vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[])]
         }),
         ("it has 7 bytes and a token_count of 2", |_, r| {
-            let whole = of(&r, Part::Whole, &[5, 6]);
+            let whole = output_message(&r, Part::Whole, &[5, 6]);
             let payload = whole.payload.slice(..7);
-            vec![of(&r, Part::First, &[5]), InferResponse { payload, ..whole }]
+            vec![output_message(&r, Part::First, &[5]), InferResponse { payload, ..whole }]
         }),
         ("it is the part 9 of an answer", |_, r| {
-            vec![InferResponse { part: 9, ..of(&r, Part::First, &[5]) }]
+            vec![InferResponse { part: 9, ..output_message(&r, Part::First, &[5]) }]
         }),
         ("the engine of node liar failed: out of memory", |_, r| {
             let (status, error) = (Status::EngineFailed as i32, "out of memory".into());
             let failed = InferResponse { id: r.id, status, error, ..Default::default() };
-            vec![of(&r, Part::First, &[5]), failed]
+            vec![output_message(&r, Part::First, &[5]), failed]
         }),
     ];
     for (words, reply) in cases {
@@ -221,7 +224,9 @@ fn a_node_that_contradicts_itself_fails_the_run() {
 
 #[test]
 fn a_first_token_that_nobody_asked_for_fails_the_run() {
-    let node = liar(|_, r| vec![of(&r, Part::First, &[5]), of(&r, Part::Whole, &[5, 6])]);
+    let node = liar(|_, r| {
+        vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[5, 6])]
+    });
     run(&[&node.address], "offline", "accuracy")
         .run()
         .expect_failure("sent a first token that was not requested");
@@ -230,8 +235,9 @@ fn a_first_token_that_nobody_asked_for_fails_the_run() {
 #[test]
 fn tokens_after_the_whole_output_belong_to_nobody_and_change_nothing() {
     let node = liar(|_, r| {
-        let more = of(&r, Part::More, &[6]);
-        let (first, whole) = (of(&r, Part::First, &[5]), of(&r, Part::Whole, &[5, 6]));
+        let more = output_message(&r, Part::More, &[6]);
+        let (first, whole) =
+            (output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[5, 6]));
         vec![first.clone(), more.clone(), whole, first, more]
     });
     let outcome = run(&[&node.address], "server", "accuracy").run().expect(0);
@@ -242,7 +248,7 @@ fn tokens_after_the_whole_output_belong_to_nobody_and_change_nothing() {
 
 #[test]
 fn a_sample_whose_first_token_was_seen_does_not_go_to_another_node() {
-    let first_only = liar(|_, r| vec![of(&r, Part::First, &[5])]);
+    let first_only = liar(|_, r| vec![output_message(&r, Part::First, &[5])]);
     let good = speaker("good", &[]);
     run(&[&first_only.address, &good.address], "server", "accuracy")
         .args(&["--on-node-loss", "redispatch", "--sample-timeout", "1s"])

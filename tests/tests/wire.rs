@@ -53,8 +53,8 @@ fn messages_have_the_documented_bytes() {
         payload: Bytes::from_static(b"\x00\x05\x0a\x10"),
     };
     assert_golden("### Golden: a request", &request);
-    let of_payload = checksum::of_payload(&request.payload);
-    let crc32c = Some(checksum::of_request(of_payload, request.id, 0, 0));
+    let of_payload = checksum::payload_checksum(&request.payload);
+    let crc32c = Some(checksum::request_checksum(of_payload, request.id, 0, 0));
     assert_golden("### Golden: a checked request", &InferRequest { crc32c, ..request });
     let response = InferResponse {
         id: 0x0001_0000_0200_0003,
@@ -74,7 +74,7 @@ fn messages_have_the_documented_bytes() {
         payload: Bytes::from_static(b"\x07\x00\x00\x00"),
     };
     assert_golden("### Golden: a response", &response);
-    let crc32c = Some(checksum::of_response(&response));
+    let crc32c = Some(checksum::response_checksum(&response));
     assert_golden("### Golden: a checked response", &InferResponse { crc32c, ..response });
     let first = InferResponse {
         id: 0x0001_0000_0200_0003,

@@ -15,15 +15,15 @@
 //!   a response.
 //! - Neither panics nor C++ exceptions cross the border.
 
-mod answers;
 mod ffi;
+mod responses;
 mod settings;
 mod test;
 
 use std::{collections::BTreeMap, ffi::c_void};
 
-pub use answers::{ResponseId, complete, first_token};
 pub use netdiv_node_common::words::{AnswerTokens, Mode, Scenario};
+pub use responses::{ResponseId, complete, first_token};
 pub use settings::{LogSettings, SettingsError, TestSettings};
 pub use test::{
     Abort, QuerySampleLibrary, Sample, Samples, StartTestError, SystemUnderTest, end_from_outside,

@@ -13,8 +13,8 @@ use std::{
 };
 
 use crate::{
-    answers::{NO_TEST, ResponseId, Test, current_test, open_test, take_misuse},
     ffi,
+    responses::{NO_TEST, OpenTest, ResponseId, current_test, open_test, take_misuse},
     settings::{LogSettings, SettingsError, TestSettings, c_string},
 };
 
@@ -72,7 +72,7 @@ pub struct Sample {
 /// Samples of one query, each yielded once.
 pub struct Samples<'a> {
     raw: std::slice::Iter<'a, ffi::RawSample>,
-    test: Test,
+    test: OpenTest,
 }
 
 impl std::fmt::Debug for Samples<'_> {
@@ -183,7 +183,7 @@ pub fn start_test(
     };
     static TESTS_STARTED: AtomicU32 = AtomicU32::new(0);
     let number = 1 + TESTS_STARTED.fetch_add(1, Ordering::SeqCst);
-    open_test(Test { number, tokens });
+    open_test(OpenTest { number, tokens });
     // LoadGen measures from the time at which a query was due, and Linux by default wakes a thread
     // up to 50 us late. The threads that LoadGen starts inherit this setting.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));

@@ -38,18 +38,18 @@ mod finding;
 #[cfg(test)]
 #[path = "../tests/fixture/mod.rs"]
 pub(crate) mod fixture;
-mod grouped;
+mod grouping;
 mod input;
 mod judge;
 mod placeholder;
 mod rules;
+mod source_references;
 mod sources_digest;
-mod sources_named;
 mod subject;
 
 pub use facts::official_log;
 pub use finding::{Finding, Outcome, Rule};
-pub use grouped::Grouped;
+pub use grouping::GroupedFinding;
 pub use netdiv_node_common::words::{Division, Mode, Scenario};
 
 // Unit tests use the tests' submissions, too.
@@ -62,8 +62,8 @@ pub mod testing {
     pub use crate::{
         derived::readme,
         facts::measurements::recorded,
-        grouped::lines,
+        grouping::lines,
         input::files::sha256_of,
-        sources_digest::{Source, sources_sha256},
+        sources_digest::{SourceFile, sources_sha256},
     };
 }

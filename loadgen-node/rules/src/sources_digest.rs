@@ -3,11 +3,11 @@
 use sha2::{Digest as _, Sha256};
 
 /// Source file of a program: its path from the top folder, and its bytes.
-pub type Source<'a> = (&'a str, &'a [u8]);
+pub type SourceFile<'a> = (&'a str, &'a [u8]);
 
 /// Returns the SHA-256 of a program's sources in hex: over path, NUL, bytes, NUL of each file, in
 /// the order of the paths.
-pub fn sources_sha256(sources: &[Source<'_>]) -> String {
+pub fn sources_sha256(sources: &[SourceFile<'_>]) -> String {
     let mut sorted: Vec<_> = sources.to_vec();
     sorted.sort_unstable();
     let mut hash = Sha256::new();

@@ -23,7 +23,7 @@ pub const ROUNDING: u64 = 1 << 13;
 /// number suffices, because the percentile less the tolerance is 1, or the confidence is.
 pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
     let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
-    let passes = |h: u64| at_most(overlatency, overlatency + h, within) < allowed;
+    let passes = |h: u64| binomial_cdf(overlatency, overlatency + h, within) < allowed;
     let mut passing = 1;
     while !passes(passing) {
         if passing > 1 << 60 {
@@ -44,7 +44,7 @@ pub fn max_overlatency(
     confidence: f64,
 ) -> Option<u64> {
     let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
-    let fails = |t: u64| t >= queries || at_most(t, queries, within) >= allowed;
+    let fails = |t: u64| t >= queries || binomial_cdf(t, queries, within) >= allowed;
     first(0, queries, fails).checked_sub(1)
 }
 
@@ -75,7 +75,7 @@ fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
 ///
 /// Sums up the smaller tail from its largest term, so that nothing cancels. There are some
 /// thousands of terms for 10^7 queries.
-fn at_most(t: u64, n: u64, within: f64) -> f64 {
+fn binomial_cdf(t: u64, n: u64, within: f64) -> f64 {
     let over = 1.0 - within;
     if t >= n || over <= 0.0 || over.is_nan() {
         return 1.0;
@@ -93,7 +93,7 @@ fn at_most(t: u64, n: u64, within: f64) -> f64 {
                 break;
             }
         }
-        exactly(from, n, over) * sum
+        binomial_pmf(from, n, over) * sum
     };
     let total = n as f64;
     if t as f64 <= total * over {
@@ -106,7 +106,7 @@ fn at_most(t: u64, n: u64, within: f64) -> f64 {
 /// Returns the probability of exactly `k` of `n`, each with probability `p` (C. Loader, "Fast and
 /// accurate computation of binomial probabilities", 2000). Forms no large logarithms, so that
 /// millions of queries lose no precision.
-fn exactly(k: u64, n: u64, p: f64) -> f64 {
+fn binomial_pmf(k: u64, n: u64, p: f64) -> f64 {
     let (x, y, total) = (k as f64, (n - k) as f64, n as f64);
     if k == 0 {
         return (total * (-p).ln_1p()).exp();
@@ -249,8 +249,8 @@ mod tests {
     #[test]
     fn both_tails_make_one() {
         for (t, n, within) in [(3, 40, 0.9), (7, 40, 0.9), (40, 50, 0.3), (900, 100_000, 0.99)] {
-            let below = at_most(t, n, within);
-            let all: f64 = (0..=t).map(|k| exactly(k, n, 1.0 - within)).sum();
+            let below = binomial_cdf(t, n, within);
+            let all: f64 = (0..=t).map(|k| binomial_pmf(k, n, 1.0 - within)).sum();
             assert!((below - all).abs() < 1e-12 * all.max(1e-3), "{t} {n} {within}: {below} {all}");
         }
     }

@@ -8,7 +8,7 @@ mod list;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use list::{find_home, shown_layout};
+pub(crate) use list::{detect_layout, find_home};
 pub use list::{list_files, list_homes, list_results};
 
 /// Folders in the root of a tree, one for each division.
@@ -93,7 +93,7 @@ impl std::fmt::Display for Layout {
 
 /// A submitter's submission to one division.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Home {
+pub struct SubmitterFolder {
     /// Layout of the folder.
     pub layout: Layout,
     /// Division: closed, network or open.
@@ -104,7 +104,7 @@ pub struct Home {
     code: &'static str,
 }
 
-impl Home {
+impl SubmitterFolder {
     /// Creates the paths of a submitter's folder with a layout.
     pub fn new(layout: Layout, division: &str, submitter: &str) -> Self {
         let (division, submitter) = (division.to_owned(), submitter.to_owned());
@@ -155,9 +155,9 @@ impl Home {
 
 /// Result in a tree: a benchmark and a scenario on a system.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ResultPaths {
     /// Submission that contains the result.
-    pub home: Home,
+    pub home: SubmitterFolder,
     /// Name of the system's folder.
     pub system: String,
     /// Name of the benchmark's folder.
@@ -166,7 +166,7 @@ pub struct Place {
     pub scenario: String,
 }
 
-impl Place {
+impl ResultPaths {
     fn under(&self, folder: &str) -> String {
         let Self { home, system, benchmark, scenario } = self;
         format!("{}/{folder}/{system}/{benchmark}/{scenario}", home.root())
@@ -251,9 +251,9 @@ mod tests {
 
     use super::*;
 
-    fn place(layout: Layout) -> Place {
-        Place {
-            home: Home::new(layout, "network", "acme"),
+    fn place(layout: Layout) -> ResultPaths {
+        ResultPaths {
+            home: SubmitterFolder::new(layout, "network", "acme"),
             system: "four-nodes".into(),
             benchmark: "resnet50".into(),
             scenario: "Offline".into(),
@@ -306,7 +306,7 @@ mod tests {
                 fs::create_dir_all(root.path().join("closed/x").join(path)).unwrap();
             }
             let home = find_home(root.path(), "closed", "x", Layout::A);
-            (shown_layout(&root.path().join("closed/x")), home.code())
+            (detect_layout(&root.path().join("closed/x")), home.code())
         };
         let code = |name: &str| format!("closed/x/{name}");
         assert_eq!(shown(&["results/s/b/Offline/performance"]), (None, code("code")));

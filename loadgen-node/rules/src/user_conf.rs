@@ -39,7 +39,7 @@ const KEYS: [&str; 24] = [
 ];
 
 /// Maximum latency, in ms: a year.
-const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
+const MAX_LATENCY_MS: u64 = 366 * 24 * 3600 * 1000;
 
 const SCENARIOS: [&str; 6] =
     ["*", "SingleStream", "MultiStream", "Server", "Offline", "Interactive"];
@@ -194,8 +194,8 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     // LoadGen converts these to nanoseconds, and silently turns a value that does not fit into
     // another bound.
     let is_time = matches!(setting, "target_latency" | "ttft_latency" | "tpot_latency");
-    if is_time && value.parse::<u64>().is_ok_and(|ms| ms > MOST_MS) {
-        return Err(format!("`{value}` ms is too long; {setting} is at most {MOST_MS}"));
+    if is_time && value.parse::<u64>().is_ok_and(|ms| ms > MAX_LATENCY_MS) {
+        return Err(format!("`{value}` ms is too long; {setting} is at most {MAX_LATENCY_MS}"));
     }
     match (good, is_real) {
         (true, _) => Ok(()),

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Copy of a published tree that a test changes.
-struct Tree(TempDir);
+struct PublishedTree(TempDir);
 
-impl Tree {
+impl PublishedTree {
     fn of(name: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         tree.copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/published").join(name), "");
@@ -98,8 +98,8 @@ fn quoted_figures_are_read_in_the_format_of_the_round() {
         ("llama3.1-8b", format!("{LLAMA_8B}/accuracy/accuracy.txt")),
         ("stable-diffusion-xl", format!("{SDXL}/accuracy/accuracy.txt")),
     ] {
-        let tree = Tree::of(tree);
-        let read = |tree: &Tree| {
+        let tree = PublishedTree::of(tree);
+        let read = |tree: &PublishedTree| {
             let report = tree.check();
             let wrong = broken(&report, Rule::N2).into_iter().map(str::to_owned);
             // The reduced trees have no calibration document.
@@ -127,7 +127,7 @@ fn quoted_figures_are_read_in_the_format_of_the_round() {
 
 #[test]
 fn a_figure_that_misses_its_target_is_still_found() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     tree.edit(&format!("{LLAMA_8B}/accuracy/accuracy.txt"), |text| {
         text.replace("'38.7898'", "'12.5'")
     });
@@ -135,7 +135,7 @@ fn a_figure_that_misses_its_target_is_still_found() {
 }
 
 /// Counts the findings about a run that occurs twice.
-fn shared(tree: &Tree) -> usize {
+fn shared(tree: &PublishedTree) -> usize {
     let report = tree.check();
     let of = |rule| {
         broken(&report, rule).into_iter().filter(|text| text.contains("one purpose")).count()
@@ -145,7 +145,7 @@ fn shared(tree: &Tree) -> usize {
 
 #[test]
 fn two_targets_of_a_model_may_share_their_runs() {
-    let tree = Tree::of("llama2-70b");
+    let tree = PublishedTree::of("llama2-70b");
     tree.also(LLAMA, &format!("{LLAMA}.9"));
     tree.also(TEST06, &format!("{TEST06}.9"));
     assert_eq!(shared(&tree), 0, "{}", tree.check().text());
@@ -155,23 +155,23 @@ fn two_targets_of_a_model_may_share_their_runs() {
         (&format!("{LLAMA}/Server"), &format!("{LLAMA}.9/Interactive")),
         (LLAMA, "closed/X/results/S/gptj-99.9"),
     ] {
-        let tree = Tree::of("llama2-70b");
+        let tree = PublishedTree::of("llama2-70b");
         tree.also(from, to);
         assert!(shared(&tree) > 0, "{to}: {}", tree.check().text());
     }
-    let tree = Tree::of("llama2-70b");
+    let tree = PublishedTree::of("llama2-70b");
     tree.also(LLAMA, &format!("{LLAMA}.9"));
     tree.also(&format!("{LLAMA}/Server/accuracy"), &format!("{LLAMA}.9/Server/performance/run_1"));
     assert!(!broken(&tree.check(), Rule::N32).is_empty());
     // Logs in the folder of another scenario have a separate finding.
-    let tree = Tree::of("llama2-70b");
+    let tree = PublishedTree::of("llama2-70b");
     tree.also(&format!("{LLAMA}/Server"), &format!("{LLAMA}/Offline"));
     assert!(!broken(&tree.check(), Rule::N32).is_empty());
 }
 
 #[test]
 fn a_first_token_that_came_with_others_passes_test06() {
-    let tree = Tree::of("llama2-70b");
+    let tree = PublishedTree::of("llama2-70b");
     let report = tree.check();
     assert_eq!(broken(&report, Rule::N34), [""; 0], "{}", report.text());
     let only_ours = "netdiv requires this, the official script does not";
@@ -183,7 +183,7 @@ fn a_first_token_that_came_with_others_passes_test06() {
     let wrong = broken(&report, Rule::N34);
     assert!(says(&wrong, "and by the logs it is False"), "{}", report.text());
     let file = format!("{TEST06}/Server/TEST06/verify_accuracy.txt");
-    let tree = Tree::of("llama2-70b");
+    let tree = PublishedTree::of("llama2-70b");
     tree.edit(&file, |text| text + "EOS check pass: False\n");
     assert!(says(&broken(&tree.check(), Rule::N34), "two verdicts"), "{}", tree.check().text());
 }
@@ -195,7 +195,7 @@ fn round(report: &Report) -> (&str, RoundSource) {
 
 #[test]
 fn seeds_tell_the_round_whatever_the_folders_are_called() {
-    let tree = Tree::of("deepseek-r1");
+    let tree = PublishedTree::of("deepseek-r1");
     let of_layout = |report: &Report| {
         let report = broken(report, Rule::N35).join("\n");
         ["has its code in", "has the layout of"].map(|text| report.contains(text))
@@ -224,7 +224,7 @@ fn seeds_tell_the_round_whatever_the_folders_are_called() {
 
 #[test]
 fn without_known_seeds_the_version_tells_the_round() {
-    let tree = Tree::of("deepseek-r1");
+    let tree = PublishedTree::of("deepseek-r1");
     tree.edit_logs(|log| log.replace("2465351861681999779", "1"));
     let report = tree.check();
     assert_eq!(round(&report), ("v6.0", RoundSource::LoadgenVersion));
@@ -246,7 +246,7 @@ fn without_known_seeds_the_version_tells_the_round() {
 
 #[test]
 fn a_record_of_the_round_comes_before_the_seeds() {
-    let tree = Tree::of("deepseek-r1");
+    let tree = PublishedTree::of("deepseek-r1");
     tree.rename("closed/X/code", "closed/X/src");
     let measurements = "closed/X/results/S/deepseek-r1/Offline/measurements.json";
     fs::write(tree.path(measurements), json!({"round": "v5.1"}).to_string()).unwrap();
@@ -261,7 +261,7 @@ fn a_record_of_the_round_comes_before_the_seeds() {
 
 #[test]
 fn a_system_without_accelerators_says_so() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/published");
     let text = fs::read_to_string(folder.join("system-without-accelerators.json")).unwrap();
     let mut system: Value = serde_json::from_str(&text).unwrap();
@@ -295,7 +295,7 @@ fn a_system_without_accelerators_says_so() {
 
 #[test]
 fn in_the_network_division_the_network_has_to_be_named() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     tree.rename("closed/X", "network/X");
     let path = "network/X/systems/S.json";
     let fields = ["network_type", "nic_sut", "network_protocol"];
@@ -314,7 +314,7 @@ fn in_the_network_division_the_network_has_to_be_named() {
 
 #[test]
 fn several_submitters_and_divisions_are_judged_one_by_one() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     tree.also("closed/X", "closed/Y");
     tree.also("closed/X", "open/X");
     let report = tree.check();
@@ -326,7 +326,7 @@ fn several_submitters_and_divisions_are_judged_one_by_one() {
         ("open/X", JudgedDivision::Open),
     ];
     assert_eq!(subjects, want);
-    assert!(!Tree::of("llama3.1-8b").check().text().contains("network/"));
+    assert!(!PublishedTree::of("llama3.1-8b").check().text().contains("network/"));
     let json: Value = serde_json::to_value(&report).unwrap();
     assert_eq!(
         json["judgements"][0]["round"],
@@ -336,7 +336,7 @@ fn several_submitters_and_divisions_are_judged_one_by_one() {
 
 #[test]
 fn what_only_section_6_2_asks_is_not_asked_of_closed() {
-    let tree = Tree::of("llama2-70b");
+    let tree = PublishedTree::of("llama2-70b");
     let report = tree.check();
     for rule in [Rule::N4, Rule::N13, Rule::N14, Rule::N17, Rule::N23, Rule::N38] {
         assert_eq!(report.outcome(rule), Outcome::Pass, "{rule}: {}", report.text());
@@ -361,7 +361,7 @@ fn what_only_section_6_2_asks_is_not_asked_of_closed() {
 fn results_of_the_edge_suite_may_be_inferred_from_a_stream() {
     const SYSTEM: &str = "closed/X/systems/S.json";
     for (suite, is_allowed) in [("edge", true), ("datacenter,edge", true), ("datacenter", false)] {
-        let tree = Tree::of("stable-diffusion-xl");
+        let tree = PublishedTree::of("stable-diffusion-xl");
         tree.edit_logs(|log| {
             log.replace(
                 "\"key\": \"effective_scenario\", \"value\": \"Offline\"",
@@ -385,7 +385,7 @@ const PERFORMANCE: &str = "closed/X/results/S/llama3.1-8b/Offline/performance/ru
 
 #[test]
 fn a_log_of_two_tests_is_found_where_the_rule_on_single_tests_is_not_asked() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     let log = format!("{PERFORMANCE}/mlperf_log_detail.txt");
     tree.edit(&log, |text| format!("{text}{}", text.replace("\"VALID\"", "\"INVALID\"")));
     let report = tree.check();
@@ -395,8 +395,9 @@ fn a_log_of_two_tests_is_found_where_the_rule_on_single_tests_is_not_asked() {
 
 #[test]
 fn logs_of_one_result_name_one_data_set() {
-    let tree = Tree::of("llama3.1-8b");
-    let is_found = |tree: &Tree| says(&broken(&tree.check(), Rule::N2), "qsl_name is `imagenet`");
+    let tree = PublishedTree::of("llama3.1-8b");
+    let is_found =
+        |tree: &PublishedTree| says(&broken(&tree.check(), Rule::N2), "qsl_name is `imagenet`");
     assert!(!is_found(&tree));
     tree.edit(&format!("{PERFORMANCE}/mlperf_log_detail.txt"), |text| {
         let (before, rest) = text.split_once("\"key\": \"qsl_name\", \"value\": \"").unwrap();
@@ -410,8 +411,8 @@ fn logs_of_one_result_name_one_data_set() {
 
 #[test]
 fn names_of_benchmarks_are_those_of_published_results() {
-    let tree = Tree::of("llama3.1-8b");
-    let known = |tree: &Tree| tree.check().outcome(Rule::N2) != Outcome::CannotTell;
+    let tree = PublishedTree::of("llama3.1-8b");
+    let known = |tree: &PublishedTree| tree.check().outcome(Rule::N2) != Outcome::CannotTell;
     assert!(known(&tree), "{}", tree.check().text());
     tree.rename("closed/X/results/S/llama3.1-8b", "closed/X/results/S/llama3_1-8b");
     assert!(known(&tree), "{}", tree.check().text());
@@ -431,7 +432,7 @@ fn a_version_is_of_the_last_round_before_it_or_of_none() {
         ("7.1", "of LoadGen 7.1"),
         ("4.0", "v4.0"),
     ] {
-        let tree = Tree::of("deepseek-r1");
+        let tree = PublishedTree::of("deepseek-r1");
         tree.edit_logs(|log| {
             log.replace("2465351861681999779", "1").replace("\"6.0.8 @", &format!("\"{version} @"))
         });
@@ -441,7 +442,7 @@ fn a_version_is_of_the_last_round_before_it_or_of_none() {
 
 #[test]
 fn logs_in_the_wrong_folder_still_tell_the_round() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     let [run, accuracy] = [PERFORMANCE, "closed/X/results/S/llama3.1-8b/Offline/accuracy"];
     for name in ["mlperf_log_detail.txt", "mlperf_log_summary.txt"] {
         tree.rename(&format!("{run}/{name}"), "kept");
@@ -454,12 +455,13 @@ fn logs_in_the_wrong_folder_still_tell_the_round() {
 
 #[test]
 fn an_inferred_result_has_the_logs_of_the_run_that_it_is_inferred_from() {
-    let tree = Tree::of("stable-diffusion-xl");
+    let tree = PublishedTree::of("stable-diffusion-xl");
     tree.edit("closed/X/systems/S.json", |text| text.replace("datacenter", "edge"));
     tree.edit_logs(|log| log.replace("\"value\": \"Offline\"", "\"value\": \"SingleStream\""));
     let results = "closed/X/results/S/stable-diffusion-xl";
     tree.also(&format!("{results}/Offline"), &format!("{results}/SingleStream"));
-    let shared = |tree: &Tree| says(&broken(&tree.check(), Rule::N35), "has the detail log of");
+    let shared =
+        |tree: &PublishedTree| says(&broken(&tree.check(), Rule::N35), "has the detail log of");
     assert!(!shared(&tree), "{}", tree.check().text());
     tree.edit("closed/X/systems/S.json", |text| text.replace("edge", "datacenter"));
     assert!(shared(&tree), "{}", tree.check().text());
@@ -473,7 +475,7 @@ fn max_query_count_in_single_stream_is_judged_by_the_duration() {
     for (rate, says_end, says_time) in
         [(None, true, false), (Some("0.1"), false, false), (Some("10"), false, true)]
     {
-        let tree = Tree::of("stable-diffusion-xl");
+        let tree = PublishedTree::of("stable-diffusion-xl");
         tree.rename(&format!("{RESULTS}/Offline"), &format!("{RESULTS}/SingleStream"));
         tree.edit_logs(|log| {
             let count = "\"result_query_count\", \"value\": ";
@@ -492,7 +494,7 @@ fn max_query_count_in_single_stream_is_judged_by_the_duration() {
 
 #[test]
 fn empty_files_that_no_checker_reads_are_left_alone() {
-    let tree = Tree::of("llama3.1-8b");
+    let tree = PublishedTree::of("llama3.1-8b");
     for (name, is_found) in [
         ("closed/X/scripts/unet.lock", false),
         ("closed/X/code/whisper/README.md", false),

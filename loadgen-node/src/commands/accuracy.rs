@@ -69,14 +69,14 @@ impl AccuracyArgs {
 
     fn environment(&self, script: &OfficialScript) -> Result<Environment, RunError> {
         match &self.python {
-            Some(folder) => Environment::given(folder),
+            Some(folder) => Environment::from_folder(folder),
             None => Environment::of(script),
         }
     }
 
     fn evaluate(&self, folder: &Path) -> Result<u8, RunError> {
         let run = read_unchanged(folder, Mode::Accuracy)?;
-        let log = whole(folder, &run)?;
+        let log = accuracy_log_digest(folder, &run)?;
         let table = self.table.read()?;
         let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));
         let (script, benchmark): (&OfficialScript, &Benchmark) =
@@ -93,7 +93,7 @@ impl AccuracyArgs {
         for (metric, value) in &metrics {
             say(format_args!("  {metric} {value}"))?;
         }
-        let missed = benchmark.missed(&metrics);
+        let missed = benchmark.missed_targets(&metrics);
         for why in &missed {
             say(format_args!("  {why}"))?;
         }
@@ -107,7 +107,7 @@ fn unknown<T>(table: &Table, benchmark: &str) -> Result<T, RunError> {
 }
 
 /// Returns the SHA-256 of a run's accuracy log. Fails for a run that lacks responses.
-fn whole<'a>(folder: &Path, run: &'a RunResult) -> Result<&'a str, RunError> {
+fn accuracy_log_digest<'a>(folder: &Path, run: &'a RunResult) -> Result<&'a str, RunError> {
     let wrong = |why: &str| {
         let reasons = run.reasons.join("; ");
         usage(format!("{}: {why} {reasons}; repeat the accuracy run", folder.display()))

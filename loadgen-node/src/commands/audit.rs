@@ -10,7 +10,7 @@ use netdiv_node_common::process::unknown_key;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
-    compliance::{self, Reference, Verified},
+    compliance::{self, Reference, Verification},
     record::RunResult,
 };
 use tracing::info;
@@ -65,7 +65,7 @@ impl AuditArgs {
         let Some(benchmark) = table.find(&performance.benchmark) else {
             return usage(table.unknown(&performance.benchmark));
         };
-        let tests = chosen(benchmark, &self.tests)?;
+        let tests = select_tests(benchmark, &self.tests)?;
         if tests.is_empty() {
             say(format_args!("{} needs no compliance test", benchmark.name))?;
             return Ok(0);
@@ -94,7 +94,7 @@ impl AuditArgs {
 }
 
 /// Returns the benchmark's tests, or the requested ones.
-fn chosen(benchmark: &Benchmark, wanted: &[Test]) -> Result<Vec<Test>, RunError> {
+fn select_tests(benchmark: &Benchmark, wanted: &[Test]) -> Result<Vec<Test>, RunError> {
     let tests = &benchmark.compliance;
     if let Some(other) = wanted.iter().find(|test| !tests.contains(test)) {
         let names: Vec<_> = tests.iter().map(|test| test.name()).collect();
@@ -163,7 +163,7 @@ fn run_test(
     }
 }
 
-fn report(test: Test, verified: &Verified, folder: &Path) -> String {
+fn report(test: Test, verified: &Verification, folder: &Path) -> String {
     let verdict = |passed: bool| if passed { "pass" } else { "FAIL" };
     let mut lines = vec![format!("{}: {}", test.name(), verdict(verified.passed))];
     for (name, part) in [("accuracy", &verified.accuracy), ("performance", &verified.performance)] {

@@ -1,6 +1,6 @@
 //! `loadgen-node benchmarks`: the table of benchmarks, or a single benchmark.
 
-use netdiv_node_common::process::{columns, folded};
+use netdiv_node_common::process::{columns, fold_tables};
 
 use crate::{
     RunError,
@@ -29,7 +29,7 @@ impl BenchmarksArgs {
         let Some(benchmark) = table.find(name) else {
             return usage(table.unknown(name));
         };
-        say(folded(&benchmarks::describe(benchmark), columns()))?;
+        say(fold_tables(&benchmarks::describe(benchmark), columns()))?;
         Ok(0)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netdiv_node_common::process::{columns, folded};
+use netdiv_node_common::process::{columns, fold_tables};
 use netdiv_rules::{
     Outcome, Rule,
     book::RoundName,
@@ -45,7 +45,7 @@ impl CheckArgs {
             let json = serde_json::to_string_pretty(&report);
             say(json.map_err(|error| RunError::Failed(error.to_string()))?)?;
         } else {
-            say(folded(&report.text(), columns()))?;
+            say(fold_tables(&report.text(), columns()))?;
         }
         // Without --against, N37 has nothing to compare with.
         let counts = |rule: &Rule| *rule != Rule::N37 || self.against.is_some();

@@ -46,7 +46,7 @@ impl CompareArgs {
         let sides = self.sides.iter().map(|folder| Side::read(folder));
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
         Side::check_alike(&sides)?;
-        let comparison = Comparison::of(sides, self.tolerance)?;
+        let comparison = Comparison::new(sides, self.tolerance)?;
         let json = serde_json::to_string_pretty(&comparison)
             .map_err(|error| RunError::Failed(error.to_string()))?;
         let page = || report::page::comparison(&comparison);

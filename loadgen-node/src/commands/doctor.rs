@@ -14,7 +14,7 @@ use crate::{
     RunArgs, RunConfig, RunError, doctor,
     output::say,
     run::{Interruptions, prepare},
-    settings::{Names, Target, usage},
+    settings::{DnsNames, Target, usage},
 };
 
 /// Arguments of `loadgen-node doctor`.
@@ -29,7 +29,7 @@ pub(crate) struct DoctorCommand {
 }
 
 /// Settings that `doctor` examines.
-struct Looked {
+struct DoctorSettings {
     settings: Settings,
     pin: Vec<usize>,
     /// The run, if a benchmark is named.
@@ -37,16 +37,16 @@ struct Looked {
 }
 
 /// Placeholder if no node is named, because the settings of a run require one. It is never asked.
-const NOBODY: &str = "localhost:1";
+const PLACEHOLDER_NODE: &str = "localhost:1";
 
-fn resolve(given: &RunArgs, names: Names) -> Result<Looked, RunError> {
+fn resolve(given: &RunArgs, names: DnsNames) -> Result<DoctorSettings, RunError> {
     if given.in_process.is_some() {
         return usage("doctor examines runs over the network; leave --in-process out");
     }
     let mut args = given.clone();
     let is_alone = args.network.nodes.is_none();
     if is_alone {
-        args.network.nodes = Some(vec![NOBODY.into()]);
+        args.network.nodes = Some(vec![PLACEHOLDER_NODE.into()]);
     }
     let pin = args.network.pin.clone().unwrap_or_default();
     let run = match &args.benchmark {
@@ -63,11 +63,15 @@ fn resolve(given: &RunArgs, names: Names) -> Result<Looked, RunError> {
     if is_alone {
         settings.nodes.clear();
     }
-    Ok(Looked { settings, pin, run })
+    Ok(DoctorSettings { settings, pin, run })
 }
 
 /// Writes and prints a report, and returns the exit code.
-pub(super) fn put(args: &ReportArgs, report: &Report, text: String) -> Result<u8, RunError> {
+pub(super) fn write_report(
+    args: &ReportArgs,
+    report: &Report,
+    text: String,
+) -> Result<u8, RunError> {
     let (text, code) = args.put(report, text).map_err(|unwritten| RunError::Output {
         path: unwritten.path.display().to_string(),
         error: unwritten.error,
@@ -80,7 +84,7 @@ impl DoctorCommand {
     /// Examines the machine and the nodes, prints the findings, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
-        let names = Names::of(&self.file);
+        let names = DnsNames::of(&self.file);
         let looked: Result<_, RunError> = self.file.resolve(&self.run, |run: &RunArgs| {
             let mut looked = resolve(run, names)?;
             // If settings are only printed, an invalid one is not a finding: it ends the command.
@@ -89,7 +93,7 @@ impl DoctorCommand {
             }
             Ok(looked)
         });
-        let Some(Looked { settings, pin, run }) = looked? else { return Ok(0) };
+        let Some(DoctorSettings { settings, pin, run }) = looked? else { return Ok(0) };
         let asked = doctor::survey(&settings)?;
         let peers = doctor::peers(&asked);
         let needs = doctor::needs(&settings, pin, &peers);
@@ -106,6 +110,6 @@ impl DoctorCommand {
         };
         let report = report.with_nodes(nodes, sample);
         let report = report.with(run.map(|run| doctor::findings(run, wrong)).unwrap_or_default());
-        put(&self.report, &report, report.to_string())
+        write_report(&self.report, &report, report.to_string())
     }
 }

@@ -6,14 +6,14 @@ use std::{
     time::Duration,
 };
 
-use netdiv_contract::limits::{LONGEST_MEASURE, MAX_PAYLOAD_BYTES, MEASURE_CONNECTIONS};
+use netdiv_contract::limits::{MAX_MEASURE, MAX_PAYLOAD_BYTES, MEASURE_CONNECTIONS};
 use netdiv_node_common::{
     process::{ByteCount, SettingsFile, TimeSpan},
     words::did_you_mean,
 };
 use netdiv_qdl::{Settings, Transport};
-use netdiv_rules::book::{Need, Table};
-use netdiv_transport::WayOut;
+use netdiv_rules::book::{BandwidthNeed, Table};
+use netdiv_transport::EgressOptions;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -22,14 +22,14 @@ use crate::{
     fabric::{
         defaults::{Defaults, ONE_SIZE, OPEN_LOOP_SIZES, QUICK, ROUNDS, THOROUGH},
         figures::{Direction, Shape},
-        plan::{Kind, Plan},
+        plan::{MeasurementKind, Plan},
         report::Report,
         watch::Times,
     },
     output::{self, FABRIC},
     report,
     run::Interruptions,
-    settings::{Names, bytes, set_time, usage},
+    settings::{DnsNames, bytes, set_time, usage},
 };
 
 /// Range of an open loop's rates, in messages per second.
@@ -44,11 +44,11 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Maximum number of rounds.
-const MOST_ROUNDS: usize = 1000;
+const MAX_ROUNDS: usize = 1000;
 
 /// Headings of options in the help.
 const MEASUREMENT: &str = "Measurement";
-const WAY_OUT: &str = "Egress";
+const EGRESS: &str = "Egress";
 
 /// Arguments of `loadgen-node fabric`.
 #[derive(Debug, clap::Args)]
@@ -114,14 +114,14 @@ pub(super) struct FabricArgs {
     #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
     plaintext_nodes: Option<Vec<String>>,
     /// Send only through this interface, whatever the routes are
-    #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
+    #[arg(long, value_name = "NAME", help_heading = EGRESS)]
     interface: Option<String>,
     /// gRPC: differentiated services code point (DSCP) of sent packets, from 0 to 63 (RFC 2474)
-    #[arg(long, value_name = "CODE_POINT", help_heading = WAY_OUT)]
+    #[arg(long, value_name = "CODE_POINT", help_heading = EGRESS)]
     dscp: Option<u8>,
     /// Congestion control of sent packets: for gRPC one of the kernel's, for QUIC cubic, new-reno
     /// or bbr
-    #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
+    #[arg(long, value_name = "NAME", help_heading = EGRESS)]
     congestion_control: Option<String>,
     /// Write the statement about the network that the rules of MLPerf Endpoints require into this
     /// file, in Markdown: interconnect, hops, latency and bandwidth. For the measurement of all
@@ -145,10 +145,10 @@ struct FabricConfig {
 }
 
 impl FabricArgs {
-    fn resolve(&self, names: Names) -> Result<FabricConfig, RunError> {
+    fn resolve(&self, names: DnsNames) -> Result<FabricConfig, RunError> {
         let kind = self.kind()?;
         let thorough = self.thorough.unwrap_or(false);
-        let has_rounds = matches!(kind, Kind::Sweep { .. } | Kind::Matrix);
+        let has_rounds = matches!(kind, MeasurementKind::Sweep { .. } | MeasurementKind::Matrix);
         if thorough && !has_rounds {
             return usage(
                 "--thorough is for the measurement of all sizes and for --matrix; leave it out",
@@ -160,10 +160,10 @@ impl FabricArgs {
         set_time("soak", &mut duration, self.soak)?;
         let warm_up = self.warm_up.map_or(warm_up, TimeSpan::duration);
         let rounds = self.rounds.unwrap_or(ROUNDS);
-        if !(1..=MOST_ROUNDS).contains(&rounds) {
-            return usage(format!("--rounds {rounds}: must be from 1 to {MOST_ROUNDS}"));
+        if !(1..=MAX_ROUNDS).contains(&rounds) {
+            return usage(format!("--rounds {rounds}: must be from 1 to {MAX_ROUNDS}"));
         }
-        if self.statement.is_some() && !matches!(kind, Kind::Sweep { .. }) {
+        if self.statement.is_some() && !matches!(kind, MeasurementKind::Sweep { .. }) {
             return usage(
                 "--statement is for the measurement of all sizes; leave out --matrix, --soak and --rate",
             );
@@ -172,7 +172,7 @@ impl FabricArgs {
         let settings = self.settings("--nodes", &self.network, names)?;
         let plaintext = self.plaintext(&settings, &kind, names)?;
         let times = Times { warm_up, duration };
-        if matches!(kind, Kind::Matrix) {
+        if matches!(kind, MeasurementKind::Matrix) {
             check_matrix(&settings, times, names)?;
         }
         let plan = Plan {
@@ -184,7 +184,7 @@ impl FabricArgs {
             round_trips: self.duration.map_or(defaults.round_trips, |_| Duration::MAX),
             rounds: if has_rounds { rounds } else { 1 },
             is_quick: has_rounds && !thorough,
-            chooses: given.iter().all(Option::is_none),
+            should_choose_connections: given.iter().all(Option::is_none),
             kind,
         };
         let output = self.output.clone().unwrap_or_else(|| "out/fabric".into());
@@ -201,16 +201,16 @@ impl FabricArgs {
         &self,
         option: &'static str,
         network: &NetworkArgs,
-        names: Names,
+        names: DnsNames,
     ) -> Result<Settings, RunError> {
         let mut settings = network.resolve_for(option, names)?;
         let options = &mut settings.network.options;
-        options.way_out = WayOut {
+        options.egress = EgressOptions {
             interface: self.interface.clone(),
             dscp: self.dscp,
             congestion_control: self.congestion_control.clone(),
         };
-        options.way_out.check(options.transport).map_err(RunError::Usage)?;
+        options.egress.check(options.transport).map_err(RunError::Usage)?;
         Ok(settings)
     }
 
@@ -218,13 +218,13 @@ impl FabricArgs {
     fn plaintext(
         &self,
         secure: &Settings,
-        kind: &Kind,
-        names: Names,
+        kind: &MeasurementKind,
+        names: DnsNames,
     ) -> Result<Option<Settings>, RunError> {
         if self.plaintext_nodes.is_none() {
             return Ok(None);
         }
-        if !matches!(kind, Kind::Sweep { .. }) {
+        if !matches!(kind, MeasurementKind::Sweep { .. }) {
             return usage(
                 "--plaintext-nodes is for the measurement of all sizes; leave out --matrix, --soak and --rate",
             );
@@ -247,7 +247,7 @@ impl FabricArgs {
         };
         let plain = self.settings("--plaintext-nodes", &plain, names)?;
         let (nodes, secure) = (plain.nodes.len(), secure.nodes.len());
-        if nodes != secure && names == Names::LookUp {
+        if nodes != secure && names == DnsNames::LookUp {
             return usage(format!(
                 "--plaintext-nodes: {nodes} nodes without TLS and {secure} with TLS; give the same number of both"
             ));
@@ -267,7 +267,7 @@ impl FabricArgs {
         Ok(sizes)
     }
 
-    fn kind(&self) -> Result<Kind, RunError> {
+    fn kind(&self) -> Result<MeasurementKind, RunError> {
         let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
         let needs = table.needs();
         let is_matrix = self.matrix.unwrap_or(false);
@@ -284,32 +284,39 @@ impl FabricArgs {
         let named = self.benchmark.iter().flat_map(|names| names.split(',')).map(str::trim);
         let named: Vec<_> = named.collect();
         match (self.soak, self.rate) {
-            (None, None) if is_matrix => Ok(Kind::Matrix),
+            (None, None) if is_matrix => Ok(MeasurementKind::Matrix),
             (_, Some(rate)) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
             (_, Some(rate)) if self.sizes.is_none() && !named.is_empty() => {
-                let shapes = named.iter().map(|name| of_benchmark(table, &needs, name));
-                Ok(Kind::OpenLoop { rate, shapes: shapes.collect::<Result<_, _>>()? })
+                let shapes = named.iter().map(|name| benchmark_shape(table, &needs, name));
+                Ok(MeasurementKind::OpenLoop { rate, shapes: shapes.collect::<Result<_, _>>()? })
             }
             (_, Some(rate)) => {
                 let sizes = self.sizes(&OPEN_LOOP_SIZES)?;
                 let shape = |bytes| (None, Shape::of(Direction::ToNodes, bytes));
-                Ok(Kind::OpenLoop { rate, shapes: sizes.into_iter().map(shape).collect() })
+                Ok(MeasurementKind::OpenLoop {
+                    rate,
+                    shapes: sizes.into_iter().map(shape).collect(),
+                })
             }
-            (Some(_), None) => Ok(Kind::Soak),
+            (Some(_), None) => Ok(MeasurementKind::Soak),
             (None, None) => {
                 let targets = self.targets(table, &needs)?;
                 named.iter().try_for_each(|name| check_name(table, &needs, name))?;
-                let is_meant = |need: &Need| {
+                let is_meant = |need: &BandwidthNeed| {
                     let is_named = named.iter().any(|name| is_of(table, need, name));
                     is_named || targets.iter().any(|(target, _)| *target == need.name)
                 };
                 let needs = needs.into_iter().filter(is_meant);
-                Ok(Kind::Sweep { needs: needs.collect(), targets })
+                Ok(MeasurementKind::Sweep { needs: needs.collect(), targets })
             }
         }
     }
 
-    fn targets(&self, table: &Table, needs: &[Need]) -> Result<Vec<(String, f64)>, RunError> {
+    fn targets(
+        &self,
+        table: &Table,
+        needs: &[BandwidthNeed],
+    ) -> Result<Vec<(String, f64)>, RunError> {
         let mut targets: Vec<(String, f64)> = Vec::new();
         for text in self.target.iter().flatten() {
             let Some((name, rate)) = text.split_once('=') else {
@@ -334,7 +341,7 @@ impl FabricCommand {
     /// Measures, prints the figures and writes them into files.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let interruptions = Interruptions::listen()?;
-        let names = Names::of(&self.file);
+        let names = DnsNames::of(&self.file);
         let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
         let Some(FabricConfig { plan, json, statement, output: folder }) = config else {
             return Ok(0);
@@ -374,47 +381,48 @@ impl FabricCommand {
             let tables = report::fabric::render(&figures);
             output::report(format_args!("{tables}\n{files} in {}", folder.display()));
         }
-        unmeasured(&figures)?;
-        Ok(u8::from(!is_enough(&figures)))
+        check_measured(&figures)?;
+        Ok(u8::from(!meets_targets(&figures)))
     }
 }
 
 /// Returns the default sizes, with the sizes of a target's samples and responses, on which its
 /// verdict depends.
-fn default_sizes(kind: &Kind, defaults: &Defaults) -> Vec<usize> {
+fn default_sizes(kind: &MeasurementKind, defaults: &Defaults) -> Vec<usize> {
     match kind {
-        Kind::Sweep { needs, targets } => {
-            let is_target = |need: &&Need| targets.iter().any(|(name, _)| *name == need.name);
+        MeasurementKind::Sweep { needs, targets } => {
+            let is_target =
+                |need: &&BandwidthNeed| targets.iter().any(|(name, _)| *name == need.name);
             let bytes = needs.iter().filter(is_target);
             let bytes = bytes.flat_map(|need| [need.ingress_bytes, need.egress_bytes]);
             let bytes = bytes.filter_map(|bytes| usize::try_from(bytes).ok());
             let of_targets = bytes.filter(|bytes| (1..=MAX_PAYLOAD_BYTES).contains(bytes));
             defaults.sizes.iter().copied().chain(of_targets).collect()
         }
-        Kind::Matrix | Kind::Soak => ONE_SIZE.to_vec(),
-        Kind::OpenLoop { .. } => OPEN_LOOP_SIZES.to_vec(),
+        MeasurementKind::Matrix | MeasurementKind::Soak => ONE_SIZE.to_vec(),
+        MeasurementKind::OpenLoop { .. } => OPEN_LOOP_SIZES.to_vec(),
     }
 }
 
 /// Checks that the nodes can measure with each other with these options.
-fn check_matrix(settings: &Settings, times: Times, names: Names) -> Result<(), RunError> {
+fn check_matrix(settings: &Settings, times: Times, names: DnsNames) -> Result<(), RunError> {
     let connections = settings.connections_per_node;
     if connections > MEASURE_CONNECTIONS as usize {
         return usage(format!(
             "--connections {connections}: with --matrix at most {MEASURE_CONNECTIONS}"
         ));
     }
-    if times.warm_up.max(times.duration) > LONGEST_MEASURE {
+    if times.warm_up.max(times.duration) > MAX_MEASURE {
         return usage("--matrix: --duration and --warm-up are at most 1h");
     }
-    if settings.nodes.len() < 2 && names == Names::LookUp {
+    if settings.nodes.len() < 2 && names == DnsNames::LookUp {
         return usage("--matrix needs two nodes or more");
     }
     Ok(())
 }
 
 /// Fails if a part of the matrix could not be measured.
-fn unmeasured(figures: &Report) -> Result<(), RunError> {
+fn check_measured(figures: &Report) -> Result<(), RunError> {
     let failures = figures.matrix.iter().flat_map(|matrix| &matrix.failures);
     let failures: Vec<_> = failures.collect();
     let Some(first) = failures.first() else { return Ok(()) };
@@ -422,7 +430,7 @@ fn unmeasured(figures: &Report) -> Result<(), RunError> {
 }
 
 /// Returns true if the network carries the requested rates.
-fn is_enough(figures: &Report) -> bool {
+fn meets_targets(figures: &Report) -> bool {
     let carried = figures.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false));
     carried && figures.open_loop.iter().all(|open_loop| open_loop.kept)
 }
@@ -430,25 +438,25 @@ fn is_enough(figures: &Report) -> bool {
 /// Returns a benchmark's need for bandwidth. Fails for an unknown benchmark.
 fn find<'a>(
     table: &Table,
-    needs: &'a [Need],
+    needs: &'a [BandwidthNeed],
     name: &str,
     given: &str,
-) -> Result<&'a Need, RunError> {
+) -> Result<&'a BandwidthNeed, RunError> {
     let found = needs.iter().find(|need| is_of(table, need, name));
     found.ok_or_else(|| {
         let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
-        let meant = meant(table, needs, name);
+        let meant = suggestion(table, needs, name);
         RunError::Usage(format!("{given}: choose one of {}{meant}", names.join(", ")))
     })
 }
 
 /// Fails for a name that resembles a benchmark's. A settings file may name the user's own
 /// benchmark.
-fn check_name(table: &Table, needs: &[Need], name: &str) -> Result<(), RunError> {
+fn check_name(table: &Table, needs: &[BandwidthNeed], name: &str) -> Result<(), RunError> {
     if needs.iter().any(|need| is_of(table, need, name)) {
         return Ok(());
     }
-    match meant(table, needs, name) {
+    match suggestion(table, needs, name) {
         suggestion if table.find(name).is_none() && !suggestion.is_empty() => {
             usage(format!("--benchmark {name}: unknown{suggestion}"))
         }
@@ -459,7 +467,7 @@ fn check_name(table: &Table, needs: &[Need], name: &str) -> Result<(), RunError>
     }
 }
 
-fn meant(table: &Table, needs: &[Need], name: &str) -> String {
+fn suggestion(table: &Table, needs: &[BandwidthNeed], name: &str) -> String {
     let benchmarks = table.benchmarks.iter().map(|benchmark| benchmark.name.as_str());
     let known: BTreeSet<_> =
         needs.iter().map(|need| need.name.as_str()).chain(benchmarks).collect();
@@ -467,15 +475,15 @@ fn meant(table: &Table, needs: &[Need], name: &str) -> String {
 }
 
 /// Returns true if a need belongs to a benchmark, or has the name itself.
-fn is_of(table: &Table, need: &Need, name: &str) -> bool {
+fn is_of(table: &Table, need: &BandwidthNeed, name: &str) -> bool {
     let of_benchmark = table.find(name).map(|benchmark| &benchmark.bandwidth);
     need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)
 }
 
 /// Returns messages as long as a benchmark's samples, with answers as long as its responses.
-fn of_benchmark(
+fn benchmark_shape(
     table: &Table,
-    needs: &[Need],
+    needs: &[BandwidthNeed],
     name: &str,
 ) -> Result<(Option<String>, Shape), RunError> {
     let need = find(table, needs, name, &format!("--benchmark {name}"))?;

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::BufWriter, path::PathBuf};
 
-use netdiv_dataset::{Rows, prompts, write_ids};
+use netdiv_dataset::{Rows, read_prompts, write_ids};
 
 use crate::{RunError, output::say};
 
@@ -30,7 +30,7 @@ pub(crate) struct IdsArgs {
 impl IdsArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let rows = Rows { lengths: self.lengths.as_deref(), pad: self.pad };
-        let prompts = prompts(&self.input, &self.key, &rows)?;
+        let prompts = read_prompts(&self.input, &self.key, &rows)?;
         let failed = |error| RunError::Usage(format!("{}: {error}", self.output.display()));
         let file = File::create_new(&self.output).map_err(failed)?;
         write_ids(&mut BufWriter::new(file), &prompts).map_err(failed)?;

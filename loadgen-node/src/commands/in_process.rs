@@ -27,7 +27,7 @@ pub(super) fn find() -> Result<PathBuf, RunError> {
 }
 
 /// Replaces this process by the tool, with the same arguments. Returns only if that fails.
-pub(super) fn become_it() -> RunError {
+pub(super) fn exec_tool() -> RunError {
     match find() {
         Ok(tool) => {
             let error = Command::new(&tool).args(env::args_os().skip(1)).exec();

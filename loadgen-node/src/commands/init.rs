@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use netdiv_node_common::{process::absolute, said::shell_word, words::TODO};
+use netdiv_node_common::{process::absolute, sanitise::shell_word, words::TODO};
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
     policy,
-    template::{self, NODE, RUN, SUBMISSION, Template, USER_CONF},
+    template::{self, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF},
 };
 use netdiv_transport::{
     discovery::{self, Nodes, with_files},
@@ -76,7 +76,7 @@ impl InitArgs {
         // In run.toml, the path of a file of nodes would be relative to run.toml.
         let nodes = self.nodes.iter().map(|nodes| with_files(nodes, &mut absolute));
         let nodes = nodes.collect::<Result<Vec<_>, _>>().map_err(RunError::Usage)?;
-        let known = Template {
+        let known = TemplateValues {
             benchmark,
             round,
             scenario: self.scenario,
@@ -150,18 +150,18 @@ impl InitArgs {
 }
 
 /// Returns the advice for a round that the program's LoadGen does not belong to.
-fn other_loadgen(template: &Template<'_>, table: &Table) -> String {
+fn other_loadgen(template: &TemplateValues<'_>, table: &Table) -> String {
     let (round, built) = (template.round, loadgen_sys::version());
     let build = table.build_for(round);
     format!("# This program has LoadGen {built}, which is not of round {}: {build}", round.name)
 }
 
 fn address(host: &str, port: u16) -> String {
-    format!("{}:{port}", named(host))
+    format!("{}:{port}", format_host(host))
 }
 
 /// Formats a host for options.
-fn named(host: &str) -> String {
+fn format_host(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.into() }
 }
 
@@ -202,7 +202,7 @@ fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
 
 /// Returns the next commands, in order.
 fn next_steps(
-    template: &Template<'_>,
+    template: &TemplateValues<'_>,
     folder: &Path,
     hosts: &[(String, u16)],
     table: &Table,
@@ -223,7 +223,7 @@ fn next_steps(
     lines.push(format!("grep -n {TODO} {files}    # write each value that is still {TODO}"));
     let mut node = format!("sut-node --config {NODE}");
     if !template.is_local {
-        let hosts: Vec<_> = hosts.iter().map(|(host, _)| named(host)).collect();
+        let hosts: Vec<_> = hosts.iter().map(|(host, _)| format_host(host)).collect();
         let hosts = shell_word(&hosts.join(","));
         lines.push(format!("loadgen-node certificates --hosts {hosts}"));
         node += " --tls-certificate certificates/HOST.pem --tls-key certificates/HOST.key";
@@ -240,7 +240,7 @@ fn next_steps(
     };
     for scenario in &template.benchmark.scenarios {
         let run = format!("loadgen-node run --config {RUN} --scenario {scenario}");
-        let output = |kind| Template::folder(*scenario, kind);
+        let output = |kind| TemplateValues::folder(*scenario, kind);
         lines.extend([
             String::new(),
             format!("loadgen-node plan {benchmark} --scenario {scenario}{division} --rate {rate}    # how long it takes; {origin} {USER_CONF}"),

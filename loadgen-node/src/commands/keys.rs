@@ -1,6 +1,6 @@
 //! Keys of settings files. All commands with a settings file share them.
 
-use netdiv_dataset::with_paths;
+use netdiv_dataset::replace_paths;
 use netdiv_node_common::process::{Keys, Replace};
 use netdiv_transport::discovery::with_files;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct AllKeys {
 impl Keys for AllKeys {
     type All = Self;
     const MIXED: &'static [(&'static str, Replace)] =
-        &[("nodes", with_files), ("plaintext_nodes", with_files), ("dataset", with_paths)];
+        &[("nodes", with_files), ("plaintext_nodes", with_files), ("dataset", replace_paths)];
 }
 
 impl Keys for RunArgs {
@@ -48,7 +48,7 @@ mod tests {
     use std::{collections::BTreeMap, fs, path::Path};
 
     use clap::{Args as _, Command};
-    use netdiv_node_common::process::layered;
+    use netdiv_node_common::process::merge_settings;
     use tempfile::TempDir;
 
     use super::*;
@@ -82,14 +82,14 @@ mod tests {
         let (folder, path) = run_toml(text);
         let at = |name: &str| folder.path().join(name).display().to_string();
         let nodes = Some(vec!["a".to_owned(), format!("@{}", at("list"))]);
-        let network = layered(&NetworkArgs::default(), Some(&path)).unwrap();
+        let network = merge_settings(&NetworkArgs::default(), Some(&path)).unwrap();
         assert_eq!(network.nodes, nodes);
-        let run = layered(&RunArgs::default(), Some(&path)).unwrap();
+        let run = merge_settings(&RunArgs::default(), Some(&path)).unwrap();
         assert_eq!(run.dataset, Some(format!("{}+synthetic:4x16", at("x.npy"))));
         assert_eq!(run.user_conf.as_deref(), Some(Path::new(&at("user.conf"))));
         assert_eq!((run.network.nodes, run.benchmark), (nodes, Some("bert-99".to_owned())));
-        assert!(layered(&ProbeArgs::default(), Some(&path)).is_ok());
-        assert!(layered(&FabricArgs::default(), Some(&path)).is_ok());
+        assert!(merge_settings(&ProbeArgs::default(), Some(&path)).is_ok());
+        assert!(merge_settings(&FabricArgs::default(), Some(&path)).is_ok());
     }
 
     #[test]
@@ -101,8 +101,9 @@ mod tests {
             ("benchmark = ['bert-99']", "`benchmark`: invalid type"),
         ] {
             let (_folder, path) = run_toml(text);
-            let run = layered(&RunArgs::default(), Some(&path)).unwrap_err().to_string();
-            let fabric = layered(&FabricArgs::default(), Some(&path)).unwrap_err().to_string();
+            let run = merge_settings(&RunArgs::default(), Some(&path)).unwrap_err().to_string();
+            let fabric =
+                merge_settings(&FabricArgs::default(), Some(&path)).unwrap_err().to_string();
             assert!(run == fabric && run.contains(words), "{text}: {run}");
         }
     }

@@ -24,7 +24,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_node_common::process::ShellCommand;
 
 pub use self::run::exit_code;
-use crate::{RunError, own_loadgen, run::InProcess};
+use crate::{RunError, own_loadgen, run::InProcessEngines};
 
 /// Run the official LoadGen against SUT nodes (MLPerf Inference Network division)
 #[derive(Debug, Parser)]
@@ -137,7 +137,7 @@ pub(crate) enum Command {
 
 impl Cli {
     /// Runs the subcommand and returns the exit code.
-    pub(crate) fn execute(&self, in_process: Option<InProcess>) -> Result<u8, RunError> {
+    pub(crate) fn execute(&self, in_process: Option<InProcessEngines>) -> Result<u8, RunError> {
         match &self.command {
             Command::Init(args) => args.execute(),
             Command::Run(command) => command.execute(in_process),

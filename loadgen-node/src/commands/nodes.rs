@@ -6,8 +6,8 @@ use netdiv_machine::{
 };
 use netdiv_node_common::process::SettingsFile;
 
-use super::doctor::put;
-use crate::{NetworkArgs, RunError, doctor, report, run::Interruptions, settings::Names};
+use super::doctor::write_report;
+use crate::{NetworkArgs, RunError, doctor, report, run::Interruptions, settings::DnsNames};
 
 /// Arguments of `loadgen-node nodes`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ impl NodesCommand {
     /// Asks every node, prints the replies, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
-        let names = Names::of(&self.file);
+        let names = DnsNames::of(&self.file);
         let settings = self.file.resolve(&self.args, |args: &NetworkArgs| args.resolve(names))?;
         let Some(settings) = settings else { return Ok(0) };
         let asked = doctor::survey(&settings)?;
@@ -34,6 +34,6 @@ impl NodesCommand {
         let known = asked.iter().filter_map(|one| one.answer.as_ref().ok());
         let mut parts: Vec<_> = known.map(|node| report::nodes::render(node) + "\n").collect();
         parts.push(report.to_string());
-        put(&self.report, &report, parts.join("\n"))
+        write_report(&self.report, &report, parts.join("\n"))
     }
 }

@@ -1,6 +1,6 @@
 //! `loadgen-node plan`: the duration of a run, its queries, and its needs.
 
-use netdiv_node_common::process::{columns, folded};
+use netdiv_node_common::process::{columns, fold_tables};
 use netdiv_rules::{
     Division, Scenario,
     plan::{self, Rate},
@@ -54,7 +54,7 @@ impl PlanArgs {
             let json = serde_json::to_string_pretty(&plan);
             say(json.map_err(|error| RunError::Failed(format!("the plan as JSON: {error}")))?)?;
         } else {
-            say(folded(&plan.text(), columns()))?;
+            say(fold_tables(&plan.text(), columns()))?;
         }
         Ok(0)
     }

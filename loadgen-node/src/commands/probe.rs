@@ -10,13 +10,13 @@ use netdiv_rules::Scenario;
 use netdiv_transport::discovery::DiscoveryError;
 use serde::{Deserialize, Serialize};
 
-use super::doctor::put;
+use super::doctor::write_report;
 use crate::{
     RunArgs, RunConfig, RunError, doctor,
     qsl::labels,
     report,
     run::Interruptions,
-    settings::{Names, usage},
+    settings::{DnsNames, usage},
 };
 
 /// Name of the benchmark if none is given: a sample does not depend on it.
@@ -49,7 +49,7 @@ struct Probe {
 }
 
 impl ProbeArgs {
-    fn resolve(&self, names: Names) -> Result<Probe, RunError> {
+    fn resolve(&self, names: DnsNames) -> Result<Probe, RunError> {
         if self.run.in_process.is_some() {
             return usage("probe asks nodes over the network; leave --in-process out");
         }
@@ -64,7 +64,7 @@ impl ProbeArgs {
         let config = run.resolve_with(names)?;
         let data = dataset::open(&config.dataset)?;
         // The responses are not compared with the labels, but a run would refuse invalid labels.
-        labels::of_run(&config, data.sample_count())?;
+        labels::read_labels(&config, data.sample_count())?;
         Ok(Probe { config, data })
     }
 }
@@ -73,7 +73,7 @@ impl ProbeCommand {
     /// Asks every node and prints its responses.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
-        let names = Names::of(&self.file);
+        let names = DnsNames::of(&self.file);
         let probe = self.file.resolve(&self.args, |args: &ProbeArgs| args.resolve(names))?;
         let Some(Probe { config, data }) = probe else { return Ok(0) };
         let Some(settings) = config.target.nodes() else {
@@ -85,6 +85,6 @@ impl ProbeCommand {
         let report = identify(&Facts::of(System::default().identity()), doctor::PROGRAM, &peers);
         let table = report::probe::render(&nodes, &sample);
         let report = report.with_nodes(nodes, Some(sample));
-        put(&self.report, &report, format!("{table}\n\n{report}"))
+        write_report(&self.report, &report, format!("{table}\n\n{report}"))
     }
 }

@@ -5,8 +5,8 @@ use crate::{
     RunArgs, RunError,
     error::EXIT_FAILED,
     record::Verdict,
-    run::{InProcess, Interruptions, prepare, run},
-    settings::{Names, Target},
+    run::{InProcessEngines, Interruptions, prepare, run},
+    settings::{DnsNames, Target},
 };
 use netdiv_node_common::process::SettingsFile;
 
@@ -20,12 +20,12 @@ pub(crate) struct RunCommand {
 }
 
 impl RunCommand {
-    pub(super) fn execute(&self, in_process: Option<InProcess>) -> Result<u8, RunError> {
-        let (names, interruptions) = (Names::of(&self.file), Interruptions::listen()?);
+    pub(super) fn execute(&self, in_process: Option<InProcessEngines>) -> Result<u8, RunError> {
+        let (names, interruptions) = (DnsNames::of(&self.file), Interruptions::listen()?);
         let test = |args: &RunArgs| {
             let config = args.resolve_with(names)?;
             if let Target::InProcess(file) = &config.target {
-                let InProcess { check, .. } = in_process.ok_or_else(tool::become_it)?;
+                let InProcessEngines { check, .. } = in_process.ok_or_else(tool::exec_tool)?;
                 check(file).map_err(|why| RunError::Usage(format!("--in-process: {why}")))?;
             }
             prepare(config)

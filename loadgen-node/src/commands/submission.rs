@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_rules::submission::{self, Made, MakeError, Settings, Strictness};
+use netdiv_rules::submission::{self, MakeError, NewSubmission, Strictness, SubmissionSettings};
 
 use crate::{
     RunError, output,
@@ -39,7 +39,8 @@ impl SubmissionArgs {
         }
         let table = self.table.read()?;
         let refused = |gaps| RunError::Usage(MakeError::Refused(gaps).to_string());
-        let settings = Settings::read(&self.settings).map_err(|gap| refused(vec![gap]))?;
+        let settings =
+            SubmissionSettings::read(&self.settings).map_err(|gap| refused(vec![gap]))?;
         let base = self.settings.parent().unwrap_or(Path::new("."));
         let strictness = match (self.strict, self.rehearsal) {
             (true, _) => Strictness::Strict,
@@ -47,7 +48,7 @@ impl SubmissionArgs {
             _ => Strictness::Usual,
         };
         let made = submission::make(&settings, base, &table, SOURCES, strictness, &self.output);
-        let Made { tree, open } = made.map_err(|error| match error {
+        let NewSubmission { tree, open } = made.map_err(|error| match error {
             MakeError::Refused(gaps) => refused(gaps),
             MakeError::Folder(error) => {
                 RunError::Output { path: self.output.display().to_string(), error }

@@ -69,7 +69,7 @@ impl TaxArgs {
             };
             let ratio = ratio(&network, &alone)?;
             info!("round {number} of {}: network / one process {ratio:.4}", self.rounds);
-            rounds.push(Round { network, alone, ratio });
+            rounds.push(Round { network, in_process: alone, ratio });
         }
         say(render(&rounds))?;
         Ok(0)
@@ -92,7 +92,7 @@ fn ratio(network: &RunResult, alone: &RunResult) -> Result<f64, RunError> {
 }
 
 fn over_network(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
-    let node = Node::start(args)?;
+    let node = LocalNode::start(args)?;
     let mut target = vec!["--nodes".into(), node.address.clone().into()];
     target.extend(args.network_option.iter().map(OsString::from));
     run(args, folder, &target)
@@ -130,19 +130,19 @@ const PERIOD: Duration = Duration::from_millis(5);
 
 /// Content of a node's ready file.
 #[derive(Deserialize)]
-struct Ready {
+struct ReadyFile {
     grpc: Option<String>,
     quic: Option<String>,
     pid: u32,
 }
 
 /// SUT node on this machine. Dropping it ends its process.
-struct Node {
+struct LocalNode {
     child: Child,
     address: String,
 }
 
-impl Node {
+impl LocalNode {
     fn start(args: &TaxArgs) -> Result<Self, RunError> {
         let own = std::env::current_exe().unwrap_or_default();
         let program = args.sut_node.clone().unwrap_or_else(|| own.with_file_name("sut-node"));
@@ -177,11 +177,11 @@ impl Node {
 
 /// Reads the ready file. The node writes it completely once it is ready; until then it is missing,
 /// or belongs to an earlier node.
-fn read_ready(file: &Path) -> Option<Ready> {
+fn read_ready(file: &Path) -> Option<ReadyFile> {
     serde_json::from_str(&files::read_text(file).ok()?).ok()
 }
 
-impl Drop for Node {
+impl Drop for LocalNode {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

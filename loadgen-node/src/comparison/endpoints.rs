@@ -11,9 +11,9 @@ use netdiv_rules::Scenario;
 use serde::Deserialize;
 
 use super::{
-    kind::Kind,
+    kind::SubjectKind,
     run::{LATENCIES, PERCENTILES},
-    subject::{Measured, Subject},
+    subject::{MeasuredFigure, Subject},
 };
 use crate::{RunError, recording::histograms::Histograms};
 
@@ -33,30 +33,30 @@ struct Summary {
     qps: Option<f64>,
     tps: Option<f64>,
     #[serde(default)]
-    ttft: Series,
+    ttft: SummarySeries,
     #[serde(default)]
-    tpot: Series,
+    tpot: SummarySeries,
     #[serde(default)]
-    latency: Series,
+    latency: SummarySeries,
     #[serde(default)]
-    input_sequence_lengths: Series,
+    input_sequence_lengths: SummarySeries,
     #[serde(default)]
-    output_sequence_lengths: Series,
+    output_sequence_lengths: SummarySeries,
     #[serde(default)]
     finish_reason_counts: BTreeMap<String, u64>,
-    run_config: Option<RunConfig>,
+    run_config: Option<EndpointsRunConfig>,
 }
 
 /// Statistics of a series of values. Empty if there were no values.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Series {
+struct SummarySeries {
     avg: Option<f64>,
     max: Option<f64>,
     percentiles: BTreeMap<String, f64>,
 }
 
-impl Series {
+impl SummarySeries {
     /// Returns a percentile. Its key may be `99` or `99.0`.
     fn percentile(&self, wanted: &str) -> Option<f64> {
         let wanted: f64 = wanted.parse().ok()?;
@@ -67,7 +67,7 @@ impl Series {
 }
 
 #[derive(Debug, Deserialize)]
-struct RunConfig {
+struct EndpointsRunConfig {
     load_pattern: Option<LoadPattern>,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
     let workload = workload(&summary);
     Ok(Subject {
         folder: folder.into(),
-        kind: Kind::Endpoints { scenario },
+        kind: SubjectKind::Endpoints { scenario },
         facts: facts(&summary).into_iter().chain(workload.clone()).collect(),
         workload,
         remarks: remarks(&summary, scenario),
@@ -128,7 +128,7 @@ fn scenario(summary: &Summary) -> Result<Scenario, String> {
 }
 
 /// Returns the figures, under the names that runs of LoadGen use.
-fn figures(summary: &Summary, scenario: Scenario) -> Vec<Measured> {
+fn figures(summary: &Summary, scenario: Scenario) -> Vec<MeasuredFigure> {
     let completed = if scenario == Scenario::Server { "completed " } else { "" };
     let rates = [
         (format!("{completed}samples per second"), "samples/s", summary.qps),
@@ -136,7 +136,7 @@ fn figures(summary: &Summary, scenario: Scenario) -> Vec<Measured> {
     ];
     let rates = rates
         .into_iter()
-        .filter_map(|(name, unit, value)| Some(Measured::new(name, unit, vec![value?])));
+        .filter_map(|(name, unit, value)| Some(MeasuredFigure::new(name, unit, vec![value?])));
     let series = |what: &str| match what {
         "TTFT" => &summary.ttft,
         "TPOT" => &summary.tpot,
@@ -146,7 +146,7 @@ fn figures(summary: &Summary, scenario: Scenario) -> Vec<Measured> {
     let latencies = kinds.flat_map(|(_, what)| {
         PERCENTILES.iter().filter_map(move |(percentile, shown)| {
             let ns = series(what).percentile(percentile)?;
-            Some(Measured::new(format!("{what} {shown}"), "ns", vec![ns]))
+            Some(MeasuredFigure::new(format!("{what} {shown}"), "ns", vec![ns]))
         })
     });
     rates.chain(latencies).collect()
@@ -159,7 +159,8 @@ fn facts(summary: &Summary) -> BTreeMap<String, String> {
 }
 
 fn workload(summary: &Summary) -> BTreeMap<String, String> {
-    let lengths = |series: &Series| Some(format!("mean {:.2}, max {}", series.avg?, series.max?));
+    let lengths =
+        |series: &SummarySeries| Some(format!("mean {:.2}, max {}", series.avg?, series.max?));
     let finish: Vec<_> =
         summary.finish_reason_counts.iter().filter(|(_, count)| **count > 0).collect();
     let finish: Vec<_> = finish.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn figures_have_the_names_of_a_run() {
         let subject = read_as(&summary()).unwrap();
-        assert_eq!(subject.kind, Kind::Endpoints { scenario: Scenario::Server });
+        assert_eq!(subject.kind, SubjectKind::Endpoints { scenario: Scenario::Server });
         assert_eq!(subject.values("completed samples per second"), Some(vec![99.8]));
         assert_eq!(subject.values("completed tokens per second"), Some(vec![549.0]));
         assert_eq!(subject.values("TTFT p99"), Some(vec![8e6]));

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use super::{
-    kind::Kind,
-    subject::{Measured, Subject},
+    kind::SubjectKind,
+    subject::{MeasuredFigure, Subject},
 };
 use crate::{
     RunError,
@@ -27,7 +27,7 @@ pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
     let report: Report = serde_json::from_slice(&json).map_err(|error| wrong(&error))?;
     Ok(Subject {
         folder: folder.into(),
-        kind: Kind::Network,
+        kind: SubjectKind::Network,
         facts: facts(&report),
         workload: BTreeMap::new(),
         remarks: Vec::new(),
@@ -64,8 +64,8 @@ fn facts(report: &Report) -> BTreeMap<String, String> {
     facts
 }
 
-fn figures(report: &Report) -> Vec<Measured> {
-    let ns = |name: String, ns: u64| Measured::new(name, "ns", vec![ns as f64]);
+fn figures(report: &Report) -> Vec<MeasuredFigure> {
+    let ns = |name: String, ns: u64| MeasuredFigure::new(name, "ns", vec![ns as f64]);
     let mut figures = Vec::new();
     for trip in &report.round_trips {
         let name = format!("round trip, {} to {}", size(trip.message_bytes), trip.node);
@@ -86,14 +86,14 @@ fn figures(report: &Report) -> Vec<Measured> {
         for pair in matrix.pairs.iter().filter(|pair| !pair.rounds_bytes_per_second.is_empty()) {
             let name = format!("{}, {} to {}", size(matrix.message_bytes), pair.from, pair.to);
             let rates = pair.rounds_bytes_per_second.iter().map(|bytes| bytes / 1e9).collect();
-            figures.push(Measured::new(name, "GB/s", rates));
+            figures.push(MeasuredFigure::new(name, "GB/s", rates));
         }
     }
     for run in &report.open_loop {
         let what = run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes));
         let name = format!("{what} at {}/s", run.rate_messages_per_second);
         let kept = f64::from(u8::from(run.kept));
-        figures.push(Measured::exact(format!("{name}, rate kept"), "", kept));
+        figures.push(MeasuredFigure::exact(format!("{name}, rate kept"), "", kept));
         for (percentile, time) in
             [("p50", run.p50_ns), ("p99", run.p99_ns), ("p99.9", run.p99_9_ns)]
         {
@@ -103,12 +103,12 @@ fn figures(report: &Report) -> Vec<Measured> {
     figures
 }
 
-fn of_cell(cell: &Bandwidth, what: &str) -> Vec<Measured> {
+fn of_cell(cell: &Bandwidth, what: &str) -> Vec<MeasuredFigure> {
     let name = format!("{what}{} {}", size(cell.message_bytes), cell.direction);
     let rates = cell.rounds_bytes_per_second.iter().map(|bytes| bytes / 1e9).collect();
     let spent = cell.processor_seconds_per_byte;
     let spent = spent.map(|seconds| {
-        Measured::new(format!("{name}, processor time"), "ns/B", vec![seconds * 1e9])
+        MeasuredFigure::new(format!("{name}, processor time"), "ns/B", vec![seconds * 1e9])
     });
-    [Measured::new(name, "GB/s", rates)].into_iter().chain(spent).collect()
+    [MeasuredFigure::new(name, "GB/s", rates)].into_iter().chain(spent).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{side::Side, subject::Measured};
+use super::{side::Side, subject::MeasuredFigure};
 
 /// A figure: its values on all sides, and its changes.
 #[derive(Debug, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub(crate) struct Figure {
 
 impl Figure {
     /// Returns true if any side has this judgement.
-    pub(crate) fn is(&self, judgement: Judgement) -> bool {
+    pub(crate) fn has_judgement(&self, judgement: ChangeJudgement) -> bool {
         self.changes.iter().any(|change| change.judgement == judgement)
     }
 }
@@ -43,14 +43,14 @@ pub(crate) struct Change {
     /// Noise: the larger ratio of range to median of the two sides. `None` if each side has one
     /// value.
     pub(crate) noise: Option<f64>,
-    pub(crate) judgement: Judgement,
+    pub(crate) judgement: ChangeJudgement,
 }
 
 /// Meaning of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "lowercase")]
-pub(crate) enum Judgement {
+pub(crate) enum ChangeJudgement {
     Better,
     /// Within the tolerance.
     Same,
@@ -71,17 +71,17 @@ pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
     let Some(first) = sides.first().and_then(|side| side.subjects.first()) else {
         return Vec::new();
     };
-    let of = |measured: &Measured| {
+    let of = |measured: &MeasuredFigure| {
         let spreads = sides.iter().map(|side| {
             let values = side.subjects.iter().map(|subject| subject.values(&measured.name));
             let values: Option<Vec<_>> = values.collect();
-            values.and_then(|values| Spread::of(values.concat()))
+            values.and_then(|values| Spread::from_values(values.concat()))
         });
         let spreads = spreads.collect::<Option<Vec<_>>>()?;
-        let Measured { more_is_better, exact, .. } = *measured;
+        let MeasuredFigure { more_is_better, exact, .. } = *measured;
         let changes = spreads[1..].iter().map(|side| match exact {
-            true => Change::exact(&spreads[0], side, more_is_better),
-            false => Change::between(&spreads[0], side, more_is_better, tolerance),
+            true => Change::compare_means(&spreads[0], side, more_is_better),
+            false => Change::compare_medians(&spreads[0], side, more_is_better, tolerance),
         });
         Some(Figure {
             name: measured.name.clone(),
@@ -96,7 +96,7 @@ pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
 
 impl Spread {
     /// Computes the statistics. Returns `None` without values.
-    fn of(mut values: Vec<f64>) -> Option<Self> {
+    fn from_values(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (runs, half) = (values.len(), values.len() / 2);
         let median = match runs % 2 {
@@ -129,33 +129,38 @@ impl Spread {
 
 impl Change {
     /// Compares the means. Any loss counts, because it is not due to chance.
-    fn exact(base: &Spread, side: &Spread, more_is_better: bool) -> Self {
+    fn compare_means(base: &Spread, side: &Spread, more_is_better: bool) -> Self {
         let ratio = ratio(base.mean, side.mean);
-        let worse = worse(ratio, more_is_better);
+        let worse = loss(ratio, more_is_better);
         let judgement = if worse.abs() <= ROUNDING {
-            Judgement::Same
+            ChangeJudgement::Same
         } else if worse > 0.0 {
-            Judgement::Worse
+            ChangeJudgement::Worse
         } else {
-            Judgement::Better
+            ChangeJudgement::Better
         };
         Self { ratio, noise: Some(0.0), judgement }
     }
 
-    fn between(base: &Spread, side: &Spread, more_is_better: bool, tolerance: Option<f64>) -> Self {
+    fn compare_medians(
+        base: &Spread,
+        side: &Spread,
+        more_is_better: bool,
+        tolerance: Option<f64>,
+    ) -> Self {
         let ratio = ratio(base.median, side.median);
         let noise = base.noise().into_iter().chain(side.noise()).reduce(f64::max);
-        let worse = worse(ratio, more_is_better);
+        let worse = loss(ratio, more_is_better);
         let judgement = if worse.abs() <= tolerance.unwrap_or(TOLERANCE) {
-            Judgement::Same
+            ChangeJudgement::Same
         } else if noise.is_some_and(|noise| base.touches(side, noise)) {
-            Judgement::Noise
+            ChangeJudgement::Noise
         } else if noise.is_none() && tolerance.is_none() {
-            Judgement::Unknown
+            ChangeJudgement::Unknown
         } else if worse > 0.0 {
-            Judgement::Worse
+            ChangeJudgement::Worse
         } else {
-            Judgement::Better
+            ChangeJudgement::Better
         };
         Self { ratio, noise, judgement }
     }
@@ -169,7 +174,7 @@ fn ratio(base: f64, side: f64) -> f64 {
 }
 
 /// Returns by how much a ratio is worse, as a share of the baseline. Negative if it is better.
-fn worse(ratio: f64, more_is_better: bool) -> f64 {
+fn loss(ratio: f64, more_is_better: bool) -> f64 {
     if more_is_better { 1.0 - ratio } else { ratio - 1.0 }
 }
 
@@ -178,7 +183,7 @@ mod tests {
     use super::*;
 
     fn spread(values: &[f64]) -> Spread {
-        Spread::of(values.to_vec()).unwrap()
+        Spread::from_values(values.to_vec()).unwrap()
     }
 
     #[test]
@@ -186,12 +191,12 @@ mod tests {
         let even = spread(&[4.0, 1.0, 2.0, 3.0]);
         assert_eq!((even.runs, even.median, even.least, even.most), (4, 2.5, 1.0, 4.0));
         assert_eq!(spread(&[7.0]).median, 7.0);
-        assert_eq!(Spread::of(vec![]), None);
+        assert_eq!(Spread::from_values(vec![]), None);
     }
 
     #[test]
     fn a_change_counts_beyond_the_tolerance_and_beyond_chance() {
-        use Judgement::{Better, Noise, Same, Unknown, Worse};
+        use ChangeJudgement::{Better, Noise, Same, Unknown, Worse};
         let base = [100.0, 102.0, 98.0];
         for (base, side, more, less) in [
             (&base[..], &[101.0, 103.0, 99.0][..], Same, Same),
@@ -213,7 +218,8 @@ mod tests {
             (&[0.0, 0.0, 5.0], &[3.0, 4.0], Noise, Noise),
             (&[0.0, 0.0], &[1.0, 2.0], Better, Worse),
         ] {
-            let judged = |more| Change::between(&spread(base), &spread(side), more, None).judgement;
+            let judged =
+                |more| Change::compare_medians(&spread(base), &spread(side), more, None).judgement;
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
         // An explicit tolerance decides only where the noise is unknown.
@@ -223,18 +229,19 @@ mod tests {
             (&[0.0], &[1.0], Better, Worse),
             (&[100.0, 110.0], &[96.0], Noise, Noise),
         ] {
-            let judged =
-                |more| Change::between(&spread(base), &spread(side), more, Some(0.05)).judgement;
+            let judged = |more| {
+                Change::compare_medians(&spread(base), &spread(side), more, Some(0.05)).judgement
+            };
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
         let judged = |base: &[f64], side: &[f64]| {
-            Change::exact(&spread(base), &spread(side), true).judgement
+            Change::compare_means(&spread(base), &spread(side), true).judgement
         };
         assert_eq!(judged(&[1.0; 3], &[1.0, 0.0, 1.0]), Worse);
         assert_eq!(judged(&[1.0, 0.0], &[1.0; 3]), Better);
         assert_eq!(judged(&[0.95; 2], &[0.9, 0.95]), Worse);
         assert_eq!(judged(&[0.1; 3], &[0.1; 7]), Same);
-        let change = Change::between(&spread(&base), &spread(&[90.0, 90.0]), true, None);
+        let change = Change::compare_medians(&spread(&base), &spread(&[90.0, 90.0]), true, None);
         assert_eq!((change.ratio, change.noise), (0.9, Some(0.04)));
     }
 }

@@ -6,7 +6,7 @@ use netdiv_rules::{Mode, Scenario};
 
 /// Kind of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SubjectKind {
     /// Run of LoadGen.
     Run { benchmark: String, scenario: Scenario, mode: Mode },
     /// Result of MLPerf Endpoints. Its load pattern determines the scenario.
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Network,
 }
 
-impl Kind {
+impl SubjectKind {
     /// Returns true if subjects of both kinds can be compared. A result of MLPerf Endpoints does
     /// not name its benchmark.
     pub(super) fn is_comparable(&self, other: &Self) -> bool {
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SubjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Run { benchmark, scenario, mode } => write!(f, "{benchmark} {scenario} {mode}"),

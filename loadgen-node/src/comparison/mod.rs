@@ -15,7 +15,7 @@ mod side;
 mod subject;
 
 pub(crate) use self::{
-    figure::{Change, Figure, Judgement, Spread, TOLERANCE, figures},
+    figure::{Change, ChangeJudgement, Figure, Spread, TOLERANCE, figures},
     side::Side,
 };
 
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use self::{kind::Kind, subject::Subject};
+use self::{kind::SubjectKind, subject::Subject};
 use crate::RunError;
 
 /// Result of a comparison.
@@ -48,7 +48,7 @@ pub(crate) struct Comparison {
 impl Comparison {
     /// Compares sides; the first is the baseline. Without a tolerance, changes with unknown noise
     /// do not count.
-    pub(crate) fn of(sides: Vec<Side>, tolerance: Option<f64>) -> Result<Self, RunError> {
+    pub(crate) fn new(sides: Vec<Side>, tolerance: Option<f64>) -> Result<Self, RunError> {
         let differences = differences(&sides);
         let figures = figures(&sides, tolerance);
         if figures.is_empty() {
@@ -57,8 +57,9 @@ impl Comparison {
                     .into(),
             ));
         }
-        let regression = figures.iter().any(|figure| figure.is(Judgement::Worse));
-        let unknown = figures.iter().filter(|figure| figure.is(Judgement::Unknown)).count();
+        let regression = figures.iter().any(|figure| figure.has_judgement(ChangeJudgement::Worse));
+        let unknown =
+            figures.iter().filter(|figure| figure.has_judgement(ChangeJudgement::Unknown)).count();
         let tolerance = tolerance.unwrap_or(TOLERANCE);
         let mut remarks = Vec::new();
         if has_several_clients(&sides) {
@@ -86,7 +87,7 @@ const ABSENT: &str = "–";
 
 /// Returns true if runs of LoadGen are compared with results of MLPerf Endpoints.
 fn has_several_clients(sides: &[Side]) -> bool {
-    let is_endpoints = |subject: &Subject| matches!(subject.kind, Kind::Endpoints { .. });
+    let is_endpoints = |subject: &Subject| matches!(subject.kind, SubjectKind::Endpoints { .. });
     let mut all = sides.iter().flat_map(|side| &side.subjects).map(is_endpoints);
     let first = all.next();
     all.any(|one| Some(one) != first)

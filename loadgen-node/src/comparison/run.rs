@@ -6,8 +6,8 @@ use netdiv_machine::evidence::Machine;
 use netdiv_rules::{Mode, Scenario};
 
 use super::{
-    kind::Kind,
-    subject::{Measured, Subject},
+    kind::SubjectKind,
+    subject::{MeasuredFigure, Subject},
 };
 use crate::{
     record::{Accuracy, Metric, RunResult, Verdict},
@@ -15,13 +15,13 @@ use crate::{
 };
 
 /// Settings that name a destination and do not affect a run.
-const PLACES: [&str; 2] = ["settings output", "settings metrics"];
+const DESTINATION_SETTINGS: [&str; 2] = ["settings output", "settings metrics"];
 
 /// Converts a run that has ended into a subject.
 pub(super) fn subject(run: RecordedRun) -> Subject {
     let result = &run.result;
     Subject {
-        kind: Kind::Run {
+        kind: SubjectKind::Run {
             benchmark: result.benchmark.clone(),
             scenario: result.scenario,
             mode: result.mode,
@@ -43,15 +43,16 @@ pub(super) const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
 /// Returns the figures of a run.
-fn figures(result: &RunResult) -> Vec<Measured> {
+fn figures(result: &RunResult) -> Vec<MeasuredFigure> {
     let is_good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
     let share = f64::from(u8::from(is_good));
-    let mut figures = vec![Measured::exact("share of runs that are valid or complete", "", share)];
+    let mut figures =
+        vec![MeasuredFigure::exact("share of runs that are valid or complete", "", share)];
     for Metric { name, unit, value } in result.metric.iter().chain(&result.token_metric) {
-        figures.push(Measured::new(name, unit, vec![*value]));
+        figures.push(MeasuredFigure::new(name, unit, vec![*value]));
     }
     if let Some(Accuracy { metric, .. }) = &result.accuracy {
-        figures.push(Measured::exact("accuracy", &metric.unit, metric.value));
+        figures.push(MeasuredFigure::exact("accuracy", &metric.unit, metric.value));
     }
     if result.mode == Mode::Accuracy {
         return figures;
@@ -63,14 +64,14 @@ fn figures(result: &RunResult) -> Vec<Measured> {
         for (percentile, shown) in PERCENTILES {
             let ns = result.loadgen_latency_ns.get(&format!("{prefix}{percentile}"));
             let name = format!("{what} {shown}");
-            figures.extend(ns.map(|ns| Measured::new(name, "ns", vec![*ns])));
+            figures.extend(ns.map(|ns| MeasuredFigure::new(name, "ns", vec![*ns])));
         }
     }
     let samples = result.samples.completed;
     if samples > 0 {
         let spent = result.process.cpu_seconds * 1e9 / samples as f64;
         let name = "processor time of the LoadGen node, a sample";
-        figures.push(Measured::new(name, "ns", vec![spent]));
+        figures.push(MeasuredFigure::new(name, "ns", vec![spent]));
     }
     figures
 }
@@ -101,7 +102,7 @@ fn workload(result: &RunResult) -> BTreeMap<String, String> {
 fn facts(result: &RunResult) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut add = |name: String, value: Option<String>| {
-        if !PLACES.contains(&&*name) {
+        if !DESTINATION_SETTINGS.contains(&&*name) {
             facts.extend(value.map(|value| (name, value)));
         }
     };

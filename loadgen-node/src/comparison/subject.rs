@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::kind::Kind;
+use super::kind::SubjectKind;
 use crate::recording::histograms::Histograms;
 
 /// A run, a result of MLPerf Endpoints, or a network measurement.
@@ -10,14 +10,14 @@ use crate::recording::histograms::Histograms;
 pub(crate) struct Subject {
     pub(crate) folder: PathBuf,
     /// Kind of the subject, which decides what it can be compared with.
-    pub(crate) kind: Kind,
+    pub(crate) kind: SubjectKind,
     /// Facts that may make the subject faster or slower, by name.
     pub(crate) facts: BTreeMap<String, String>,
     /// Workload, in terms that every client reports.
     pub(crate) workload: BTreeMap<String, String>,
     /// Differences between how the subject's client and LoadGen count.
     pub(crate) remarks: Vec<String>,
-    pub(crate) figures: Vec<Measured>,
+    pub(crate) figures: Vec<MeasuredFigure>,
     pub(crate) histograms: Histograms,
 }
 
@@ -37,7 +37,7 @@ impl Subject {
 
 /// A figure of one subject, with all its values.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredFigure {
     pub(crate) name: String,
     pub(crate) unit: String,
     pub(crate) more_is_better: bool,
@@ -47,20 +47,24 @@ pub(crate) struct Measured {
 }
 
 /// Units of figures, with the better direction. Other units are rates of LoadGen.
-const UNITS: [(&str, Better); 4] =
-    [("ns", Better::Less), ("ns/B", Better::Less), ("GB/s", Better::More), ("", Better::More)];
+const UNITS: [(&str, BetterDirection); 4] = [
+    ("ns", BetterDirection::Less),
+    ("ns/B", BetterDirection::Less),
+    ("GB/s", BetterDirection::More),
+    ("", BetterDirection::More),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Better {
+enum BetterDirection {
     More,
     Less,
 }
 
-impl Measured {
+impl MeasuredFigure {
     /// Returns a figure that may vary by chance.
     pub(crate) fn new(name: impl Into<String>, unit: &str, values: Vec<f64>) -> Self {
         let known = UNITS.iter().find(|(known, _)| *known == unit);
-        let more_is_better = known.is_none_or(|(_, better)| *better == Better::More);
+        let more_is_better = known.is_none_or(|(_, better)| *better == BetterDirection::More);
         Self { name: name.into(), unit: unit.into(), more_is_better, exact: false, values }
     }
 

@@ -7,8 +7,8 @@
 //! - `needs.rs`: what a run with its settings requires of this machine
 //! - `trial.rs`: prepares a run without starting it
 
-mod answers;
 mod needs;
+mod responses;
 mod sample;
 mod survey;
 mod trial;

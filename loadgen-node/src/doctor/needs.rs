@@ -1,10 +1,10 @@
 //! Requirements of a run on this machine.
 
-use netdiv_machine::doctor::{FilesNeeded, Links, Needs, Peer};
+use netdiv_machine::doctor::{FilesNeeded, LinkSelection, Needs, Peer};
 use netdiv_qdl::{Settings, Transport};
 use netdiv_transport::quic;
 
-use crate::run::UNEVEN;
+use crate::run::CLOCK_TOLERANCE;
 
 /// Name and version of this program.
 pub(crate) const PROGRAM: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSION"));
@@ -28,10 +28,12 @@ pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Nee
         io_threads: settings.io_threads,
         pin,
         links: match peers {
-            [] => Links::Up,
-            peers => Links::Named(peers.iter().filter_map(|peer| peer.interface.clone()).collect()),
+            [] => LinkSelection::Up,
+            peers => LinkSelection::Named(
+                peers.iter().filter_map(|peer| peer.interface.clone()).collect(),
+            ),
         },
-        clock_tolerance: UNEVEN,
+        clock_tolerance: CLOCK_TOLERANCE,
         ..Needs::of(PROGRAM)
     }
 }

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use tracing::info;
 
 use super::{
-    answers::{answer, mark_different},
-    survey::{self, Asked},
+    responses::{describe_response, mark_different},
+    survey::{self, SurveyReply},
 };
 use crate::{RunConfig, RunError, qsl::library::Library};
 
@@ -31,7 +31,7 @@ pub(crate) fn send(
     config: &RunConfig,
     data: Box<dyn Dataset>,
     settings: &Settings,
-    asked: &[Asked],
+    asked: &[SurveyReply],
 ) -> Result<(Vec<AskedNode>, SentSample), RunError> {
     let (dataset, holds) = (data.name(), data.layout().map(|holds| layout::describe(&holds)));
     let library = Library::new(data, config.encoding, config.checksums, None, None);
@@ -47,7 +47,7 @@ pub(crate) fn send(
     let bytes = library.loaded()[SAMPLE].as_ref().map_or(0, |sample| sample.bytes.len());
     let answered = survey::nodes(asked).into_iter().zip(asked).zip(fits);
     let answered = answered.map(|((node, asked), fits)| match (&asked.answer, fits) {
-        (Ok(info), Some(Ok(()))) => one(settings, info, &library, node),
+        (Ok(info), Some(Ok(()))) => send_to_node(settings, info, &library, node),
         (Ok(_), Some(Err(why))) => node.failed(why, false),
         _ => node,
     });
@@ -57,7 +57,7 @@ pub(crate) fn send(
 }
 
 /// Sends the sample to one node, over one stream.
-fn one(
+fn send_to_node(
     settings: &Settings,
     node: &NodeInfo,
     library: &Arc<Library>,
@@ -75,7 +75,7 @@ fn one(
         token_bounds: None,
         ..settings.clone()
     };
-    let heard = Heard::default();
+    let heard = ResponseCollector::default();
     let source: Arc<dyn SampleSource> = library.clone();
     let qdl = match Qdl::connect(alone, &library.expectation(), heard.clone(), source) {
         Ok(qdl) => qdl,
@@ -83,7 +83,7 @@ fn one(
     };
     let mut answers = Vec::with_capacity(TIMES);
     for _ in 0..TIMES {
-        match once(&qdl, &heard, d.tokens) {
+        match send_once(&qdl, &heard, d.tokens) {
             Ok(answer) => answers.push(answer),
             Err(failure) => {
                 let lost = failure.is_loss();
@@ -99,8 +99,12 @@ fn one(
     asked.failed("it gave another response to the same sample the second time", false)
 }
 
-fn once(qdl: &Qdl<Heard>, heard: &Heard, is_tokens: bool) -> Result<SampleAnswer, Failure> {
-    *heard.0.lock() = Reply::default();
+fn send_once(
+    qdl: &Qdl<ResponseCollector>,
+    heard: &ResponseCollector,
+    is_tokens: bool,
+) -> Result<SampleAnswer, Failure> {
+    *heard.0.lock() = SampleEvents::default();
     let started = Instant::now();
     qdl.issue(std::iter::once(((), SAMPLE)))?;
     let reply = std::mem::take(&mut *heard.0.lock());
@@ -108,21 +112,21 @@ fn once(qdl: &Qdl<Heard>, heard: &Heard, is_tokens: bool) -> Result<SampleAnswer
         return Err(Failure::Internal("a sample was completed without a response".into()));
     };
     let since = |at: Instant| at.saturating_duration_since(started).as_nanos() as u64;
-    Ok(answer(&payload, is_tokens, since(at), reply.first_token.map(since)))
+    Ok(describe_response(&payload, is_tokens, since(at), reply.first_token.map(since)))
 }
 
 /// Events of a sample so far.
 #[derive(Debug, Default)]
-struct Reply {
+struct SampleEvents {
     first_token: Option<Instant>,
     whole: Option<(Instant, Bytes)>,
 }
 
 /// Receives the responses, in place of LoadGen.
 #[derive(Debug, Clone, Default)]
-struct Heard(Arc<Mutex<Reply>>);
+struct ResponseCollector(Arc<Mutex<SampleEvents>>);
 
-impl LoadGen for Heard {
+impl LoadGen for ResponseCollector {
     type Ticket = ();
 
     fn first_token(&self, (): &mut (), _: &Bytes) {

@@ -10,7 +10,7 @@ use netdiv_qdl::{ConnectError, NodeInfo, Settings};
 use crate::RunError;
 
 /// Reply of a node to the survey.
-pub(crate) struct Asked {
+pub(crate) struct SurveyReply {
     /// Address of the node, as the settings name it.
     pub(crate) address: String,
     /// Description of the node, or the error.
@@ -18,23 +18,23 @@ pub(crate) struct Asked {
 }
 
 /// Asks all nodes of these settings over the network.
-pub(crate) fn survey(settings: &Settings) -> Result<Vec<Asked>, RunError> {
+pub(crate) fn survey(settings: &Settings) -> Result<Vec<SurveyReply>, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
     let answers = runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network));
-    let asked = |(address, answer): (&String, _)| Asked { address: address.clone(), answer };
+    let asked = |(address, answer): (&String, _)| SurveyReply { address: address.clone(), answer };
     Ok(settings.nodes.iter().zip(answers).map(asked).collect())
 }
 
 /// Returns the facts that `doctor` judges.
-pub(crate) fn peers(asked: &[Asked]) -> Vec<Peer> {
+pub(crate) fn peers(asked: &[SurveyReply]) -> Vec<Peer> {
     let facts = |node: &NodeInfo| PeerFacts {
         name: node.description.node_name.clone(),
         version: node.description.software_version.clone(),
         machine: node.description.machine.clone().unwrap_or_default(),
         round_trip: node.round_trip,
     };
-    let peer = |Asked { address, answer }: &Asked| Peer {
+    let peer = |SurveyReply { address, answer }: &SurveyReply| Peer {
         address: address.clone(),
         interface: evidence::route(address).interface,
         answer: answer.as_ref().map(facts).map_err(ToString::to_string),
@@ -43,11 +43,11 @@ pub(crate) fn peers(asked: &[Asked]) -> Vec<Peer> {
 }
 
 /// Returns the nodes for the report.
-pub(crate) fn nodes(asked: &[Asked]) -> Vec<AskedNode> {
+pub(crate) fn nodes(asked: &[SurveyReply]) -> Vec<AskedNode> {
     asked.iter().map(node).collect()
 }
 
-fn node(Asked { address, answer }: &Asked) -> AskedNode {
+fn node(SurveyReply { address, answer }: &SurveyReply) -> AskedNode {
     let silent = AskedNode { address: address.clone(), ..AskedNode::default() };
     match answer {
         Err(error) => silent.failed(error, error.is_loss()),

@@ -23,7 +23,7 @@ const MADE: &str = "made";
 
 impl Environment {
     /// Uses the operator's environment, which must have all that the script needs.
-    pub(crate) fn given(folder: &Path) -> Result<Self, RunError> {
+    pub(crate) fn from_folder(folder: &Path) -> Result<Self, RunError> {
         let programs = folder.join("bin");
         if !programs.join("python3").exists() {
             return usage(format!(
@@ -50,7 +50,7 @@ impl Environment {
             fs::File::create(folder.with_extension("lock")).map_err(|error| failed(&error))?;
         own.lock().map_err(|error| failed(&error))?;
         if files::read_text(&folder.join(MADE)).is_ok_and(|made| made == packages) {
-            return Self::given(&folder);
+            return Self::from_folder(&folder);
         }
         info!(folder = %folder.display(), packages = %script.packages.join(" "), "fetching Python packages, once");
         let succeed = |command: &mut Command| match command.status() {
@@ -59,7 +59,7 @@ impl Environment {
             Err(error) => Err(failed(&format!("{command:?}: {error}"))),
         };
         succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-        let made = Self::given(&folder)?;
+        let made = Self::from_folder(&folder)?;
         // pip's output is not the script's.
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         succeed(made.python().args(pip).args(script.packages))?;

@@ -12,9 +12,10 @@ use netdiv_rules::{
 };
 use tracing::info;
 
-use super::{end_with_us, environment::Environment, missing, trial};
+use super::{child_process, environment::Environment, requirements, trial};
 use crate::{
-    RunError, claim::Claim, output, run::outcome::accuracy::OfficialScript, settings::usage,
+    RunError, folder_lock::FolderLock, output, run::outcome::accuracy::OfficialScript,
+    settings::usage,
 };
 
 /// Metrics that the script computed.
@@ -37,15 +38,15 @@ pub(crate) fn evaluate(
     environment: impl FnOnce() -> Result<Environment, RunError>,
     given: &[String],
 ) -> Result<Evaluation, RunError> {
-    missing::options(script, reference, given)?;
-    missing::files(script, benchmark, (folder, samples), reference, given)?;
+    requirements::options(script, reference, given)?;
+    requirements::files(script, benchmark, (folder, samples), reference, given)?;
     let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
-    let Some(_claim) = Claim::of(folder).map_err(|error| failed(&error))? else {
+    let Some(_claim) = FolderLock::of(folder).map_err(|error| failed(&error))? else {
         return usage(format!("{}: another process is writing into this folder", folder.display()));
     };
     let environment = environment()?;
     if let Some(own) = &script.trial {
-        trial::run(script, own, reference, &environment)?;
+        trial::run_trial(script, own, reference, &environment)?;
     }
     let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
     // Files of an earlier call do not belong to this one.
@@ -61,7 +62,7 @@ pub(crate) fn evaluate(
     }
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     info!("python3 {}", words.join(" "));
-    let said = end_with_us::run(&mut command, script.unjudged).map_err(|error| failed(&error))?;
+    let said = child_process::run(&mut command, script.unjudged).map_err(|error| failed(&error))?;
     let printed = String::from_utf8_lossy(&said.stdout);
     let blamed = |why: &dyn std::fmt::Display| {
         output::report(printed.trim_end());

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, path::Path};
 
-use super::{end_with_us, environment::Environment};
+use super::{child_process, environment::Environment};
 use crate::{
     RunError,
     run::outcome::accuracy::{OfficialScript, Trial},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Runs the script's trial, and fails with what is missing.
-pub(crate) fn run(
+pub(crate) fn run_trial(
     script: &OfficialScript,
     trial: &Trial,
     reference: &Path,
@@ -22,7 +22,7 @@ pub(crate) fn run(
     command.arg("-c").arg(trial.program).arg(folder);
     let failed =
         |why: &dyn Display| RunError::Script(format!("the trial of {}: {why}", script.file));
-    let ended = end_with_us::run(&mut command, &[]).map_err(|error| failed(&error))?;
+    let ended = child_process::run(&mut command, &[]).map_err(|error| failed(&error))?;
     match ended.status.code() {
         Some(0) => return Ok(()),
         Some(_) => {}

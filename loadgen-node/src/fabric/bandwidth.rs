@@ -5,7 +5,7 @@ use std::{sync::mpsc, thread, time::Duration};
 use netdiv_qdl::{LoadGen, NodeReport, Policy, Qdl, Settings};
 
 use super::{
-    client::{Nobody, connect, failed},
+    client::{ResponseSink, connect, failed},
     figures::{Bandwidth, Direction, FarEnd, Interval, Rate, Shape},
     watch::{Times, Window, watch},
 };
@@ -45,7 +45,7 @@ pub(crate) fn bandwidth(
         ..settings.clone()
     };
     let shape = Shape::of(direction, bytes);
-    let qdl = connect(settings, shape, Nobody)?;
+    let qdl = connect(settings, shape, ResponseSink)?;
     let far_before = qdl.processor_times().map_err(failed)?;
     let burst = BURST.min(in_flight);
     let window = drive(&qdl, shape, times, tell, || qdl.issue((0..burst).map(|_| ((), 0))))?;
@@ -135,7 +135,7 @@ fn figures(
     let mut total = Rate::default();
     streams.iter().for_each(|stream| total.add(stream));
     let moved = total.bytes_per_second() * seconds;
-    let spent = end.here.processor_seconds(&begin.here);
+    let spent = end.counters.processor_seconds(&begin.counters);
     let latency = end.latency(begin);
     let quantile = |share| latency.as_ref().map(|latency| latency.value_at_quantile(share));
     Bandwidth {
@@ -149,9 +149,9 @@ fn figures(
         longest_gap_ms: longest_gap.as_millis() as u64,
         intervals: intervals.clone(),
         processor_seconds_per_byte: (moved > 0.0).then(|| spent / moved),
-        busiest_io_thread: end.here.busiest_io_thread(&begin.here, seconds),
-        path: end.here.path(&begin.here),
-        host_tcp_retransmits: end.here.retransmits(&begin.here),
+        busiest_io_thread: end.counters.busiest_io_thread(&begin.counters, seconds),
+        path: end.counters.path(&begin.counters),
+        host_tcp_retransmits: end.counters.retransmits(&begin.counters),
         far_ends,
         total,
         nodes,

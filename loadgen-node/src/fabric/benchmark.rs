@@ -1,12 +1,12 @@
 //! Rates of the benchmarks of MLPerf Inference that the measured bandwidth allows.
 
-use netdiv_rules::book::Need;
+use netdiv_rules::book::BandwidthNeed;
 
 use super::figures::{Bandwidth, Benchmark, Direction, Rate};
 
 /// Returns the rate that the measured bandwidth allows for each benchmark.
 pub(crate) fn benchmarks(
-    needs: &[Need],
+    needs: &[BandwidthNeed],
     measured: &[Bandwidth],
     targets: &[(String, f64)],
 ) -> Vec<Benchmark> {
@@ -21,7 +21,7 @@ pub(crate) fn benchmarks(
         };
         by_bytes.min(cell.total.messages_per_second)
     };
-    let benchmark = |need: &Need| {
+    let benchmark = |need: &BandwidthNeed| {
         let (ingress, egress) = (need.ingress_bytes, need.egress_bytes);
         let carries = if ingress > 0 && egress > 0 {
             let to = rate(ingress, Direction::Both, |rate| rate.bytes_per_second_to_nodes);

@@ -18,9 +18,9 @@ use super::figures::Shape;
 use crate::RunError;
 
 /// Discards responses; the QDL counts them.
-pub(super) struct Nobody;
+pub(super) struct ResponseSink;
 
-impl LoadGen for Nobody {
+impl LoadGen for ResponseSink {
     type Ticket = ();
 
     fn first_token(&self, (): &mut (), _: &Bytes) {}
@@ -32,9 +32,9 @@ impl LoadGen for Nobody {
 
 /// Records the time of each response, from when its message was due.
 #[derive(Clone)]
-pub(super) struct Timed(pub(super) Arc<Mutex<Histogram<u64>>>);
+pub(super) struct LatencyRecorder(pub(super) Arc<Mutex<Histogram<u64>>>);
 
-impl LoadGen for Timed {
+impl LoadGen for LatencyRecorder {
     type Ticket = Instant;
 
     fn first_token(&self, _: &mut Instant, _: &Bytes) {}
@@ -76,7 +76,7 @@ pub(super) fn connect<L: LoadGen>(
 /// of `longest` bytes, or runs an engine other than `none`.
 pub(crate) fn nodes(settings: &Settings, longest: usize) -> Result<Vec<NodeInfo>, RunError> {
     let shape = Shape { to_node: longest, from_node: 0 };
-    let qdl = connect(settings.clone(), shape, Nobody)?;
+    let qdl = connect(settings.clone(), shape, ResponseSink)?;
     for node in qdl.nodes() {
         let d = &node.description;
         if d.engine != "none" {

@@ -9,7 +9,7 @@ use strum::{Display, IntoStaticStr};
 
 use super::{
     path::Path,
-    usual::{Usual, quantile},
+    usual_rates::{UsualRates, quantile},
 };
 
 /// Route to a node.
@@ -34,7 +34,7 @@ pub(crate) struct Route {
 impl Route {
     /// Returns the route to a node, through the chosen interface if there is one. A fact that
     /// cannot be read is `None`, never guessed.
-    pub(crate) fn to(node: &NodeInfo, interface: Option<&str>) -> Self {
+    pub(crate) fn from_node(node: &NodeInfo, interface: Option<&str>) -> Self {
         let own = netdiv_machine::evidence::route(&node.address);
         let is_usual = interface.is_none_or(|chosen| own.interface.as_deref() == Some(chosen));
         let theirs = node.description.machine.clone().unwrap_or_default();
@@ -148,7 +148,7 @@ impl Shape {
     /// Returns the bytes of a message to a node. The shortest message only holds the length of the
     /// response that it asks for.
     pub(crate) fn sample_bytes(self) -> usize {
-        self.to_node.max(probe::LEAST_BYTES)
+        self.to_node.max(probe::MIN_BYTES)
     }
 }
 
@@ -219,7 +219,7 @@ impl Bandwidth {
         };
         let minimum = |node: &Rate| rounds(node).into_iter().fold(f64::MAX, f64::min);
         let maximum = |node: &Rate| rounds(node).into_iter().fold(0.0, f64::max);
-        let usual = Usual {
+        let usual = UsualRates {
             median: quantile(self.nodes.iter().map(Rate::bytes_per_second), 2),
             minimum: quantile(self.nodes.iter().map(minimum), 2),
         };
@@ -236,7 +236,7 @@ impl Bandwidth {
     /// Returns true if an I/O thread of this machine was saturated, so that the processor limited
     /// the rate.
     pub(crate) fn is_bound_by_processor(&self) -> bool {
-        self.busiest_io_thread.is_some_and(|share| share >= BUSY)
+        self.busiest_io_thread.is_some_and(|share| share >= SATURATED_SHARE)
     }
 
     /// Returns the rate, both ways together.
@@ -259,7 +259,7 @@ pub(super) fn median<T>(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Option<
 }
 
 /// Share of the window from which a busy I/O thread limits the rate.
-pub(super) const BUSY: f64 = 0.95;
+pub(super) const SATURATED_SHARE: f64 = 0.95;
 
 /// Part of a window, all nodes together.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

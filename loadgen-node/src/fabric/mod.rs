@@ -4,8 +4,8 @@
 
 mod bandwidth;
 pub(crate) mod benchmark;
-pub(crate) mod choice;
 mod client;
+pub(crate) mod connection_choice;
 mod counters;
 pub(crate) mod defaults;
 pub(crate) mod figures;
@@ -18,5 +18,5 @@ mod progress;
 pub(crate) mod report;
 mod round_trip;
 mod tcp;
-pub(crate) mod usual;
+pub(crate) mod usual_rates;
 pub(crate) mod watch;

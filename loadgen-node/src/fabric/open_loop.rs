@@ -12,7 +12,7 @@ use netdiv_qdl::Settings;
 use parking_lot::Mutex;
 
 use super::{
-    client::{Timed, connect, failed},
+    client::{LatencyRecorder, connect, failed},
     figures::{OpenLoop, Shape},
 };
 use crate::RunError;
@@ -41,7 +41,7 @@ pub(crate) fn open_loop(
     let times = Histogram::new_with_bounds(1, LONGEST_NS, 3)
         .map_err(|error| RunError::Failed(error.to_string()))?;
     let times = Arc::new(Mutex::new(times));
-    let qdl = connect(settings.clone(), shape, Timed(times.clone()))?;
+    let qdl = connect(settings.clone(), shape, LatencyRecorder(times.clone()))?;
     let begin = Instant::now();
     let due = |number: u64| begin + Duration::from_secs_f64(number as f64 / rate);
     let count = (duration.as_secs_f64() * rate).ceil() as u64;

@@ -8,13 +8,13 @@ use std::{
 use netdiv_contract::limits::MEASURE_CONNECTIONS;
 use netdiv_machine::evidence::System;
 use netdiv_qdl::{NodeInfo, Settings};
-use netdiv_rules::book::Need;
+use netdiv_rules::book::BandwidthNeed;
 
 use super::{
     bandwidth::bandwidth,
     benchmark::benchmarks,
-    choice::{self, Tried},
     client,
+    connection_choice::{self, ConnectionTrial},
     figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Route, Shape},
     matrix::measure::{self, matrix},
     open_loop::open_loop,
@@ -68,15 +68,15 @@ pub(crate) struct Plan {
     pub(crate) is_quick: bool,
     /// Set if the number of connections and I/O threads is chosen: as many as make the measurement
     /// faster.
-    pub(crate) chooses: bool,
-    pub(crate) kind: Kind,
+    pub(crate) should_choose_connections: bool,
+    pub(crate) kind: MeasurementKind,
 }
 
 /// Kind of measurement.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum MeasurementKind {
     /// Round trips, and the bandwidth of all sizes and directions; then the rates of benchmarks.
-    Sweep { needs: Vec<Need>, targets: Vec<(String, f64)> },
+    Sweep { needs: Vec<BandwidthNeed>, targets: Vec<(String, f64)> },
     /// Maximum size, between all pairs of hosts.
     Matrix,
     /// Maximum size, both ways, for a long time.
@@ -94,13 +94,14 @@ impl Plan {
         let nodes = client::nodes(&settings, self.longest())?;
         let plain = self.plaintext.as_ref().map(|plain| client::nodes(plain, self.longest()));
         let plain = plain.transpose()?.unwrap_or_default();
-        progress::begin(self.about(self.most_connections()), self.is_quick);
+        progress::begin(self.estimate(self.max_connections()), self.is_quick);
         let round_trips = self.round_trips(&settings, &nodes)?;
         let plaintext = self.plaintext.as_ref();
         let plaintext =
             plaintext.map(|plaintext| self.round_trips(plaintext, &plain)).transpose()?;
-        let tried = if self.chooses { self.choose(&mut settings)? } else { Vec::new() };
-        let way_out = &settings.network.options.way_out;
+        let tried =
+            if self.should_choose_connections { self.choose(&mut settings)? } else { Vec::new() };
+        let way_out = &settings.network.options.egress;
         let interface = way_out.interface.as_deref();
         let mut report = Report {
             form: FORM,
@@ -119,7 +120,7 @@ impl Plan {
             warm_up_ms: self.times.warm_up.as_millis() as u64,
             duration_ms: self.times.duration.as_millis() as u64,
             rounds: self.rounds,
-            routes: nodes.iter().map(|node| Route::to(node, interface)).collect(),
+            routes: nodes.iter().map(|node| Route::from_node(node, interface)).collect(),
             round_trips,
             plaintext: Plaintext {
                 round_trips: plaintext.unwrap_or_default(),
@@ -128,7 +129,7 @@ impl Plan {
             ..Report::default()
         };
         match &self.kind {
-            Kind::Sweep { needs, targets } => {
+            MeasurementKind::Sweep { needs, targets } => {
                 let mut sides = vec![settings.clone()];
                 sides.extend(self.plaintext.clone().map(|plaintext| Settings {
                     connections_per_node: settings.connections_per_node,
@@ -140,16 +141,16 @@ impl Plan {
                 report.plaintext.bandwidth = cells.next().unwrap_or_default();
                 report.benchmarks = benchmarks(needs, &report.bandwidth, targets);
             }
-            Kind::Matrix => {
+            MeasurementKind::Matrix => {
                 let size = self.longest();
-                let known = learn(&settings, size, self.times)?;
+                let known = measure_slowest_rate(&settings, size, self.times)?;
                 let matrix = matrix(&settings, &nodes, size, self.times, self.rounds, known)?;
                 report.matrix = Some(matrix);
             }
-            Kind::Soak => report.soak = Some(self.soak(&settings)?),
-            Kind::OpenLoop { rate, shapes } => {
+            MeasurementKind::Soak => report.soak = Some(self.soak(&settings)?),
+            MeasurementKind::OpenLoop { rate, shapes } => {
                 for (benchmark, shape) in shapes {
-                    report.open_loop.push(self.paced(
+                    report.open_loop.push(self.run_open_loop(
                         &settings,
                         *shape,
                         benchmark.clone(),
@@ -165,21 +166,25 @@ impl Plan {
     fn longest(&self) -> usize {
         let sizes = self.sizes.iter().copied();
         match &self.kind {
-            Kind::OpenLoop { shapes, .. } => shapes.iter().map(|(_, shape)| shape.to_node).max(),
-            Kind::Sweep { .. } | Kind::Matrix | Kind::Soak => sizes.max(),
+            MeasurementKind::OpenLoop { shapes, .. } => {
+                shapes.iter().map(|(_, shape)| shape.to_node).max()
+            }
+            MeasurementKind::Sweep { .. } | MeasurementKind::Matrix | MeasurementKind::Soak => {
+                sizes.max()
+            }
         }
         .unwrap_or_default()
     }
 
     /// Returns the sizes whose round trips are timed. Empty unless the plan is a sweep.
     fn round_trip_sizes(&self) -> impl Iterator<Item = &usize> {
-        let is_sweep = matches!(self.kind, Kind::Sweep { .. });
+        let is_sweep = matches!(self.kind, MeasurementKind::Sweep { .. });
         self.sizes.iter().filter(move |size| is_sweep && **size <= LONGEST_ROUND_TRIP)
     }
 
     /// Returns the number of timed round trips, and the time for each.
     fn round_trip_time(&self) -> (u32, Duration) {
-        let trips = count(self.round_trip_sizes().count() * self.settings.nodes.len());
+        let trips = saturating_u32(self.round_trip_sizes().count() * self.settings.nodes.len());
         (trips, self.times.duration.min(self.round_trips / trips.max(1)))
     }
 
@@ -202,28 +207,30 @@ impl Plan {
 
     /// Estimates the time of the whole plan on a fast network, in whole seconds, for a maximum
     /// number of connections to try.
-    pub(crate) fn about(&self, most_connections: usize) -> Duration {
+    pub(crate) fn estimate(&self, most_connections: usize) -> Duration {
         let Times { warm_up, duration } = self.times;
         let measurements = |number: usize, times: Times| {
             let one = times.warm_up.saturating_add(times.duration).saturating_add(SETTLING);
-            one.saturating_mul(count(number))
+            one.saturating_mul(saturating_u32(number))
         };
         let mut all = match &self.kind {
-            Kind::Sweep { .. } => {
+            MeasurementKind::Sweep { .. } => {
                 let cells = self.sizes.len() * Direction::ALL.len() * self.rounds;
                 let (trips, time) = self.round_trip_time();
                 let side = measurements(cells, self.times);
                 let side = side.saturating_add(time.saturating_mul(trips));
                 side.saturating_mul(if self.plaintext.is_some() { 2 } else { 1 })
             }
-            Kind::Matrix => {
+            MeasurementKind::Matrix => {
                 let steps = measure::steps(self.settings.nodes.len()) * self.rounds;
                 measurements(steps, self.times)
             }
-            Kind::Soak => warm_up.saturating_add(duration),
-            Kind::OpenLoop { shapes, .. } => duration.saturating_mul(count(shapes.len())),
+            MeasurementKind::Soak => warm_up.saturating_add(duration),
+            MeasurementKind::OpenLoop { shapes, .. } => {
+                duration.saturating_mul(saturating_u32(shapes.len()))
+            }
         };
-        if self.chooses {
+        if self.should_choose_connections {
             // Two more measurements determine how much may be in flight.
             let tries = most_connections.next_power_of_two().ilog2() as usize + 1;
             all = all.saturating_add(measurements(tries + 2, self.choice_times()));
@@ -236,31 +243,34 @@ impl Plan {
     }
 
     /// Returns the maximum number of connections to each node to try.
-    fn most_connections(&self) -> usize {
+    fn max_connections(&self) -> usize {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         match self.kind {
-            Kind::Matrix => cores.min(MEASURE_CONNECTIONS as usize),
-            Kind::Sweep { .. } | Kind::Soak | Kind::OpenLoop { .. } => cores,
+            MeasurementKind::Matrix => cores.min(MEASURE_CONNECTIONS as usize),
+            MeasurementKind::Sweep { .. }
+            | MeasurementKind::Soak
+            | MeasurementKind::OpenLoop { .. } => cores,
         }
     }
 
     /// Doubles connections and I/O threads while that makes the measurement faster, and sets them.
     /// Uses the smallest size that is long enough, because the maximum size may take minutes on a
     /// slow network.
-    fn choose(&self, settings: &mut Settings) -> Result<Vec<Tried>, RunError> {
+    fn choose(&self, settings: &mut Settings) -> Result<Vec<ConnectionTrial>, RunError> {
         let long = self.sizes.iter().find(|size| **size >= CHOICE_SIZE);
         let Some(size) = long.or(self.sizes.last()) else { return Ok(Vec::new()) };
-        let (times, most) = (self.choice_times(), self.most_connections());
+        let (times, most) = (self.choice_times(), self.max_connections());
         (settings.connections_per_node, settings.io_threads) = (1, 1);
-        let (mut tried, mut known) = (Vec::<Tried>::new(), learn(settings, *size, times)?);
-        while let Some(connections) = choice::next(&tried, most) {
+        let (mut tried, mut known) =
+            (Vec::<ConnectionTrial>::new(), measure_slowest_rate(settings, *size, times)?);
+        while let Some(connections) = connection_choice::next_connections(&tried, most) {
             (settings.connections_per_node, settings.io_threads) = (connections, connections);
             let cell = bandwidth(settings, *size, Direction::Both, times, known, |_| {})?;
             known = known.max(cell.slowest_bytes_per_second());
-            progress::tried(connections, &cell);
-            tried.push(Tried { connections, bytes_per_second: cell.bytes_per_second() });
+            progress::log_trial(connections, &cell);
+            tried.push(ConnectionTrial { connections, bytes_per_second: cell.bytes_per_second() });
         }
-        let chosen = choice::chosen(&tried);
+        let chosen = connection_choice::chosen_connections(&tried);
         (settings.connections_per_node, settings.io_threads) = (chosen, chosen);
         Ok(tried)
     }
@@ -275,13 +285,13 @@ impl Plan {
         let (Some(first), Some(size)) = (sides.first(), sizes.first()) else {
             return Ok(Vec::new());
         };
-        let mut known = learn(first, *size, self.times)?;
+        let mut known = measure_slowest_rate(first, *size, self.times)?;
         for round in 1..=self.rounds {
             let (mut next_cell, mut left_out) = (0, Vec::new());
             for size in &sizes {
                 let too_long = known * TOO_LONG * self.times.duration.as_secs_f64();
                 if round == 1 && known > 0.0 && *size as f64 > too_long {
-                    progress::left_out(*size);
+                    progress::log_left_out(*size);
                     left_out.push(*size);
                     continue;
                 }
@@ -319,11 +329,11 @@ impl Plan {
                 progress::second(second, interval);
             }
         };
-        let known = learn(settings, size, self.times)?;
+        let known = measure_slowest_rate(settings, size, self.times)?;
         bandwidth(settings, size, Direction::Both, self.times, known, tell)
     }
 
-    fn paced(
+    fn run_open_loop(
         &self,
         settings: &Settings,
         shape: Shape,
@@ -336,13 +346,13 @@ impl Plan {
     }
 }
 
-fn count(number: usize) -> u32 {
+fn saturating_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Returns the rate of the slowest node from a short measurement. It determines how much may be in
 /// flight.
-fn learn(settings: &Settings, size: usize, times: Times) -> Result<f64, RunError> {
+fn measure_slowest_rate(settings: &Settings, size: usize, times: Times) -> Result<f64, RunError> {
     let times = Times { duration: times.duration.min(LEARNING_TIME), ..times };
     Ok(bandwidth(settings, size, Direction::Both, times, 0.0, |_| {})?.slowest_bytes_per_second())
 }

@@ -21,7 +21,7 @@ pub(super) fn round_trip(trip: &RoundTrip) {
     info!("round trip of {message} to {node}: p50 {p50:.0} µs, p99 {p99:.0} µs");
 }
 
-pub(super) fn tried(connections: usize, found: &Bandwidth) {
+pub(super) fn log_trial(connections: usize, found: &Bandwidth) {
     cell(&format!("{} to each node, ", count(connections, "connection")), found);
 }
 
@@ -37,7 +37,7 @@ pub(super) fn cell(which: &str, cell: &Bandwidth) {
     info!("{which}{} {}: {found}", size(cell.message_bytes), cell.direction);
 }
 
-pub(super) fn left_out(bytes: usize) {
+pub(super) fn log_left_out(bytes: usize) {
     let message = size(bytes);
     warn!("leaving out messages of {message}: one message would take too long; raise --duration");
 }

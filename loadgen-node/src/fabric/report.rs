@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use super::{
-    choice::Tried,
+    connection_choice::ConnectionTrial,
     figures::{Bandwidth, Benchmark, OpenLoop, RoundTrip, Route},
     hops::hops,
     matrix::figures::Matrix,
@@ -39,7 +39,7 @@ pub(crate) struct Report {
     /// Congestion control of this machine's connections, if one was chosen.
     pub(crate) congestion_control: Option<String>,
     /// Measurements that chose the number of connections; empty if an option set it.
-    pub(crate) tried: Vec<Tried>,
+    pub(crate) tried: Vec<ConnectionTrial>,
     /// Time in ms that each measurement leaves out at its beginning.
     pub(crate) warm_up_ms: u64,
     /// Length of each measurement after its warm-up, in ms.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use netdiv_qdl::Settings;
 
 use super::{
-    client::{Nobody, connect, failed},
+    client::{ResponseSink, connect, failed},
     figures::{RoundTrip, Shape},
 };
 use crate::RunError;
@@ -27,7 +27,7 @@ pub(crate) fn round_trip(
         one_query_at_a_time: true,
         ..settings.clone()
     };
-    let qdl = connect(alone, Shape { to_node: bytes, from_node: bytes }, Nobody)?;
+    let qdl = connect(alone, Shape { to_node: bytes, from_node: bytes }, ResponseSink)?;
     let start = Instant::now();
     let mut count = 0;
     while start.elapsed() < duration && count < ENOUGH {

@@ -76,7 +76,11 @@ fn dump(family: u8, socket_id: SocketId, own: &BTreeSet<u32>) -> io::Result<Vec<
                         Nla::TcpInfo(info) => Some(info),
                         _ => None,
                     });
-                    found.extend(infos.filter(|_| own.contains(&inode)).map(|i| one(inode, i)));
+                    found.extend(
+                        infos
+                            .filter(|_| own.contains(&inode))
+                            .map(|i| connection_from_info(inode, i)),
+                    );
                 }
                 NetlinkPayload::Done(_) => return Ok(found),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
@@ -89,7 +93,7 @@ fn dump(family: u8, socket_id: SocketId, own: &BTreeSet<u32>) -> io::Result<Vec<
     }
 }
 
-fn one(inode: u32, info: &TcpInfo) -> Connection {
+fn connection_from_info(inode: u32, info: &TcpInfo) -> Connection {
     Connection {
         id: inode.into(),
         sent_again: info.total_retrans.into(),

@@ -15,7 +15,7 @@ use crate::RunError;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time between two checks for responses.
-pub(crate) const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Length of one measurement.
 #[derive(Debug, Clone, Copy)]
@@ -27,18 +27,18 @@ pub(crate) struct Times {
 }
 
 /// Counters at one moment of a measurement.
-pub(super) struct Glance {
-    at: Instant,
+pub(super) struct CounterSnapshot {
+    time: Instant,
     pub(super) lanes: Vec<NodeReport>,
-    pub(super) here: Counters,
+    pub(super) counters: Counters,
 }
 
-impl Glance {
-    fn at<L: LoadGen>(qdl: &Qdl<L>) -> Self {
+impl CounterSnapshot {
+    fn now<L: LoadGen>(qdl: &Qdl<L>) -> Self {
         Self {
-            at: Instant::now(),
+            time: Instant::now(),
             lanes: qdl.report_by_lane(),
-            here: Counters::now(qdl.quic_paths()),
+            counters: Counters::now(qdl.quic_paths()),
         }
     }
 
@@ -60,7 +60,7 @@ impl Glance {
     }
 
     pub(super) fn seconds_since(&self, earlier: &Self) -> f64 {
-        self.at.duration_since(earlier.at).as_secs_f64()
+        self.time.duration_since(earlier.time).as_secs_f64()
     }
 
     /// Returns the latencies of the messages answered since an earlier glance; `None` without such
@@ -90,22 +90,22 @@ impl Glance {
 
 /// Observed window of a measurement.
 pub(super) struct Window {
-    pub(super) begin: Glance,
-    pub(super) end: Glance,
+    pub(super) begin: CounterSnapshot,
+    pub(super) end: CounterSnapshot,
     pub(super) intervals: Vec<Interval>,
-    /// Longest time without a response, checked every [`LOOK`].
+    /// Longest time without a response, checked every [`CHECK_INTERVAL`].
     pub(super) longest_gap: Duration,
 }
 
 /// Gaps between responses.
-struct Gaps {
+struct GapTracker {
     answered: u64,
     since: Instant,
     longest: Duration,
 }
 
-impl Gaps {
-    fn look(&mut self, answered: u64) {
+impl GapTracker {
+    fn record_answered(&mut self, answered: u64) {
         self.longest = self.longest.max(self.since.elapsed());
         if answered > self.answered {
             (self.answered, self.since) = (answered, Instant::now());
@@ -134,27 +134,28 @@ pub(super) fn watch<L: LoadGen>(
     while let Some(left) = times.warm_up.checked_sub(warm.elapsed()).filter(|t| !t.is_zero()) {
         wait(left.min(INTERVAL))?;
     }
-    let begin = Glance::at(qdl);
-    let mut gaps = Gaps { answered: begin.answered(), since: begin.at, longest: Duration::ZERO };
+    let begin = CounterSnapshot::now(qdl);
+    let mut gaps =
+        GapTracker { answered: begin.answered(), since: begin.time, longest: Duration::ZERO };
     let mut intervals = Vec::new();
-    let mut last: Option<Glance> = None;
+    let mut last: Option<CounterSnapshot> = None;
     loop {
         let before = last.as_ref().unwrap_or(&begin);
-        let left = times.duration.saturating_sub(before.at - begin.at);
+        let left = times.duration.saturating_sub(before.time - begin.time);
         // A remainder that is too short for its own interval extends this one.
         let length = if left < INTERVAL * 3 / 2 { left } else { INTERVAL };
-        while before.at.elapsed() < length {
-            wait(LOOK.min(length.saturating_sub(before.at.elapsed())))?;
-            gaps.look(answered());
+        while before.time.elapsed() < length {
+            wait(CHECK_INTERVAL.min(length.saturating_sub(before.time.elapsed())))?;
+            gaps.record_answered(answered());
         }
-        let over = begin.at.elapsed() >= times.duration;
+        let over = begin.time.elapsed() >= times.duration;
         // A message may take longer than the whole measurement, and a node may get its first
         // message late.
         while over && !begin.each_node_answered(&qdl.report_by_lane()) {
-            wait(LOOK)?;
-            gaps.look(answered());
+            wait(CHECK_INTERVAL)?;
+            gaps.record_answered(answered());
         }
-        let now = Glance::at(qdl);
+        let now = CounterSnapshot::now(qdl);
         let interval = now.interval(before, sample_bytes);
         tell(&interval);
         intervals.push(interval);

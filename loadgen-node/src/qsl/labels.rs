@@ -12,7 +12,7 @@ use crate::{
 
 /// Returns the labels of the data set, if it has any. Fails for labels that do not fit its samples
 /// or the benchmark.
-pub(crate) fn of_run(config: &RunConfig, samples: usize) -> Result<Option<Labels>, RunError> {
+pub(crate) fn read_labels(config: &RunConfig, samples: usize) -> Result<Option<Labels>, RunError> {
     let (name, labels) = match &config.labels {
         Some(path) => (path.display().to_string(), Some(Labels::of_file(path)?)),
         None => (config.dataset.clone(), Labels::of_dataset(&config.dataset)?),
@@ -90,7 +90,7 @@ mod tests {
         });
         let args: RunArgs = serde_json::from_value(settings).unwrap();
         let config = args.resolve().unwrap();
-        let error = of_run(&config, 4).err()?.to_string();
+        let error = read_labels(&config, 4).err()?.to_string();
         assert!(error.contains(&file.display().to_string()), "{error}");
         Some(error)
     }

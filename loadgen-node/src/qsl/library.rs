@@ -18,7 +18,7 @@ use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
 use netdiv_rules::record::{Distribution, Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
 
-use crate::{output::failed, qsl::witness::Witness};
+use crate::{output::run_failure, qsl::witness::Witness};
 
 /// Query Sample Library. It encodes samples when LoadGen asks to load them, which is untimed.
 pub struct Library {
@@ -39,13 +39,13 @@ pub struct Library {
     /// Checksum of each sample at its first load: LoadGen may load it again for another series.
     first: Mutex<Vec<Option<u32>>>,
     loaded: RwLock<LoadedSamples>,
-    nodes_take: OnceLock<Takes>,
+    nodes_take: OnceLock<NodeInput>,
     /// Set while LoadGen has samples that it has not issued, or that are not completed.
     owes_calls: AtomicBool,
 }
 
 /// Input that all nodes accept.
-struct Takes {
+struct NodeInput {
     /// Layout of a sample.
     input: InputLayout,
     max_payload_bytes: u64,
@@ -109,7 +109,7 @@ impl Library {
                 layout::describe(&takes)
             ));
         }
-        let takes = Takes { input: takes, max_payload_bytes };
+        let takes = NodeInput { input: takes, max_payload_bytes };
         // A second call would find the same nodes.
         let _ = self.nodes_take.set(takes);
         Ok(())
@@ -169,7 +169,7 @@ impl Library {
     /// Compares a sample with its first load, because all series of a run have the same samples.
     /// Returns true for the first load.
     fn compare_with_first(&self, index: usize, payload: &Bytes) -> Result<bool, String> {
-        let now = checksum::of_payload(payload);
+        let now = checksum::payload_checksum(payload);
         let mut all = self.first.lock();
         let Some(first) = all.get_mut(index) else { return Ok(false) };
         let is_first = first.is_none();
@@ -216,9 +216,9 @@ impl Library {
         let decoded = payload.len();
         let mut sample =
             encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
-        sample.crc32c = self.checksums.then(|| checksum::of_payload(&sample.bytes));
+        sample.crc32c = self.checksums.then(|| checksum::payload_checksum(&sample.bytes));
         if let Some(witness) = &self.witness {
-            witness.loaded(index, &sample.bytes);
+            witness.record_load(index, &sample.bytes);
         }
         self.note_length(sample.bytes.len() as u64);
         let longest = decoded.max(sample.bytes.len()) as u64;
@@ -256,7 +256,7 @@ impl QuerySampleLibrary for Library {
                 };
                 let times = loads.get_mut(index).ok_or_else(none)?;
                 if *times == 0 {
-                    samples[index] = Some(self.load(index).map_err(failed)?);
+                    samples[index] = Some(self.load(index).map_err(run_failure)?);
                 }
                 *times += 1;
             }

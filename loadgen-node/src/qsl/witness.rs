@@ -19,12 +19,12 @@ const SHOWN: usize = 5;
 /// Digests and counts on LoadGen's side.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    samples: Vec<Sample>,
+    samples: Vec<WitnessedSample>,
     responses: Mutex<Tally>,
 }
 
 #[derive(Debug, Default)]
-struct Sample {
+struct WitnessedSample {
     issued: AtomicU64,
     /// Digest and length of the payload, as the QSL holds it.
     loaded: Mutex<Option<(PayloadDigest, u64)>>,
@@ -32,34 +32,34 @@ struct Sample {
 
 impl Witness {
     /// Memory for each sample of the data set, in bytes.
-    pub(crate) const BYTES_PER_SAMPLE: usize = size_of::<Sample>();
+    pub(crate) const BYTES_PER_SAMPLE: usize = size_of::<WitnessedSample>();
 
     /// Creates a witness for a data set with `samples` samples.
     pub(crate) fn new(samples: usize) -> Self {
-        let samples = (0..samples).map(|_| Sample::default()).collect();
+        let samples = (0..samples).map(|_| WitnessedSample::default()).collect();
         Self { samples, responses: Mutex::default() }
     }
 
     /// Records that the QSL has loaded a sample.
-    pub(crate) fn loaded(&self, index: usize, payload: &[u8]) {
+    pub(crate) fn record_load(&self, index: usize, payload: &[u8]) {
         if let Some(sample) = self.samples.get(index) {
             *sample.loaded.lock() = Some((tally::digest(payload), payload.len() as u64));
         }
     }
 
     /// Records that LoadGen has issued a sample.
-    pub(crate) fn issued(&self, index: usize) {
+    pub(crate) fn record_issue(&self, index: usize) {
         if let Some(sample) = self.samples.get(index) {
             sample.issued.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Records the responses that LoadGen received.
-    pub(crate) fn answered<'a>(&self, answers: impl Iterator<Item = (usize, &'a Bytes)>) {
+    pub(crate) fn record_responses<'a>(&self, answers: impl Iterator<Item = (usize, &'a Bytes)>) {
         let digest = |(index, response): (usize, &'a Bytes)| {
             let sample = self.samples.get(index).and_then(|sample| *sample.loaded.lock());
             let (sample, _) = sample.unwrap_or_default();
-            tally::answer_digest(sample, response)
+            tally::response_digest(sample, response)
         };
         let digests: Vec<_> = answers.map(digest).collect();
         let mut responses = self.responses.lock();
@@ -144,16 +144,17 @@ mod tests {
     #[test]
     fn a_changed_lost_repeated_or_invented_payload_is_found() {
         let witness = Witness::new(2);
-        witness.loaded(0, b"zero");
-        witness.loaded(1, b"one");
+        witness.record_load(0, b"zero");
+        witness.record_load(1, b"one");
         for index in [0, 1, 1] {
-            witness.issued(index);
+            witness.record_issue(index);
         }
         let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
-        witness.answered([(0, &a), (1, &b)].into_iter());
+        witness.record_responses([(0, &a), (1, &b)].into_iter());
         let answers = |answers: &[(&[u8], &[u8])]| {
             let mut tally = Tally::default();
-            let digest = |(sample, response)| tally::answer_digest(tally::digest(sample), response);
+            let digest =
+                |(sample, response)| tally::response_digest(tally::digest(sample), response);
             answers.iter().copied().map(digest).for_each(|digest| tally.add(digest, 1));
             tally
         };

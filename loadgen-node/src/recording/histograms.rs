@@ -58,7 +58,7 @@ pub(crate) enum Measure {
 
 impl Measure {
     /// Returns the histogram of this measure in a node's report, if the report has one.
-    fn of(self, report: &NodeReport) -> Option<&Histogram<u64>> {
+    fn histogram_in(self, report: &NodeReport) -> Option<&Histogram<u64>> {
         let tokens = report.tokens.as_deref();
         match self {
             Self::Latency => Some(&report.latency),
@@ -94,7 +94,8 @@ pub(crate) fn write(
             .begin_log_with(&mut text, &mut serializer)?;
         for (place, node) in nodes.iter().enumerate() {
             for measure in Measure::VARIANTS {
-                let Some(histogram) = measure.of(node).filter(|times| !times.is_empty()) else {
+                let Some(histogram) = measure.histogram_in(node).filter(|times| !times.is_empty())
+                else {
                     continue;
                 };
                 let tag = format!("{place}/{measure}");
@@ -124,7 +125,7 @@ impl Histograms {
     }
 
     /// Returns the histogram of one node.
-    pub(crate) fn of(&self, node: usize, measure: Measure) -> Option<&Histogram<u64>> {
+    pub(crate) fn of_node(&self, node: usize, measure: Measure) -> Option<&Histogram<u64>> {
         let found = self.0.iter().find(|(place, what, _)| (*place, *what) == (node, measure));
         found.map(|(.., histogram)| histogram)
     }
@@ -188,11 +189,11 @@ mod tests {
         write(folder.path(), &nodes, SystemTime::now(), Duration::from_secs(3)).unwrap();
         let read = Histograms::read(folder.path()).unwrap();
         for (place, node) in nodes.iter().enumerate() {
-            assert_eq!(read.of(place, Measure::Latency), Some(&node.latency));
-            assert_eq!(read.of(place, Measure::Compute), None);
+            assert_eq!(read.of_node(place, Measure::Latency), Some(&node.latency));
+            assert_eq!(read.of_node(place, Measure::Compute), None);
         }
-        assert_eq!(read.of(0, Measure::TokensPerAnswer), None);
-        assert_eq!(read.of(1, Measure::TokensPerAnswer).unwrap().max(), 17);
+        assert_eq!(read.of_node(0, Measure::TokensPerAnswer), None);
+        assert_eq!(read.of_node(1, Measure::TokensPerAnswer).unwrap().max(), 17);
         let all = read.of_all(Measure::Latency).unwrap();
         assert_eq!((all.len(), all.max()), (10_000, nodes[1].latency.max()));
         let size = fs::metadata(folder.path().join(HISTOGRAMS)).unwrap().len();

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     histograms::Histograms,
-    series::{self, Row},
+    series::{self, SeriesRow},
 };
 use crate::{
     RunError,
@@ -21,7 +21,7 @@ pub(crate) struct RecordedRun {
     pub(crate) folder: PathBuf,
     pub(crate) result: RunResult,
     /// Rows of `series.csv`. Empty for a run of an earlier version, which wrote no such file.
-    pub(crate) series: Vec<Row>,
+    pub(crate) series: Vec<SeriesRow>,
     pub(crate) histograms: Histograms,
 }
 

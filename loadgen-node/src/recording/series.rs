@@ -15,7 +15,7 @@ pub(crate) const SERIES: &str = "series.csv";
 /// name states another unit. They are missing if no sample completed in the interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Row {
+pub(crate) struct SeriesRow {
     /// Beginning of the interval, in seconds from the start of LoadGen's test.
     pub(crate) start_seconds: f64,
     /// End of the interval, in seconds from the start of LoadGen's test.
@@ -50,7 +50,7 @@ pub(crate) struct Row {
     pub(crate) tokens: Option<u64>,
 }
 
-impl Row {
+impl SeriesRow {
     /// Returns the length of the interval in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.end_seconds - self.start_seconds
@@ -68,14 +68,14 @@ impl Writer {
     }
 
     /// Adds the rows of an interval.
-    pub(crate) fn add(&mut self, rows: &[Row]) -> io::Result<()> {
+    pub(crate) fn add(&mut self, rows: &[SeriesRow]) -> io::Result<()> {
         rows.iter().try_for_each(|row| self.0.serialize(row)).map_err(io::Error::from)?;
         self.0.flush()
     }
 }
 
 /// Reads the rows in a run's folder. Empty if the run has no such file.
-pub(crate) fn read(folder: &Path) -> Result<Vec<Row>, String> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<SeriesRow>, String> {
     let path = folder.join(SERIES);
     let text = match fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -83,12 +83,12 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Row>, String> {
     };
     // The last line of an interrupted run may be truncated.
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    let mut rows = Vec::<Row>::new();
+    let mut rows = Vec::<SeriesRow>::new();
     for (number, row) in csv::Reader::from_reader(&text[..whole]).into_deserialize().enumerate() {
         let wrong = |why: &dyn std::fmt::Display| {
             format!("{}: row {} is invalid: {why}", path.display(), number + 1)
         };
-        let row: Row = row.map_err(|error| wrong(&error))?;
+        let row: SeriesRow = row.map_err(|error| wrong(&error))?;
         let in_order = rows.last().is_none_or(|last| last.start_seconds <= row.start_seconds);
         if !(row.start_seconds >= 0.0 && row.seconds() > 0.0 && row.end_seconds.is_finite()) {
             return Err(wrong(&"its start and end are not an interval"));
@@ -109,13 +109,13 @@ mod tests {
     fn rows_are_read_as_they_were_written() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(folder.path()), Ok(vec![]));
-        let row = |start_seconds, node: &str, issued| Row {
+        let row = |start_seconds, node: &str, issued| SeriesRow {
             start_seconds,
             end_seconds: start_seconds + 1.0,
             node: node.into(),
             issued,
             max_ns: Some(7),
-            ..Row::default()
+            ..SeriesRow::default()
         };
         let rows = [row(0.0, "", Some(3)), row(0.0, "a, \"b\"\n", None), row(1.0, "", Some(0))];
         let mut writer = Writer::create(folder.path()).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn what_is_no_series_is_refused_with_its_row() {
         let folder = tempfile::tempdir().unwrap();
-        let row = Row { end_seconds: 1.0, ..Row::default() };
+        let row = SeriesRow { end_seconds: 1.0, ..SeriesRow::default() };
         Writer::create(folder.path()).unwrap().add(&[row]).unwrap();
         let path = folder.path().join(SERIES);
         let text = fs::read_to_string(&path).unwrap();

@@ -1,6 +1,6 @@
 //! Rate of a run without its ramp and its drain.
 
-use super::series::Row;
+use super::series::SeriesRow;
 use crate::record::Steady;
 
 /// Share of the samples that is left out at each end.
@@ -12,11 +12,11 @@ const INTERVALS: f64 = 10.0;
 
 /// Returns the rate between the moments at which 10 % and 90 % of the samples were completed.
 /// `None` if the run is too short for its intervals.
-pub(crate) fn steady(rows: &[Row]) -> Option<Steady> {
+pub(crate) fn steady(rows: &[SeriesRow]) -> Option<Steady> {
     let all: Vec<_> = rows.iter().filter(|row| row.node.is_empty()).collect();
     let total: u64 = all.iter().map(|row| row.completed).sum();
-    let begin = reached(&all, SHARE * total as f64)?;
-    let end = reached(&all, (1.0 - SHARE) * total as f64)?;
+    let begin = moment_of_completion(&all, SHARE * total as f64)?;
+    let end = moment_of_completion(&all, (1.0 - SHARE) * total as f64)?;
     let longest = all.iter().map(|row| row.seconds()).fold(0.0, f64::max);
     let seconds = end.seconds - begin.seconds;
     (seconds >= INTERVALS * longest).then(|| Steady {
@@ -34,7 +34,7 @@ struct Moment {
 }
 
 /// Returns the moment at which `samples` samples were completed.
-fn reached(rows: &[&Row], samples: f64) -> Option<Moment> {
+fn moment_of_completion(rows: &[&SeriesRow], samples: f64) -> Option<Moment> {
     let (mut before, mut tokens) = (0.0, Some(0.0));
     for row in rows {
         let completed = row.completed as f64;
@@ -54,13 +54,13 @@ fn reached(rows: &[&Row], samples: f64) -> Option<Moment> {
 mod tests {
     use super::*;
 
-    fn rows(completed: &[u64]) -> Vec<Row> {
-        let row = |(second, completed): (usize, &u64)| Row {
+    fn rows(completed: &[u64]) -> Vec<SeriesRow> {
+        let row = |(second, completed): (usize, &u64)| SeriesRow {
             start_seconds: second as f64,
             end_seconds: second as f64 + 1.0,
             completed: *completed,
             tokens: Some(completed * 7),
-            ..Row::default()
+            ..SeriesRow::default()
         };
         completed.iter().enumerate().map(row).collect()
     }
@@ -79,7 +79,8 @@ mod tests {
         assert!((tokens_per_second.unwrap() - 700.0).abs() < 1e-6);
         // Rows of a node are not counted twice.
         let mut with_nodes = rows(&completed);
-        with_nodes.extend(rows(&completed).into_iter().map(|row| Row { node: "a".into(), ..row }));
+        with_nodes
+            .extend(rows(&completed).into_iter().map(|row| SeriesRow { node: "a".into(), ..row }));
         assert_eq!(steady(&with_nodes), steady(&rows(&completed)));
     }
 

@@ -4,7 +4,7 @@ use comfy_table::{ContentArrangement, presets::NOTHING};
 
 use netdiv_rules::book::{
     AllowedDrafts, Benchmark, Compression, Difference, Quality, Suite, Table, TokenLatencies,
-    as_written,
+    rounded_target,
 };
 
 /// Returns all benchmarks, one per line, or folded to the columns of a terminal.
@@ -185,7 +185,7 @@ fn target(benchmark: &Benchmark, quality: &Quality) -> String {
         return format!("{metric} at least {least}{most}");
     }
     // Shares such as 99.9 % have at most one decimal.
-    let least = as_written(*least);
+    let least = rounded_target(*least);
     format!("{metric} at least {least}{most} ({share:.1} % of {reference})")
 }
 

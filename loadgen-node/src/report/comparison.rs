@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::{
-    comparison::{Change, Comparison, Difference, Figure, Judgement, Spread},
+    comparison::{Change, ChangeJudgement, Comparison, Difference, Figure, Spread},
     units::count,
 };
 
@@ -14,7 +14,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         .enumerate()
         .map(|(number, side)| {
             let measurements = count(side.subjects.len(), "measurement");
-            format!("{}  {}: {measurements}", letter(number), side.name)
+            format!("{}  {}: {measurements}", side_label(number), side.name)
         })
         .collect();
     parts.push(String::new());
@@ -35,10 +35,14 @@ pub(crate) fn render(comparison: &Comparison) -> String {
 /// Returns the conclusion of a comparison.
 pub(super) fn conclusion(comparison: &Comparison) -> String {
     let tolerance = (comparison.tolerance * 1e8).round() / 1e6;
-    let worse: Vec<_> =
-        comparison.figures.iter().filter(|figure| figure.is(Judgement::Worse)).collect();
+    let worse: Vec<_> = comparison
+        .figures
+        .iter()
+        .filter(|figure| figure.has_judgement(ChangeJudgement::Worse))
+        .collect();
     let names: Vec<_> = worse.iter().map(|figure| figure.name.as_str()).collect();
-    let is_alone = |change: &Change| change.judgement == Judgement::Worse && change.noise.is_none();
+    let is_alone =
+        |change: &Change| change.judgement == ChangeJudgement::Worse && change.noise.is_none();
     let mut lines = Vec::new();
     if !worse.is_empty() {
         lines.push(format!("WORSE: {}", names.join("; ")));
@@ -60,7 +64,7 @@ pub(super) fn conclusion(comparison: &Comparison) -> String {
 }
 
 /// Returns the label of a side in tables.
-pub(super) fn letter(number: usize) -> String {
+pub(super) fn side_label(number: usize) -> String {
     match u8::try_from(number).ok().filter(|number| *number < 26) {
         Some(number) => char::from(b'A' + number).into(),
         None => format!("#{}", number + 1),
@@ -70,7 +74,7 @@ pub(super) fn letter(number: usize) -> String {
 fn rows(difference: &Difference) -> Vec<[String; 3]> {
     let name = |first| if first { difference.what.clone() } else { String::new() };
     let row = |(number, values): (usize, &Vec<String>)| {
-        [name(number == 0), letter(number), values.join(" | ")]
+        [name(number == 0), side_label(number), values.join(" | ")]
     };
     difference.values.iter().enumerate().map(row).collect()
 }
@@ -86,8 +90,8 @@ fn figure(figure: &Figure) -> Vec<[String; 8]> {
             _ => String::new(),
         };
         let [median, least, most] = values(spread, scale);
-        let [by, noise, judgement] = change.map(words).unwrap_or_default();
-        [name, letter(number), median, least, most, by, noise, judgement]
+        let [by, noise, judgement] = change.map(change_cells).unwrap_or_default();
+        [name, side_label(number), median, least, most, by, noise, judgement]
     };
     sides.map(row).collect()
 }
@@ -104,7 +108,7 @@ pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
 }
 
 /// Returns a change, its noise and its judgement as text.
-pub(super) fn words(change: &Change) -> [String; 3] {
+pub(super) fn change_cells(change: &Change) -> [String; 3] {
     [
         format!("{:+.1} %", 100.0 * (change.ratio - 1.0)),
         change.noise.map_or_else(|| "?".into(), |noise| format!("{:.1} %", 100.0 * noise)),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     fabric::{
-        choice::Tried,
+        connection_choice::ConnectionTrial,
         figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
         report::Report,
     },
@@ -23,7 +23,7 @@ pub(crate) fn render(report: &Report) -> String {
         report.transport,
         if report.tls { " with TLS" } else { "" },
     )];
-    head.extend(way_out(report));
+    head.extend(describe_egress(report));
     head.extend(choice(report));
     head.extend(report.routes.iter().map(route));
     let mut parts = vec![Some(head.join("\n"))];
@@ -48,15 +48,16 @@ pub(crate) fn render(report: &Report) -> String {
 }
 
 /// Describes the chosen options of egress.
-fn way_out(report: &Report) -> Option<String> {
+fn describe_egress(report: &Report) -> Option<String> {
     let chosen: Vec<_> = report.way_out().map(|(what, value)| format!("{what} {value}")).collect();
     (!chosen.is_empty()).then(|| format!("  egress of this machine: {}", chosen.join(", ")))
 }
 
 /// Describes how the number of connections was chosen.
 fn choice(report: &Report) -> Option<String> {
-    let rate =
-        |tried: &Tried| format!("{} {} GB/s", tried.connections, gigabytes(tried.bytes_per_second));
+    let rate = |tried: &ConnectionTrial| {
+        format!("{} {} GB/s", tried.connections, gigabytes(tried.bytes_per_second))
+    };
     let tried: Vec<_> = report.tried.iter().map(rate).collect();
     (!tried.is_empty()).then(|| format!("  connections tried, both ways: {}", tried.join(", ")))
 }
@@ -73,10 +74,10 @@ fn effort(cells: &[Bandwidth]) -> String {
             range(cell).unwrap_or_else(|| "–".into()),
             nanos(cell.processor_seconds_per_byte),
             nanos(far),
-            or_nothing(cell.busiest_io_thread, |share| format!("{:.0} %", share * 100.0)),
-            or_nothing(path, |path| path.sent_again.to_string()),
-            or_nothing(path, |path| format!("{:.1}", path.most_round_trip_us as f64 / 1e3)),
-            or_nothing(path, |path| format!("{:.1}", path.congestion_window_bytes as f64 / 1e6)),
+            or_empty(cell.busiest_io_thread, |share| format!("{:.0} %", share * 100.0)),
+            or_empty(path, |path| path.sent_again.to_string()),
+            or_empty(path, |path| format!("{:.1}", path.most_round_trip_us as f64 / 1e3)),
+            or_empty(path, |path| format!("{:.1}", path.congestion_window_bytes as f64 / 1e6)),
             if cell.is_bound_by_processor() { "PROCESSOR" } else { "" }.to_owned(),
         ]
     };
@@ -95,10 +96,10 @@ fn effort(cells: &[Bandwidth]) -> String {
 }
 
 fn nanos(seconds: Option<f64>) -> String {
-    or_nothing(seconds, |seconds| format!("{:.2}", seconds * 1e9))
+    or_empty(seconds, |seconds| format!("{:.2}", seconds * 1e9))
 }
 
-fn or_nothing<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
+fn or_empty<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(String::new, shown)
 }
 
@@ -107,7 +108,7 @@ fn or_nothing<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
 fn cost_of_tls(report: &Report) -> Option<String> {
     let plaintext = &report.plaintext;
     let ratio = |with: f64, without: f64| {
-        or_nothing((without > 0.0).then_some(with / without), |r| format!("{r:.3}"))
+        or_empty((without > 0.0).then_some(with / without), |r| format!("{r:.3}"))
     };
     let trips = report.round_trips.iter().zip(&plaintext.round_trips).map(|(with, without)| {
         let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
@@ -165,7 +166,7 @@ fn notes(cells: &[Bandwidth]) -> Option<String> {
 }
 
 fn soak(cell: &Bandwidth) -> String {
-    let ms = |ns: Option<u64>| or_nothing(ns, |ns| format!("{:.2}", ns as f64 / 1e6));
+    let ms = |ns: Option<u64>| or_empty(ns, |ns| format!("{:.2}", ns as f64 / 1e6));
     let rates = cell
         .intervals
         .iter()
@@ -181,7 +182,7 @@ fn soak(cell: &Bandwidth) -> String {
         ("p99", ms(cell.p99_ns)),
         ("p99.9", ms(cell.p99_9_ns)),
         ("longest time without an answer, ms", cell.longest_gap_ms.to_string()),
-        ("resent by the transport", or_nothing(cell.path.as_ref(), |p| p.sent_again.to_string())),
+        ("resent by the transport", or_empty(cell.path.as_ref(), |p| p.sent_again.to_string())),
     ];
     let rows = facts.into_iter().map(|(what, value)| [what.to_owned(), value]);
     [Some(table::table(["soak", ""], 1, rows)), notes(std::slice::from_ref(cell))]

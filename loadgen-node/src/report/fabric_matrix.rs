@@ -20,17 +20,17 @@ use crate::{
         figures::Bandwidth,
         matrix::{
             figures::{Host, Matrix, Pair, SlowPart},
-            slow::usual,
+            slow::usual_rate,
         },
         report::Report,
-        usual::SLOW,
+        usual_rates::SLOW,
     },
     units::{gigabytes, rate, size},
 };
 
 /// Maximum number of hosts that fit beside each other on a terminal, and whose figures fit into the
 /// squares of the picture.
-const MOST_HOSTS: usize = 12;
+const MAX_HOSTS: usize = 12;
 
 /// Returns the figures for the terminal.
 pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
@@ -84,9 +84,9 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
 /// Returns a table with a row for each sender. For many hosts, returns only the number of pairs,
 /// because a large table would hide what is slow.
 fn rates(matrix: &Matrix) -> String {
-    let (hosts, pairs) = by_host(matrix);
+    let (hosts, pairs) = host_pairs(matrix);
     let message = size(matrix.message_bytes);
-    if hosts.len() > MOST_HOSTS {
+    if hosts.len() > MAX_HOSTS {
         return format!(
             "{} pairs of {} hosts, messages of {message}: see the files for their figures",
             pairs.len(),
@@ -107,16 +107,16 @@ fn rates(matrix: &Matrix) -> String {
         }));
         row
     };
-    let table = table::wide(titles, 1, hosts.iter().map(row));
+    let table = table::table_of_rows(titles, 1, hosts.iter().map(row));
     let bound = pairs.values().any(|pair| pair.is_bound_by_processor());
     let note = "* bound by PROCESSOR: an I/O thread of the sending node, or of this machine, was saturated, so the network may carry more";
     if bound { format!("{table}\n{note}") } else { table }
 }
 
-type ByHost<'a> = (Vec<&'a Host>, BTreeMap<(&'a Host, &'a Host), &'a Pair>);
+type HostPairs<'a> = (Vec<&'a Host>, BTreeMap<(&'a Host, &'a Host), &'a Pair>);
 
 /// Returns all hosts, this machine first, and the pairs by their ends.
-fn by_host(matrix: &Matrix) -> ByHost<'_> {
+fn host_pairs(matrix: &Matrix) -> HostPairs<'_> {
     let pairs = matrix.pairs.iter();
     let mut hosts: Vec<_> = pairs.clone().flat_map(|pair| [&pair.from, &pair.to]).collect();
     hosts.sort_unstable();
@@ -138,12 +138,12 @@ const TITLE: i32 = 48;
 const STANDSTILL: RGBColor = RGBColor(213, 94, 0);
 const USUAL: RGBColor = RGBColor(0, 114, 178);
 const NOT_MEASURED: RGBColor = RGBColor(0, 0, 0);
-const NOBODY: RGBColor = RGBColor(235, 235, 235);
+const NO_PAIR: RGBColor = RGBColor(235, 235, 235);
 
 /// Returns a heat map as an SVG document: senders from top to bottom, receivers from left to right.
 pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
-    let (hosts, pairs) = by_host(matrix);
-    let has_figures = hosts.len() <= MOST_HOSTS;
+    let (hosts, pairs) = host_pairs(matrix);
+    let has_figures = hosts.len() <= MAX_HOSTS;
     let square = if has_figures { SQUARE } else { SMALL_SQUARE };
     let edge = square * i32::try_from(hosts.len())?;
     let names = short_names(&hosts);
@@ -151,7 +151,7 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
     let names_pixels = NAME + LETTER * i32::try_from(longest)?;
     let (width, height) = (names_pixels + edge + 2 * MARGIN, TITLE + names_pixels + edge + MARGIN);
     let usual =
-        usual(pairs.values().filter_map(|pair| pair.bytes_per_second)).max(f64::MIN_POSITIVE);
+        usual_rate(pairs.values().filter_map(|pair| pair.bytes_per_second)).max(f64::MIN_POSITIVE);
     let mut document = String::new();
     {
         let pixels = (u32::try_from(width)?.max(420), u32::try_from(height)?);
@@ -179,7 +179,7 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
                 let opposite = (corner.0 + square - 1, corner.1 + square - 1);
                 let rate = pairs.get(&(*from, *to)).map(|pair| pair.bytes_per_second);
                 let colour = match rate {
-                    None => NOBODY,
+                    None => NO_PAIR,
                     Some(None) => NOT_MEASURED,
                     Some(Some(bytes)) => colour(bytes / usual),
                 };

@@ -11,7 +11,7 @@ use crate::{
 
 /// A run, or one of its nodes. Times are in nanoseconds.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct ListingRow<'a> {
     run: String,
     benchmark: String,
     scenario: String,
@@ -56,13 +56,13 @@ pub(crate) fn csv(runs: &[RecordedRun]) -> Result<String, RunError> {
     String::from_utf8(bytes).map_err(|error| failed(&error))
 }
 
-fn of_run(run: &RecordedRun) -> Row<'_> {
+fn of_run(run: &RecordedRun) -> ListingRow<'_> {
     let result = &run.result;
     let latency = |name: &str| result.loadgen_latency_ns.get(name).copied();
     let sum = |of: fn(&Node) -> u64| result.nodes.iter().map(of).fold(0, u64::saturating_add);
-    Row {
-        run: no_formula(&run.name()),
-        benchmark: no_formula(&result.benchmark),
+    ListingRow {
+        run: escape_formula(&run.name()),
+        benchmark: escape_formula(&result.benchmark),
         scenario: result.scenario.to_string(),
         mode: result.mode.to_string(),
         verdict: verdict(result.verdict),
@@ -89,14 +89,14 @@ fn of_run(run: &RecordedRun) -> Row<'_> {
     }
 }
 
-fn of_node<'a>(run: &'a RecordedRun, node: &'a Node) -> Row<'a> {
+fn of_node<'a>(run: &'a RecordedRun, node: &'a Node) -> ListingRow<'a> {
     let (latency, stages) = (&node.latency_ns, &node.stages_ns);
-    Row {
+    ListingRow {
         metric: None,
         value: None,
         unit: None,
         accuracy: None,
-        node: no_formula(&node.name),
+        node: escape_formula(&node.name),
         issued: None,
         answered: node.answered,
         bytes_sent: node.bytes_sent,
@@ -170,7 +170,7 @@ fn cell(text: &str) -> String {
 
 /// Prefixes a text that a spreadsheet would take for a formula with the sign for text. Nodes choose
 /// their own names.
-fn no_formula(text: &str) -> String {
+fn escape_formula(text: &str) -> String {
     match text.starts_with(['=', '+', '-', '@']) {
         true => format!("'{text}"),
         false => text.into(),
@@ -185,7 +185,7 @@ mod tests {
     fn names_are_shown_and_nothing_more() {
         assert_eq!(cell("a|b <i>\n`c`"), "a\\|b \\<i\\> \\`c\\`");
         assert_eq!(cell("p99 12.5 ms, a-b"), "p99 12.5 ms, a-b");
-        assert_eq!(no_formula("=1+1"), "'=1+1");
-        assert_eq!(no_formula("rack1-a"), "rack1-a");
+        assert_eq!(escape_formula("=1+1"), "'=1+1");
+        assert_eq!(escape_formula("rack1-a"), "rack1-a");
     }
 }

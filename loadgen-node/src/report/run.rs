@@ -16,7 +16,7 @@ pub(crate) fn render(result: &RunResult) -> String {
     lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(table::facts(facts(result)));
     lines.push(String::new());
-    let nodes = if tokens::are_timed(result) { tokens::nodes } else { nodes };
+    let nodes = if tokens::has_token_times(result) { tokens::nodes } else { nodes };
     lines.push(nodes(&result.nodes));
     lines.join("\n")
 }
@@ -82,7 +82,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     // If tokens are measured, the whole response has no bound.
     let late = samples
         .late
-        .filter(|_| !tokens::are_counted(result))
+        .filter(|_| !tokens::has_token_counts(result))
         .map(|late| format!(", {late} late"))
         .unwrap_or_default();
     let (issued, completed, lost) = (samples.issued, samples.completed, samples.lost);

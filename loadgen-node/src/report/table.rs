@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use netdiv_node_common::process::folded;
+use netdiv_node_common::process::fold_tables;
 
 /// Spaces between columns.
 const GAP: u16 = 2;
@@ -17,23 +17,23 @@ pub(crate) fn table<const N: usize>(
     names: usize,
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    wide(titles.map(str::to_owned).into(), names, rows.into_iter().map(Vec::from))
+    table_of_rows(titles.map(str::to_owned).into(), names, rows.into_iter().map(Vec::from))
 }
 
 /// Like [`table`], but with as many columns as there are titles.
-pub(crate) fn wide(
+pub(crate) fn table_of_rows(
     titles: Vec<String>,
     names: usize,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> String {
-    within(columns(), titles, names, rows)
+    table_folded_at(columns(), titles, names, rows)
 }
 
 /// Returns facts, each after its label.
 pub(crate) fn facts<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let mut table = bare();
+    let mut table = borderless_table();
     table.add_rows(rows.into_iter().map(|(label, fact)| [label.to_owned(), fact]));
-    folded(&text(table), columns())
+    fold_tables(&text(table), columns())
 }
 
 /// Returns the width at which tables fold. Unit tests get the form of a file, wherever they run.
@@ -41,7 +41,7 @@ fn columns() -> Option<u16> {
     if cfg!(test) { None } else { netdiv_node_common::process::columns() }
 }
 
-fn within(
+fn table_folded_at(
     columns: Option<u16>,
     titles: Vec<String>,
     names: usize,
@@ -49,7 +49,7 @@ fn within(
 ) -> String {
     // A title below another title belongs to its group.
     let starts: Vec<_> = titles.iter().map(|title| !title.starts_with('\n')).collect();
-    let mut table = bare();
+    let mut table = borderless_table();
     table.set_header(titles).add_rows(rows);
     table.column_iter_mut().skip(names).for_each(|column| {
         column.set_cell_alignment(CellAlignment::Right);
@@ -100,7 +100,7 @@ fn part(table: &Table, names: usize, figures: &Range<usize>, columns: u16) -> Ta
     part
 }
 
-fn bare() -> Table {
+fn borderless_table() -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table
@@ -144,7 +144,7 @@ mod tests {
     fn at(columns: u16, name: &str) -> String {
         let row = [name, "2491", "1.25", "3.32", "0.01", "0.14", "0.94"];
         let titles = TITLES.map(str::to_owned).to_vec();
-        within(Some(columns), titles, 1, [row.map(str::to_owned).to_vec()])
+        table_folded_at(Some(columns), titles, 1, [row.map(str::to_owned).to_vec()])
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         // Text columns only.
         let titles = ["differs", "", "values"].map(str::to_owned).to_vec();
         let row = ["batch", "A", "one | another | a third | a fourth | a fifth"];
-        let text = within(Some(40), titles, 3, [row.map(str::to_owned).to_vec()]);
+        let text = table_folded_at(Some(40), titles, 3, [row.map(str::to_owned).to_vec()]);
         assert!(text.lines().count() > 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
     }

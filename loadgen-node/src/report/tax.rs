@@ -6,7 +6,7 @@ use crate::record::{RunResult, Verdict};
 /// A round: a run over the network, and a run in one process.
 pub(crate) struct Round {
     pub(crate) network: RunResult,
-    pub(crate) alone: RunResult,
+    pub(crate) in_process: RunResult,
     /// Metric over the network divided by that in one process. Below 1 the network has a cost.
     pub(crate) ratio: f64,
 }
@@ -16,7 +16,7 @@ pub(crate) fn render(rounds: &[Round]) -> String {
     let titles = ["round", "network", "p99, ms", "one process", "p99, ms", "network / one process"];
     let row = |(place, round): (usize, &Round)| {
         let [network, network_p99] = figures(&round.network);
-        let [alone, alone_p99] = figures(&round.alone);
+        let [alone, alone_p99] = figures(&round.in_process);
         let ratio = format!("{:.4}", round.ratio);
         [(place + 1).to_string(), network, network_p99, alone, alone_p99, ratio]
     };

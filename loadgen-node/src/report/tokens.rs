@@ -8,12 +8,12 @@ const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
 /// Returns true if LoadGen counts tokens.
-pub(super) fn are_counted(result: &RunResult) -> bool {
+pub(super) fn has_token_counts(result: &RunResult) -> bool {
     result.nodes.iter().any(|node| node.tokens.is_some())
 }
 
 /// Returns true if first tokens were reported.
-pub(super) fn are_timed(result: &RunResult) -> bool {
+pub(super) fn has_token_times(result: &RunResult) -> bool {
     result.nodes.iter().any(|node| node.tokens.as_ref().is_some_and(|t| t.first_ns.max > 0))
 }
 

@@ -10,14 +10,16 @@ mod system;
 
 use tracing::warn;
 
-pub(crate) use self::guard::{fitness::UNEVEN, free_space::has_room, signals::Interruptions};
+pub(crate) use self::guard::{
+    free_space::check_free_space, interference::CLOCK_TOLERANCE, signals::Interruptions,
+};
 pub use self::{
     guard::process::{cpu_seconds, process},
-    outcome::{counted::Counted, record::node as node_record},
+    outcome::{counters::RunCounters, record::node as node_record},
     progress::metrics::Reading,
     setup::loadgen_test::LoadGenTest,
     sut::reason as failure_text,
-    system::{InProcess, Start, System},
+    system::{InProcessEngines, StartEngines, System},
 };
 use self::{
     over_network::Network,
@@ -46,7 +48,7 @@ pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
 /// Call it once per process: LoadGen exists once per process, and a failed run leaves it unusable.
 pub(crate) fn run(
     test: &LoadGenTest,
-    in_process: Option<InProcess>,
+    in_process: Option<InProcessEngines>,
     interruptions: &Interruptions,
 ) -> Result<Verdict, RunError> {
     let RunConfig { output, min_free_bytes, target, metrics, .. } = &test.config;
@@ -54,7 +56,8 @@ pub(crate) fn run(
         warn!("{text}");
     }
     let _claim = interruptions.prepare(output)?;
-    has_room(output, *min_free_bytes).map_err(|why| RunError::Usage(format!("--output: {why}")))?;
+    check_free_space(output, *min_free_bytes)
+        .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     let endpoint = metrics.map(Endpoint::bind).transpose()?;
     match (target, in_process) {
         (Target::Nodes(settings), _) => {
@@ -65,7 +68,7 @@ pub(crate) fn run(
             let nodes = Network { test, settings, qdl, evidence, traffic };
             system::measure(test, &nodes, &findings, endpoint, interruptions)
         }
-        (Target::InProcess(file), Some(InProcess { start, .. })) => {
+        (Target::InProcess(file), Some(InProcessEngines { start, .. })) => {
             let findings = eligibility::findings(test, &[], None)?;
             let system = start(test, file).map_err(RunError::Usage)?;
             system::measure(test, &*system, &findings, endpoint, interruptions)

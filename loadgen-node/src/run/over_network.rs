@@ -10,7 +10,7 @@ use crate::{
     RunError,
     record::{Carrier, Digests, Evidence},
     run::{
-        outcome::{counted::Counted, record},
+        outcome::{counters::RunCounters, record},
         progress::metrics::Reading,
         setup::{loadgen_test::LoadGenTest, machines::Traffic},
         sut::{self, NetworkSut, OfficialLoadGen},
@@ -30,7 +30,7 @@ pub(super) struct Network<'a> {
 
 impl System for Network<'_> {
     fn reader(&self) -> Box<dyn Fn() -> Option<Reading> + Send> {
-        let (read, fails) = (self.qdl.reader(), self.qdl.fails());
+        let (read, fails) = (self.qdl.reader(), self.qdl.failure_probe());
         let reading = move |(issued, nodes)| Reading { issued, nodes, failed: fails() };
         Box::new(move || read().map(&reading))
     }
@@ -47,12 +47,12 @@ impl System for Network<'_> {
         self.qdl.failure().map(sut::reason)
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> RunCounters {
         let Self { test, settings, qdl, evidence, traffic } = self;
         // Read before the number of issued samples, which is then at least the number of completed
         // ones.
         let reports = qdl.report();
-        Counted {
+        RunCounters {
             tls: settings.network.options.tls.is_some(),
             connections_per_node: settings.connections_per_node as u64,
             streams_per_connection: settings.streams_per_connection as u64,
@@ -66,7 +66,7 @@ impl System for Network<'_> {
             failure: qdl.failure().map(ToString::to_string),
             interfaces: Traffic::now(evidence).since(traffic),
             evidence: Some(evidence.clone()),
-            ..Counted::new(Carrier::Network(settings.network.options.transport))
+            ..RunCounters::new(Carrier::Network(settings.network.options.transport))
         }
     }
 

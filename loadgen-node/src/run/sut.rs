@@ -13,7 +13,7 @@ use loadgen_sys::{Abort, ResponseId, Sample, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
 
 use crate::{
-    output::{FAILED, failed},
+    output::{FAILED, run_failure},
     qsl::witness::Witness,
 };
 
@@ -34,13 +34,13 @@ impl LoadGen for OfficialLoadGen {
     fn first_token(&self, ticket: &mut Ticket, token: &Bytes) {
         loadgen_sys::first_token(&mut ticket.response, token);
         if let Some(witness) = &self.witness {
-            witness.answered([(ticket.index, token)].into_iter());
+            witness.record_responses([(ticket.index, token)].into_iter());
         }
     }
 
     fn complete(&self, tickets: &mut Vec<Ticket>, payloads: &[Bytes]) {
         if let Some(witness) = &self.witness {
-            witness.answered(tickets.iter().map(|ticket| ticket.index).zip(payloads));
+            witness.record_responses(tickets.iter().map(|ticket| ticket.index).zip(payloads));
         }
         let responses = tickets.drain(..).map(|ticket| ticket.response);
         loadgen_sys::complete(responses.zip(payloads.iter().map(|bytes| &bytes[..])));
@@ -58,21 +58,21 @@ pub(crate) struct NetworkSut<'a> {
 
 impl SystemUnderTest for NetworkSut<'_> {
     fn name(&self) -> Result<String, Abort> {
-        self.qdl.name().map_err(failed)
+        self.qdl.name().map_err(run_failure)
     }
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
         let samples = samples.inspect(|sample| {
             if let Some(witness) = self.witness {
-                witness.issued(sample.index);
+                witness.record_issue(sample.index);
             }
         });
         let ticket = |Sample { response_id: response, index }| (Ticket { response, index }, index);
-        self.qdl.issue(samples.map(ticket)).map_err(failed)
+        self.qdl.issue(samples.map(ticket)).map_err(run_failure)
     }
 
     fn flush_queries(&self) -> Result<(), Abort> {
-        self.qdl.flush().map_err(failed)?;
+        self.qdl.flush().map_err(run_failure)?;
         self.owes_calls.store(false, Ordering::SeqCst);
         Ok(())
     }

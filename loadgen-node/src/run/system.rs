@@ -13,8 +13,8 @@ use crate::{
     RunError,
     record::{Digests, Verdict},
     run::{
-        guard::{fitness::Fitness, signals::Interruptions, watchdog},
-        outcome::{conclude, counted::Counted},
+        guard::{interference::InterferenceWatch, signals::Interruptions, watchdog},
+        outcome::{conclude, counters::RunCounters},
         progress::{
             self,
             metrics::{Endpoint, Reading, RunFacts},
@@ -40,7 +40,7 @@ pub trait System: Sync {
     fn failure(&self) -> Option<String>;
 
     /// Returns all counters, without the time of the test, findings and digests.
-    fn counted(&self) -> Counted;
+    fn counted(&self) -> RunCounters;
 
     /// Returns the digests of a run that has them, after LoadGen's test.
     ///
@@ -59,15 +59,15 @@ pub trait System: Sync {
 
 /// Function that starts the engines of a SUT node with a settings file. Its error is the reason why
 /// they cannot run.
-pub type Start = fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>;
+pub type StartEngines = fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>;
 
 /// System under test in this process, for comparisons, which a tool adds to this program.
 #[derive(Clone, Copy)]
-pub struct InProcess {
+pub struct InProcessEngines {
     /// Fails for a settings file of a SUT node that cannot be used.
     pub check: fn(&Path) -> Result<(), String>,
     /// Starts the engines of a SUT node with these settings.
-    pub start: Start,
+    pub start: StartEngines,
 }
 
 /// Runs LoadGen against a system, writes `result.json`, prints the closing table, and returns the
@@ -83,12 +83,13 @@ pub(super) fn measure(
     if let Some(endpoint) = endpoint {
         endpoint.serve(RunFacts::new(config, findings), system.reader())?;
     }
-    let fitness = Fitness::new(interruptions.cut(), &config.output, config.min_free_bytes);
+    let fitness =
+        InterferenceWatch::new(interruptions.cut(), &config.output, config.min_free_bytes);
     let stop = system.stopper();
     interruptions.end_run(move |signal| stop(Failure::Interrupted(signal.into())));
     let (began, started) = (SystemTime::now(), Instant::now());
 
-    let counted = |digests| Counted {
+    let counted = |digests| RunCounters {
         began,
         took: started.elapsed(),
         findings: findings.to_vec(),
@@ -113,7 +114,7 @@ pub(super) fn measure(
     // still spoil the run.
     let proven = outcome.and_then(|()| {
         let digests = fitness.check_ended().and_then(|()| system.digests());
-        digests.map_err(|reason| conclude::spoiled(test, reason))
+        digests.map_err(|reason| conclude::mark_spoiled(test, reason))
     });
     let (digests, outcome) = match proven {
         Ok(digests) => (digests, Ok(())),

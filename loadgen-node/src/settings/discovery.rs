@@ -11,7 +11,7 @@ use crate::RunError;
 
 /// Treatment of DNS names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum DnsNames {
     /// DNS names are looked up.
     LookUp,
     /// DNS names are only checked as text and stand for no node: settings are printed without a
@@ -19,7 +19,7 @@ pub(crate) enum Names {
     Leave,
 }
 
-impl Names {
+impl DnsNames {
     /// Returns the treatment of names in a command.
     pub(crate) fn of(file: &SettingsFile) -> Self {
         if file.only_prints() { Self::Leave } else { Self::LookUp }
@@ -46,15 +46,15 @@ impl DiscoveryArgs {
         option: &'static str,
         named: Option<&[String]>,
         patience: Duration,
-        names: Names,
+        names: DnsNames,
     ) -> Result<Vec<String>, RunError> {
         let expected = self.nodes_expected;
         let expected = expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
         let port = self.nodes_port.unwrap_or(discovery::PORT);
         let nodes = Nodes { option, named: named.unwrap_or_default(), port, expected, patience };
         let found = match names {
-            Names::LookUp => nodes.discover(),
-            Names::Leave => nodes.addresses(),
+            DnsNames::LookUp => nodes.discover(),
+            DnsNames::Leave => nodes.addresses(),
         };
         found.map_err(|error| RunError::Usage(error.to_string()))
     }

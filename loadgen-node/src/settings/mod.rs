@@ -5,7 +5,7 @@ mod bounds;
 mod discovery;
 mod network;
 mod qdl_args;
-mod recorded;
+mod recorded_settings;
 mod resolve;
 mod run_args;
 mod run_config;
@@ -13,7 +13,7 @@ mod table;
 
 pub(crate) use bounds::{bytes, set_time, usage};
 pub use discovery::DiscoveryArgs;
-pub(crate) use discovery::Names;
+pub(crate) use discovery::DnsNames;
 pub use network::NetworkArgs;
 pub(crate) use qdl_args::QdlArgs;
 pub use run_args::{ObserveArgs, RunArgs};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bounds::{at_least_one, bytes, set_time, usage, within},
-    discovery::{DiscoveryArgs, Names},
+    discovery::{DiscoveryArgs, DnsNames},
 };
 use crate::RunError;
 
@@ -91,7 +91,7 @@ pub struct NetworkArgs {
 
 impl NetworkArgs {
     /// Resolves the QDL's settings about the network. Reads certificates and token.
-    pub(crate) fn resolve(&self, names: Names) -> Result<Settings, RunError> {
+    pub(crate) fn resolve(&self, names: DnsNames) -> Result<Settings, RunError> {
         self.resolve_for("--nodes", names)
     }
 
@@ -99,7 +99,7 @@ impl NetworkArgs {
     pub(crate) fn resolve_for(
         &self,
         option: &'static str,
-        names: Names,
+        names: DnsNames,
     ) -> Result<Settings, RunError> {
         let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
         let patience = network.options.connect_timeout;

@@ -13,7 +13,7 @@ use tracing::warn;
 use super::{
     RunArgs, RunConfig, Target,
     bounds::{at_least_one, bytes, set_time, usage},
-    discovery::Names,
+    discovery::DnsNames,
 };
 use crate::{RunError, own_loadgen};
 
@@ -25,11 +25,11 @@ impl RunArgs {
     /// Resolves the run. Reads the named files once: certificates, token, table of benchmarks, a
     /// node's settings. Looks up DNS names of nodes.
     pub fn resolve(&self) -> Result<RunConfig, RunError> {
-        self.resolve_with(Names::LookUp)
+        self.resolve_with(DnsNames::LookUp)
     }
 
     /// Like [`RunArgs::resolve`], with this treatment of DNS names.
-    pub(crate) fn resolve_with(&self, names: Names) -> Result<RunConfig, RunError> {
+    pub(crate) fn resolve_with(&self, names: DnsNames) -> Result<RunConfig, RunError> {
         let (scenario, mode) = self.test()?;
         let (division, rehearsal, strict) = self.division()?;
         let Some(benchmark) = self.benchmark.clone() else {
@@ -67,7 +67,7 @@ impl RunArgs {
             audit_config: self.audit_config()?,
             settings: self.loadgen_settings(&benchmark, scenario)?,
             metrics: self.observe.resolve()?,
-            given: self.given(&target)?,
+            recorded_settings: self.recorded_settings(&target)?,
             target,
             scenario,
             mode,
@@ -167,7 +167,7 @@ impl RunArgs {
         demo.chain(self.setting.iter().flatten().map(field)).collect()
     }
 
-    fn target(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
+    fn target(&self, scenario: Scenario, names: DnsNames) -> Result<Target, RunError> {
         let Some(file) = &self.in_process else { return self.nodes(scenario, names) };
         let given: [Map<String, Value>; 2] = serde_json::to_value((&self.network, &self.qdl))
             .and_then(serde_json::from_value)
@@ -188,14 +188,14 @@ impl RunArgs {
     }
 
     /// Returns the nodes as the target, with the QDL's settings.
-    fn nodes(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
+    fn nodes(&self, scenario: Scenario, names: DnsNames) -> Result<Target, RunError> {
         let mut settings = self.network.resolve(names)?;
         let network = &mut settings.network;
         set_time("sample-timeout", &mut network.sample_timeout, self.qdl.sample_timeout)?;
         set_time("sample-deadline", &mut network.sample_deadline, self.qdl.sample_deadline)?;
         let cluster_name = self.qdl.cluster_name.clone().unwrap_or(settings.cluster_name);
         if !is_name(&cluster_name) {
-            let said = netdiv_node_common::said::said(&cluster_name);
+            let said = netdiv_node_common::sanitise::sanitise(&cluster_name);
             return usage(format!("--cluster-name `{said}`: {NAME_RULE}"));
         }
         let digests = self.qdl.digests.unwrap_or(false);
@@ -277,7 +277,7 @@ mod tests {
         }
         let args: RunArgs = serde_json::from_value(settings).unwrap();
         let mut config = args.resolve().unwrap();
-        config.given.clear();
+        config.recorded_settings.clear();
         format!("{config:?}")
     }
 

@@ -25,7 +25,7 @@ pub struct RunConfig {
     pub(crate) evidence: Option<Statement>,
     pub(crate) benchmarks: Arc<Table>,
     /// Settings as the operator gave them, by key.
-    pub(crate) given: BTreeMap<String, serde_json::Value>,
+    pub(crate) recorded_settings: BTreeMap<String, serde_json::Value>,
     pub(crate) dataset: String,
     pub(crate) labels: Option<PathBuf>,
     pub(crate) performance_samples: Option<usize>,

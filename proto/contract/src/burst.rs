@@ -11,21 +11,21 @@ use futures_core::Stream;
 use prost::Message;
 
 use crate::{
-    framing::{Decoder, Frame, Framed, ended},
+    framing::{Decoder, Frame, PayloadMessage, check_status},
     limits::MAX_HEADER_BYTES,
     wire_error::WireError,
 };
 
 /// Maximum number of messages in a burst, so that other tasks of the thread get their turn.
-pub const MESSAGES: usize = 256;
+pub const MAX_BURST_MESSAGES: usize = 256;
 
 /// Maximum length of a burst, in bytes. The memory of a burst of long messages is bounded by this
 /// and one message.
-pub const BYTES: usize = 4 << 20;
+pub const MAX_BURST_BYTES: usize = 4 << 20;
 
 /// Result of [`Messages::next_burst`].
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum BurstOutcome {
     /// The burst has messages, and the stream continues.
     Burst,
     /// The stream has ended. The burst contains the messages before its end, if there are any.
@@ -57,7 +57,7 @@ where
 
     /// Makes [`Self::next_burst`] stop before it receives the rest of a message of more than
     /// `bytes` bytes, until [`Self::grant`] allows it.
-    pub fn ask_above(&mut self, bytes: usize) {
+    pub fn pause_above(&mut self, bytes: usize) {
         self.ask_above = bytes;
     }
 
@@ -78,10 +78,13 @@ where
 
     /// Waits for a message and adds it to the empty `burst`, followed by all messages that are
     /// ready, up to the limits. After an error, `burst` contains the messages before it.
-    pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, E> {
+    pub async fn next_burst<M: PayloadMessage>(
+        &mut self,
+        burst: &mut Vec<M>,
+    ) -> Result<BurstOutcome, E> {
         let mut bytes = 0;
         poll_fn(|context| {
-            while burst.len() < MESSAGES && bytes < BYTES {
+            while burst.len() < MAX_BURST_MESSAGES && bytes < MAX_BURST_BYTES {
                 match self.poll_step::<M>(context) {
                     Poll::Ready(Ok(Step::Message(mut message, length))) => {
                         check_header(
@@ -91,16 +94,18 @@ where
                         bytes += length;
                         burst.push(message);
                     }
-                    Poll::Ready(Ok(Step::End)) => return Poll::Ready(Ok(Next::End)),
+                    Poll::Ready(Ok(Step::End)) => return Poll::Ready(Ok(BurstOutcome::End)),
                     // Returns the messages before the long one first.
                     Poll::Ready(Ok(Step::Long(_))) if !burst.is_empty() => break,
-                    Poll::Ready(Ok(Step::Long(long))) => return Poll::Ready(Ok(Next::Long(long))),
+                    Poll::Ready(Ok(Step::Long(long))) => {
+                        return Poll::Ready(Ok(BurstOutcome::Long(long)));
+                    }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending if burst.is_empty() => return Poll::Pending,
                     Poll::Pending => break,
                 }
             }
-            Poll::Ready(Ok(Next::Burst))
+            Poll::Ready(Ok(BurstOutcome::Burst))
         })
         .await
     }
@@ -130,7 +135,7 @@ where
                     return Poll::Ready(Ok(Step::Message(message, length)));
                 }
                 Some((Frame::End(end), _)) => {
-                    return Poll::Ready(Ok(ended(end).map(|()| Step::End)?));
+                    return Poll::Ready(Ok(check_status(end).map(|()| Step::End)?));
                 }
                 None => {}
             }

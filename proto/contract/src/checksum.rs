@@ -34,12 +34,12 @@ pub enum ChecksumError {
 }
 
 /// Returns the payload's part of a request's checksum, which is equal each time the sample is sent.
-pub fn of_payload(payload: &[u8]) -> u32 {
+pub fn payload_checksum(payload: &[u8]) -> u32 {
     crc32c::crc32c(payload)
 }
 
 /// Returns the checksum of a request, continued from the checksum of its payload.
-pub fn of_request(payload: u32, id: u64, encoding: i32, decoded_bytes: u64) -> u32 {
+pub fn request_checksum(payload: u32, id: u64, encoding: i32, decoded_bytes: u64) -> u32 {
     let mut header = [0; 20];
     header[..8].copy_from_slice(&id.to_le_bytes());
     header[8..12].copy_from_slice(&encoding.to_le_bytes());
@@ -48,8 +48,8 @@ pub fn of_request(payload: u32, id: u64, encoding: i32, decoded_bytes: u64) -> u
 }
 
 /// Returns the checksum of a response.
-pub fn of_response(response: &InferResponse) -> u32 {
-    let sum = crc32c::crc32c_append(of_payload(&response.payload), response.error.as_bytes());
+pub fn response_checksum(response: &InferResponse) -> u32 {
+    let sum = crc32c::crc32c_append(payload_checksum(&response.payload), response.error.as_bytes());
     let mut header = [0; 52];
     header[..8].copy_from_slice(&response.id.to_le_bytes());
     header[8..12].copy_from_slice(&response.status.to_le_bytes());
@@ -76,13 +76,13 @@ pub fn of_response(response: &InferResponse) -> u32 {
 /// Checks a request of a session with checksums.
 pub fn check_request(request: &InferRequest) -> Result<(), ChecksumError> {
     let InferRequest { id, encoding, decoded_bytes, crc32c, payload } = request;
-    let found = of_request(of_payload(payload), *id, *encoding, *decoded_bytes);
+    let found = request_checksum(payload_checksum(payload), *id, *encoding, *decoded_bytes);
     compare(*id, payload.len(), *crc32c, found)
 }
 
 /// Checks a response of a session with checksums.
 pub fn check_response(response: &InferResponse) -> Result<(), ChecksumError> {
-    let found = of_response(response);
+    let found = response_checksum(response);
     compare(response.id, response.payload.len(), response.crc32c, found)
 }
 
@@ -101,7 +101,7 @@ mod tests {
     fn request() -> InferRequest {
         let (id, encoding, decoded_bytes) = (0x0001_0000_0200_0003, 1, 300);
         let payload = bytes::Bytes::from_static(b"a sample");
-        let sum = of_request(of_payload(&payload), id, encoding, decoded_bytes);
+        let sum = request_checksum(payload_checksum(&payload), id, encoding, decoded_bytes);
         InferRequest { id, encoding, decoded_bytes, crc32c: Some(sum), payload }
     }
 
@@ -123,14 +123,14 @@ mod tests {
             crc32c: None,
             payload: bytes::Bytes::from_static(b"an answer"),
         };
-        response.crc32c = Some(of_response(&response));
+        response.crc32c = Some(response_checksum(&response));
         response
     }
 
     #[test]
     fn the_polynomial_is_that_of_the_rfc() {
         // RFC 3720, appendix B.4: 32 bytes of zeros.
-        assert_eq!(of_payload(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(payload_checksum(&[0; 32]), 0x8a91_36aa);
     }
 
     /// Flips each bit of a message in turn. The decoder or the checksum detects the flip, or the

@@ -19,20 +19,20 @@ struct Chunk {
 
 impl Chunk {
     /// Returns true if `length` bytes may be a slice of the chunk.
-    fn slices(&self, length: usize) -> bool {
+    fn can_slice(&self, length: usize) -> bool {
         self.received_bytes <= ALWAYS_SLICED_BYTES || length >= self.received_bytes / 16
     }
 }
 
 /// Message in one chunk. Its payload becomes a slice of the chunk directly, without slicing the
 /// message first: counting references costs more than reading a short message.
-struct Whole<'a> {
+struct SingleChunkMessage<'a> {
     chunk: &'a Chunk,
     at: usize,
     end: usize,
 }
 
-impl Buf for Whole<'_> {
+impl Buf for SingleChunkMessage<'_> {
     fn remaining(&self) -> usize {
         self.end - self.at
     }
@@ -49,7 +49,7 @@ impl Buf for Whole<'_> {
     fn copy_to_bytes(&mut self, length: usize) -> Bytes {
         let begin = self.at;
         self.advance(length);
-        if self.chunk.slices(length) {
+        if self.chunk.can_slice(length) {
             self.chunk.left.slice(begin..self.at)
         } else {
             Bytes::copy_from_slice(&self.chunk.left[begin..self.at])
@@ -93,7 +93,7 @@ impl Chunks {
         let Some(front) = self.queue.front().filter(|front| front.left.len() >= length) else {
             return M::decode(self.take(length));
         };
-        let message = M::decode(Whole { chunk: front, at: 0, end: length });
+        let message = M::decode(SingleChunkMessage { chunk: front, at: 0, end: length });
         self.advance(length);
         message
     }
@@ -122,10 +122,10 @@ impl Buf for Chunks {
     /// Returns a slice if one chunk contains the bytes, else a copy.
     fn copy_to_bytes(&mut self, length: usize) -> Bytes {
         let slice = match self.queue.front_mut() {
-            Some(front) if front.left.len() > length && front.slices(length) => {
+            Some(front) if front.left.len() > length && front.can_slice(length) => {
                 front.left.split_to(length)
             }
-            Some(front) if front.left.len() == length && front.slices(length) => {
+            Some(front) if front.left.len() == length && front.can_slice(length) => {
                 let whole = std::mem::take(&mut front.left);
                 self.queue.pop_front();
                 whole

@@ -20,7 +20,7 @@ pub struct Encoded {
     pub encoding: Encoding,
     /// Length after decoding, in bytes; 0 for [`Encoding::None`].
     pub decoded_bytes: u64,
-    /// CRC32C of the bytes, if messages have checksums: see `checksum::of_payload`.
+    /// CRC32C of the bytes, if messages have checksums: see `checksum::payload_checksum`.
     pub crc32c: Option<u32>,
 }
 
@@ -94,7 +94,7 @@ pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError
 }
 
 /// Returns the encoding for a number on the wire. Fails if the number is unknown.
-pub fn of_wire(encoding: i32) -> Result<Encoding, EncodingError> {
+pub fn from_wire(encoding: i32) -> Result<Encoding, EncodingError> {
     Encoding::try_from(encoding).map_err(|_| EncodingError::Unknown(encoding))
 }
 
@@ -106,7 +106,7 @@ pub fn decode(
     decoded_bytes: u64,
     limit: usize,
 ) -> Result<Bytes, EncodingError> {
-    decode_known(of_wire(encoding)?, bytes, decoded_bytes, limit)
+    decode_known(from_wire(encoding)?, bytes, decoded_bytes, limit)
 }
 
 /// Decodes one payload of at most `limit` bytes. Returns the bytes unchanged for

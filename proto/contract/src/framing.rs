@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use prost::Message;
 
 use crate::{
@@ -45,13 +45,13 @@ const PAYLOAD_PREFIX_BYTES: usize = 11;
 const GATHERED_BYTES: usize = 32 << 10;
 
 /// Maximum number of chunks of an incomplete message that are kept without assembling them.
-const MOST_HELD_CHUNKS: usize = 2;
+const MAX_HELD_CHUNKS: usize = 2;
 
 /// Key of the payload: field 15, length-delimited. It is the last field of both messages.
 const PAYLOAD_KEY: u8 = 15 << 3 | 2;
 
 /// Message that ends with a payload.
-pub trait Framed: Message + Default {
+pub trait PayloadMessage: Message + Default {
     /// Returns the payload, which the encoder takes out.
     fn payload_mut(&mut self) -> &mut Bytes;
 
@@ -62,13 +62,13 @@ pub trait Framed: Message + Default {
     }
 }
 
-impl Framed for InferRequest {
+impl PayloadMessage for InferRequest {
     fn payload_mut(&mut self) -> &mut Bytes {
         &mut self.payload
     }
 }
 
-impl Framed for InferResponse {
+impl PayloadMessage for InferResponse {
     fn payload_mut(&mut self) -> &mut Bytes {
         &mut self.payload
     }
@@ -114,7 +114,7 @@ pub struct Encoder {
 
 impl Encoder {
     /// Adds a message.
-    pub fn push<M: Framed>(&mut self, mut message: M) {
+    pub fn push<M: PayloadMessage>(&mut self, mut message: M) {
         let payload = std::mem::take(message.payload_mut());
         let header = message.encoded_len();
         let tail = match payload.len() {
@@ -218,7 +218,7 @@ impl Decoder {
         while let Some(frame) = self.next_frame()? {
             match frame {
                 Frame::Message(message) => into.push(message),
-                Frame::End(end) => return ended(end),
+                Frame::End(end) => return check_status(end),
             }
         }
         Ok(())
@@ -264,7 +264,7 @@ impl Decoder {
         }
         if self.chunks.remaining() < length {
             // A header and its payload arrive in two chunks; after a third, more are likely.
-            if self.chunks.count() > MOST_HELD_CHUNKS {
+            if self.chunks.count() > MAX_HELD_CHUNKS {
                 self.assembled.reserve(length);
                 self.assemble(length);
             }
@@ -296,11 +296,11 @@ impl Decoder {
 }
 
 /// Converts the status that ends a call into a result.
-pub(crate) fn ended(end: CallStatus) -> Result<(), WireError> {
+pub(crate) fn check_status(end: CallStatus) -> Result<(), WireError> {
     match end.code {
         0 => Ok(()),
         // The text appears in logs and messages, and the peer chooses its length.
-        code => Err(WireError::Ended { code, message: said(&end.message) }),
+        code => Err(WireError::Ended { code, message: sanitise(&end.message) }),
     }
 }
 

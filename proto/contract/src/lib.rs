@@ -64,7 +64,7 @@ pub const DIGESTS_HEADER: &str = "netdiv-digests";
 /// message, in both directions.
 pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
 
-/// Request header of an `Infer` stream that selects its tokens: a value of [`tokens::word`].
+/// Request header of an `Infer` stream that selects its tokens: a value of [`tokens::header_value`].
 /// Without it, the stream receives whole outputs only.
 pub const TOKENS_HEADER: &str = "netdiv-tokens";
 
@@ -92,7 +92,7 @@ pub fn is_name(text: &str) -> bool {
     let excluded = |c: char| ",[]\"\\".contains(c);
     is_short
         && !text.trim().is_empty()
-        && netdiv_node_common::said::is_plain(text)
+        && netdiv_node_common::sanitise::is_plain(text)
         && !text.contains(excluded)
 }
 

@@ -18,10 +18,10 @@ pub const MAX_HEADER_BYTES: usize = 16 << 10;
 
 /// Maximum length of the reply to a unary call, in bytes: a description with its evidence, or a
 /// part of a tally.
-pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+pub const MAX_REPLY_BYTES: usize = 1 << 20;
 
 /// Maximum number of digests in one reply: a tally of 16,384 entries needs half a megabyte.
-pub const DIGESTS_IN_ANSWER: usize = 16 << 10;
+pub const MAX_DIGESTS_PER_REPLY: usize = 16 << 10;
 
 /// Maximum length of a message in a stream of samples or responses, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
@@ -32,14 +32,14 @@ pub const MAX_BATCH: usize = 1 << 16;
 
 /// Maximum length of an error text that a node sends, in bytes. Errors of engines can contain whole
 /// tensors.
-pub const MAX_ERROR_BYTES: usize = netdiv_node_common::said::MAX_BYTES;
+pub const MAX_ERROR_BYTES: usize = netdiv_node_common::sanitise::MAX_BYTES;
 
 /// Maximum number of connections with which a node measures the network to another node
 /// (`Measure`).
 pub const MEASURE_CONNECTIONS: u32 = 64;
 
 /// Maximum duration of a measurement's warm-up, and of its window.
-pub const LONGEST_MEASURE: Duration = Duration::from_secs(3600);
+pub const MAX_MEASURE: Duration = Duration::from_secs(3600);
 
 /// Maximum length of the name of a node or a cluster, in bytes. A host name with a port is shorter.
 pub const MAX_NAME_BYTES: usize = 255;

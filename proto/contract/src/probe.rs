@@ -7,15 +7,15 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 const MARK: [u8; 8] = *b"nd-probe";
 
 /// Minimum length of a probe, in bytes: the mark and a length.
-pub const LEAST_BYTES: usize = 16;
+pub const MIN_BYTES: usize = 16;
 
-/// Creates a probe of `bytes` bytes, at least [`LEAST_BYTES`], which requests a response of
+/// Creates a probe of `bytes` bytes, at least [`MIN_BYTES`], which requests a response of
 /// `answer_bytes` bytes.
 pub fn sample(bytes: usize, answer_bytes: usize) -> Bytes {
-    let mut sample = BytesMut::with_capacity(bytes.max(LEAST_BYTES));
+    let mut sample = BytesMut::with_capacity(bytes.max(MIN_BYTES));
     sample.put_slice(&MARK);
     sample.put_u64_le(answer_bytes as u64);
-    sample.put_bytes(0, bytes.saturating_sub(LEAST_BYTES));
+    sample.put_bytes(0, bytes.saturating_sub(MIN_BYTES));
     sample.freeze()
 }
 
@@ -33,7 +33,7 @@ mod tests {
     fn a_probe_asks_for_what_it_was_made_for() {
         assert_eq!(answer_bytes(&sample(100, 7)), Some(7));
         assert_eq!(sample(100, 7).len(), 100);
-        assert_eq!(sample(0, 7).len(), LEAST_BYTES);
+        assert_eq!(sample(0, 7).len(), MIN_BYTES);
         assert_eq!(answer_bytes(b"nd-probe123"), None);
         assert_eq!(answer_bytes(&[0; 100]), None);
     }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::v1::DigestCount;
 
 /// Maximum number of distinct payloads in a tally: twice the largest data set of the v5.0 suite.
-pub const MOST_PAYLOADS: usize = 1 << 21;
+pub const MAX_PAYLOADS: usize = 1 << 21;
 
 /// First 16 bytes of a payload's SHA-256.
 pub type PayloadDigest = [u8; 16];
@@ -22,7 +22,7 @@ pub fn digest(payload: &[u8]) -> PayloadDigest {
 
 /// Returns the digest of a response together with its sample. An equal response to another sample
 /// has another digest.
-pub fn answer_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest {
+pub fn response_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest {
     let mut hasher = Sha256::new();
     hasher.update(sample);
     hasher.update(response);
@@ -35,14 +35,14 @@ pub fn answer_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: HashMap<PayloadDigest, u64>,
-    /// Number of payloads beyond [`MOST_PAYLOADS`].
+    /// Number of payloads beyond [`MAX_PAYLOADS`].
     overflow: u64,
 }
 
 impl Tally {
     /// Adds `count` payloads with one digest.
     pub fn add(&mut self, digest: PayloadDigest, count: u64) {
-        let room = self.counts.len() < MOST_PAYLOADS;
+        let room = self.counts.len() < MAX_PAYLOADS;
         match self.counts.get_mut(&digest) {
             Some(known) => *known = known.saturating_add(count),
             None if room => drop(self.counts.insert(digest, count)),

@@ -8,7 +8,7 @@ use crate::v1::Tokens;
 pub const ID_BYTES: usize = 4;
 
 /// Returns the value of the header [`crate::TOKENS_HEADER`], or `None` if it is not sent.
-pub const fn word(tokens: Tokens) -> Option<&'static str> {
+pub const fn header_value(tokens: Tokens) -> Option<&'static str> {
     match tokens {
         Tokens::Whole => None,
         Tokens::First => Some("first"),
@@ -17,9 +17,9 @@ pub const fn word(tokens: Tokens) -> Option<&'static str> {
 }
 
 /// Returns the tokens that the header's value selects, or `None` if the value is unknown.
-pub fn of_word(said: Option<&[u8]>) -> Option<Tokens> {
+pub fn from_header_value(said: Option<&[u8]>) -> Option<Tokens> {
     let all = [Tokens::Whole, Tokens::First, Tokens::Every];
-    all.into_iter().find(|tokens| word(*tokens).map(str::as_bytes) == said)
+    all.into_iter().find(|tokens| header_value(*tokens).map(str::as_bytes) == said)
 }
 
 /// Length of a packed payload before the ids of its only tensor, a list, in bytes: see
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn words_and_ids_come_back() {
         for tokens in [Tokens::Whole, Tokens::First, Tokens::Every] {
-            assert_eq!(of_word(word(tokens).map(str::as_bytes)), Some(tokens));
+            assert_eq!(from_header_value(header_value(tokens).map(str::as_bytes)), Some(tokens));
         }
-        assert_eq!(of_word(Some(b"all")), None);
+        assert_eq!(from_header_value(Some(b"all")), None);
         let numbers = [0, 1, -1, i32::MAX, 31_999];
         assert_eq!(ids(&to_bytes(&numbers)).collect::<Vec<_>>(), numbers);
         assert_eq!(ids(&[1, 0, 0, 0, 9]).collect::<Vec<_>>(), [1]);

@@ -47,7 +47,7 @@ pub enum DatasetError {
     },
     /// A sample differs from the prepared sample.
     #[error("sample {index} ({name}) is not the one in {}: prepare the data set again (deploy/data)", manifest.display())]
-    NotAsPrepared {
+    SampleDiffers {
         /// Index of the sample.
         index: usize,
         /// Name of the sample.

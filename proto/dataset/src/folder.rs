@@ -6,7 +6,7 @@ use netdiv_contract::layout::{InputLayout, TensorSpec};
 
 use crate::{
     error::DatasetError,
-    npy::Form,
+    npy::ArrayHeader,
     sample::{Dataset, Sample, Tensor},
     sample_file::SampleFile,
 };
@@ -25,7 +25,7 @@ struct Entry {
     path: PathBuf,
     /// Length when the data set was opened, in bytes.
     file_bytes: u64,
-    array: Option<Form>,
+    array: Option<ArrayHeader>,
 }
 
 impl Folder {
@@ -62,7 +62,7 @@ impl Entry {
             return Ok(Self { file_bytes: metadata.len(), path, array: None });
         }
         let file = SampleFile::open(&path)?;
-        let form = Form::of_file(&path, &file)?;
+        let form = ArrayHeader::of_file(&path, &file)?;
         Ok(Self { file_bytes: file.bytes(), path, array: Some(form) })
     }
 
@@ -73,7 +73,7 @@ impl Entry {
             return Err(file.changed(format!("it had {before} bytes, and now has {now}")));
         }
         let Some(form) = &self.array else { return Ok(Sample::Bytes(file.read(0, now)?)) };
-        if Form::of_file(&self.path, &file)? != *form {
+        if ArrayHeader::of_file(&self.path, &file)? != *form {
             return Err(file.changed("its array has another type or shape".into()));
         }
         let (data_type, shape) = (form.data_type, form.shape.clone());
@@ -85,7 +85,8 @@ impl Entry {
 /// Returns the layout that fits all files. A length that differs between files is variable.
 fn common_layout(folder: &Path, files: &[Entry]) -> Result<InputLayout, DatasetError> {
     let mut common: Option<TensorSpec> = None;
-    for Form { data_type, shape, .. } in files.iter().filter_map(|file| file.array.as_ref()) {
+    for ArrayHeader { data_type, shape, .. } in files.iter().filter_map(|file| file.array.as_ref())
+    {
         let spec = common.get_or_insert_with(|| TensorSpec {
             name: String::new(),
             data_type: *data_type as i32,

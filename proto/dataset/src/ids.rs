@@ -39,7 +39,7 @@ pub(super) struct Ids {
     path: PathBuf,
     file: SampleFile,
     /// Position of each prompt, in bytes from the file's beginning, and of the end of the last one.
-    places: Vec<u64>,
+    offsets: Vec<u64>,
 }
 
 /// Returns the layout of a prompt.
@@ -94,14 +94,14 @@ impl Ids {
             return Err(damaged(&format!("prompt {wrong} has no token")));
         }
         places.iter_mut().for_each(|place| *place = ids_at + *place * ID_BYTES as u64);
-        Ok(Self { path: path.into(), file, places })
+        Ok(Self { path: path.into(), file, offsets: places })
     }
 }
 
 impl Ids {
     /// Returns the ids of a prompt, as bytes.
     pub(super) fn ids(&self, index: usize) -> Result<Bytes, DatasetError> {
-        let ids = self.file.read(self.places[index], self.sample_bytes(index))?;
+        let ids = self.file.read(self.offsets[index], self.sample_bytes(index))?;
         let wrong = tokens::ids(&ids).find(|id| *id < 0);
         match wrong {
             Some(id) => Err(DatasetError::BadArray {
@@ -119,7 +119,7 @@ impl Dataset for Ids {
     }
 
     fn sample_count(&self) -> usize {
-        self.places.len() - 1
+        self.offsets.len() - 1
     }
 
     fn layout(&self) -> Option<InputLayout> {
@@ -127,7 +127,7 @@ impl Dataset for Ids {
     }
 
     fn sample_bytes(&self, index: usize) -> u64 {
-        match self.places.get(index..index + 2) {
+        match self.offsets.get(index..index + 2) {
             Some([start, end]) => end - start,
             _ => 0,
         }

@@ -4,17 +4,17 @@ use netdiv_contract::layout::InputLayout;
 
 use crate::{
     error::DatasetError,
-    manifest::Prepared,
+    manifest::Provenance,
     sample::{Dataset, Sample},
 };
 
-pub(super) struct Joined {
+pub(super) struct JoinedDataset {
     name: String,
     parts: Vec<Box<dyn Dataset>>,
     layout: InputLayout,
 }
 
-impl Joined {
+impl JoinedDataset {
     pub(super) fn new(name: &str, parts: Vec<Box<dyn Dataset>>) -> Result<Self, DatasetError> {
         let cannot = |why: String| DatasetError::CannotJoin(format!("{name}: {why}"));
         let count = parts.first().map_or(0, |part| part.sample_count());
@@ -36,7 +36,7 @@ impl Joined {
     }
 }
 
-impl Dataset for Joined {
+impl Dataset for JoinedDataset {
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -63,7 +63,7 @@ impl Dataset for Joined {
         Ok(Sample::Tensors(tensors))
     }
 
-    fn prepared(&self) -> Vec<Prepared> {
+    fn prepared(&self) -> Vec<Provenance> {
         self.parts.iter().flat_map(|part| part.prepared()).collect()
     }
 }

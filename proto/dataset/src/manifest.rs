@@ -15,11 +15,11 @@ const ENDING: &str = ".manifest.json";
 const FORM: u32 = 1;
 
 /// Maximum length of a manifest, in bytes. The manifest of a million samples has about 120 MB.
-const MOST_BYTES: u64 = 1 << 29;
+const MAX_BYTES: u64 = 1 << 29;
 
 /// Origin and purpose of a prepared data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct Provenance {
     /// Name of the file or folder with the samples.
     pub data_set: String,
     /// Benchmark, without its accuracy target: `bert`, `dlrm-v2`.
@@ -36,31 +36,31 @@ pub struct Prepared {
 
 /// Sample of a manifest.
 #[derive(Debug, Deserialize)]
-pub(super) struct Known {
+pub(super) struct ManifestSample {
     pub(super) name: String,
     pub(super) sha256: String,
 }
 
 /// Part of a manifest that this program reads. The rest is information for readers.
 #[derive(Deserialize)]
-struct Written {
+struct ManifestFile {
     form: u32,
     benchmark: String,
     subset: String,
     samples_form: String,
     complete: bool,
-    samples: Vec<Known>,
+    samples: Vec<ManifestSample>,
 }
 
 pub(super) struct Manifest {
     pub(super) path: PathBuf,
-    pub(super) prepared: Prepared,
-    pub(super) samples: Vec<Known>,
+    pub(super) prepared: Provenance,
+    pub(super) samples: Vec<ManifestSample>,
 }
 
 impl Manifest {
     /// Reads the manifest beside a data set, if there is one.
-    pub(super) fn beside(data_set: &Path) -> Result<Option<Self>, DatasetError> {
+    pub(super) fn find_beside(data_set: &Path) -> Result<Option<Self>, DatasetError> {
         // `.` and `..` have no file name.
         let whole = data_set.canonicalize().unwrap_or_default();
         let data_set = if data_set.file_name().is_some() { data_set } else { &whole };
@@ -75,9 +75,9 @@ impl Manifest {
         let found = companion(data_set, beside).map_err(|error| unreadable(data_set, error))?;
         let Some(path) = found else { return Ok(None) };
         let text =
-            files::read_to_string(&path, MOST_BYTES).map_err(|error| unreadable(&path, error))?;
+            files::read_to_string(&path, MAX_BYTES).map_err(|error| unreadable(&path, error))?;
         let bad = |why: String| DatasetError::BadManifest { path: path.clone(), why };
-        let written: Written =
+        let written: ManifestFile =
             serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
         if written.form != FORM {
             return Err(bad(format!(
@@ -85,7 +85,7 @@ impl Manifest {
                 written.form
             )));
         }
-        let prepared = Prepared {
+        let prepared = Provenance {
             data_set: name.to_string_lossy().into_owned(),
             benchmark: written.benchmark,
             subset: written.subset,

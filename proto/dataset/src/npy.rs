@@ -15,7 +15,7 @@ use crate::{
 
 /// Type, shape and position of an array's elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct ArrayHeader {
     pub(super) data_type: DataType,
     pub(super) shape: Vec<usize>,
     /// Position of the first element, in bytes.
@@ -24,7 +24,7 @@ pub(super) struct Form {
     pub(super) data_bytes: u64,
 }
 
-impl Form {
+impl ArrayHeader {
     /// Reads the header at the beginning of a file of `file_bytes` bytes.
     fn read(path: &str, prefix: &[u8], file_bytes: u64) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadArray { path: path.into(), why };
@@ -63,14 +63,14 @@ impl Form {
 
 /// Array in memory.
 pub(super) struct Array {
-    form: Form,
+    form: ArrayHeader,
     data: Bytes,
 }
 
 impl Array {
     /// Reads the array in a whole file.
     pub(super) fn parse(path: &str, file: Bytes) -> Result<Self, DatasetError> {
-        let form = Form::read(path, &file, file.len() as u64)?;
+        let form = ArrayHeader::read(path, &file, file.len() as u64)?;
         Ok(Self { data: file.slice(form.data_at..), form })
     }
 }
@@ -122,7 +122,7 @@ pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
 /// Data set in one array.
 pub(super) struct Npy {
     name: String,
-    form: Form,
+    form: ArrayHeader,
     elements: Elements,
     sample_bytes: u64,
 }
@@ -140,10 +140,10 @@ impl Npy {
             return Err(DatasetError::Empty(path.into()));
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::new(name, Form::of_file(path, &file)?, Elements::File(file))
+        Self::new(name, ArrayHeader::of_file(path, &file)?, Elements::File(file))
     }
 
-    fn new(name: String, form: Form, elements: Elements) -> Result<Self, DatasetError> {
+    fn new(name: String, form: ArrayHeader, elements: Elements) -> Result<Self, DatasetError> {
         let bad = |why: &str| DatasetError::BadArray { path: name.clone(), why: why.into() };
         let sample_bytes = match form.shape.as_slice() {
             [] => {

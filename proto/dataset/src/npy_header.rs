@@ -8,10 +8,10 @@
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Maximum length of a header, in bytes: NumPy's own limit for untrusted files.
-const LONGEST: usize = 10_000;
+const MAX_HEADER_BYTES: usize = 10_000;
 
-/// Length of the beginning of a file that contains any header of at most [`LONGEST`] bytes.
-pub(super) const PREFIX_BYTES: usize = MAGIC.len() + 2 + 4 + LONGEST;
+/// Length of the beginning of a file that contains any header of at most [`MAX_HEADER_BYTES`] bytes.
+pub(super) const PREFIX_BYTES: usize = MAGIC.len() + 2 + 4 + MAX_HEADER_BYTES;
 
 /// Content of a header.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +35,10 @@ impl Header {
             }
             _ => return Err("it is not a file of version 1, 2 or 3 of the format".into()),
         };
-        if length > LONGEST {
-            return Err(format!("the header has {length} bytes, the maximum is {LONGEST}"));
+        if length > MAX_HEADER_BYTES {
+            return Err(format!(
+                "the header has {length} bytes, the maximum is {MAX_HEADER_BYTES}"
+            ));
         }
         let text = rest.get(..length).ok_or("the file ends in its header")?;
         let text = std::str::from_utf8(text).map_err(|_| "its header is not text")?;

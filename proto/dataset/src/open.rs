@@ -8,14 +8,14 @@ use crate::{
     error::DatasetError,
     folder::Folder,
     ids::Ids,
-    joined::Joined,
+    joined::JoinedDataset,
     manifest::Manifest,
     npy::{Array, Npy},
     sample::Dataset,
     sample_file::SampleFile,
     synthetic::Synthetic,
     synthetic_ids::SyntheticIds,
-    verified::Verified,
+    verified::VerifiedDataset,
 };
 
 /// Name of the demo's data set: 500 held-out handwritten digits (`deploy/digits/README.md`).
@@ -56,11 +56,11 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     let path = Path::new(name);
     if !path.exists() && name.contains('+') {
         let parts = parts(name, is_there).into_iter().map(open).collect::<Result<_, _>>()?;
-        return Ok(Box::new(Joined::new(name, parts)?));
+        return Ok(Box::new(JoinedDataset::new(name, parts)?));
     }
-    let data = on_disk(path)?;
-    Ok(match Manifest::beside(path)? {
-        Some(manifest) => Box::new(Verified::new(data, manifest)?),
+    let data = open_path(path)?;
+    Ok(match Manifest::find_beside(path)? {
+        Some(manifest) => Box::new(VerifiedDataset::new(data, manifest)?),
         None => data,
     })
 }
@@ -87,7 +87,7 @@ fn parts(name: &str, mut exists: impl FnMut(&str) -> bool) -> Vec<&str> {
 
 /// Replaces the paths in the name of a data set. `place` returns the replacement of a path, or the
 /// reason why it is unusable.
-pub fn with_paths(
+pub fn replace_paths(
     name: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<String, String> {
@@ -101,7 +101,7 @@ pub fn with_paths(
     Ok(placed.collect::<Result<Vec<_>, _>>()?.join("+"))
 }
 
-fn on_disk(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
+fn open_path(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
     let metadata = std::fs::metadata(path)
         .map_err(|error| DatasetError::Unreadable { path: path.into(), error })?;
     if metadata.is_dir() {
@@ -126,7 +126,7 @@ mod tests {
         let at = |name: &str| own.join(name).display().to_string();
         std::fs::write(at("x+y.npy"), "").unwrap();
         std::fs::write(at("z.npy"), "").unwrap();
-        let placed = |name: &str| with_paths(name, &mut |path| Ok(at(path)));
+        let placed = |name: &str| replace_paths(name, &mut |path| Ok(at(path)));
         for name in ["digits", "sorting", "synthetic:4x16@1", "synthetic-ids:4x1-9"] {
             assert_eq!(placed(name), Ok(name.to_owned()));
         }
@@ -140,8 +140,9 @@ mod tests {
             [at("z.npy"), at("x+y.npy")]
         );
         assert_eq!(parts("lost.npy+digits++", is_there), ["lost.npy", "digits", "", ""]);
-        let lost =
-            with_paths("a+b", &mut |path| if path == "b" { Err("b".into()) } else { Ok(at(path)) });
+        let lost = replace_paths("a+b", &mut |path| {
+            if path == "b" { Err("b".into()) } else { Ok(at(path)) }
+        });
         assert_eq!(lost, Err("b".into()));
     }
 }

@@ -25,7 +25,11 @@ pub struct Rows<'a> {
 /// Reads the prompts in a file: a `.npy` array of int32 or int64 with a row for each, `.json` with
 /// a list of lists of ids, or `.jsonl`. Each line of `.jsonl` is a list of ids, or an object that
 /// has a list under `key`.
-pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError> {
+pub fn read_prompts(
+    path: &Path,
+    key: &str,
+    rows: &Rows<'_>,
+) -> Result<Vec<Vec<i32>>, DatasetError> {
     let bad = |why: String| DatasetError::BadArray { path: path.display().to_string(), why };
     let text = || {
         files::read_short_text(path, u64::MAX)
@@ -150,7 +154,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
-        prompts(&path, "input_ids", rows).map_err(|error| error.to_string())
+        read_prompts(&path, "input_ids", rows).map_err(|error| error.to_string())
     }
 
     #[test]

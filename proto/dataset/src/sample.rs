@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, TensorView};
 
-use crate::{error::DatasetError, manifest::Prepared};
+use crate::{error::DatasetError, manifest::Provenance};
 
 /// Sample of a data set.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub trait Dataset: Send + Sync {
 
     /// Returns the manifests beside the data set's parts. Samples are compared with them as they
     /// are read.
-    fn prepared(&self) -> Vec<Prepared> {
+    fn prepared(&self) -> Vec<Provenance> {
         Vec::new()
     }
 }

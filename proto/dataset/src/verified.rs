@@ -5,16 +5,16 @@ use netdiv_node_common::resources::files;
 
 use crate::{
     error::DatasetError,
-    manifest::{Manifest, Prepared},
+    manifest::{Manifest, Provenance},
     sample::{Dataset, Sample},
 };
 
-pub(super) struct Verified {
+pub(super) struct VerifiedDataset {
     data: Box<dyn Dataset>,
     manifest: Manifest,
 }
 
-impl Verified {
+impl VerifiedDataset {
     pub(super) fn new(data: Box<dyn Dataset>, manifest: Manifest) -> Result<Self, DatasetError> {
         let (has, says) = (data.sample_count(), manifest.samples.len());
         if has != says {
@@ -25,7 +25,7 @@ impl Verified {
     }
 }
 
-impl Dataset for Verified {
+impl Dataset for VerifiedDataset {
     fn name(&self) -> String {
         self.data.name()
     }
@@ -52,14 +52,14 @@ impl Dataset for Verified {
         if digest == known.sha256 {
             return Ok(sample);
         }
-        Err(DatasetError::NotAsPrepared {
+        Err(DatasetError::SampleDiffers {
             index,
             name: known.name.clone(),
             manifest: self.manifest.path.clone(),
         })
     }
 
-    fn prepared(&self) -> Vec<Prepared> {
+    fn prepared(&self) -> Vec<Provenance> {
         vec![self.manifest.prepared.clone()]
     }
 }
@@ -70,7 +70,7 @@ mod tests {
 
     use netdiv_node_common::resources::files;
 
-    use crate::{Prepared, open};
+    use crate::{Provenance, open};
 
     /// Writes a folder with two samples and their manifest. `spoil` changes the manifest's text.
     fn prepared(folder: &Path, spoil: impl Fn(String) -> String) -> String {
@@ -95,7 +95,7 @@ mod tests {
         for name in [&name, &format!("{name}/"), &format!("{name}/../set/.")] {
             let data = open(name).unwrap();
             assert!(data.read(0).is_ok() && data.read(1).is_ok());
-            let [Prepared { data_set, benchmark, complete, manifest_sha256, .. }] =
+            let [Provenance { data_set, benchmark, complete, manifest_sha256, .. }] =
                 &data.prepared()[..]
             else {
                 panic!("one manifest")

@@ -17,8 +17,8 @@ use std::{
 
 use netdiv_machine::{
     doctor::{
-        AskedNode, Facts, FilesNeeded, Id, Links, MemoryNeeded, Needs, Peer, PeerFacts, Remedy,
-        Report, Severity, examine,
+        AskedNode, Facts, FilesNeeded, Id, LinkSelection, MemoryNeeded, Needs, Peer, PeerFacts,
+        Remedy, Report, Severity, examine,
     },
     evidence::{Interface, Machine, Route, System},
 };
@@ -168,10 +168,10 @@ fn other(change: impl FnOnce(&mut PeerFacts)) -> Vec<Peer> {
 }
 
 /// Changed files, requirements, nodes, and an expected part of the observation.
-type Sick = (Vec<(&'static str, String)>, Needs, Vec<Peer>, &'static str);
+type FindingCase = (Vec<(&'static str, String)>, Needs, Vec<Peer>, &'static str);
 
 /// Returns the changes that cause a finding, and an expected part of its observation.
-fn sick(id: Id) -> Option<Sick> {
+fn finding_case(id: Id) -> Option<FindingCase> {
     let files = |files: &[(&'static str, &str)]| {
         files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect::<Vec<_>>()
     };
@@ -313,7 +313,7 @@ fn a_machine_that_is_set_up_well_has_no_finding_and_no_unknown() {
 fn each_finding_is_made_where_it_should_be_and_alone() {
     let mut tried = 0;
     for id in Id::all() {
-        let Some((changes, needs, peers, words)) = sick(id) else { continue };
+        let Some((changes, needs, peers, words)) = finding_case(id) else { continue };
         let mut files = good();
         for (path, text) in changes {
             files.insert(path.into(), text);
@@ -331,7 +331,7 @@ fn each_finding_is_made_where_it_should_be_and_alone() {
 }
 
 /// Returns machines and nodes for the other remedies of a finding.
-fn other_remedies() -> Vec<(Id, Sick)> {
+fn other_remedies() -> Vec<(Id, FindingCase)> {
     let tree = |changes: &[(&'static str, &str)]| {
         let changes = changes.iter().map(|(path, text)| (*path, (*text).to_owned())).collect();
         (changes, needs(), vec![], "")
@@ -373,7 +373,7 @@ fn other_remedies() -> Vec<(Id, Sick)> {
 
 #[test]
 fn every_remedy_is_offered_and_every_fact_is_filled_in() {
-    let first = Id::all().filter_map(|id| Some((id, sick(id)?)));
+    let first = Id::all().filter_map(|id| Some((id, finding_case(id)?)));
     let mut offered = BTreeMap::<Id, BTreeSet<String>>::new();
     for (id, (changes, needs, peers, _)) in first.chain(other_remedies()) {
         let mut files = good();
@@ -418,7 +418,7 @@ fn answers_of_nodes_are_judged() {
 fn commands_are_ones_of_the_shell() {
     let mut tried = BTreeSet::new();
     for id in Id::all() {
-        let Some((changes, needs, peers, _)) = sick(id) else { continue };
+        let Some((changes, needs, peers, _)) = finding_case(id) else { continue };
         let mut files = good();
         files.extend(changes.into_iter().map(|(path, text)| (path.into(), text)));
         for finding in examine(&facts(&files), &needs, &peers).findings() {
@@ -449,7 +449,7 @@ fn what_other_settings_do_not_need_is_not_asked_for() {
     // An unused interface is not judged, and loopback never is.
     let sick = Needs { tcp_window_bytes: Some(1 << 26), ..plain };
     assert_eq!(ids(&examine(&facts, &sick, &[])), [Id::TcpReceiveBuffer]);
-    let own = Needs { links: Links::Named(vec!["lo".into()]), ..sick };
+    let own = Needs { links: LinkSelection::Named(vec!["lo".into()]), ..sick };
     assert_eq!(ids(&examine(&facts, &own, &[])), []);
 }
 
@@ -553,7 +553,7 @@ fn folders_pipes_and_circles_in_the_place_of_files_do_no_harm() {
     fs::write(at("sys/devices/virtual/net/bond0/type"), "1").unwrap();
     fs::write(at("sys/devices/virtual/net/bond0/lower_bond0"), "").unwrap();
     symlink(at("sys/devices/virtual/net/bond0"), at("sys/class/net/bond0")).unwrap();
-    let links = Links::Named(vec!["bond0".into(), "gone0".into()]);
+    let links = LinkSelection::Named(vec!["bond0".into(), "gone0".into()]);
     let report = examine(&read(root.path()), &Needs { links, ..needs() }, &[]);
     assert!(report.not_known().len() > 5, "{report}");
 }

@@ -14,5 +14,5 @@ pub mod metrics;
 #[cfg(feature = "process")]
 pub mod process;
 pub mod resources;
-pub mod said;
+pub mod sanitise;
 pub mod words;

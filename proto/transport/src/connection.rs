@@ -34,8 +34,8 @@ pub struct Connection(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Grpc(grpc::Client),
-    Quic(quic::Client),
+    Grpc(grpc::GrpcClient),
+    Quic(quic::QuicClient),
 }
 
 impl Connection {
@@ -43,8 +43,8 @@ impl Connection {
     pub async fn open(address: &str, options: &Options) -> Result<Self, OpenError> {
         let address = Address::parse(address)?;
         Ok(Self(match options.transport {
-            Transport::Grpc => Kind::Grpc(grpc::Client::open(&address, options).await?),
-            Transport::Quic => Kind::Quic(quic::Client::open(&address, options).await?),
+            Transport::Grpc => Kind::Grpc(grpc::GrpcClient::open(&address, options).await?),
+            Transport::Quic => Kind::Quic(quic::QuicClient::open(&address, options).await?),
         }))
     }
 

@@ -27,16 +27,16 @@ use tonic::Status;
 use tracing::warn;
 
 use crate::{
+    pending::{PendingConnections, PendingKey},
     security::{ServerToken, Token},
-    strangers::{Place, Strangers},
 };
 
 /// Maximum number of pending connections: half of the 1,024 files that a process may have open by
 /// default.
-const STRANGERS: usize = 512;
+const MAX_PENDING: usize = 512;
 
 /// Minimum size of the pool of pending connections, if the limit of open files is low.
-const FEWEST_STRANGERS: usize = 16;
+const MIN_PENDING: usize = 16;
 
 /// Number of files that a node has open besides its connections: libraries, devices, metrics, and
 /// files that it reads meanwhile.
@@ -59,7 +59,7 @@ const FIRST_CALL: Duration = Duration::from_secs(10);
 pub(crate) const STRANGER_BYTES: usize = 128 << 10;
 
 /// Permit for a stream of samples of a connection; released when dropped.
-pub(crate) type StreamPlace = OwnedSemaphorePermit;
+pub(crate) type StreamPermit = OwnedSemaphorePermit;
 
 /// Connections of a node. Clones share the same connections.
 #[derive(Debug, Clone)]
@@ -77,25 +77,25 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Present {
     clients: usize,
-    strangers: Strangers<watch::Sender<Standing>>,
+    strangers: PendingConnections<watch::Sender<Admission>>,
 }
 
 /// State of a connection at the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Stranger,
+enum Admission {
+    Pending,
     Client,
     /// Pending connection that has to close, with the reason.
-    Leaving(&'static str),
+    Closing(&'static str),
 }
 
 /// Connection from its beginning; dropping it removes the connection from the node.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct PeerConnection {
     connections: Connections,
     /// Key among the pending connections.
-    place: Place,
-    standing: watch::Sender<Standing>,
+    place: PendingKey,
+    standing: watch::Sender<Admission>,
     streams: Arc<Semaphore>,
     /// Number of refused calls.
     refused: AtomicUsize,
@@ -118,19 +118,19 @@ impl Connections {
             );
         }
         let lacking = (needed as u64).saturating_sub(open_files);
-        let strangers = STRANGERS.saturating_sub(usize::try_from(lacking).unwrap_or(usize::MAX));
-        Self::with_strangers(most_clients, strangers.max(FEWEST_STRANGERS), FIRST_CALL, changed)
+        let strangers = MAX_PENDING.saturating_sub(usize::try_from(lacking).unwrap_or(usize::MAX));
+        Self::with_strangers(most_clients, strangers.max(MIN_PENDING), FIRST_CALL, changed)
     }
 
     /// Returns the number of files that a node with `most_clients` clients may have open: its
     /// clients, pending connections, and the node's own files.
     pub fn files(most_clients: usize) -> usize {
-        most_clients.saturating_add(STRANGERS + OTHER_FILES)
+        most_clients.saturating_add(MAX_PENDING + OTHER_FILES)
     }
 
     /// Like [`Self::files`], but with the minimum number of pending connections.
     pub fn files_without_strangers(most_clients: usize) -> usize {
-        most_clients.saturating_add(FEWEST_STRANGERS + OTHER_FILES)
+        most_clients.saturating_add(MIN_PENDING + OTHER_FILES)
     }
 
     /// Like [`Self::new`], but with other limits for pending connections.
@@ -146,18 +146,18 @@ impl Connections {
 
     /// Adds a connection from this address. If there are too many pending connections, one of them
     /// makes room.
-    pub(crate) fn arrive(&self, address: IpAddr) -> Arc<Guest> {
-        let (standing, now) = (watch::Sender::new(Standing::Stranger), Instant::now());
+    pub(crate) fn arrive(&self, address: IpAddr) -> Arc<PeerConnection> {
+        let (standing, now) = (watch::Sender::new(Admission::Pending), Instant::now());
         let strangers = &mut self.0.present.lock().strangers;
         if strangers.len() >= self.0.most_strangers
             && let Some(leaving) = strangers.make_room(Some(address), now)
         {
-            leaving.send_replace(Standing::Leaving(MADE_ROOM));
+            leaving.send_replace(Admission::Closing(MADE_ROOM));
         }
         let place = strangers.add(address, now, standing.clone());
         let streams = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
         let (connections, refused, token) = (self.clone(), AtomicUsize::new(0), OnceLock::new());
-        Arc::new(Guest { connections, place, standing, streams, refused, token })
+        Arc::new(PeerConnection { connections, place, standing, streams, refused, token })
     }
 
     /// Closes some pending connections, because no file can be opened any more. Returns false if
@@ -167,7 +167,7 @@ impl Connections {
         let leave = |_| strangers.make_room(None, Instant::now());
         let leaving: Vec<_> = (0..ROOM).map_while(leave).collect();
         for stranger in &leaving {
-            stranger.send_replace(Standing::Leaving(MADE_ROOM));
+            stranger.send_replace(Admission::Closing(MADE_ROOM));
         }
         !leaving.is_empty()
     }
@@ -185,7 +185,7 @@ impl Connections {
     }
 }
 
-impl Guest {
+impl PeerConnection {
     /// Checks the token of a call. A token that was right once stays right on this connection, so
     /// changing a node's token does not fail the runs in progress.
     pub(crate) fn check_token(&self, required: &ServerToken, shown: &str) -> Result<(), Status> {
@@ -200,8 +200,8 @@ impl Guest {
 
     /// Admits a call of this connection; the first one makes the connection a client. Otherwise the
     /// error is the answer to the call.
-    pub(crate) fn let_in(&self) -> Result<(), Status> {
-        if *self.standing.borrow() == Standing::Client {
+    pub(crate) fn admit(&self) -> Result<(), Status> {
+        if *self.standing.borrow() == Admission::Client {
             return Ok(());
         }
         let Shared { most_clients, changed, present, .. } = &*self.connections.0;
@@ -209,9 +209,9 @@ impl Guest {
         // Another call or a new connection may have been faster.
         let standing = *self.standing.borrow();
         match standing {
-            Standing::Client => return Ok(()),
-            Standing::Leaving(why) => return Err(Status::unavailable(why)),
-            Standing::Stranger => {}
+            Admission::Client => return Ok(()),
+            Admission::Closing(why) => return Err(Status::unavailable(why)),
+            Admission::Pending => {}
         }
         if present.clients >= *most_clients {
             return Err(Status::resource_exhausted(format!(
@@ -221,20 +221,20 @@ impl Guest {
         present.clients += 1;
         changed(present.clients);
         present.strangers.remove(self.place);
-        self.standing.send_replace(Standing::Client);
+        self.standing.send_replace(Admission::Client);
         Ok(())
     }
 
     /// Counts a refused call. A pending connection that makes more refused calls than it may has to
     /// close.
-    pub(crate) fn refused(&self) {
+    pub(crate) fn count_refusal(&self) {
         let before = self.refused.fetch_add(1, Ordering::Relaxed);
         if before >= STRANGER_CALLS {
             let _present = self.connections.0.present.lock();
             self.standing.send_if_modified(|standing| {
-                let is_stranger = *standing == Standing::Stranger;
+                let is_stranger = *standing == Admission::Pending;
                 if is_stranger {
-                    *standing = Standing::Leaving(TOO_MANY);
+                    *standing = Admission::Closing(TOO_MANY);
                 }
                 is_stranger
             });
@@ -242,14 +242,16 @@ impl Guest {
     }
 
     /// Completes when this connection is a client, or with the reason why it has to close.
-    pub(crate) fn judged(&self) -> impl Future<Output = Result<(), &'static str>> + Send + use<> {
+    pub(crate) fn admission(
+        &self,
+    ) -> impl Future<Output = Result<(), &'static str>> + Send + use<> {
         let (connections, mut standing) = (self.connections.clone(), self.standing.subscribe());
         async move {
             loop {
-                let no_stranger = standing.wait_for(|standing| *standing != Standing::Stranger);
+                let no_stranger = standing.wait_for(|standing| *standing != Admission::Pending);
                 let judged = timeout(connections.0.first_call, no_stranger).await;
                 match judged.map(|standing| standing.map(|standing| *standing)) {
-                    Ok(Ok(Standing::Leaving(why))) => return Err(why),
+                    Ok(Ok(Admission::Closing(why))) => return Err(why),
                     Ok(Ok(_)) => return Ok(()),
                     // The connection is gone.
                     Ok(Err(_)) => pending().await,
@@ -261,7 +263,7 @@ impl Guest {
     }
 
     /// Returns a permit for a stream of samples.
-    pub(crate) fn stream(&self) -> Result<StreamPlace, Status> {
+    pub(crate) fn stream(&self) -> Result<StreamPermit, Status> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             Status::resource_exhausted(format!(
                 "this connection has {MAX_STREAMS_PER_CONNECTION} streams of samples, and the node accepts no more on one \
@@ -271,11 +273,11 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for PeerConnection {
     fn drop(&mut self) {
         let Shared { changed, present, .. } = &*self.connections.0;
         let mut present = present.lock();
-        if *self.standing.borrow() == Standing::Client {
+        if *self.standing.borrow() == Admission::Client {
             present.clients -= 1;
             changed(present.clients);
         } else {

@@ -10,9 +10,9 @@
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport;
 //!   [`Options`] (`options.rs`)
 //! - [`Wait`] (`waiting.rs`): announcement of a wait for a node
-//! - [`WayOut`] (`way_out.rs`): egress interface, code point and congestion control of a client
+//! - [`EgressOptions`] (`egress.rs`): egress interface, code point and congestion control of a client
 //! - [`discovery`]: from the entries of an operator, such as `rack[1-8]`, to the addresses of nodes
-//! - [`send_at_once`] (`at_once.rs`): inline polls, which send on the thread that has something to
+//! - [`poll_inline`] (`inline_poll.rs`): inline polls, which send on the thread that has something to
 //!   send
 //! - [`Handler`] (`handler.rs`): interface of a node to both transports
 //! - [`Connections`] (`connections.rs`): connections to a node, and their permits
@@ -23,36 +23,36 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod address;
-mod at_once;
 mod connection;
 mod connections;
 pub mod discovery;
+mod egress;
 pub mod grpc;
 mod handler;
+mod inline_poll;
 mod open_error;
 mod options;
 mod peer_reason;
+mod pending;
 mod polling;
 pub mod quic;
 pub mod security;
-mod strangers;
 #[cfg(test)]
 #[path = "../tests/transport/mod.rs"]
 mod tests;
 mod waiting;
-mod way_out;
 
 pub use netdiv_node_common::words::Transport;
 
 pub use address::socket_address;
-pub use at_once::send_at_once;
 pub use connection::{Connection, Replies};
 pub use connections::Connections;
+pub use egress::{CONGESTION_CONTROLS, EgressOptions};
 pub use grpc::Http2Close;
 pub use handler::Handler;
+pub use inline_poll::poll_inline;
 pub use open_error::OpenError;
 pub use options::Options;
 pub use polling::busy_poll;
 pub use quic::QuicPath;
 pub use waiting::Wait;
-pub use way_out::{CONGESTION_CONTROLS, WayOut};

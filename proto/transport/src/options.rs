@@ -6,8 +6,8 @@ use netdiv_contract::limits;
 use netdiv_node_common::words::Transport;
 
 use crate::{
+    egress::EgressOptions,
     security::{ClientTls, Token},
-    way_out::WayOut,
 };
 
 /// Options of a client's connection.
@@ -27,7 +27,7 @@ pub struct Options {
     /// Longest UDP payload to try, in bytes, QUIC only; `None`: `quic::default_mtu`.
     pub quic_mtu: Option<u16>,
     /// Egress interface, code point and congestion control.
-    pub way_out: WayOut,
+    pub egress: EgressOptions,
     /// Authority to trust. `None`: plaintext (gRPC), or encryption without authentication of the
     /// node (QUIC).
     pub tls: Option<ClientTls>,
@@ -45,7 +45,7 @@ impl Default for Options {
             keepalive_timeout: Duration::from_secs(3),
             window_bytes: limits::STREAM_WINDOW_BYTES,
             quic_mtu: None,
-            way_out: WayOut::default(),
+            egress: EgressOptions::default(),
             tls: None,
             token: None,
         }

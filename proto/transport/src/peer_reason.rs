@@ -1,11 +1,11 @@
 //! Text with which a peer explains why it closes a connection, over either transport.
 
-use netdiv_node_common::said::said_within;
+use netdiv_node_common::sanitise::sanitise_within;
 
 /// Maximum length of the displayed text, in bytes.
 const MAX_BYTES: usize = 200;
 
 /// Returns the text for display, escaped and truncated.
 pub(crate) fn shown(reason: &[u8]) -> String {
-    said_within(MAX_BYTES, &String::from_utf8_lossy(reason))
+    sanitise_within(MAX_BYTES, &String::from_utf8_lossy(reason))
 }

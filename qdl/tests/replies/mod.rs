@@ -23,21 +23,21 @@ use super::{Answers, handle};
 use crate::{
     Failure, LoadGen, LoadedSamples, NodeReport, Policy, SampleSource,
     dispatch::Dispatch,
-    inbox::Pending,
-    lane::{Agreed, Lane},
-    outgoing::Outgoing,
+    inbox::QueuedSample,
+    lane::{Lane, ResponseRules},
     run::Run,
+    sender::RequestStream,
     window::Window,
 };
 
 /// LoadGen that keeps a list of its calls, in order.
 #[derive(Default)]
-struct Told(Mutex<Answered>);
+struct RecordingLoadGen(Mutex<Answered>);
 
 /// Tickets, each with its response; `None` for a first token.
 type Answered = Vec<(u64, Option<Bytes>)>;
 
-impl LoadGen for Arc<Told> {
+impl LoadGen for Arc<RecordingLoadGen> {
     type Ticket = u64;
 
     fn first_token(&self, ticket: &mut u64, _: &Bytes) {
@@ -50,15 +50,15 @@ impl LoadGen for Arc<Told> {
     }
 }
 
-struct Source(LoadedSamples);
+struct OneSampleSource(LoadedSamples);
 
-impl SampleSource for Source {
+impl SampleSource for OneSampleSource {
     fn loaded(&self) -> LoadedSamples {
         self.0.clone()
     }
 }
 
-const AGREED: Agreed = Agreed {
+const AGREED: ResponseRules = ResponseRules {
     tokens: AnswerTokens::Uncounted,
     token_bounds: None,
     output_limit: None,
@@ -66,23 +66,23 @@ const AGREED: Agreed = Agreed {
 };
 
 /// Returns a lane with samples in flight for the tickets 0 to 2, and their ids on the wire.
-fn lane(agreed: Agreed) -> (Arc<Told>, Lane<Arc<Told>>, [u64; 3]) {
-    let told = Arc::<Told>::default();
+fn lane(agreed: ResponseRules) -> (Arc<RecordingLoadGen>, Lane<Arc<RecordingLoadGen>>, [u64; 3]) {
+    let told = Arc::<RecordingLoadGen>::default();
     let sample = Encoded {
         bytes: Bytes::from_static(b"sample"),
         encoding: Encoding::None,
         decoded_bytes: 0,
         crc32c: None,
     };
-    let source = Arc::new(Source([Some(sample)].into()));
+    let source = Arc::new(OneSampleSource([Some(sample)].into()));
     let run = Arc::new(Run::new(told.clone(), source, Dispatch::new(Policy::Pull, 1, 8), 1));
     let window = Window::new(8, 1 << 20, None);
     let report = NodeReport::new("far", "far:1");
     let lane = Arc::new(Lane::new(0, 0, run.clone(), window, agreed, report));
     run.add_issued(3);
-    let pending = |ticket| Pending { ticket, index: 0, issued: Instant::now() };
+    let pending = |ticket| QueuedSample { ticket, index: 0, issued: Instant::now() };
     run.dispatch.push(&mut (0..3).map(pending)).ok().unwrap();
-    let (mut outgoing, mut requests) = (Outgoing::new(lane.clone()), Decoder::new(1 << 20));
+    let (mut outgoing, mut requests) = (RequestStream::new(lane.clone()), Decoder::new(1 << 20));
     let mut context = Context::from_waker(Waker::noop());
     while let Poll::Ready(Some(chunk)) = Pin::new(&mut outgoing).poll_next(&mut context) {
         requests.push(chunk);
@@ -99,7 +99,7 @@ fn reply(id: u64, payload: &'static [u8]) -> InferResponse {
 }
 
 fn told_of(
-    agreed: Agreed,
+    agreed: ResponseRules,
     checksums: bool,
     replies: impl FnOnce([u64; 3]) -> Vec<InferResponse>,
 ) -> (Answered, Result<(), Failure>, NodeReport) {
@@ -144,7 +144,7 @@ fn a_reply_to_no_sample_in_flight_is_counted_and_nothing_else() {
 
 #[test]
 fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
-    let wrong = |change: fn(&mut InferResponse), agreed: Agreed| {
+    let wrong = |change: fn(&mut InferResponse), agreed: ResponseRules| {
         let (told, handled, _) = told_of(agreed, false, |[a, b, c]| {
             let mut wrong = reply(b, b"b");
             change(&mut wrong);
@@ -153,8 +153,8 @@ fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
         assert_eq!(told, [answer(0, b"a")]);
         handled.unwrap_err().to_string()
     };
-    let never_empty = Agreed { never_empty: true, ..AGREED };
-    type Case = (fn(&mut InferResponse), Agreed, &'static str);
+    let never_empty = ResponseRules { never_empty: true, ..AGREED };
+    type Case = (fn(&mut InferResponse), ResponseRules, &'static str);
     let cases: [Case; 9] = [
         (|reply| reply.status = Status::BadSample as i32, AGREED, "sample"),
         (|reply| reply.status = Status::EngineFailed as i32, AGREED, "engine"),
@@ -176,7 +176,9 @@ fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
 fn a_damaged_reply_and_all_behind_it_are_dropped() {
     let (told, handled, _) = told_of(AGREED, true, |[a, b, c]| {
         let mut replies = [reply(a, b"a"), reply(b, b"b"), reply(c, b"c")];
-        replies.iter_mut().for_each(|reply| reply.crc32c = Some(checksum::of_response(reply)));
+        replies
+            .iter_mut()
+            .for_each(|reply| reply.crc32c = Some(checksum::response_checksum(reply)));
         replies[1].payload = Bytes::from_static(b"x");
         replies.into()
     });
@@ -189,7 +191,7 @@ fn a_damaged_reply_and_all_behind_it_are_dropped() {
 
 #[test]
 fn a_first_token_is_told_at_once_and_its_answer_has_to_begin_with_it() {
-    let tokens = Agreed { tokens: AnswerTokens::First, ..AGREED };
+    let tokens = ResponseRules { tokens: AnswerTokens::First, ..AGREED };
     let of = |first: &'static [u8], whole: &'static [u8]| {
         told_of(tokens.clone(), false, |[a, ..]| {
             let count = |bytes: &[u8]| (bytes.len() / 4) as u32;

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use futures_core::Stream as _;
 use netdiv_contract::{
     encoding::{Encoded, Encoding},
-    framing::{Decoder, Encoder, Framed},
+    framing::{Decoder, Encoder, PayloadMessage},
     tokens::ID_BYTES,
     v1::{InferRequest, InferResponse, Part, Status},
 };
@@ -33,14 +33,14 @@ use crate::{
     Failure, LoadGen, LoadedSamples, NodeReport, OnNodeLoss, Policy, SampleSource,
     cluster::Cluster,
     dispatch::Dispatch,
-    event::OutOfOrder,
-    inbox::Pending,
-    incoming,
-    lane::{Agreed, Lane},
-    outgoing::Outgoing,
+    event::OrderViolation,
+    inbox::QueuedSample,
+    lane::{Lane, ResponseRules},
+    receiver,
     replies::{self, Answers},
     run::Run,
-    token_room::TokenRoom,
+    sender::RequestStream,
+    token_budget::TokenBudget,
     window::Window,
 };
 
@@ -88,9 +88,9 @@ impl LoadGen for Arc<Book> {
     }
 }
 
-struct Source(LoadedSamples);
+struct SimulatedSource(LoadedSamples);
 
-impl SampleSource for Source {
+impl SampleSource for SimulatedSource {
     fn loaded(&self) -> LoadedSamples {
         self.0.clone()
     }
@@ -98,9 +98,9 @@ impl SampleSource for Source {
 
 /// Set once the stream is woken. The stream is polled again only then, so a missing wake-up leaves
 /// samples behind.
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -116,8 +116,8 @@ struct AtNode {
 /// Stream with the samples and replies in transit and at its node.
 struct Wire {
     lane: Arc<Lane<Arc<Book>>>,
-    outgoing: Outgoing<Arc<Book>>,
-    woken: Arc<Woken>,
+    outgoing: RequestStream<Arc<Book>>,
+    woken: Arc<WakeFlag>,
     requests: Decoder,
     at_node: Vec<AtNode>,
     /// Replies that the node has sent and the QDL has not received, as bytes.
@@ -139,7 +139,7 @@ struct World {
     /// Lost nodes; some of their streams may not know it yet.
     lost: Vec<usize>,
     /// Violations that a node has committed.
-    wrongs: Vec<OutOfOrder>,
+    wrongs: Vec<OrderViolation>,
 }
 
 impl World {
@@ -151,7 +151,7 @@ impl World {
         let window = (random.random_range(1..5), random.random_range(1..60));
         let max_tokens = random.random_bool(0.3).then(|| {
             let (most, longest_output) = (random.random_range(1..20), random.random_range(0..10));
-            (0..nodes).map(|_| Arc::new(TokenRoom::new(most, longest_output))).collect::<Vec<_>>()
+            (0..nodes).map(|_| Arc::new(TokenBudget::new(most, longest_output))).collect::<Vec<_>>()
         });
         let first_due = random.random();
         let book = Arc::new(Book { first_due, ..Book::default() });
@@ -161,14 +161,14 @@ impl World {
             decoded_bytes: 0,
             crc32c: None,
         };
-        let source = Source((0..SAMPLES).map(|index| Some(sample(index))).collect());
+        let source = SimulatedSource((0..SAMPLES).map(|index| Some(sample(index))).collect());
         let dispatch = Dispatch::new(policy, nodes * streams, 1000 * nodes * streams);
         let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes));
         let lane = |number: usize| {
             let tokens = max_tokens.as_ref().map(|of| (of[number % nodes].clone(), number));
             let window = Window::new(window.0, window.1, tokens);
             let report = NodeReport::new("node", "address");
-            let agreed = Agreed {
+            let agreed = ResponseRules {
                 tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
                 token_bounds: None,
                 output_limit: None,
@@ -180,9 +180,9 @@ impl World {
         let on_loss = OnNodeLoss::Redispatch;
         let cluster = Arc::new(Cluster::new(run.clone(), lanes.clone(), on_loss, nodes));
         let wire = |lane: Arc<Lane<Arc<Book>>>| Wire {
-            outgoing: Outgoing::new(lane.clone()),
+            outgoing: RequestStream::new(lane.clone()),
             lane,
-            woken: Arc::new(Woken(AtomicBool::new(true))),
+            woken: Arc::new(WakeFlag(AtomicBool::new(true))),
             requests: Decoder::new(1 << 20),
             at_node: Vec::new(),
             returning: Vec::new(),
@@ -216,7 +216,7 @@ impl World {
             .map(|ticket| {
                 let index = self.random.random_range(0..SAMPLES);
                 self.book.open.lock().insert(ticket, (index, false));
-                Pending { ticket, index, issued: std::time::Instant::now() }
+                QueuedSample { ticket, index, issued: std::time::Instant::now() }
             })
             .collect();
         self.cluster.run.add_issued(samples.len() as u64);
@@ -249,16 +249,16 @@ impl World {
         let left = self.random.random_range(0..=wire.at_node.len());
         for mut sample in wire.at_node.split_off(left) {
             let wrong = match (first_due, sample.first_sent) {
-                (true, false) => OutOfOrder::Missing,
-                (true, true) => OutOfOrder::Second,
-                (false, _) => OutOfOrder::Unasked,
+                (true, false) => OrderViolation::Missing,
+                (true, true) => OrderViolation::Second,
+                (false, _) => OrderViolation::Unasked,
             };
             let part = if self.random.random_range(0..4) == 0 {
                 Part::More
             } else if self.random.random_range(0..2000) == 0 {
                 self.wrongs.push(wrong);
-                if wrong == OutOfOrder::Missing { Part::Whole } else { Part::First }
-            } else if wrong == OutOfOrder::Missing {
+                if wrong == OrderViolation::Missing { Part::Whole } else { Part::First }
+            } else if wrong == OrderViolation::Missing {
                 Part::First
             } else {
                 Part::Whole
@@ -342,7 +342,7 @@ impl World {
         }
         wire.ended = true;
         let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into(), gone: true };
-        let broken = incoming::cut_off(&wire.lane, &mut wire.replies, failure, false);
+        let broken = receiver::cut_off(&wire.lane, &mut wire.replies, failure, false);
         self.cluster.broken(&wire.lane, broken);
     }
 
@@ -362,8 +362,8 @@ impl World {
             assert_eq!(state.in_flight.iter().count(), 0);
             assert!(state.in_flight.waiting_since().is_none());
             let window = state.in_flight.window();
-            assert!(state.withdrawn || !window.is_open());
-            assert!(self.lost.contains(&wire.lane.node) || window.gave_all_tokens_back());
+            assert!(state.withdrawn || !window.has_samples());
+            assert!(self.lost.contains(&wire.lane.node) || window.has_no_tokens_in_flight());
         }
     }
 
@@ -383,9 +383,9 @@ impl World {
                 self.check_nothing_is_left();
             }
             Some(Failure::CutAnswer { .. } | Failure::EngineFailed { .. }) => {}
-            Some(Failure::SecondFirst { .. }) => wrong(OutOfOrder::Second),
-            Some(Failure::MissingFirst { .. }) => wrong(OutOfOrder::Missing),
-            Some(Failure::UnaskedFirst { .. }) => wrong(OutOfOrder::Unasked),
+            Some(Failure::SecondFirst { .. }) => wrong(OrderViolation::Second),
+            Some(Failure::MissingFirst { .. }) => wrong(OrderViolation::Missing),
+            Some(Failure::UnaskedFirst { .. }) => wrong(OrderViolation::Unasked),
             Some(Failure::CutAfterFirst { .. }) => {
                 assert!(!self.lost.is_empty() && open.values().any(|(_, told)| *told));
             }
@@ -398,7 +398,7 @@ impl World {
 }
 
 /// Returns all whole messages.
-fn messages<M: Framed>(decoder: &mut Decoder) -> Vec<M> {
+fn messages<M: PayloadMessage>(decoder: &mut Decoder) -> Vec<M> {
     let mut messages = Vec::new();
     decoder.take_messages(&mut messages).expect("messages");
     messages

@@ -12,14 +12,14 @@ use crate::failure::Failure;
 const CUDA_13_DRIVER: u32 = 580;
 
 /// A device, or the kind of device that is missing.
-pub(crate) struct Found {
+pub(crate) struct DeviceEntry {
     name: String,
     description: String,
     usable: bool,
 }
 
 /// Returns all devices, the preferred one first.
-pub(crate) fn all() -> Vec<Found> {
+pub(crate) fn all() -> Vec<DeviceEntry> {
     let proc = Path::new("/proc");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpu = format!("{}, {cores} threads", cpu_make(proc));
@@ -61,20 +61,20 @@ fn listed(
     makes: &[String],
     missing: impl FnOnce() -> String,
     cpu: String,
-) -> Vec<Found> {
+) -> Vec<DeviceEntry> {
     let mut found: Vec<_> = (0..count)
         .map(|number| {
             // CUDA and the driver number devices differently, so a model is only known if all are
             // equal.
             let make = makes.first().filter(|first| makes.iter().all(|make| make == *first));
             let description = make.cloned().unwrap_or_else(|| "a CUDA device".into());
-            Found { name: format!("cuda:{number}"), description, usable: true }
+            DeviceEntry { name: format!("cuda:{number}"), description, usable: true }
         })
         .collect();
     if found.is_empty() {
-        found.push(Found { name: "cuda".into(), description: missing(), usable: false });
+        found.push(DeviceEntry { name: "cuda".into(), description: missing(), usable: false });
     }
-    found.push(Found { name: "cpu".into(), description: cpu, usable: true });
+    found.push(DeviceEntry { name: "cpu".into(), description: cpu, usable: true });
     found
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn find(name: &str) -> Result<Device, Failure> {
     find_among(name, &all())
 }
 
-fn find_among(name: &str, devices: &[Found]) -> Result<Device, Failure> {
+fn find_among(name: &str, devices: &[DeviceEntry]) -> Result<Device, Failure> {
     if devices.iter().any(|device| device.usable && device.name == name) {
         let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
         return Ok(number.map_or(Device::Cpu, Device::Cuda));
@@ -91,7 +91,7 @@ fn find_among(name: &str, devices: &[Found]) -> Result<Device, Failure> {
     let there: Vec<_> =
         devices
             .iter()
-            .map(|Found { name, description, usable }| {
+            .map(|DeviceEntry { name, description, usable }| {
                 if *usable { name.clone() } else { format!("{name} (unavailable: {description})") }
             })
             .collect();
@@ -105,7 +105,7 @@ fn line(text: &str, key: &str) -> Option<String> {
 
 /// Returns the version of the NVIDIA driver.
 fn driver(proc: &Path) -> Option<String> {
-    let version = kernel::said(proc.join("driver/nvidia/version"))?;
+    let version = kernel::try_read(proc.join("driver/nvidia/version"))?;
     let is_version =
         |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     line(&version, "NVRM version:")?.split_whitespace().find(is_version).map(ToOwned::to_owned)
@@ -122,7 +122,7 @@ fn nvidia_makes(proc: &Path) -> Vec<String> {
         .map(|entry| entry.path().join("information"))
         .collect();
     gpus.sort();
-    let make = |path| line(&kernel::said(path)?, "Model:");
+    let make = |path| line(&kernel::try_read(path)?, "Model:");
     gpus.into_iter().filter_map(make).map(|make| format!("{make}{driver}")).collect()
 }
 
@@ -132,7 +132,7 @@ fn cpu_make(proc: &Path) -> String {
     model.map_or("CPU".into(), |rest| rest.trim_start_matches([' ', '\t', ':']).to_owned())
 }
 
-impl Found {
+impl DeviceEntry {
     pub(crate) fn raw(&self) -> abi::Device {
         let is_cuda = self.name.starts_with("cuda:");
         let usable = match (self.usable, is_cuda) {
@@ -152,7 +152,7 @@ impl Found {
 mod tests {
     use super::*;
 
-    fn gpus(count: i64) -> Vec<Found> {
+    fn gpus(count: i64) -> Vec<DeviceEntry> {
         listed(count, &[], || "no driver".into(), "CPU, 2 threads".into())
     }
 
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn long_names_are_cut_and_end_with_zero() {
         let device =
-            Found { name: "x".repeat(99), description: "y".repeat(999), usable: true }.raw();
+            DeviceEntry { name: "x".repeat(99), description: "y".repeat(999), usable: true }.raw();
         assert_eq!((device.name[30], device.name[31]), (b'x' as _, 0));
         assert_eq!((device.description[254], device.description[255]), (b'y' as _, 0));
     }

@@ -16,7 +16,7 @@ pub(crate) fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -
 /// # Safety
 ///
 /// `place` is valid memory of the caller.
-pub(crate) unsafe fn hand_over<T, H>(value: T, place: *mut *mut H) {
+pub(crate) unsafe fn into_handle<T, H>(value: T, place: *mut *mut H) {
     // SAFETY: as above.
     unsafe { *place = Box::into_raw(Box::new(value)).cast() }
 }
@@ -25,8 +25,8 @@ pub(crate) unsafe fn hand_over<T, H>(value: T, place: *mut *mut H) {
 ///
 /// # Safety
 ///
-/// The handle is from [`hand_over`] for a `T`, and is returned only once.
-pub(crate) unsafe fn take_back<T, H>(handle: *mut H) {
+/// The handle is from [`into_handle`] for a `T`, and is returned only once.
+pub(crate) unsafe fn drop_handle<T, H>(handle: *mut H) {
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(handle.cast::<T>()) });
 }

@@ -36,8 +36,8 @@ use std::{
 use netdiv_plugin::abi::{self, Status, Text};
 
 use crate::{
-    guard::{guarded, hand_over, take_back},
-    model::{Instance, Model, Waiting},
+    guard::{drop_handle, guarded, into_handle},
+    model::{BatchWaiter, TensorInstance, TensorModel},
 };
 
 struct Table(abi::Engine);
@@ -54,11 +54,11 @@ static TABLE_WITH_ATTENTION: Table = table(c"libtorch 2.11 with cuDNN's attentio
 static TABLE_WITH_BOTH: Table = table(c"libtorch 2.11 with its fuser and cuDNN's attention");
 
 /// An instance, as the node holds it.
-struct Opened<'a> {
+struct InstanceHandle<'a> {
     /// Used by one thread at a time.
-    instance: UnsafeCell<Instance<'a>>,
+    instance: UnsafeCell<TensorInstance<'a>>,
     /// May be used by another thread at the same time.
-    waiting: Option<Waiting>,
+    waiting: Option<BatchWaiter>,
 }
 
 const fn table(version: &'static CStr) -> Table {
@@ -126,16 +126,16 @@ unsafe extern "C" fn load(
 ) -> Status {
     guarded(error, || {
         // SAFETY: the caller's settings, strings and specs live until unload.
-        let loaded = unsafe { Model::load(&*settings) }?;
+        let loaded = unsafe { TensorModel::load(&*settings) }?;
         // SAFETY: the caller's memory for the model.
-        unsafe { hand_over(loaded, model) };
+        unsafe { into_handle(loaded, model) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::Model) {
     // SAFETY: it is from `load` and is returned once.
-    unsafe { take_back::<Model, _>(model) };
+    unsafe { drop_handle::<TensorModel, _>(model) };
 }
 
 unsafe extern "C" fn open(
@@ -145,23 +145,23 @@ unsafe extern "C" fn open(
 ) -> Status {
     guarded(error, || {
         // SAFETY: a model from `load`, which outlives its instances.
-        let new = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        let new = TensorInstance::open(unsafe { &*model.cast::<TensorModel>() })?;
         let waiting = new.waiting();
-        let opened = Opened { instance: UnsafeCell::new(new), waiting };
+        let opened = InstanceHandle { instance: UnsafeCell::new(new), waiting };
         // SAFETY: the caller's memory for the instance.
-        unsafe { hand_over(opened, instance) };
+        unsafe { into_handle(opened, instance) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn close(instance: *mut abi::Instance) {
     // SAFETY: it is from `open` and is returned once.
-    unsafe { take_back::<Opened<'_>, _>(instance) };
+    unsafe { drop_handle::<InstanceHandle<'_>, _>(instance) };
 }
 
 unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {
     // SAFETY: an instance from `open`.
-    unsafe { lent(instance.cast_mut()) }.in_flight()
+    unsafe { borrow_instance(instance.cast_mut()) }.in_flight()
 }
 
 /// Borrows an instance for one call.
@@ -169,9 +169,9 @@ unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {
 /// # Safety
 ///
 /// The instance is from `open`, is not closed, and no other thread uses it.
-unsafe fn lent<'a>(instance: *mut abi::Instance) -> &'a mut Instance<'a> {
+unsafe fn borrow_instance<'a>(instance: *mut abi::Instance) -> &'a mut TensorInstance<'a> {
     // SAFETY: as above.
-    unsafe { &mut *(*instance.cast::<Opened<'a>>()).instance.get() }
+    unsafe { &mut *(*instance.cast::<InstanceHandle<'a>>()).instance.get() }
 }
 
 unsafe extern "C" fn allocate(
@@ -182,7 +182,7 @@ unsafe extern "C" fn allocate(
 ) -> Status {
     guarded(error, || {
         // SAFETY: the caller's instance.
-        let given = unsafe { lent(instance) }.allocate(bytes)?;
+        let given = unsafe { borrow_instance(instance) }.allocate(bytes)?;
         // SAFETY: the caller's memory for the pointer.
         unsafe { *memory = given };
         Ok(())
@@ -191,7 +191,7 @@ unsafe extern "C" fn allocate(
 
 unsafe extern "C" fn release(instance: *mut abi::Instance, memory: *mut c_void) {
     // SAFETY: the caller's instance.
-    unsafe { lent(instance) }.release(memory);
+    unsafe { borrow_instance(instance) }.release(memory);
 }
 
 /// Returns the inputs or outputs of a batch.
@@ -218,7 +218,11 @@ unsafe extern "C" fn warm_up(
     guarded(error, || {
         // SAFETY: the caller's instance and tensors.
         let (instance, inputs, outputs) = unsafe {
-            (lent(instance), tensors(inputs, input_count), tensors(outputs, output_count))
+            (
+                borrow_instance(instance),
+                tensors(inputs, input_count),
+                tensors(outputs, output_count),
+            )
         };
         instance.warm_up(inputs, outputs)
     })
@@ -236,7 +240,11 @@ unsafe extern "C" fn begin(
     guarded(error, || {
         // SAFETY: the caller's instance and tensors.
         let (instance, inputs, outputs) = unsafe {
-            (lent(instance), tensors(inputs, input_count), tensors(outputs, output_count))
+            (
+                borrow_instance(instance),
+                tensors(inputs, input_count),
+                tensors(outputs, output_count),
+            )
         };
         instance.begin(slot as usize, inputs, outputs)
     })
@@ -244,13 +252,13 @@ unsafe extern "C" fn begin(
 
 unsafe extern "C" fn finish(instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
     // SAFETY: the caller's instance.
-    guarded(error, || unsafe { lent(instance) }.finish(slot as usize))
+    guarded(error, || unsafe { borrow_instance(instance) }.finish(slot as usize))
 }
 
 unsafe extern "C" fn wait(instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
     guarded(error, || {
         // SAFETY: the caller's instance. Only this part of it is used.
-        let opened = unsafe { &*instance.cast::<Opened<'_>>() };
+        let opened = unsafe { &*instance.cast::<InstanceHandle<'_>>() };
         // SAFETY: the slot's batch is not finished before this returns, as the ABI requires.
         opened.waiting.as_ref().map_or(Ok(()), |waiting| unsafe { waiting.wait(slot as usize) })
     })

@@ -12,7 +12,7 @@ use tch::{CModule, Cuda, Device, IValue, Kind, Tensor};
 use crate::{
     device,
     failure::Failure,
-    patience::Patience,
+    patience::WaitStrategy,
     pipeline::{self, Pipeline, Waiter},
     shim::{self, InferenceMode},
     staging::Staging,
@@ -25,14 +25,14 @@ use crate::{
 /// copied.
 const SLOTS: usize = 2;
 
-pub(crate) struct Model {
+pub(crate) struct TensorModel {
     module: CModule,
     device: Device,
     threads: i32,
     outputs: Vec<String>,
 }
 
-impl Model {
+impl TensorModel {
     /// Loads a file onto a device.
     ///
     /// # Safety
@@ -96,12 +96,12 @@ fn check_weight(name: &str, kind: Kind, want: Kind, precision: &str) -> Result<(
 }
 
 /// Waits for an instance's batches, on any thread.
-pub(crate) struct Waiting {
+pub(crate) struct BatchWaiter {
     waiter: Waiter,
-    patience: Arc<Patience>,
+    patience: Arc<WaitStrategy>,
 }
 
-impl Waiting {
+impl BatchWaiter {
     /// Waits for the slot's work.
     ///
     /// # Safety
@@ -114,18 +114,18 @@ impl Waiting {
 }
 
 /// An instance, which one thread of the node owns.
-pub(crate) struct Instance<'a> {
-    model: &'a Model,
+pub(crate) struct TensorInstance<'a> {
+    model: &'a TensorModel,
     staging: Staging,
     /// Streams, on a CUDA device.
     pipeline: Option<Pipeline>,
-    patience: Arc<Patience>,
+    patience: Arc<WaitStrategy>,
     /// Inputs on the device, by slot; they grow with the batches.
     on_device: Vec<Vec<Tensor>>,
 }
 
-impl<'a> Instance<'a> {
-    pub(crate) fn open(model: &'a Model) -> Result<Self, Failure> {
+impl<'a> TensorInstance<'a> {
+    pub(crate) fn open(model: &'a TensorModel) -> Result<Self, Failure> {
         let pipeline = match model.device {
             Device::Cuda(index) => Some(Pipeline::new(index, SLOTS)?),
             _ => None,
@@ -141,9 +141,9 @@ impl<'a> Instance<'a> {
     }
 
     /// Returns a waiter for begun batches, unless `begin` does all the work.
-    pub(crate) fn waiting(&self) -> Option<Waiting> {
+    pub(crate) fn waiting(&self) -> Option<BatchWaiter> {
         let waiter = self.pipeline.as_ref()?.waiter();
-        Some(Waiting { waiter, patience: self.patience.clone() })
+        Some(BatchWaiter { waiter, patience: self.patience.clone() })
     }
 
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<*mut c_void, Failure> {
@@ -227,7 +227,7 @@ fn copy_to_device(
     Ok(views)
 }
 
-impl Model {
+impl TensorModel {
     /// Runs the model and copies its results to the outputs' memory.
     fn run(&self, inputs: Vec<Tensor>, outputs: &[abi::Tensor]) -> Result<(), Failure> {
         let inputs: Vec<_> = inputs.into_iter().map(IValue::Tensor).collect();
@@ -339,7 +339,7 @@ mod tests {
             outputs: ptr::null(),
         };
         // SAFETY: with an unexpected size, no other field is read.
-        let refused = text(unsafe { Model::load(&settings) }.map(drop));
+        let refused = text(unsafe { TensorModel::load(&settings) }.map(drop));
         assert!(refused.contains("an unexpected size"), "{refused}");
     }
 }

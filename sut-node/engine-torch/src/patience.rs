@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// Work of a device in flight.
-pub(crate) trait Batch {
+pub(crate) trait DeviceWork {
     /// Returns true if the work has ended.
     fn is_done(&mut self) -> Result<bool, Failure>;
 
@@ -28,14 +28,14 @@ pub(crate) trait Batch {
 
 /// Waits for an instance's batches, on any thread.
 #[derive(Default)]
-pub(crate) struct Patience {
+pub(crate) struct WaitStrategy {
     /// Duration of the last wait, in nanoseconds.
     last: AtomicU64,
 }
 
-impl Patience {
+impl WaitStrategy {
     /// Waits for the end of a batch. A batch that has already ended does not influence later waits.
-    pub(crate) fn wait(&self, batch: &mut impl Batch) -> Result<(), Failure> {
+    pub(crate) fn wait(&self, batch: &mut impl DeviceWork) -> Result<(), Failure> {
         if batch.is_done()? {
             return Ok(());
         }
@@ -52,7 +52,7 @@ impl Patience {
 }
 
 /// Sleeps between polls until the batch has ended.
-fn look(batch: &mut impl Batch) -> Result<(), Failure> {
+fn look(batch: &mut impl DeviceWork) -> Result<(), Failure> {
     loop {
         thread::sleep(PAUSE);
         if batch.is_done()? {
@@ -66,20 +66,20 @@ mod tests {
     use super::*;
 
     /// Ends after a time, and counts polls and waits.
-    struct Fake {
+    struct FakeWork {
         takes: Duration,
         started: Instant,
         looks: usize,
         waits: usize,
     }
 
-    impl Fake {
+    impl FakeWork {
         fn new(takes: Duration) -> Self {
             Self { takes, started: Instant::now(), looks: 0, waits: 0 }
         }
     }
 
-    impl Batch for Fake {
+    impl DeviceWork for FakeWork {
         fn is_done(&mut self) -> Result<bool, Failure> {
             self.looks += 1;
             Ok(self.started.elapsed() >= self.takes)
@@ -93,8 +93,8 @@ mod tests {
     }
 
     /// Waits for a batch with the duration `takes`.
-    fn after(patience: &Patience, takes: Duration) -> Fake {
-        let mut batch = Fake::new(takes);
+    fn after(patience: &WaitStrategy, takes: Duration) -> FakeWork {
+        let mut batch = FakeWork::new(takes);
         assert!(patience.wait(&mut batch).is_ok());
         assert!(batch.started.elapsed() >= takes, "it waits for the end");
         batch
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn long_batches_are_looked_at_and_short_ones_waited_for() {
-        let patience = Patience::default();
+        let patience = WaitStrategy::default();
         assert_eq!(after(&patience, LONG * 2).waits, 1, "nothing is known of the first");
         for _ in 0..2 {
             let long = after(&patience, LONG * 2);
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_failure_ends_the_waiting() {
         struct Broken(usize);
-        impl Batch for Broken {
+        impl DeviceWork for Broken {
             fn is_done(&mut self) -> Result<bool, Failure> {
                 self.0 += 1;
                 if self.0 > 1 { Err(Failure::failed("looked".into())) } else { Ok(false) }
@@ -130,7 +130,7 @@ mod tests {
                 Err(Failure::failed("waited".into()))
             }
         }
-        let patience = Patience::default();
+        let patience = WaitStrategy::default();
         for want in ["waited", "looked"] {
             let failure = patience.wait(&mut Broken(0)).expect_err("a failure");
             assert_eq!(failure.text, want);

@@ -9,7 +9,7 @@ use std::{
 use tch::Tensor;
 use torch_sys::C_tensor;
 
-use crate::{failure::Failure, patience::Batch, shim::check, steps::Streams};
+use crate::{failure::Failure, patience::DeviceWork, shim::check, steps::Streams};
 
 enum RawPipeline {}
 enum RawEntered {}
@@ -95,7 +95,7 @@ impl Waiter {
     /// # Safety
     ///
     /// The pipeline lives as long as the result, and no thread begins work of this slot meanwhile.
-    pub(crate) unsafe fn batch(self, slot: usize) -> impl Batch {
+    pub(crate) unsafe fn batch(self, slot: usize) -> impl DeviceWork {
         Slot { pipeline: self.0, slot }
     }
 }
@@ -106,7 +106,7 @@ struct Slot {
     slot: usize,
 }
 
-impl Batch for Slot {
+impl DeviceWork for Slot {
     fn is_done(&mut self) -> Result<bool, Failure> {
         let mut is_done = false;
         // SAFETY: the pipeline lives, as `Waiter::batch` requires. The query reads the slot's

@@ -27,7 +27,7 @@ pub(crate) fn run<S: Streams, T>(
     compute: impl FnOnce(T) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     streams.enter()?;
-    let mut entered = Entered { streams, slot, left: false };
+    let mut entered = StreamsGuard { streams, slot, left: false };
     let outcome = copy().and_then(|copied| {
         entered.streams.compute(slot)?;
         compute(copied)
@@ -43,20 +43,20 @@ pub(crate) fn run<S: Streams, T>(
 }
 
 /// This thread's use of the streams; a panic ends it, too.
-struct Entered<'a, S: Streams> {
+struct StreamsGuard<'a, S: Streams> {
     streams: &'a mut S,
     slot: usize,
     left: bool,
 }
 
-impl<S: Streams> Entered<'_, S> {
+impl<S: Streams> StreamsGuard<'_, S> {
     fn leave(&mut self) -> Result<(), Failure> {
         self.left = true;
         self.streams.leave(self.slot)
     }
 }
 
-impl<S: Streams> Drop for Entered<'_, S> {
+impl<S: Streams> Drop for StreamsGuard<'_, S> {
     fn drop(&mut self) {
         if !self.left {
             // The panic is reported instead of this error.
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     /// Records the steps; one of them fails.
-    struct Fake<'a> {
+    struct FakeStreams<'a> {
         steps: &'a RefCell<Vec<&'static str>>,
         fails: &'static str,
     }
@@ -89,7 +89,7 @@ mod tests {
         if step == fails { Err(Failure::failed(step.into())) } else { Ok(()) }
     }
 
-    impl Streams for Fake<'_> {
+    impl Streams for FakeStreams<'_> {
         fn enter(&mut self) -> Result<(), Failure> {
             step(self.steps, self.fails, "enter")
         }
@@ -113,7 +113,7 @@ mod tests {
     fn steps(fails: &'static str) -> (Vec<&'static str>, Option<String>) {
         let steps = RefCell::default();
         let outcome = run(
-            &mut Fake { steps: &steps, fails },
+            &mut FakeStreams { steps: &steps, fails },
             1,
             || step(&steps, fails, "copy").map(|()| 7),
             |copied| {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_panic_leaves_the_streams() {
         let steps = RefCell::default();
-        let mut streams = Fake { steps: &steps, fails: "" };
+        let mut streams = FakeStreams { steps: &steps, fails: "" };
         let panics = AssertUnwindSafe(|| run(&mut streams, 1, || Ok(()), |()| panic!("no")));
         assert!(catch_unwind(panics).is_err());
         assert_eq!(steps.take(), ["enter", "switch", "leave"]);

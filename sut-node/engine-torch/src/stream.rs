@@ -10,7 +10,7 @@ use tch::Device;
 
 use crate::{
     failure::Failure,
-    patience::{Batch, Patience},
+    patience::{DeviceWork, WaitStrategy},
     shim::check,
 };
 
@@ -30,7 +30,7 @@ unsafe extern "C" {
 /// A stream on a CUDA device. Work on a CPU needs none.
 pub(crate) struct Stream {
     raw: Option<NonNull<RawStream>>,
-    patience: Patience,
+    patience: WaitStrategy,
 }
 
 // SAFETY: a stream is not bound to a thread.
@@ -39,24 +39,24 @@ unsafe impl Send for Stream {}
 impl Stream {
     pub(crate) fn new(device: Device) -> Result<Self, Failure> {
         let Device::Cuda(index) = device else {
-            return Ok(Self { raw: None, patience: Patience::default() });
+            return Ok(Self { raw: None, patience: WaitStrategy::default() });
         };
         let mut stream = ptr::null_mut();
         // SAFETY: the shim writes a new stream there when it succeeds.
         check(unsafe { netdiv_stream_new(index as c_int, &mut stream) })?;
         let stream = NonNull::new(stream)
             .ok_or_else(|| Failure::failed("the device returned no stream".into()))?;
-        Ok(Self { raw: Some(stream), patience: Patience::default() })
+        Ok(Self { raw: Some(stream), patience: WaitStrategy::default() })
     }
 
     /// Directs this thread's work to the stream, until the guard is dropped.
-    pub(crate) fn enter(&self) -> Result<OnStream, Failure> {
+    pub(crate) fn enter(&self) -> Result<StreamGuard, Failure> {
         let mut entered = ptr::null_mut();
         if let Some(stream) = self.raw {
             // SAFETY: the stream is ours; the shim writes a guard there when it succeeds.
             check(unsafe { netdiv_stream_enter(stream.as_ptr(), &mut entered) })?;
         }
-        Ok(OnStream(entered))
+        Ok(StreamGuard(entered))
     }
 
     /// Marks the end of the stream's work so far.
@@ -74,7 +74,7 @@ impl Stream {
 /// The work up to a stream's mark.
 struct Marked<'a>(&'a Stream);
 
-impl Batch for Marked<'_> {
+impl DeviceWork for Marked<'_> {
     fn is_done(&mut self) -> Result<bool, Failure> {
         let mut is_done = true;
         if let Some(stream) = self.0.raw {
@@ -103,9 +103,9 @@ impl Drop for Stream {
 }
 
 /// This thread's use of a stream. The pointer is not Send, which keeps the guard on this thread.
-pub(crate) struct OnStream(*mut RawOnStream);
+pub(crate) struct StreamGuard(*mut RawOnStream);
 
-impl Drop for OnStream {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         if !self.0.is_null() {
             // SAFETY: made by `enter`, on this thread.

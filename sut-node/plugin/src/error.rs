@@ -64,7 +64,7 @@ pub enum PluginError {
     NoTensors(String),
     /// A language model violates the header.
     #[error("the plug-in {plugin} violates netdiv_engine.h: {why}")]
-    Breach {
+    Violation {
         /// Name of the plug-in.
         plugin: String,
         /// The violation.

@@ -29,15 +29,15 @@ pub(crate) struct Specs {
 }
 
 // SAFETY: the header lets several threads use a model, one at a time for load and unload, which
-// `Table::alone` ensures.
+// `Table::lock_exclusive` ensures.
 unsafe impl Send for ModelHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ModelHandle {}
 
 impl Drop for ModelHandle {
     fn drop(&mut self) {
-        let _alone = self.table.alone();
-        if self.table.lost().is_some() {
+        let _alone = self.table.lock_exclusive();
+        if self.table.loss_reason().is_some() {
             return;
         }
         // SAFETY: instances hold the handle, so no instance is left; the specs are dropped after
@@ -60,9 +60,9 @@ struct InstancePointer(*mut abi::Instance);
 unsafe impl Send for InstancePointer {}
 
 /// The instance, while this thread may use it.
-pub(crate) struct Locked<'a>(MutexGuard<'a, InstancePointer>);
+pub(crate) struct InstanceGuard<'a>(MutexGuard<'a, InstancePointer>);
 
-impl std::ops::Deref for Locked<'_> {
+impl std::ops::Deref for InstanceGuard<'_> {
     type Target = *mut abi::Instance;
 
     fn deref(&self) -> &Self::Target {
@@ -84,15 +84,15 @@ impl InstanceHandle {
         &self.model.functions
     }
 
-    pub(crate) fn lock(&self) -> Locked<'_> {
-        Locked(self.instance.lock())
+    pub(crate) fn lock(&self) -> InstanceGuard<'_> {
+        InstanceGuard(self.instance.lock())
     }
 }
 
 impl Drop for InstanceHandle {
     fn drop(&mut self) {
-        let _alone = self.model.table.alone();
-        if self.model.table.lost().is_some() {
+        let _alone = self.model.table.lock_exclusive();
+        if self.model.table.loss_reason().is_some() {
             // The instance stays open, and reads the data that its model points at.
             return std::mem::forget(self.model.clone());
         }

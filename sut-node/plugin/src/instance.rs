@@ -13,12 +13,12 @@ use crate::{
     call::call,
     error::PluginError,
     handle::{InstanceHandle, ModelHandle},
-    memory::Tensor,
+    memory::PluginTensor,
 };
 
 /// An instance, with its batches in progress.
 #[derive(Debug)]
-pub struct Instance {
+pub struct PluginInstance {
     handle: Arc<InstanceHandle>,
     slots: Vec<Slot>,
     /// Number of the next batch.
@@ -36,7 +36,7 @@ struct Slot {
 
 /// A batch in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Begun {
+pub struct BatchHandle {
     slot: usize,
     number: u64,
 }
@@ -57,7 +57,7 @@ unsafe impl Send for Waiter {}
 impl Waiter {
     /// Waits until the batch is done. Returns at once if it is finished. [`Instance::finish`]
     /// reports its errors.
-    pub fn wait(&self, batch: Begun) {
+    pub fn wait(&self, batch: BatchHandle) {
         let Some(held) = self.slots.get(batch.slot).map(|number| number.lock()) else { return };
         if *held == Some(batch.number) {
             let slot = batch.slot as u32;
@@ -73,17 +73,17 @@ impl Waiter {
 #[derive(Debug)]
 pub struct Batch {
     /// Inputs in the order of the manifest.
-    pub inputs: Vec<Tensor>,
+    pub inputs: Vec<PluginTensor>,
     /// Outputs in the order of the manifest.
-    pub outputs: Vec<Tensor>,
+    pub outputs: Vec<PluginTensor>,
 }
 
-impl Instance {
+impl PluginInstance {
     pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
         let functions = model.functions;
         let mut instance = ptr::null_mut();
         {
-            let _alone = model.table.alone();
+            let _alone = model.table.lock_exclusive();
             // SAFETY: the model is loaded.
             model.table.call(|error| unsafe {
                 (functions.open)(model.model.as_ptr(), &mut instance, error)
@@ -114,21 +114,25 @@ impl Instance {
     }
 
     /// Returns the batch in a slot, to wait for.
-    pub fn begun(&self, slot: usize) -> Option<Begun> {
+    pub fn batch_in(&self, slot: usize) -> Option<BatchHandle> {
         let (number, _) = self.slots.get(slot)?.batch.as_ref()?;
-        Some(Begun { slot, number: *number })
+        Some(BatchHandle { slot, number: *number })
     }
 
     /// Returns the reason why the device is lost to this process; `None` if it is not. The plug-in
     /// is not called after a loss.
-    pub fn lost(&self) -> Option<&str> {
-        self.handle.table().lost()
+    pub fn loss_reason(&self) -> Option<&str> {
+        self.handle.table().loss_reason()
     }
 
     /// Allocates a tensor in memory that the device reads directly, filled with zeros. The shape
     /// includes the batch.
-    pub fn tensor(&self, data_type: DataType, shape: &[usize]) -> Result<Tensor, PluginError> {
-        Tensor::new(self.handle.clone(), data_type, shape)
+    pub fn tensor(
+        &self,
+        data_type: DataType,
+        shape: &[usize],
+    ) -> Result<PluginTensor, PluginError> {
+        PluginTensor::new(self.handle.clone(), data_type, shape)
     }
 
     /// Runs a batch of zeros, and compares the model's outputs with the expected shapes.
@@ -193,12 +197,12 @@ impl Instance {
 
 impl Batch {
     fn raw(&self) -> (Vec<abi::Tensor>, Vec<abi::Tensor>) {
-        let raw = |tensors: &[Tensor]| tensors.iter().map(Tensor::raw).collect();
+        let raw = |tensors: &[PluginTensor]| tensors.iter().map(PluginTensor::raw).collect();
         (raw(&self.inputs), raw(&self.outputs))
     }
 }
 
-impl Drop for Instance {
+impl Drop for PluginInstance {
     /// Finishes all batches: the plug-in must not write to memory that is released.
     fn drop(&mut self) {
         for slot in 0..self.slots.len() {

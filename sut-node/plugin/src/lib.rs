@@ -2,15 +2,14 @@
 //!
 //! - `include/netdiv_engine.h` is the contract; a plug-in in C or C++ needs nothing else.
 //! - [`abi`] is the header in Rust. Plug-ins in Rust use it with [`guarded`] and [`write_text`].
-//! - [`Plugin`], [`Model`] and [`Instance`] load a plug-in and make its functions safe to call.
+//! - [`Plugin`], [`PluginModel`] and [`PluginInstance`] load a plug-in and make its functions safe to call.
 //!   They own the data that C only points at, and the memory of a batch belongs to the plug-in
 //!   until the batch is finished.
-//! - [`TokenModel`] and [`TokenInstance`] do the same for language models, and check every event of
+//! - [`PluginTokenModel`] and [`PluginTokenInstance`] do the same for language models, and check every event of
 //!   the plug-in.
 
 pub mod abi;
 mod call;
-mod ending;
 mod error;
 mod guard;
 mod handle;
@@ -19,6 +18,7 @@ mod library;
 mod memory;
 mod model;
 mod precision;
+mod process_end;
 mod strings;
 mod table;
 #[cfg(test)]
@@ -27,17 +27,17 @@ mod text;
 mod token_table;
 mod tokens;
 
-pub use ending::{end_without_destructors, is_device_lost};
 pub use error::PluginError;
 pub use guard::guarded;
-pub use instance::{Batch, Begun, Instance, Waiter};
+pub use instance::{Batch, BatchHandle, PluginInstance, Waiter};
 pub use library::{DeviceInfo, Plugin, preload};
-pub use memory::Tensor;
-pub use model::{Model, Settings};
+pub use memory::PluginTensor;
+pub use model::{PluginModel, PluginModelSettings};
 pub use precision::Precision;
+pub use process_end::{end_without_destructors, is_device_lost};
 pub use text::write as write_text;
 pub use tokens::{
-    instance::{TokenEvent, TokenInstance, TokenRoom},
-    model::TokenModel,
-    settings::TokenSettings,
+    instance::{InstanceRoom, PluginTokenInstance, StepEvent},
+    model::PluginTokenModel,
+    settings::PluginTokenSettings,
 };

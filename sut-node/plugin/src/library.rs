@@ -9,10 +9,10 @@ use netdiv_node_common::resources::files;
 use crate::{
     abi::{self, Entry},
     error::PluginError,
-    model::{Model, Settings},
+    model::{PluginModel, PluginModelSettings},
     table::Table,
     text,
-    tokens::{model::TokenModel, settings::TokenSettings},
+    tokens::{model::PluginTokenModel, settings::PluginTokenSettings},
 };
 
 /// Maximum number of devices.
@@ -66,7 +66,7 @@ impl Plugin {
         let entry = *entry.map_err(|_| PluginError::NotAPlugin(path.into()))?;
         std::mem::forget(library);
         // SAFETY: the function is the header's, and the library stays loaded.
-        unsafe { Self::of(path, entry) }
+        unsafe { Self::from_entry(path, entry) }
     }
 
     /// Returns the plug-in of an entry function.
@@ -74,9 +74,9 @@ impl Plugin {
     /// # Safety
     ///
     /// The function is the header's, and its table lives until the process ends.
-    pub(crate) unsafe fn of(path: &Path, entry: Entry) -> Result<Self, PluginError> {
+    pub(crate) unsafe fn from_entry(path: &Path, entry: Entry) -> Result<Self, PluginError> {
         // SAFETY: as above.
-        unsafe { Table::of(path, entry) }.map(|table| Self(Arc::new(table)))
+        unsafe { Table::from_entry(path, entry) }.map(|table| Self(Arc::new(table)))
     }
 
     /// Returns the engine's name.
@@ -95,7 +95,7 @@ impl Plugin {
         let mut found = vec![empty; MAX_DEVICES];
         let mut count = 0;
         {
-            let _alone = self.0.alone();
+            let _alone = self.0.lock_exclusive();
             // SAFETY: the room has the stated length, and all pointers live through the call.
             self.0.call(|error| unsafe {
                 let room = MAX_DEVICES as u32;
@@ -118,12 +118,15 @@ impl Plugin {
     }
 
     /// Loads a model onto a device.
-    pub fn load(&self, settings: Settings) -> Result<Model, PluginError> {
-        Model::load(self.0.clone(), &settings)
+    pub fn load(&self, settings: PluginModelSettings) -> Result<PluginModel, PluginError> {
+        PluginModel::load(self.0.clone(), &settings)
     }
 
     /// Loads a language model onto a device.
-    pub fn load_tokens(&self, settings: TokenSettings) -> Result<TokenModel, PluginError> {
-        TokenModel::load(self.0.clone(), settings)
+    pub fn load_tokens(
+        &self,
+        settings: PluginTokenSettings,
+    ) -> Result<PluginTokenModel, PluginError> {
+        PluginTokenModel::load(self.0.clone(), settings)
     }
 }

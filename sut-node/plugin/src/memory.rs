@@ -19,7 +19,7 @@ use crate::{
 const ALIGNMENT: usize = 64;
 
 /// A tensor in a plug-in's memory, with room for its largest shape, and its current shape.
-pub struct Tensor {
+pub struct PluginTensor {
     data_type: DataType,
     shape: Vec<usize>,
     bytes: usize,
@@ -30,9 +30,9 @@ pub struct Tensor {
 
 // SAFETY: the memory belongs to this value alone. One thread at a time calls the plug-in's function
 // to release it, which `InstanceHandle::lock` ensures.
-unsafe impl Send for Tensor {}
+unsafe impl Send for PluginTensor {}
 
-impl Tensor {
+impl PluginTensor {
     pub(crate) fn new(
         owner: Arc<InstanceHandle>,
         data_type: DataType,
@@ -119,10 +119,10 @@ fn byte_length(data_type: DataType, shape: &[usize]) -> Result<usize, PluginErro
     }
 }
 
-impl Drop for Tensor {
+impl Drop for PluginTensor {
     fn drop(&mut self) {
         let instance = self.owner.lock();
-        if self.owner.table().lost().is_some() {
+        if self.owner.table().loss_reason().is_some() {
             return;
         }
         // SAFETY: the memory is from this instance, and no batch holds it: a batch in progress owns
@@ -131,7 +131,7 @@ impl Drop for Tensor {
     }
 }
 
-impl fmt::Debug for Tensor {
+impl fmt::Debug for PluginTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor({:?}{:?})", self.data_type, self.shape)
     }

@@ -12,7 +12,7 @@ use crate::{
     abi::{self, MAX_RANK},
     error::PluginError,
     handle::{ModelHandle, Specs},
-    instance::Instance,
+    instance::PluginInstance,
     precision::Precision,
     strings::Strings,
     table::Table,
@@ -20,7 +20,7 @@ use crate::{
 
 /// Settings of a model.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct PluginModelSettings {
     /// Path of the model file.
     pub path: PathBuf,
     /// Name of the device.
@@ -39,10 +39,13 @@ pub struct Settings {
 
 /// A loaded model, shared by its instances.
 #[derive(Debug, Clone)]
-pub struct Model(Arc<ModelHandle>);
+pub struct PluginModel(Arc<ModelHandle>);
 
-impl Model {
-    pub(crate) fn load(table: Arc<Table>, settings: &Settings) -> Result<Self, PluginError> {
+impl PluginModel {
+    pub(crate) fn load(
+        table: Arc<Table>,
+        settings: &PluginModelSettings,
+    ) -> Result<Self, PluginError> {
         let functions = table.tensors()?;
         let mut strings = Strings::default();
         let path = strings.add(&settings.path.to_string_lossy())?;
@@ -66,7 +69,7 @@ impl Model {
         };
         let mut model = ptr::null_mut();
         {
-            let _alone = table.alone();
+            let _alone = table.lock_exclusive();
             // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
             table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
@@ -78,8 +81,8 @@ impl Model {
     }
 
     /// Opens an instance.
-    pub fn open(&self) -> Result<Instance, PluginError> {
-        Instance::open(self.0.clone())
+    pub fn open(&self) -> Result<PluginInstance, PluginError> {
+        PluginInstance::open(self.0.clone())
     }
 }
 

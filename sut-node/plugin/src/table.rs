@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use crate::{
     abi::{self, Entry},
     call::call,
-    ending,
     error::PluginError,
+    process_end,
     token_table::TokenFunctions,
 };
 
@@ -68,7 +68,7 @@ impl Table {
     /// # Safety
     ///
     /// The function is the header's, and its table lives until the process ends.
-    pub(crate) unsafe fn of(path: &Path, entry: Entry) -> Result<Self, PluginError> {
+    pub(crate) unsafe fn from_entry(path: &Path, entry: Entry) -> Result<Self, PluginError> {
         // SAFETY: as above.
         let table = unsafe { entry(abi::ABI) };
         // SAFETY: a table that is not null starts with its ABI, in every version.
@@ -134,14 +134,14 @@ impl Table {
         &self,
         function: impl FnOnce(abi::Text) -> abi::Status,
     ) -> Result<(), PluginError> {
-        if let Some(why) = self.lost() {
+        if let Some(why) = self.loss_reason() {
             return Err(PluginError::DeviceLost(why.into()));
         }
         call(function).map_err(|error| match error {
             // Version 1 had no such status.
             PluginError::DeviceLost(why) if self.abi == 1 => PluginError::Failed(why),
             PluginError::DeviceLost(why) => {
-                ending::note_loss();
+                process_end::note_loss();
                 // The first reason stays.
                 PluginError::DeviceLost(self.lost.get_or_init(|| why).clone())
             }
@@ -150,12 +150,12 @@ impl Table {
     }
 
     /// Returns the reason why the device is lost; `None` if it is not.
-    pub(crate) fn lost(&self) -> Option<&str> {
+    pub(crate) fn loss_reason(&self) -> Option<&str> {
         self.lost.get().map(String::as_str)
     }
 
     /// Excludes other threads from load, unload, open, close and devices.
-    pub(crate) fn alone(&self) -> impl Drop + '_ {
+    pub(crate) fn lock_exclusive(&self) -> impl Drop + '_ {
         self.alone.lock()
     }
 }

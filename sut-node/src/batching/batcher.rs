@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Properties of a sample that the batcher needs.
-pub(crate) trait Queued {
+pub(crate) trait Batchable {
     /// Time of arrival.
     fn arrived(&self) -> Instant;
 
@@ -31,14 +31,14 @@ pub(crate) enum Next<T> {
 
 /// Limits of a batch.
 #[derive(Debug, Clone)]
-pub(crate) struct Rules {
+pub(crate) struct BatchLimits {
     /// Maximum number of samples.
     pub(crate) samples: usize,
     /// Maximum number of tokens; `None`: no limit.
     pub(crate) tokens: Option<usize>,
     /// Set if samples are padded to the longest one, or to their bucket. Each then costs that many
     /// tokens.
-    pub(crate) pads: bool,
+    pub(crate) is_padded: bool,
     /// Maximum number of bytes; `None`: no limit.
     pub(crate) bytes: Option<usize>,
     /// Maximum time that a sample waits for others.
@@ -52,7 +52,7 @@ pub(crate) struct Rules {
 /// asks for it.
 #[derive(Debug)]
 pub(crate) struct Batcher<T> {
-    rules: Rules,
+    rules: BatchLimits,
     /// Queue of each bucket, and a last queue for samples that are longer than all buckets.
     queues: Vec<Queue<T>>,
 }
@@ -64,8 +64,8 @@ struct Queue<T> {
     flushed: usize,
 }
 
-impl<T: Queued> Batcher<T> {
-    pub(crate) fn new(rules: Rules) -> Self {
+impl<T: Batchable> Batcher<T> {
+    pub(crate) fn new(rules: BatchLimits) -> Self {
         let queue = |_| Queue { samples: VecDeque::new(), flushed: 0 };
         Self { queues: (0..=rules.buckets.len()).map(queue).collect(), rules }
     }
@@ -118,17 +118,17 @@ impl<T: Queued> Batcher<T> {
     }
 }
 
-impl Rules {
+impl BatchLimits {
     /// Limits batches to `samples` samples, which never wait for others.
     #[cfg(test)]
-    pub(crate) fn at_once(samples: usize) -> Self {
+    pub(crate) fn without_waiting(samples: usize) -> Self {
         let (age, buckets) = (Duration::ZERO, Vec::new());
-        Self { samples, tokens: None, pads: false, bytes: None, age, buckets }
+        Self { samples, tokens: None, is_padded: false, bytes: None, age, buckets }
     }
 
     /// Returns the number of samples from the front that make a batch, and whether no more would
     /// fit. A sample that exceeds a limit alone forms its own batch.
-    fn batch<T: Queued>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
+    fn batch<T: Batchable>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
         let most = samples.len().min(self.samples.max(1));
         if self.tokens.is_none() && self.bytes.is_none() {
             return (most, most == self.samples.max(1));
@@ -140,7 +140,7 @@ impl Rules {
             longest = longest.max(sample.length());
             sum = sum.saturating_add(sample.length());
             bytes = bytes.saturating_add(sample.bytes());
-            let tokens = if self.pads { longest.saturating_mul(place + 1) } else { sum };
+            let tokens = if self.is_padded { longest.saturating_mul(place + 1) } else { sum };
             if place > 0 && (tokens > tokens_most || bytes > bytes_most) {
                 return (place, true);
             }
@@ -159,9 +159,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    struct Sample(usize, Instant);
+    struct TestSample(usize, Instant);
 
-    impl Queued for Sample {
+    impl Batchable for TestSample {
         fn arrived(&self) -> Instant {
             self.1
         }
@@ -177,8 +177,8 @@ mod tests {
 
     const AGE: Duration = Duration::from_millis(5);
 
-    fn rules(samples: usize) -> Rules {
-        Rules { pads: true, age: AGE, ..Rules::at_once(samples) }
+    fn rules(samples: usize) -> BatchLimits {
+        BatchLimits { is_padded: true, age: AGE, ..BatchLimits::without_waiting(samples) }
     }
 
     #[test]
@@ -187,21 +187,22 @@ mod tests {
         let mut batcher = Batcher::new(rules(3));
         assert_eq!(batcher.next(start, usize::MAX), Next::Wait);
 
-        batcher.push([Sample(0, start), Sample(1, start)]);
+        batcher.push([TestSample(0, start), TestSample(1, start)]);
         assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE));
-        batcher.push([Sample(2, start), Sample(3, start)]);
-        let full = Next::Batch(vec![Sample(0, start), Sample(1, start), Sample(2, start)]);
+        batcher.push([TestSample(2, start), TestSample(3, start)]);
+        let full =
+            Next::Batch(vec![TestSample(0, start), TestSample(1, start), TestSample(2, start)]);
         assert_eq!(batcher.next(start, usize::MAX), full);
 
         assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE));
-        assert_eq!(batcher.next(start + AGE, usize::MAX), Next::Batch(vec![Sample(3, start)]));
+        assert_eq!(batcher.next(start + AGE, usize::MAX), Next::Batch(vec![TestSample(3, start)]));
 
-        batcher.push([Sample(4, start)]);
+        batcher.push([TestSample(4, start)]);
         batcher.flush();
-        batcher.push([Sample(5, start)]);
-        let flushed = Next::Batch(vec![Sample(4, start), Sample(5, start)]);
+        batcher.push([TestSample(5, start)]);
+        let flushed = Next::Batch(vec![TestSample(4, start), TestSample(5, start)]);
         assert_eq!(batcher.next(start, usize::MAX), flushed, "queued samples may join the batch");
-        batcher.push([Sample(6, start)]);
+        batcher.push([TestSample(6, start)]);
         assert_eq!(
             batcher.next(start, usize::MAX),
             Next::WaitUntil(start + AGE),
@@ -212,27 +213,32 @@ mod tests {
     #[test]
     fn samples_run_with_those_of_their_length_and_the_oldest_first() {
         let start = Instant::now();
-        let mut batcher = Batcher::new(Rules { buckets: vec![2, 5], ..rules(2) });
+        let mut batcher = Batcher::new(BatchLimits { buckets: vec![2, 5], ..rules(2) });
         let later = start + Duration::from_millis(1);
-        batcher.push([Sample(9, start), Sample(1, later), Sample(4, later), Sample(12, later)]);
+        batcher.push([
+            TestSample(9, start),
+            TestSample(1, later),
+            TestSample(4, later),
+            TestSample(12, later),
+        ]);
         // Sample 12 has length 2 and fits the bucket of length 2 exactly.
         assert_eq!(
             batcher.next(later, usize::MAX),
-            Next::Batch(vec![Sample(1, later), Sample(12, later)])
+            Next::Batch(vec![TestSample(1, later), TestSample(12, later)])
         );
         assert_eq!(batcher.next(later, usize::MAX), Next::WaitUntil(start + AGE));
         batcher.flush();
-        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![Sample(9, start)]));
-        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![Sample(4, later)]));
+        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![TestSample(9, start)]));
+        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![TestSample(4, later)]));
         assert_eq!(batcher.len(), 0);
     }
 
     #[test]
     fn tokens_and_bytes_are_limited_too() {
         let start = Instant::now();
-        let sizes = |rules: Rules, samples: &[usize]| {
+        let sizes = |rules: BatchLimits, samples: &[usize]| {
             let mut batcher = Batcher::new(rules);
-            batcher.push(samples.iter().map(|n| Sample(*n, start)));
+            batcher.push(samples.iter().map(|n| TestSample(*n, start)));
             let mut sizes = Vec::new();
             while let Next::Batch(batch) = batcher.next(start + AGE, usize::MAX) {
                 sizes.push(batch.len());
@@ -240,13 +246,13 @@ mod tests {
             sizes
         };
         let tokens = Some(12);
-        assert_eq!(sizes(Rules { tokens, ..rules(9) }, &[4, 4, 4, 1, 9, 3, 3]), [3, 1, 1, 2]);
-        let sum = Rules { tokens, pads: false, ..rules(9) };
+        assert_eq!(sizes(BatchLimits { tokens, ..rules(9) }, &[4, 4, 4, 1, 9, 3, 3]), [3, 1, 1, 2]);
+        let sum = BatchLimits { tokens, is_padded: false, ..rules(9) };
         assert_eq!(sizes(sum, &[4, 4, 3, 1, 9, 3, 3]), [4, 2, 1]);
-        let padded = Rules { tokens, buckets: vec![6], ..rules(9) };
+        let padded = BatchLimits { tokens, buckets: vec![6], ..rules(9) };
         assert_eq!(sizes(padded, &[1, 1, 1]), [2, 1], "each as long as its bucket");
-        assert_eq!(sizes(Rules { bytes: Some(10), ..rules(9) }, &[40, 4, 6, 7]), [1, 2, 1]);
-        assert_eq!(sizes(Rules { bytes: Some(100), ..rules(2) }, &[1, 1, 1]), [2, 1]);
+        assert_eq!(sizes(BatchLimits { bytes: Some(10), ..rules(9) }, &[40, 4, 6, 7]), [1, 2, 1]);
+        assert_eq!(sizes(BatchLimits { bytes: Some(100), ..rules(2) }, &[1, 1, 1]), [2, 1]);
     }
 
     proptest! {
@@ -258,10 +264,10 @@ mod tests {
         ) {
             let mut now = Instant::now();
             let in_order = buckets.is_empty();
-            let mut batcher = Batcher::new(Rules { buckets, tokens, ..rules(4) });
+            let mut batcher = Batcher::new(BatchLimits { buckets, tokens, ..rules(4) });
             let (mut pushed, mut left) = (0, Vec::new());
             for (count, pause_ms, flush) in steps {
-                batcher.push((pushed..pushed + count).map(|n| Sample(n, now)));
+                batcher.push((pushed..pushed + count).map(|n| TestSample(n, now)));
                 pushed += count;
                 if flush {
                     batcher.flush();

@@ -9,7 +9,7 @@ use std::{
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
-    batching::batcher::{Batcher, Next, Queued, Rules},
+    batching::batcher::{BatchLimits, Batchable, Batcher, Next},
     ground::clock::Clock,
 };
 
@@ -36,14 +36,14 @@ struct State<T> {
 
 /// Activity of an engine thread that waits for a batch.
 #[derive(Clone, Copy)]
-enum Waiting<'a> {
+enum WaitMode<'a> {
     /// The engine is idle.
     Idle,
     /// The engine computes until this flag is set.
     Computing(&'a AtomicBool),
 }
 
-impl Waiting<'_> {
+impl WaitMode<'_> {
     fn is_rung(self) -> bool {
         matches!(self, Self::Computing(done) if done.load(Ordering::SeqCst))
     }
@@ -51,10 +51,10 @@ impl Waiting<'_> {
 
 impl<T> State<T> {
     /// Returns the number of threads that wait in this way.
-    fn count(&mut self, waiting: Waiting<'_>) -> &mut usize {
+    fn count(&mut self, waiting: WaitMode<'_>) -> &mut usize {
         match waiting {
-            Waiting::Idle => &mut self.idle,
-            Waiting::Computing(_) => &mut self.computing,
+            WaitMode::Idle => &mut self.idle,
+            WaitMode::Computing(_) => &mut self.computing,
         }
     }
 
@@ -63,8 +63,8 @@ impl<T> State<T> {
     }
 }
 
-impl<T: Queued> BatchQueue<T> {
-    pub(crate) fn new(rules: Rules, clock: Clock) -> Self {
+impl<T: Batchable> BatchQueue<T> {
+    pub(crate) fn new(rules: BatchLimits, clock: Clock) -> Self {
         let batcher = Batcher::new(rules);
         Self {
             state: Mutex::new(State {
@@ -162,7 +162,7 @@ impl<T: Queued> BatchQueue<T> {
 
     /// Waits for a batch of at most `room` samples; `None` once the queue is closed and empty.
     pub(crate) fn next_batch(&self, room: usize) -> Option<Vec<T>> {
-        self.wait_for_batch(room, Waiting::Idle)
+        self.wait_for_batch(room, WaitMode::Idle)
     }
 
     /// Like [`Self::next_batch`], but for an engine's task. No sample waits for others there.
@@ -186,15 +186,15 @@ impl<T: Queued> BatchQueue<T> {
 
     /// Waits for a batch until `done` is set. Leaves the batch to an idle engine if there is one.
     pub(crate) fn next_batch_before(&self, room: usize, done: &AtomicBool) -> Option<Vec<T>> {
-        self.wait_for_batch(room, Waiting::Computing(done))
+        self.wait_for_batch(room, WaitMode::Computing(done))
     }
 
-    fn wait_for_batch(&self, room: usize, waiting: Waiting<'_>) -> Option<Vec<T>> {
+    fn wait_for_batch(&self, room: usize, waiting: WaitMode<'_>) -> Option<Vec<T>> {
         let mut state = self.state.lock();
         while !waiting.is_rung() {
             let now = self.clock.now();
             let next = match waiting {
-                Waiting::Computing(_) if state.idle > 0 => Next::Wait,
+                WaitMode::Computing(_) if state.idle > 0 => Next::Wait,
                 _ => self.next(&mut state, now, room),
             };
             let until = match next {
@@ -219,12 +219,12 @@ impl<T: Queued> BatchQueue<T> {
     fn wait(
         &self,
         state: &mut MutexGuard<'_, State<T>>,
-        waiting: Waiting<'_>,
+        waiting: WaitMode<'_>,
         time: Option<Duration>,
     ) {
         let changed = match waiting {
-            Waiting::Idle => &self.changed,
-            Waiting::Computing(_) => &self.changed_meanwhile,
+            WaitMode::Idle => &self.changed,
+            WaitMode::Computing(_) => &self.changed_meanwhile,
         };
         *state.count(waiting) += 1;
         match time {

@@ -11,13 +11,13 @@ use netdiv_contract::{
 
 use crate::{
     ground::error::EngineError,
-    sample::{admission::Admitted, queued::Sample, replies::ReplyTo},
+    sample::{admission::AdmissionPermit, queued_sample::QueuedSample, replies::ReplyTarget},
 };
 
 /// Durations of one response, and the number of samples that shared them.
 pub(crate) struct Times {
     /// Time at which the engine took the sample.
-    pub(crate) taken: Instant,
+    pub(crate) accepted_at: Instant,
     /// Time until the previous batch was done.
     pub(crate) waited: Duration,
     pub(crate) prepare: Duration,
@@ -26,9 +26,9 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn note(&self, sample: &Sample, response: &mut InferResponse) {
+    pub(crate) fn note(&self, sample: &QueuedSample, response: &mut InferResponse) {
         response.id = sample.id;
-        let queued = self.taken.saturating_duration_since(sample.arrived);
+        let queued = self.accepted_at.saturating_duration_since(sample.arrived);
         response.queue_ns = nanoseconds(queued + self.waited);
         response.prepare_ns = nanoseconds(self.prepare);
         response.compute_ns = nanoseconds(self.compute);
@@ -39,7 +39,7 @@ impl Times {
 /// Builds the last reply to a sample: its encoded response, or the error. Stores the response's
 /// digest if the session keeps digests.
 pub(crate) fn reply(
-    sample: &Sample,
+    sample: &QueuedSample,
     answer: Result<Bytes, EngineError>,
     times: &Times,
     encoding: Encoding,
@@ -47,7 +47,7 @@ pub(crate) fn reply(
     if let (Ok(answer), Some(digests), Some(digest)) =
         (&answer, sample.replies.digests(), sample.digest)
     {
-        digests.answered(digest, answer);
+        digests.add_response(digest, answer);
     }
     let mut response = response(encoding, answer);
     times.note(sample, &mut response);
@@ -55,7 +55,7 @@ pub(crate) fn reply(
 }
 
 /// Builds the last reply to a sample of a batch that failed as a whole.
-pub(crate) fn failure(sample: &Sample, why: &EngineError, times: &Times) -> InferResponse {
+pub(crate) fn failure(sample: &QueuedSample, why: &EngineError, times: &Times) -> InferResponse {
     let mut response = failed(Status::EngineFailed, why.to_string());
     times.note(sample, &mut response);
     response
@@ -63,19 +63,19 @@ pub(crate) fn failure(sample: &Sample, why: &EngineError, times: &Times) -> Infe
 
 /// Last replies to several samples. Replies of one stream are sent together; then all permits are
 /// free.
-pub(crate) struct Together {
-    streams: Vec<(ReplyTo, Vec<InferResponse>)>,
-    places: Option<Admitted>,
+pub(crate) struct BatchReply {
+    streams: Vec<(ReplyTarget, Vec<InferResponse>)>,
+    places: Option<AdmissionPermit>,
     /// Expected number of samples.
     samples: usize,
 }
 
-impl Together {
+impl BatchReply {
     pub(crate) fn new(samples: usize) -> Self {
         Self { streams: Vec::with_capacity(1), places: None, samples }
     }
 
-    pub(crate) fn add(&mut self, sample: Sample, reply: InferResponse) {
+    pub(crate) fn add(&mut self, sample: QueuedSample, reply: InferResponse) {
         match (&mut self.places, sample.admitted) {
             (Some(places), Some(own)) => places.join(own),
             (places, own) => *places = places.take().or(own),

@@ -12,37 +12,37 @@ use tracing::error;
 
 use crate::{
     engine::{
-        answer::{Times, Together, failure, reply},
-        interface::{Done, Engine, Inference},
-        work::{Work, drop_abandoned, panic_text},
+        answer::{BatchReply, Times, failure, reply},
+        interface::{DoneCallback, Engine, Inference},
+        work::{EngineWork, drop_abandoned, panic_text},
     },
-    ground::{clock::Clock, error::EngineError, metrics, pulse::Pulse},
-    sample::queued::Sample,
+    ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError, metrics},
+    sample::queued_sample::QueuedSample,
 };
 
 /// A batching engine at work, and the batches that it has begun.
-pub(crate) struct Batched {
+pub(crate) struct BatchedWork {
     engine: Box<dyn Engine>,
     encoding: Encoding,
-    pulse: Arc<Pulse>,
+    pulse: Arc<EngineActivity>,
     clock: Clock,
-    begun: VecDeque<Begun>,
+    begun: VecDeque<BegunBatch>,
     /// Time at which the device finished the previous batch.
     before: Option<Instant>,
 }
 
-impl Batched {
+impl BatchedWork {
     pub(crate) fn new(
         engine: Box<dyn Engine>,
         encoding: Encoding,
-        pulse: Arc<Pulse>,
+        pulse: Arc<EngineActivity>,
         clock: Clock,
     ) -> Self {
         Self { engine, encoding, pulse, clock, begun: VecDeque::new(), before: None }
     }
 }
 
-impl Work for Batched {
+impl EngineWork for BatchedWork {
     fn warm_up(&mut self) -> Result<(), EngineError> {
         self.engine.warm_up()
     }
@@ -52,14 +52,14 @@ impl Work for Batched {
     }
 
     fn room(&self) -> usize {
-        if self.begun.len() < self.engine.in_flight() { usize::MAX } else { 0 }
+        if self.begun.len() < self.engine.max_in_flight() { usize::MAX } else { 0 }
     }
 
-    fn begin(&mut self, samples: Vec<Sample>) {
-        self.begun.extend(Begun::new(self.engine.as_mut(), samples, &self.pulse, self.clock));
+    fn begin(&mut self, samples: Vec<QueuedSample>) {
+        self.begun.extend(BegunBatch::new(self.engine.as_mut(), samples, &self.pulse, self.clock));
     }
 
-    fn when_done(&mut self, done: Done) -> bool {
+    fn when_done(&mut self, done: DoneCallback) -> bool {
         // After a panic, `finish` reports that the batch is lost.
         catch_unwind(AssertUnwindSafe(|| self.engine.when_done(done))).unwrap_or_else(|panic| {
             error!(panic = panic_text(panic.as_ref()), "cannot begin a batch");
@@ -78,25 +78,29 @@ impl Work for Batched {
 }
 
 /// Runs one batch and answers each of its samples, on a thread without a watchdog.
-pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
-    let (pulse, clock) = (Pulse::default(), Clock::default());
-    if let Some(begun) = Begun::new(engine, batch, &pulse, clock) {
+pub(crate) fn run_batch(
+    engine: &mut dyn Engine,
+    batch: Vec<QueuedSample>,
+    response_encoding: Encoding,
+) {
+    let (pulse, clock) = (EngineActivity::default(), Clock::default());
+    if let Some(begun) = BegunBatch::new(engine, batch, &pulse, clock) {
         begun.finish(engine, response_encoding, &pulse, clock, None);
     }
 }
 
-struct Begun {
-    batch: Vec<Sample>,
+struct BegunBatch {
+    batch: Vec<QueuedSample>,
     taken: Instant,
 }
 
-impl Begun {
+impl BegunBatch {
     /// Begins a batch without the samples whose clients have gone. Returns `None` if no sample
     /// remains.
     fn new(
         engine: &mut dyn Engine,
-        mut batch: Vec<Sample>,
-        pulse: &Pulse,
+        mut batch: Vec<QueuedSample>,
+        pulse: &EngineActivity,
         clock: Clock,
     ) -> Option<Self> {
         let taken = clock.now();
@@ -104,7 +108,7 @@ impl Begun {
         if batch.is_empty() {
             return None;
         }
-        pulse.begun(batch.len(), taken);
+        pulse.record_begin(batch.len(), taken);
         let payloads = batch.iter_mut().map(|sample| std::mem::take(&mut sample.payload)).collect();
         // After a panic, `finish` reports that the batch is missing.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
@@ -119,7 +123,7 @@ impl Begun {
         self,
         engine: &mut dyn Engine,
         encoding: Encoding,
-        pulse: &Pulse,
+        pulse: &EngineActivity,
         clock: Clock,
         before: Option<Instant>,
     ) -> Instant {
@@ -128,7 +132,7 @@ impl Begun {
         let time = now.saturating_duration_since(self.taken);
         match &outcome {
             Err(error) if error.is_lost_device() => pulse.lost(error.to_string()),
-            _ => pulse.finished(is_failure(&outcome), now),
+            _ => pulse.record_finish(is_failure(&outcome), now),
         }
         // The batcher puts the oldest of the samples that fit together first.
         let oldest = self.batch.first().map_or(self.taken, |sample| sample.arrived);
@@ -140,7 +144,7 @@ impl Begun {
             before.min(now).saturating_duration_since(self.taken + prepare)
         });
         let compute = time.saturating_sub(prepare + waited);
-        let times = Times { taken: self.taken, waited, prepare, compute, batch_size };
+        let times = Times { accepted_at: self.taken, waited, prepare, compute, batch_size };
         answer(self.batch, outcome, &times, encoding);
         now
     }
@@ -176,12 +180,12 @@ fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
 
 /// Sends every sample of a batch its reply.
 fn answer(
-    batch: Vec<Sample>,
+    batch: Vec<QueuedSample>,
     outcome: Result<Inference, EngineError>,
     times: &Times,
     encoding: Encoding,
 ) {
-    let mut replies = Together::new(batch.len());
+    let mut replies = BatchReply::new(batch.len());
     match outcome {
         Ok(inference) => {
             for (sample, answer) in batch.into_iter().zip(inference.answers) {

@@ -13,7 +13,7 @@ use crate::{
         sink::Sink,
     },
     ground::error::EngineError,
-    model::{identity::Model, payload::Payload, served::ServedModel, workload::integers},
+    model::{identity::Model, payload::Payload, served_model::ServedModel, workload::integers},
     settings::decoder::DecoderConfig,
 };
 
@@ -49,7 +49,7 @@ impl DecoderModel {
         if generator.kv_cache_len().is_none() {
             return Some("it has no cache: no inputs past_key_values.N.key and .value".into());
         }
-        if let Some(why) = served.other_weights(&file.sha256, "description") {
+        if let Some(why) = served.weights_mismatch(&file.sha256, "description") {
             return Some(why);
         }
         let logits = file.model.find_node("logits").and_then(|id| file.model.node_info(id));
@@ -99,7 +99,7 @@ impl Decoder {
             .with_run_options(Some(options));
         if served.min_tokens > 1 {
             let least = prompt.len() + served.min_tokens as usize - 1;
-            generator = generator.with_logits_filter(NotYet { least, eos: &served.eos });
+            generator = generator.with_logits_filter(MinimumLength { least, eos: &served.eos });
         }
         for id in generator.take(served.max_tokens as usize) {
             let id = id.map_err(|error| failed(error.to_string()))?;
@@ -116,13 +116,13 @@ impl Decoder {
 }
 
 /// Prevents an output from ending before its minimum length.
-struct NotYet<'a> {
+struct MinimumLength<'a> {
     /// Minimum number of tokens of prompt and output together before the output may end.
     least: usize,
     eos: &'a [u32],
 }
 
-impl filter::LogitsFilter for NotYet<'_> {
+impl filter::LogitsFilter for MinimumLength<'_> {
     fn filter(&self, logits: Logits, so_far: &[u32]) -> Logits {
         if so_far.len() >= self.least {
             return logits;
@@ -132,7 +132,7 @@ impl filter::LogitsFilter for NotYet<'_> {
 }
 
 impl StreamingEngine for Decoder {
-    fn under_way(&self) -> usize {
+    fn in_flight(&self) -> usize {
         self.waiting.len()
     }
 
@@ -151,12 +151,12 @@ impl StreamingEngine for Decoder {
         let ids = prompt.tensors().first().map(|prompt| integers(prompt).map(|id| id as u32));
         let ids: Vec<_> = ids.into_iter().flatten().collect();
         let outcome = self.generate(&ids, |id| {
-            sink.tokens(&[id as i32]);
+            sink.push_tokens(&[id as i32]);
             !sink.is_closed()
         });
         match outcome {
             Ok(()) => sink.end(),
-            Err(error) => sink.last(Err(error)),
+            Err(error) => sink.finish_with(Err(error)),
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::{thread, time::Duration};
 use bytes::Bytes;
 
 use crate::{
-    engine::{interface::Inference, one_by_one::Infer},
+    engine::{interface::Inference, sequential::BatchRunner},
     ground::error::EngineError,
     model::payload::Payload,
     settings::echo::EchoConfig,
@@ -35,7 +35,7 @@ impl Echo {
     }
 }
 
-impl Infer for Echo {
+impl BatchRunner for Echo {
     fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
         let samples = u32::try_from(batch.len()).unwrap_or(u32::MAX);
         let pause = self.settings.per_batch + self.settings.per_sample * samples;

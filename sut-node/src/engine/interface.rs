@@ -14,19 +14,19 @@ use tokio::runtime::Handle;
 use crate::{engine::sink::Sink, ground::error::EngineError, model::payload::Payload};
 
 /// Callback for the end of some work, on any thread.
-pub(crate) type Done = Box<dyn FnOnce() + Send>;
+pub(crate) type DoneCallback = Box<dyn FnOnce() + Send>;
 
 /// An instance of an engine that runs a batch at a time.
 pub(crate) trait Engine: Send {
     /// Number of batches that can be begun before the first of them is finished, at least 1.
-    fn in_flight(&self) -> usize;
+    fn max_in_flight(&self) -> usize;
 
     /// Begins a batch of decoded samples.
     fn begin(&mut self, batch: Vec<Payload>);
 
     /// Calls `done` once `finish` would return at once, so that more batches can be begun until
     /// then. Returns false if the engine cannot detect this.
-    fn when_done(&mut self, _done: Done) -> bool {
+    fn when_done(&mut self, _done: DoneCallback) -> bool {
         false
     }
 
@@ -43,7 +43,7 @@ pub(crate) trait Engine: Send {
 /// events.
 pub(crate) trait StreamingEngine: Send {
     /// Number of samples that were begun and are not answered.
-    fn under_way(&self) -> usize;
+    fn in_flight(&self) -> usize;
 
     /// Number of samples that the engine accepts now, at least 1 if none is in flight.
     fn room(&self) -> usize;

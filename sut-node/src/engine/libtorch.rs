@@ -89,7 +89,7 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
     let root = folder.parent().unwrap_or(folder);
     let read = |file| netdiv_node_common::resources::files::read_text(&root.join(file)).ok();
     let version =
-        read("build-version").or_else(|| read("version.py").and_then(|text| pythons(&text)));
+        read("build-version").or_else(|| read("version.py").and_then(|text| python_version(&text)));
     match version {
         Some(version) if version.starts_with(VERSION) => Ok(()),
         Some(version) => Err(EngineError::NoLibtorch(format!(
@@ -105,7 +105,7 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
 }
 
 /// Returns the version that a `version.py` sets: `__version__ = '2.11.0+cu130'`.
-fn pythons(text: &str) -> Option<String> {
+fn python_version(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         // The name may have a type.
@@ -123,7 +123,7 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
         return usable(&folder);
     }
     let mut why_not = Vec::new();
-    for folder in pythons_torch().into_iter().chain(beside_the_program("libtorch")) {
+    for folder in python_torch_folder().into_iter().chain(find_beside_program("libtorch")) {
         match usable(&folder) {
             Ok(found) => {
                 for why in &why_not {
@@ -155,7 +155,7 @@ pub(super) fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
     Ok(found)
 }
 
-fn pythons_torch() -> Option<PathBuf> {
+fn python_torch_folder() -> Option<PathBuf> {
     let answer = Command::new("python3").args(["-c", ASK_PYTHON]).output().ok()?;
     let folder = String::from_utf8(answer.stdout).ok()?;
     Some(folder.trim()).filter(|folder| !folder.is_empty()).map(PathBuf::from)
@@ -163,14 +163,14 @@ fn pythons_torch() -> Option<PathBuf> {
 
 /// Returns the path of a file beside the program, or one folder up. Tests run one folder below the
 /// plug-in, and `make` links libtorch one folder above.
-fn beside_the_program(name: &str) -> Option<PathBuf> {
+fn find_beside_program(name: &str) -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     let mut folders = program.ancestors().skip(1).take(2);
     folders.find_map(|folder| Some(folder.join(name)).filter(|found| found.exists()))
 }
 
 fn plugin_file() -> Result<PathBuf, EngineError> {
-    beside_the_program(PLUGIN).ok_or_else(|| {
+    find_beside_program(PLUGIN).ok_or_else(|| {
         let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("")).display();
         EngineError::NoLibtorch(format!(
@@ -294,7 +294,7 @@ xpu: Optional[str] = None
             ("__version__ = version()", None),
             ("", None),
         ] {
-            assert_eq!(pythons(text).as_deref(), want, "{text}");
+            assert_eq!(python_version(text).as_deref(), want, "{text}");
         }
     }
 

@@ -10,10 +10,11 @@ use crate::{
         echo::Echo,
         interface::EngineKind,
         kserve,
-        one_by_one::OneByOne,
         onnx::{Onnx, OnnxModel},
-        plugin, served,
-        tokens::{self, Tokens},
+        plugin,
+        sequential::SequentialEngine,
+        served,
+        tokens::{self, TokensEngine},
         workload::workload,
     },
     ground::error::EngineError,
@@ -59,15 +60,17 @@ pub(crate) fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineEr
         // Streams answer their samples themselves.
         EngineConfig::None => Ok((Model::any_bytes("none"), Vec::new())),
         EngineConfig::Echo(settings) => {
-            let engine = || EngineKind::Batched(OneByOne::boxed(Echo::new(settings.clone())));
+            let engine =
+                || EngineKind::Batched(SequentialEngine::boxed(Echo::new(settings.clone())));
             let answer_bytes = settings.answer_bytes as u64;
             let model = Model { answer_bytes, ..Model::any_bytes("echo") };
             Ok((model, (0..config.instances).map(|_| engine()).collect()))
         }
         EngineConfig::Onnx(settings) => {
             let model = Arc::new(OnnxModel::load(settings)?);
-            let engine =
-                |_| EngineKind::Batched(OneByOne::boxed(Onnx::new(model.clone(), settings)));
+            let engine = |_| {
+                EngineKind::Batched(SequentialEngine::boxed(Onnx::new(model.clone(), settings)))
+            };
             Ok((model.describe(), (0..config.instances).map(engine).collect()))
         }
         EngineConfig::Decoder(settings) => {
@@ -78,7 +81,7 @@ pub(crate) fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineEr
         EngineConfig::Tokens(settings) => {
             let settings = Arc::new(settings.clone());
             let slots = config.batching.max_batch;
-            let engine = |_| EngineKind::waiting(Tokens::new(settings.clone(), slots));
+            let engine = |_| EngineKind::waiting(TokensEngine::new(settings.clone(), slots));
             let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
             Ok((tokens::model(&settings), engines))
         }

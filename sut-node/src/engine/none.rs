@@ -6,7 +6,7 @@ use bytes::Bytes;
 use netdiv_contract::probe;
 
 use crate::{
-    engine::{interface::Inference, one_by_one::Infer},
+    engine::{interface::Inference, sequential::BatchRunner},
     ground::error::EngineError,
     model::payload::Payload,
 };
@@ -35,7 +35,7 @@ impl NoModel {
     }
 }
 
-impl Infer for NoModel {
+impl BatchRunner for NoModel {
     fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
         let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
         Ok(Inference { answers, prepare: Duration::ZERO })

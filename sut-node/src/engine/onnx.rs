@@ -14,8 +14,8 @@ use rten_tensor::{AsView as _, Layout as _};
 use crate::{
     engine::{
         interface::Inference,
-        one_by_one::Infer,
         onnx_file::{OnnxFile, RTEN},
+        sequential::BatchRunner,
     },
     ground::error::EngineError,
     model::{identity::Model, payload::Payload, workloads::classification::first_largest},
@@ -132,7 +132,7 @@ impl Onnx {
     }
 }
 
-impl Infer for Onnx {
+impl BatchRunner for Onnx {
     fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
         let started = Instant::now();
         let samples: Vec<_> = batch.iter().map(Payload::tensors).collect();

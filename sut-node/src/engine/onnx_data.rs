@@ -8,7 +8,7 @@ use std::{
 
 use netdiv_node_common::{
     resources::{companion::relative, files, memory},
-    said::said,
+    sanitise::sanitise,
 };
 use rten::{Model, ModelOptions};
 use rten_onnx::onnx::{DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
@@ -50,7 +50,7 @@ fn gather(
     for (file, tensors) in by_file {
         let at = relative(path, &file).map_err(|error| error.to_string())?;
         let data = files::read(&at, u64::MAX).map_err(|error| {
-            let (file, tensor) = (said(&at.display().to_string()), name(tensors[0].1));
+            let (file, tensor) = (sanitise(&at.display().to_string()), name(tensors[0].1));
             format!(
                 "cannot read {file}, the external data of its tensor {tensor}: {error}; copy the file from the source of the model"
             )
@@ -79,7 +79,7 @@ fn add_external<'a>(graph: &'a mut GraphProto, found: &mut Vec<&'a mut TensorPro
 }
 
 fn name(tensor: &TensorProto) -> String {
-    said(tensor.name.as_deref().unwrap_or_default())
+    sanitise(tensor.name.as_deref().unwrap_or_default())
 }
 
 /// Returns a tensor's entry about its external data with the key `key`.
@@ -100,7 +100,7 @@ fn file(tensor: &TensorProto) -> Result<PathBuf, String> {
                 return Err(format!(
                     "the external data of its tensor {} is in {}, outside the model's folder; export the model with its data beside it",
                     name(tensor),
-                    said(location)
+                    sanitise(location)
                 ));
             }
         }
@@ -117,7 +117,7 @@ fn part(tensor: &TensorProto, file: &Path, data: &[u8]) -> Result<Vec<u8>, Strin
     let number = |key| {
         let Some(text) = value(tensor, key) else { return Ok(None) };
         text.parse::<usize>().map(Some).map_err(|_| {
-            let (name, text) = (name(tensor), said(text));
+            let (name, text) = (name(tensor), sanitise(text));
             format!("its tensor {name} has the {key} {text}, which is not a number of bytes")
         })
     };
@@ -127,7 +127,7 @@ fn part(tensor: &TensorProto, file: &Path, data: &[u8]) -> Result<Vec<u8>, Strin
         return Err(format!(
             "the external data of its tensor {} is bytes {from} to {to} of {}, which has {} bytes; copy the model and its data again",
             name(tensor),
-            said(&file.display().to_string()),
+            sanitise(&file.display().to_string()),
             data.len()
         ));
     };

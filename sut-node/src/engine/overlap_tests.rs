@@ -23,15 +23,15 @@ use netdiv_contract::{
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    batching::{batcher::Rules, queue::BatchQueue},
+    batching::{batcher::BatchLimits, queue::BatchQueue},
     engine::{
-        batched::Batched,
-        interface::{Done, Engine, Inference},
+        batched::BatchedWork,
+        interface::{DoneCallback, Engine, Inference},
         thread::EngineThread,
     },
     ground::{clock::Clock, error::EngineError},
     model::payload::Payload,
-    sample::{queued::Sample, replies::ReplyTo},
+    sample::{queued_sample::QueuedSample, replies::ReplyTarget},
 };
 
 /// Maximum time that a test waits for an expected event.
@@ -64,7 +64,7 @@ struct Device {
 }
 
 impl Engine for Device {
-    fn in_flight(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         2
     }
 
@@ -73,7 +73,7 @@ impl Engine for Device {
         self.batches.push_back(batch);
     }
 
-    fn when_done(&mut self, done: Done) -> bool {
+    fn when_done(&mut self, done: DoneCallback) -> bool {
         let permits = self.permits.clone();
         thread::spawn(move || {
             permits.wait(0);
@@ -91,36 +91,36 @@ impl Engine for Device {
 }
 
 /// Devices on separate threads behind a queue of single samples.
-struct Stage {
-    queue: Arc<BatchQueue<Sample>>,
+struct DevicesSetup {
+    queue: Arc<BatchQueue<QueuedSample>>,
     threads: Vec<JoinHandle<()>>,
     begun: Receiver<&'static str>,
     replies: Receiver<InferResponse>,
-    reply_to: ReplyTo,
+    reply_to: ReplyTarget,
 }
 
-fn on_thread(device: Device, queue: &Arc<BatchQueue<Sample>>) -> EngineThread {
-    let work = Batched::new(Box::new(device), Encoding::None, Arc::default(), queue.clock());
+fn on_thread(device: Device, queue: &Arc<BatchQueue<QueuedSample>>) -> EngineThread {
+    let work = BatchedWork::new(Box::new(device), Encoding::None, Arc::default(), queue.clock());
     EngineThread::new(Box::new(work), queue.clone())
 }
 
-fn queue(clock: Clock) -> Arc<BatchQueue<Sample>> {
-    Arc::new(BatchQueue::new(Rules::at_once(1), clock))
+fn queue(clock: Clock) -> Arc<BatchQueue<QueuedSample>> {
+    Arc::new(BatchQueue::new(BatchLimits::without_waiting(1), clock))
 }
 
 /// Returns a destination of replies, and the channel that receives them.
-fn replies() -> (ReplyTo, Receiver<InferResponse>) {
+fn replies() -> (ReplyTarget, Receiver<InferResponse>) {
     let (sender, replies) = channel();
     let send = move |all: Vec<InferResponse>| all.into_iter().for_each(|r| sender.send(r).unwrap());
-    (ReplyTo::here(send, Tokens::Whole), replies)
+    (ReplyTarget::here(send, Tokens::Whole), replies)
 }
 
-fn sample(id: u64, arrived: Instant, replies: &ReplyTo) -> Sample {
+fn sample(id: u64, arrived: Instant, replies: &ReplyTarget) -> QueuedSample {
     let payload = Payload::read(&InputLayout::default(), Bytes::from_static(b"payload")).unwrap();
-    Sample { payload, arrived, ..Sample::empty(id, replies.clone()) }
+    QueuedSample { payload, arrived, ..QueuedSample::empty(id, replies.clone()) }
 }
 
-impl Stage {
+impl DevicesSetup {
     fn new(devices: &[(&'static str, &Arc<Permits>)]) -> Self {
         let queue = queue(Clock::default());
         let (sender, begun) = channel();
@@ -157,7 +157,7 @@ impl Stage {
 #[test]
 fn a_batch_that_comes_while_another_computes_is_begun_at_once() {
     let permits = Arc::default();
-    let stage = Stage::new(&[("a", &permits)]);
+    let stage = DevicesSetup::new(&[("a", &permits)]);
     for round in 0..50 {
         // The first batch ends only after the second has begun.
         stage.begin(2 * round);
@@ -171,7 +171,7 @@ fn a_batch_that_comes_while_another_computes_is_begun_at_once() {
 #[test]
 fn a_batch_that_stays_alone_is_answered_when_it_is_done() {
     let permits = Arc::default();
-    let stage = Stage::new(&[("a", &permits)]);
+    let stage = DevicesSetup::new(&[("a", &permits)]);
     for id in 0..50 {
         stage.begin(id);
         permits.give(1);
@@ -198,7 +198,7 @@ fn a_batch_that_stays_alone_is_answered_when_it_is_done() {
 #[test]
 fn a_device_that_has_nothing_to_do_comes_before_one_that_computes() {
     let [first, second] = [Arc::<Permits>::default(), Arc::default()];
-    let stage = Stage::new(&[("a", &first), ("b", &second)]);
+    let stage = DevicesSetup::new(&[("a", &first), ("b", &second)]);
     let busy = stage.begin(0);
     assert_ne!(stage.begin(1), busy);
     // Both devices have a free slot.

@@ -18,17 +18,17 @@ use tracing::warn;
 use crate::{
     batching::queue::BatchQueue,
     engine::{
-        batched::Batched,
+        batched::BatchedWork,
         interface::EngineKind,
         load::load,
-        streaming::Streaming,
+        streaming::StreamingWork,
         task::serve,
         thread::EngineThread,
-        work::{Work, panic_text},
+        work::{EngineWork, panic_text},
     },
-    ground::{clock::Clock, error::EngineError, pulse::Pulse},
+    ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError},
     model::{identity::Model, workload::Lengths},
-    sample::queued::Sample,
+    sample::queued_sample::QueuedSample,
     settings::config::Config,
 };
 
@@ -38,18 +38,18 @@ const ENDING_TIME: Duration = Duration::from_secs(3);
 /// Running engines. They end when the queue is closed.
 pub(crate) struct EnginePool {
     pub(crate) model: Model,
-    pub(crate) queue: Arc<BatchQueue<Sample>>,
+    pub(crate) queue: Arc<BatchQueue<QueuedSample>>,
     /// Number of samples that keep all engines busy: four batches for each.
     pub(crate) room: u32,
     pub(crate) engines: usize,
     /// Activity of each engine, for the watchdog.
-    pub(crate) pulses: Vec<Arc<Pulse>>,
-    running: Running,
+    pub(crate) pulses: Vec<Arc<EngineActivity>>,
+    running: EngineHandles,
 }
 
 /// The engines' threads and tasks.
 #[derive(Default)]
-pub(crate) struct Running {
+pub(crate) struct EngineHandles {
     threads: Vec<JoinHandle<()>>,
     tasks: Vec<task::JoinHandle<()>>,
 }
@@ -74,22 +74,25 @@ impl EnginePool {
             queue: queue.clone(),
             room: u32::try_from(room).unwrap_or(u32::MAX),
             engines: engines.len(),
-            pulses: engines.iter().map(|engine| Arc::new(Pulse::of(engine.runtime()))).collect(),
-            running: Running::default(),
+            pulses: engines
+                .iter()
+                .map(|engine| Arc::new(EngineActivity::new(engine.runtime())))
+                .collect(),
+            running: EngineHandles::default(),
         };
         for (number, engine) in engines.into_iter().enumerate() {
             let (queue, encoding) = (queue.clone(), config.response_encoding);
             let (clock, pulse) = (queue.clock(), pool.pulses[number].clone());
-            let mut work: Box<dyn Work> = match engine {
+            let mut work: Box<dyn EngineWork> = match engine {
                 EngineKind::Batched(engine) => {
-                    Box::new(Batched::new(engine, encoding, pulse, clock))
+                    Box::new(BatchedWork::new(engine, encoding, pulse, clock))
                 }
                 EngineKind::Streaming(engine) => {
-                    Box::new(Streaming::new(engine, encoding, pulse, clock))
+                    Box::new(StreamingWork::new(engine, encoding, pulse, clock))
                 }
                 EngineKind::Waiting(engine) => {
                     let runtime = engine.runtime().unwrap_or_else(|| runtime.clone());
-                    let engine = Streaming::new(engine, encoding, pulse, clock);
+                    let engine = StreamingWork::new(engine, encoding, pulse, clock);
                     pool.running.tasks.push(runtime.spawn(serve(engine, queue)));
                     continue;
                 }
@@ -121,7 +124,7 @@ impl EnginePool {
     }
 
     /// Splits the pool, so that the caller can wait for the engines once the queue is closed.
-    pub(crate) fn split(self) -> (Model, Arc<BatchQueue<Sample>>, u32, Running) {
+    pub(crate) fn split(self) -> (Model, Arc<BatchQueue<QueuedSample>>, u32, EngineHandles) {
         (self.model, self.queue, self.room, self.running)
     }
 
@@ -132,7 +135,7 @@ impl EnginePool {
     }
 }
 
-impl Running {
+impl EngineHandles {
     /// Waits for the engines, because a process must not end while one of them is inside a library.
     /// The wait is limited: an engine that hangs must not keep the node alive.
     pub(crate) fn wait(self) {
@@ -156,7 +159,11 @@ impl Running {
 /// Drops the sender, so that the receiver can wait for all engines.
 ///
 /// Engines warm up one after the other, because they share devices and memory.
-fn warm_up(work: &mut dyn Work, turn: &Mutex<()>, warm: Sender<Result<(), EngineError>>) -> bool {
+fn warm_up(
+    work: &mut dyn EngineWork,
+    turn: &Mutex<()>,
+    warm: Sender<Result<(), EngineError>>,
+) -> bool {
     let outcome = {
         let _turn = turn.lock();
         catch_unwind(AssertUnwindSafe(|| work.warm_up())).unwrap_or_else(|panic| {

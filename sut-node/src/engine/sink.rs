@@ -13,9 +13,9 @@ use netdiv_contract::{
 };
 
 use crate::{
-    engine::answer::{Times, Together, nanoseconds, reply},
+    engine::answer::{BatchReply, Times, nanoseconds, reply},
     ground::{clock::Clock, error::EngineError},
-    sample::queued::Sample,
+    sample::queued_sample::QueuedSample,
 };
 
 /// Response to one sample. The end of the response consumes the sink, so that nothing follows;
@@ -26,7 +26,7 @@ use crate::{
 /// each other, however the engine groups them.
 pub(crate) struct Sink {
     /// The sample; `None` once it is answered.
-    sample: Option<Sample>,
+    sample: Option<QueuedSample>,
     /// Token ids so far, encoded.
     output: BytesMut,
     /// Bytes of `output` that were sent ahead.
@@ -49,7 +49,7 @@ impl fmt::Debug for Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(sample: Sample, clock: Clock, encoding: Encoding) -> Self {
+    pub(crate) fn new(sample: QueuedSample, clock: Clock, encoding: Encoding) -> Self {
         Self {
             taken: clock.now(),
             sample: Some(sample),
@@ -69,12 +69,12 @@ impl Sink {
     }
 
     /// Returns the time at which the engine took the sample.
-    pub(crate) fn taken(&self) -> Instant {
+    pub(crate) fn accepted_at(&self) -> Instant {
         self.taken
     }
 
     /// Returns the tokens that the client wants before the output is whole.
-    pub(crate) fn wanted(&self) -> Tokens {
+    pub(crate) fn wanted_tokens(&self) -> Tokens {
         self.sample.as_ref().map_or(Tokens::Whole, |sample| sample.replies.tokens())
     }
 
@@ -84,7 +84,7 @@ impl Sink {
     }
 
     /// Appends tokens. Sends the first token at once, if the client wants it.
-    pub(crate) fn tokens(&mut self, ids: &[i32]) {
+    pub(crate) fn push_tokens(&mut self, ids: &[i32]) {
         if ids.is_empty() {
             return;
         }
@@ -96,7 +96,7 @@ impl Sink {
         }
         let is_first = self.first.is_none();
         self.first.get_or_insert_with(|| self.clock.now());
-        let wanted = self.wanted();
+        let wanted = self.wanted_tokens();
         // An output with an invalid token fails. Tokens that were already sent cannot be revoked.
         if wanted == Tokens::Whole || self.wrong.is_some() {
             return;
@@ -110,7 +110,7 @@ impl Sink {
     }
 
     /// Records the number of tokens that were not computed for this sample.
-    pub(crate) fn cached(&mut self, tokens: usize) {
+    pub(crate) fn set_cached_tokens(&mut self, tokens: usize) {
         self.cached = u32::try_from(tokens).unwrap_or(u32::MAX);
     }
 
@@ -121,7 +121,7 @@ impl Sink {
         if let (Part::First, Some(digests), Some(digest)) =
             (part, sample.replies.digests(), sample.digest)
         {
-            digests.answered(digest, &payload);
+            digests.add_response(digest, &payload);
         }
         let mut message = InferResponse {
             part: part as i32,
@@ -131,7 +131,7 @@ impl Sink {
             ..InferResponse::default()
         };
         self.times(self.clock.now()).note(sample, &mut message);
-        if sample.replies.send_ahead(message) {
+        if sample.replies.send_early(message) {
             self.sent = up_to;
         }
     }
@@ -149,7 +149,7 @@ impl Sink {
     }
 
     /// Sends an output that does not consist of tokens, or an error.
-    pub(crate) fn last(mut self, answer: Result<Bytes, EngineError>) {
+    pub(crate) fn finish_with(mut self, answer: Result<Bytes, EngineError>) {
         let answer = match answer {
             Ok(_) if self.first.is_some() => Err(EngineError::Failed(
                 "the engine returned tokens and then another output".into(),
@@ -172,14 +172,14 @@ impl Sink {
             reply.first_token_ns = nanoseconds(self.first_token_time());
             reply.cached_tokens = self.cached;
         }
-        let mut replies = Together::new(1);
+        let mut replies = BatchReply::new(1);
         replies.add(sample, reply);
         replies.send();
     }
 
     fn times(&self, now: Instant) -> Times {
         Times {
-            taken: self.taken,
+            accepted_at: self.taken,
             waited: Duration::ZERO,
             prepare: Duration::ZERO,
             compute: now.saturating_duration_since(self.taken),

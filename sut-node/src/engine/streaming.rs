@@ -14,29 +14,34 @@ use crate::{
     engine::{
         interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
-        work::{Work, drop_abandoned, panic_text},
+        work::{EngineWork, drop_abandoned, panic_text},
     },
-    ground::{clock::Clock, error::EngineError, metrics, pulse::Pulse},
-    sample::queued::Sample,
+    ground::{clock::Clock, engine_activity::EngineActivity, error::EngineError, metrics},
+    sample::queued_sample::QueuedSample,
 };
 
 /// A streaming engine at work.
-pub(crate) struct Streaming<E: ?Sized> {
+pub(crate) struct StreamingWork<E: ?Sized> {
     engine: Box<E>,
     encoding: Encoding,
-    pulse: Arc<Pulse>,
+    pulse: Arc<EngineActivity>,
     clock: Clock,
 }
 
-impl<E: StreamingEngine + ?Sized> Streaming<E> {
-    pub(crate) fn new(engine: Box<E>, encoding: Encoding, pulse: Arc<Pulse>, clock: Clock) -> Self {
+impl<E: StreamingEngine + ?Sized> StreamingWork<E> {
+    pub(crate) fn new(
+        engine: Box<E>,
+        encoding: Encoding,
+        pulse: Arc<EngineActivity>,
+        clock: Clock,
+    ) -> Self {
         Self { engine, encoding, pulse, clock }
     }
 
     /// Calls the engine. After a failure or a panic, its samples are answered with the error, and
     /// the node continues.
     fn call(&mut self, samples: usize, call: impl FnOnce(&mut E) -> Result<(), EngineError>) {
-        self.pulse.begun(samples, self.clock.now());
+        self.pulse.record_begin(samples, self.clock.now());
         let engine = self.engine.as_mut();
         let outcome = catch_unwind(AssertUnwindSafe(|| call(&mut *engine)));
         let outcome = outcome.unwrap_or_else(|panic| {
@@ -53,38 +58,38 @@ impl<E: StreamingEngine + ?Sized> Streaming<E> {
         }
         match &outcome {
             Err(error) if error.is_lost_device() => self.pulse.lost(error.to_string()),
-            _ => self.pulse.finished(outcome.is_err(), self.clock.now()),
+            _ => self.pulse.record_finish(outcome.is_err(), self.clock.now()),
         }
     }
 }
 
-impl Streaming<dyn WaitingEngine> {
+impl StreamingWork<dyn WaitingEngine> {
     /// Returns ready once a step has work to do.
     pub(crate) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.engine.poll_due(context)
     }
 }
 
-impl<E: StreamingEngine + ?Sized> Work for Streaming<E> {
+impl<E: StreamingEngine + ?Sized> EngineWork for StreamingWork<E> {
     fn warm_up(&mut self) -> Result<(), EngineError> {
         self.engine.warm_up()
     }
 
     fn is_idle(&self) -> bool {
-        self.engine.under_way() == 0
+        self.engine.in_flight() == 0
     }
 
     fn room(&self) -> usize {
         self.engine.room()
     }
 
-    fn begin(&mut self, mut samples: Vec<Sample>) {
+    fn begin(&mut self, mut samples: Vec<QueuedSample>) {
         drop_abandoned(&mut samples);
         if samples.is_empty() {
             return;
         }
         let (clock, encoding) = (self.clock, self.encoding);
-        let with_sink = |mut sample: Sample| {
+        let with_sink = |mut sample: QueuedSample| {
             let payload = take(&mut sample.payload);
             (payload, Sink::new(sample, clock, encoding))
         };
@@ -93,6 +98,6 @@ impl<E: StreamingEngine + ?Sized> Work for Streaming<E> {
     }
 
     fn step(&mut self) {
-        self.call(self.engine.under_way(), |engine| engine.step());
+        self.call(self.engine.in_flight(), |engine| engine.step());
     }
 }

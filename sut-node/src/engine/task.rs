@@ -9,9 +9,9 @@ use std::{
 
 use crate::{
     batching::queue::BatchQueue,
-    engine::{interface::WaitingEngine, streaming::Streaming, work::Work as _},
+    engine::{interface::WaitingEngine, streaming::StreamingWork, work::EngineWork as _},
     ground::metrics,
-    sample::queued::Sample,
+    sample::queued_sample::QueuedSample,
 };
 
 /// Maximum number of polls in one turn. Usually the second poll finds nothing, so that the task
@@ -20,15 +20,15 @@ const MOST_LOOKS: usize = 2;
 
 /// Works until the queue is closed and all samples are answered.
 pub(crate) async fn serve(
-    mut engine: Streaming<dyn WaitingEngine>,
-    queue: Arc<BatchQueue<Sample>>,
+    mut engine: StreamingWork<dyn WaitingEngine>,
+    queue: Arc<BatchQueue<QueuedSample>>,
 ) {
     poll_fn(|context| poll(&mut engine, &queue, context)).await;
 }
 
 fn poll(
-    engine: &mut Streaming<dyn WaitingEngine>,
-    queue: &BatchQueue<Sample>,
+    engine: &mut StreamingWork<dyn WaitingEngine>,
+    queue: &BatchQueue<QueuedSample>,
     context: &mut Context<'_>,
 ) -> Poll<()> {
     for _ in 0..MOST_LOOKS {
@@ -66,11 +66,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        batching::batcher::Rules,
-        engine::tokens::Tokens,
+        batching::batcher::BatchLimits,
+        engine::tokens::TokensEngine,
         ground::clock::Clock,
         sample::{
-            replies::{self, ReplyTo},
+            replies::{self, ReplyTarget},
             sessions::Sessions,
         },
         settings::tokens::{OutputKind, OutputLength, TokensConfig},
@@ -78,17 +78,18 @@ mod tests {
 
     #[tokio::test]
     async fn it_ends_once_all_that_was_queued_is_answered() {
-        let queue = Arc::new(BatchQueue::new(Rules::at_once(1), Clock::default()));
+        let queue = Arc::new(BatchQueue::new(BatchLimits::without_waiting(1), Clock::default()));
         let session = Sessions::default().join(&Default::default()).unwrap();
         let (sender, replies) =
             replies::channel(&Arc::default(), 10, 1000, session, false, Wanted::Whole).unwrap();
-        let sample = |id| Sample::empty(id, ReplyTo::Stream(sender.clone()));
+        let sample = |id| QueuedSample::empty(id, ReplyTarget::Stream(sender.clone()));
         // The engine has room for one sample at a time.
         let kind =
-            OutputKind { ttft_us: 5000, tpot_us: 1000, tokens: OutputLength { least: 3, most: 3 } };
+            OutputKind { ttft_us: 5000, tpot_us: 1000, tokens: OutputLength { min: 3, max: 3 } };
         let settings = TokensConfig { outputs: vec![kind], vocabulary: 100 };
-        let engine: Box<dyn WaitingEngine> = Box::new(Tokens::new(Arc::new(settings), 1).unwrap());
-        let engine = Streaming::new(engine, Encoding::None, Arc::default(), queue.clock());
+        let engine: Box<dyn WaitingEngine> =
+            Box::new(TokensEngine::new(Arc::new(settings), 1).unwrap());
+        let engine = StreamingWork::new(engine, Encoding::None, Arc::default(), queue.clock());
         let serving = tokio::spawn(serve(engine, queue.clone()));
         queue.push(&mut (0..3).map(sample).collect());
         tokio::task::yield_now().await;

@@ -3,7 +3,8 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use crate::{
-    batching::queue::BatchQueue, engine::work::Work, ground::metrics, sample::queued::Sample,
+    batching::queue::BatchQueue, engine::work::EngineWork, ground::metrics,
+    sample::queued_sample::QueuedSample,
 };
 
 /// Number of consecutive lone batches after which the thread waits for the device itself. A batch
@@ -13,14 +14,14 @@ const ALONE: u32 = 8;
 
 /// An engine at work, and the queue of its samples.
 pub(crate) struct EngineThread {
-    work: Box<dyn Work>,
-    queue: Arc<BatchQueue<Sample>>,
+    work: Box<dyn EngineWork>,
+    queue: Arc<BatchQueue<QueuedSample>>,
     /// Number of consecutive lone batches.
     alone: u32,
 }
 
 impl EngineThread {
-    pub(crate) fn new(work: Box<dyn Work>, queue: Arc<BatchQueue<Sample>>) -> Self {
+    pub(crate) fn new(work: Box<dyn EngineWork>, queue: Arc<BatchQueue<QueuedSample>>) -> Self {
         Self { work, queue, alone: 0 }
     }
 
@@ -41,14 +42,14 @@ impl EngineThread {
     }
 
     /// Returns a batch that can begin without waiting.
-    pub(crate) fn next_at_once(&self) -> Option<Vec<Sample>> {
+    pub(crate) fn next_at_once(&self) -> Option<Vec<QueuedSample>> {
         Some(self.work.room())
             .filter(|room| *room > 0)
             .and_then(|room| self.queue.try_next_batch(room))
     }
 
     /// Returns a batch that arrives while the engine computes.
-    fn next_while_computing(&mut self, room: usize) -> Option<Vec<Sample>> {
+    fn next_while_computing(&mut self, room: usize) -> Option<Vec<QueuedSample>> {
         if room == 0 || self.alone >= ALONE {
             return None;
         }
@@ -61,7 +62,7 @@ impl EngineThread {
     }
 
     /// Begins the batch, or continues the current work. Returns false if there is neither.
-    pub(crate) fn step(&mut self, next: Option<Vec<Sample>>) -> bool {
+    pub(crate) fn step(&mut self, next: Option<Vec<QueuedSample>>) -> bool {
         if let Some(batch) = next {
             if !self.work.is_idle() {
                 self.alone = 0;
@@ -97,28 +98,28 @@ mod tests {
 
     use super::*;
     use crate::{
-        batching::batcher::Rules,
+        batching::batcher::BatchLimits,
         engine::{
-            batched::Batched,
+            batched::BatchedWork,
             interface::{Inference, StreamingEngine},
-            one_by_one::{Infer, OneByOne},
+            sequential::{BatchRunner, SequentialEngine},
             sink::Sink,
-            streaming::Streaming,
+            streaming::StreamingWork,
         },
         ground::{clock::Clock, error::EngineError},
         model::payload::Payload,
         sample::{
             admission::Admission,
-            replies::{self, ReplyTo},
+            replies::{self, ReplyTarget},
             sessions::Sessions,
         },
     };
 
     /// Fails differently for each batch, then answers.
     #[derive(Default)]
-    struct Unlucky(usize);
+    struct FailingEngine(usize);
 
-    impl Infer for Unlucky {
+    impl BatchRunner for FailingEngine {
         fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
             self.0 += 1;
             match self.0 {
@@ -136,17 +137,18 @@ mod tests {
     }
 
     /// A node with one engine and a stream to it.
-    struct Stage {
-        queue: Arc<BatchQueue<Sample>>,
+    struct EngineSetup {
+        queue: Arc<BatchQueue<QueuedSample>>,
         engine: thread::JoinHandle<()>,
         admission: Arc<Admission>,
         sender: replies::ReplySender,
         replies: Messages<replies::Replies>,
     }
 
-    impl Stage {
-        fn new(samples: usize, work: Box<dyn Work>) -> Self {
-            let queue = Arc::new(BatchQueue::new(Rules::at_once(samples), Clock::default()));
+    impl EngineSetup {
+        fn new(samples: usize, work: Box<dyn EngineWork>) -> Self {
+            let queue =
+                Arc::new(BatchQueue::new(BatchLimits::without_waiting(samples), Clock::default()));
             let thread = EngineThread::new(work, queue.clone());
             let engine = thread::spawn(|| thread.run());
             let session = Sessions::default().join(&Default::default()).unwrap();
@@ -157,12 +159,12 @@ mod tests {
             Self { queue, engine, admission, sender, replies: Messages::new(replies, 10_000) }
         }
 
-        fn sample(&self, id: u64) -> Sample {
+        fn sample(&self, id: u64) -> QueuedSample {
             let payload = Bytes::from_static(b"payload");
-            Sample {
+            QueuedSample {
                 payload: Payload::read(&InputLayout::default(), payload).unwrap(),
                 admitted: self.admission.try_admit([self.admission.cost(7, 7, 0)]),
-                ..Sample::empty(id, ReplyTo::Stream(self.sender.clone()))
+                ..QueuedSample::empty(id, ReplyTarget::Stream(self.sender.clone()))
             }
         }
 
@@ -173,9 +175,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_failing_engine_answers_every_sample_and_lives_on() {
-        let engine = OneByOne::boxed(Unlucky::default());
-        let work = Batched::new(engine, Encoding::Zstd, Arc::default(), Clock::default());
-        let mut stage = Stage::new(1, Box::new(work));
+        let engine = SequentialEngine::boxed(FailingEngine::default());
+        let work = BatchedWork::new(engine, Encoding::Zstd, Arc::default(), Clock::default());
+        let mut stage = EngineSetup::new(1, Box::new(work));
         stage.queue.push(&mut (0..5).map(|id| stage.sample(id)).collect());
         for (id, status, text) in [
             (0, Status::EngineFailed, "the model failed: xxx"),
@@ -202,10 +204,10 @@ mod tests {
 
     /// Answers the last sample first. Some samples receive wrong tokens or no answer.
     #[derive(Default)]
-    struct Backwards(Vec<(Payload, Sink)>);
+    struct ReversingEngine(Vec<(Payload, Sink)>);
 
-    impl StreamingEngine for Backwards {
-        fn under_way(&self) -> usize {
+    impl StreamingEngine for ReversingEngine {
+        fn in_flight(&self) -> usize {
             self.0.len()
         }
 
@@ -226,15 +228,15 @@ mod tests {
             }
             match self.0.len() {
                 0 => {
-                    sink.tokens(&[7, -3]);
+                    sink.push_tokens(&[7, -3]);
                     sink.end();
                 }
                 3 => {
-                    sink.tokens(&[7]);
-                    sink.tokens(&[8, 9]);
+                    sink.push_tokens(&[7]);
+                    sink.push_tokens(&[8, 9]);
                     sink.end();
                 }
-                _ => sink.last(Ok(output)),
+                _ => sink.finish_with(Ok(output)),
             }
             if self.0.len() == 3 { Err(EngineError::Failed("overheated".into())) } else { Ok(()) }
         }
@@ -247,9 +249,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_streaming_engine_answers_each_sample_once_in_its_own_order() {
-        let engine = Box::new(Backwards::default());
-        let work = Streaming::new(engine, Encoding::Zstd, Arc::default(), Clock::default());
-        let mut stage = Stage::new(5, Box::new(work));
+        let engine = Box::new(ReversingEngine::default());
+        let work = StreamingWork::new(engine, Encoding::Zstd, Arc::default(), Clock::default());
+        let mut stage = EngineSetup::new(5, Box::new(work));
         stage.queue.push(&mut (0..5).map(|id| stage.sample(id)).collect());
         for (id, status, text) in [
             (4, Status::Ok, ""),

@@ -42,11 +42,11 @@ pub(super) fn model(settings: &TokensConfig) -> Model {
     )
 }
 
-pub(super) struct Tokens {
+pub(super) struct TokensEngine {
     settings: Arc<TokensConfig>,
     slots: usize,
     /// Outputs in flight, by slot.
-    speeches: Vec<Option<Speech>>,
+    speeches: Vec<Option<TokenStream>>,
     free: Vec<usize>,
     /// Times at which slots have their next token due.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
@@ -54,24 +54,24 @@ pub(super) struct Tokens {
 }
 
 /// An output in flight.
-struct Speech {
+struct TokenStream {
     sink: Sink,
     seed: u64,
     kind: OutputKind,
     tokens: u32,
 }
 
-impl Tokens {
+impl TokensEngine {
     pub(super) fn new(settings: Arc<TokensConfig>, slots: usize) -> io::Result<Self> {
         let (speeches, free, timer) = (Vec::new(), Vec::new(), Timer::new()?);
         Ok(Self { settings, slots, speeches, free, due: BinaryHeap::new(), timer })
     }
 
     /// Sends the due tokens of a slot.
-    fn speak(&mut self, slot: usize, now: Instant) {
+    fn send_due(&mut self, slot: usize, now: Instant) {
         let Some(mut speech) = self.speeches[slot].take() else { return };
         if !speech.sink.is_closed() {
-            speech.say_until(now, self.settings.vocabulary);
+            speech.send_until(now, self.settings.vocabulary);
             match speech.next_due() {
                 Some(due) => {
                     self.speeches[slot] = Some(speech);
@@ -85,24 +85,24 @@ impl Tokens {
     }
 }
 
-impl Speech {
+impl TokenStream {
     fn new(prompt: &Payload, sink: Sink, settings: &TokensConfig) -> Self {
-        let seed = mixed(checksum::of_payload(prompt.bytes()).into());
+        let seed = mix(checksum::payload_checksum(prompt.bytes()).into());
         let kind = settings.outputs[(seed % settings.outputs.len() as u64) as usize];
-        let span = u64::from(kind.tokens.most - kind.tokens.least) + 1;
-        let tokens = kind.tokens.least + (mixed(seed) % span) as u32;
+        let span = u64::from(kind.tokens.max - kind.tokens.min) + 1;
+        let tokens = kind.tokens.min + (mix(seed) % span) as u32;
         Self { sink, seed, kind, tokens }
     }
 
     /// Returns the time at which token number `place` is due.
     fn due(&self, place: u32) -> Instant {
-        self.sink.taken() + self.kind.ttft() + self.kind.tpot() * place
+        self.sink.accepted_at() + self.kind.ttft() + self.kind.tpot() * place
     }
 
     /// Returns the time of the next token that the client waits for, or `None` after the last one.
     fn next_due(&self) -> Option<Instant> {
         let said = self.sink.token_count() as u32;
-        let next = match self.sink.wanted() {
+        let next = match self.sink.wanted_tokens() {
             _ if said == self.tokens => return None,
             v1::Tokens::First if said == 0 => 0,
             v1::Tokens::First | v1::Tokens::Whole => self.tokens - 1,
@@ -112,7 +112,7 @@ impl Speech {
     }
 
     /// Sends the tokens that are due.
-    fn say_until(&mut self, now: Instant, vocabulary: u32) {
+    fn send_until(&mut self, now: Instant, vocabulary: u32) {
         let said = self.sink.token_count() as u32;
         let late = now.saturating_duration_since(self.due(said));
         let many = match self.kind.tpot() {
@@ -123,35 +123,35 @@ impl Speech {
         let until = self.tokens.min(said.saturating_add(u32::try_from(many).unwrap_or(u32::MAX)));
         // Scales the share to the range of ids. A division would take longer than all the rest.
         let id = |place: u32| {
-            let share = mixed(self.seed.wrapping_add(u64::from(place) + 1)) >> u32::BITS;
+            let share = mix(self.seed.wrapping_add(u64::from(place) + 1)) >> u32::BITS;
             let number = (share * u64::from(vocabulary - RESERVED)) >> u32::BITS;
             (RESERVED + number as u32) as i32
         };
         let ids: Vec<_> = (said..until).map(id).collect();
-        self.sink.tokens(&ids);
+        self.sink.push_tokens(&ids);
     }
 }
 
 /// Mixes the bits of a number (SplitMix64).
-fn mixed(number: u64) -> u64 {
+fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
 }
 
-impl StreamingEngine for Tokens {
-    fn under_way(&self) -> usize {
+impl StreamingEngine for TokensEngine {
+    fn in_flight(&self) -> usize {
         self.speeches.len() - self.free.len()
     }
 
     fn room(&self) -> usize {
-        self.slots.saturating_sub(self.under_way())
+        self.slots.saturating_sub(self.in_flight())
     }
 
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
         for (prompt, sink) in samples {
-            let speech = Speech::new(&prompt, sink, &self.settings);
+            let speech = TokenStream::new(&prompt, sink, &self.settings);
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.speeches.push(None);
                 self.speeches.len() - 1
@@ -171,7 +171,7 @@ impl StreamingEngine for Tokens {
             && now.elapsed() < LONGEST_STEP
         {
             self.due.pop();
-            self.speak(slot, now);
+            self.send_due(slot, now);
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl StreamingEngine for Tokens {
     }
 }
 
-impl WaitingEngine for Tokens {
+impl WaitingEngine for TokensEngine {
     fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.due.peek() {
             Some(Reverse((due, _))) => self.timer.poll_until(context, *due),
@@ -202,8 +202,8 @@ mod tests {
     use crate::{
         ground::clock::Clock,
         sample::{
-            queued::Sample,
-            replies::{self, ReplyTo},
+            queued_sample::QueuedSample,
+            replies::{self, ReplyTarget},
             sessions::Sessions,
         },
         settings::tokens::OutputLength,
@@ -211,28 +211,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_slot_is_free_again_when_its_client_has_left() {
-        let tokens = OutputLength { least: 5, most: 5 };
+        let tokens = OutputLength { min: 5, max: 5 };
         // One token per hour.
         let hour = OutputKind { ttft_us: 3_600_000_000, tpot_us: 3_600_000_000, tokens };
         let settings = TokensConfig { outputs: vec![hour], vocabulary: 100 };
-        let mut engine = Tokens::new(Arc::new(settings), 4).unwrap();
+        let mut engine = TokensEngine::new(Arc::new(settings), 4).unwrap();
         let session = Sessions::default().join(&Default::default()).unwrap();
         let client =
             || replies::channel(&Arc::default(), 4, 4, session.clone(), false, Wanted::First);
         let (leaving, gone) = client().unwrap();
         let (staying, _here) = client().unwrap();
-        let begin = |engine: &mut Tokens, client: &replies::ReplySender| {
-            let sample = Sample::empty(0, ReplyTo::Stream(client.clone()));
+        let begin = |engine: &mut TokensEngine, client: &replies::ReplySender| {
+            let sample = QueuedSample::empty(0, ReplyTarget::Stream(client.clone()));
             let sink = Sink::new(sample, Clock::default(), Encoding::None);
             engine.begin(vec![(Payload::default(), sink)]).unwrap();
         };
         for client in [&leaving, &staying, &leaving, &leaving] {
             begin(&mut engine, client);
         }
-        assert_eq!((engine.under_way(), engine.room()), (4, 0));
+        assert_eq!((engine.in_flight(), engine.room()), (4, 0));
         drop(gone);
         // The engine checks once a second.
-        while engine.under_way() > 1 {
+        while engine.in_flight() > 1 {
             poll_fn(|context| engine.poll_due(context)).await;
             engine.step().unwrap();
         }
@@ -240,6 +240,6 @@ mod tests {
         (0..3).for_each(|_| begin(&mut engine, &staying));
         assert_eq!((engine.speeches.len(), engine.room()), (4, 0), "the same slots");
         engine.drop_all();
-        assert_eq!((engine.under_way(), engine.room()), (0, 4));
+        assert_eq!((engine.in_flight(), engine.room()), (0, 4));
     }
 }

@@ -3,13 +3,13 @@
 use std::any::Any;
 
 use crate::{
-    engine::interface::Done,
+    engine::interface::DoneCallback,
     ground::{error::EngineError, metrics},
-    sample::queued::Sample,
+    sample::queued_sample::QueuedSample,
 };
 
 /// An engine at work.
-pub(crate) trait Work: Send {
+pub(crate) trait EngineWork: Send {
     /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError>;
 
@@ -21,18 +21,18 @@ pub(crate) trait Work: Send {
 
     /// Calls `done` once `step` would not wait, so that more samples can be begun until then.
     /// Returns false if the engine cannot detect this.
-    fn when_done(&mut self, _done: Done) -> bool {
+    fn when_done(&mut self, _done: DoneCallback) -> bool {
         false
     }
 
-    fn begin(&mut self, samples: Vec<Sample>);
+    fn begin(&mut self, samples: Vec<QueuedSample>);
 
     /// Continues the current work.
     fn step(&mut self);
 }
 
 /// Drops the samples whose clients have gone.
-pub(crate) fn drop_abandoned(samples: &mut Vec<Sample>) {
+pub(crate) fn drop_abandoned(samples: &mut Vec<QueuedSample>) {
     let all = samples.len();
     samples.retain(|sample| !sample.replies.is_closed());
     if samples.len() < all {

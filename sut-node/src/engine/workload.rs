@@ -6,7 +6,7 @@ use rayon::ThreadPoolBuilder;
 
 use crate::{
     ground::error::EngineError,
-    model::{manifest::Manifest, workload::Workload, workloads::by_name::of_manifest},
+    model::{manifest::Manifest, workload::Workload, workloads::factory::of_manifest},
 };
 
 /// Creates the workload that a manifest names. `threads` threads decode and post-process.

@@ -11,11 +11,11 @@ use std::{
 use bytes::Bytes;
 use netdiv_contract::{
     SessionHeader,
-    burst::Next,
+    burst::BurstOutcome,
     framing::Encoder,
     v1::{self, InferRequest, InferResponse},
 };
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::Connection;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_stream::wrappers::ReceiverStream;
@@ -57,9 +57,9 @@ pub(super) async fn feed(
     loop {
         let next = replies.next_burst(&mut burst).await?;
         if let Some(wrong) = burst.iter().find(|reply| reply.status() != v1::Status::Ok) {
-            return Err(Status::failed_precondition(said(&wrong.error)));
+            return Err(Status::failed_precondition(sanitise(&wrong.error)));
         }
-        if next == Next::End {
+        if next == BurstOutcome::End {
             return Err(Status::unavailable("it has ended the stream"));
         }
         let count = burst.len() as u64;
@@ -77,7 +77,7 @@ pub(super) async fn feed(
             sent = until;
         } else if received == sent {
             drop(queue);
-            while replies.next_burst(&mut burst).await? != Next::End {}
+            while replies.next_burst(&mut burst).await? != BurstOutcome::End {}
             return Ok(());
         }
     }

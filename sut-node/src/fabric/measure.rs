@@ -16,7 +16,7 @@ use netdiv_contract::{
 };
 use netdiv_node_common::{
     resources::processor::{busiest, threads},
-    said::said,
+    sanitise::sanitise,
 };
 use netdiv_transport::{Connection, OpenError, Options, Transport};
 use tokio::{
@@ -34,10 +34,10 @@ use crate::{fabric::feed::feed, settings::fabric::Peers};
 const CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=limits::MEASURE_CONNECTIONS;
 
 /// Time limit for opening all connections.
-const OPENING: Duration = Duration::from_secs(20);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Interval of checks for a first answer after the window has elapsed.
-const LOOK: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Measures the network to the nodes that this one may dial.
 pub(crate) struct Fabric {
@@ -62,9 +62,10 @@ impl Fabric {
         self.check_peer(&asked.peer).await?;
         let transport = if asked.quic { Transport::Quic } else { Transport::Grpc };
         let options = self.peers.options(transport);
-        let opened = timeout(OPENING, open_all(&asked, &options)).await;
+        let opened = timeout(OPEN_TIMEOUT, open_all(&asked, &options)).await;
         let silent = |_| {
-            let text = format!("{} does not answer within {} s", asked.peer, OPENING.as_secs());
+            let text =
+                format!("{} does not answer within {} s", asked.peer, OPEN_TIMEOUT.as_secs());
             Status::unavailable(text)
         };
         let (peer_name, connections) = opened.map_err(silent)??;
@@ -99,7 +100,7 @@ impl Fabric {
                 .check(peer)
                 .map_err(|error| Status::failed_precondition(error.to_string()));
         }
-        let (peer, count) = (said(peer), known.len());
+        let (peer, count) = (sanitise(peer), known.len());
         Err(Status::failed_precondition(format!(
             "this node may not dial `{peer}`, which is not among the {count} addresses of its --fabric-peers; name the nodes there \
              as the LoadGen node names them"
@@ -127,7 +128,7 @@ impl Fabric {
             sleep(duration).await;
             // The first answer may take longer than the window.
             while answered.load(Ordering::Relaxed) == before && started.elapsed() < 2 * duration {
-                sleep(LOOK).await;
+                sleep(CHECK_INTERVAL).await;
             }
             let (ended, after, threads_after) = glance();
             let window = ended - started;
@@ -151,7 +152,7 @@ impl Fabric {
         stopped.store(true, Ordering::Relaxed);
         let drained = async { while streams.join_next().await.is_some() {} };
         if timeout(draining(asked), drained).await.is_err() {
-            warn!(peer = said(&asked.peer), "messages of a measurement are still in flight");
+            warn!(peer = sanitise(&asked.peer), "messages of a measurement are still in flight");
         }
         Ok(measured)
     }
@@ -196,7 +197,7 @@ fn check(asked: &MeasureRequest) -> Result<(), Status> {
     if !(1..=MAX_PAYLOAD_BYTES as u64).contains(&asked.message_bytes) {
         return refused(format!("a message has from 1 to {MAX_PAYLOAD_BYTES} bytes"));
     }
-    let longest = limits::LONGEST_MEASURE;
+    let longest = limits::MAX_MEASURE;
     if [asked.warm_up_ns, asked.duration_ns].iter().any(|ns| Duration::from_nanos(*ns) > longest) {
         return refused(format!("a measurement takes at most {} s", longest.as_secs()));
     }
@@ -236,7 +237,7 @@ async fn describe(
     let refused = |why: String| {
         Err(Status::failed_precondition(format!(
             "{} at {}: {why}",
-            said(&peer.node_name),
+            sanitise(&peer.node_name),
             asked.peer
         )))
     };
@@ -249,7 +250,7 @@ async fn describe(
     if peer.engine != "none" {
         return refused(format!(
             "it runs the engine {}; start it with --engine none",
-            said(&peer.engine)
+            sanitise(&peer.engine)
         ));
     }
     if peer.max_payload_bytes < asked.message_bytes {
@@ -262,5 +263,5 @@ async fn describe(
 }
 
 fn refusal(peer: &str, status: &Status) -> String {
-    format!("{peer}: {}", said(status.message()))
+    format!("{peer}: {}", sanitise(status.message()))
 }

@@ -38,7 +38,7 @@ impl Condition {
     }
 
     /// Returns the status that ends a stream whose samples are all answered.
-    pub(crate) fn farewell(&self) -> Option<Status> {
+    pub(crate) fn closing_status(&self) -> Option<Status> {
         match self {
             Self::Ending(signal) => Some(Status::unavailable(format!(
                 "the node was asked to end ({signal}); everything that it had read is answered"

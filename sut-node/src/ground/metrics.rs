@@ -25,7 +25,7 @@ use tokio::{net::TcpListener, time::sleep};
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Interval in which samples in flight are counted.
-const COUNTED: Duration = Duration::from_secs(1);
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Serves the metrics over HTTP at `/metrics`. An error states why that is impossible.
 pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
@@ -75,7 +75,7 @@ pub(crate) fn watch_in_flight(count: impl Fn() -> usize + Send + 'static) {
     tokio::spawn(async move {
         loop {
             gauge!(SAMPLES_IN_FLIGHT.name).set(count() as f64);
-            sleep(COUNTED).await;
+            sleep(COUNT_INTERVAL).await;
         }
     });
 }

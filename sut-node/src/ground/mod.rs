@@ -3,8 +3,8 @@
 pub(crate) mod background;
 pub(crate) mod clock;
 pub(crate) mod condition;
+pub(crate) mod engine_activity;
 pub(crate) mod error;
 pub(crate) mod metrics;
-pub(crate) mod pulse;
 pub(crate) mod range;
 pub(crate) mod serialized;

@@ -5,7 +5,7 @@ use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 use netdiv_node_common::process::{ByteCount, TimeSpan};
 
 /// A day: longer than any batch, and short enough to add to a time without overflow.
-const LONGEST: TimeSpan = TimeSpan::from_millis(86_400_000);
+const MAX_TIME: TimeSpan = TimeSpan::from_millis(86_400_000);
 
 /// Resolution of the time limits that a node publishes.
 pub(crate) const MILLISECOND: TimeSpan = TimeSpan::from_millis(1);
@@ -74,7 +74,7 @@ pub(crate) fn time(
     default: TimeSpan,
     least: TimeSpan,
 ) -> Result<Duration, OutOfRange> {
-    within(key, given.unwrap_or(default), least..=LONGEST).map(TimeSpan::duration)
+    within(key, given.unwrap_or(default), least..=MAX_TIME).map(TimeSpan::duration)
 }
 
 /// Returns a time limit of at most a day, in whole milliseconds.

@@ -13,15 +13,15 @@ use tracing::error;
 
 use crate::{
     model::identity::Model,
-    settings::{config::Config, engine::EngineConfig, published::Published},
+    settings::{config::Config, engine::EngineConfig, published::PublishedText},
 };
 
 /// Lifetime of a reading: the machine is read at most once per second, however many clients ask.
-const FRESH: Duration = Duration::from_secs(1);
+const READING_LIFETIME: Duration = Duration::from_secs(1);
 
 /// Maximum time that a caller waits for a reading before it receives the last one: `nvidia-smi` may
 /// be slow.
-const PATIENCE: Duration = Duration::from_secs(3);
+const READING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Reason why a node cannot provide evidence.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ impl Evidence {
         {
             plugin.batch_sizes.clone_from(sizes);
         }
-        let Published { text, sha256 } = Published::new(&config, model.found.as_ref())?;
+        let PublishedText { text, sha256 } = PublishedText::new(&config, model.found.as_ref())?;
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
         let engines = config.engine.serving_engines();
@@ -93,7 +93,7 @@ impl Evidence {
     /// Reads the machine, and returns the last reading if that takes too long.
     pub(crate) async fn now(self: &Arc<Self>) -> Result<Machine, String> {
         // A caller that no longer waits receives the last reading.
-        let _ = timeout(PATIENCE, self.clone().refresh()).await;
+        let _ = timeout(READING_TIMEOUT, self.clone().refresh()).await;
         self.last()
     }
 
@@ -101,7 +101,7 @@ impl Evidence {
     /// reading and the lock to their thread.
     async fn refresh(self: Arc<Self>) {
         let mut read_at = self.read_at.clone().lock_owned().await;
-        if read_at.elapsed() < FRESH {
+        if read_at.elapsed() < READING_LIFETIME {
             return;
         }
         let reading = spawn_blocking(move || {
@@ -143,7 +143,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("type"), "1\n").unwrap();
         assert!(names().await.is_empty(), "it was read less than a second ago");
-        tokio::time::sleep(FRESH).await;
+        tokio::time::sleep(READING_LIFETIME).await;
         assert_eq!(names().await, ["eth7"]);
     }
 
@@ -153,16 +153,16 @@ mod tests {
         let counted = readings.clone();
         let evidence = Evidence::new(move || {
             if counted.fetch_add(1, Ordering::Relaxed) > 0 {
-                std::thread::sleep(PATIENCE + FRESH);
+                std::thread::sleep(READING_TIMEOUT + READING_LIFETIME);
             }
             Ok(Machine { host_name: Some("slow".into()), ..Machine::default() })
         });
         let evidence = evidence.unwrap();
-        tokio::time::sleep(FRESH).await;
+        tokio::time::sleep(READING_LIFETIME).await;
         let ask = |_| {
             let evidence = evidence.clone();
             // Half of the callers disconnect at once.
-            tokio::spawn(async move { timeout(2 * PATIENCE, evidence.now()).await })
+            tokio::spawn(async move { timeout(2 * READING_TIMEOUT, evidence.now()).await })
         };
         let callers: Vec<_> = (0..40).map(ask).collect();
         tokio::task::yield_now().await;
@@ -190,7 +190,7 @@ mod tests {
         fs::create_dir_all(&kernel).unwrap();
         fs::write(kernel.join("ostype"), "Linux\n").unwrap();
         fs::write(kernel.join("osrelease"), "7\n").unwrap();
-        tokio::time::sleep(FRESH).await;
+        tokio::time::sleep(READING_LIFETIME).await;
         let why = evidence.now().await.unwrap_err();
         assert!(why.contains("measured as \"Linux 7\""), "{why}");
     }

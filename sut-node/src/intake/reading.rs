@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_contract::{
-    burst::{self, Messages, Next},
+    burst::{self, BurstOutcome, Messages},
     checksum, encoding,
     tally::PayloadDigest,
     v1::{self, InferRequest, InferResponse},
@@ -20,12 +20,12 @@ use tracing::warn;
 use crate::{
     engine::answer::cut,
     ground::{condition::Condition, metrics},
-    intake::shared::Shared,
+    intake::node_state::NodeState,
     model::payload::Payload,
     sample::{
-        admission::{Admitted, Cost},
-        queued::Sample,
-        replies::{ReplySender, ReplyTo},
+        admission::{AdmissionPermit, Cost},
+        queued_sample::QueuedSample,
+        replies::{ReplySender, ReplyTarget},
         sessions::Session,
     },
 };
@@ -39,7 +39,7 @@ const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
 const ASSEMBLY_BYTES_PER_SECOND: u64 = 1 << 20;
 
 /// Permit to receive a long message. It holds room that other streams wait for.
-struct Assembly<'a> {
+struct AssemblyPermit<'a> {
     _room: Option<SemaphorePermit<'a>>,
     time: Duration,
 }
@@ -47,28 +47,28 @@ struct Assembly<'a> {
 /// Reads a stream to its end, or until the node is asked to end. All samples that were read are
 /// answered either way.
 pub(super) async fn read_stream<S>(
-    node: Arc<Shared>,
+    node: Arc<NodeState>,
     mut requests: Messages<S>,
     session: Arc<Session>,
     replies: ReplySender,
 ) where
     S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
 {
-    let mut burst = Vec::with_capacity(burst::MESSAGES);
-    let samples = Vec::with_capacity(burst::MESSAGES);
-    let costs = Vec::with_capacity(burst::MESSAGES);
+    let mut burst = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
+    let samples = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
+    let costs = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
     let mut intake = Intake { node: &node, session: &session, replies: &replies, samples, costs };
     let mut condition = node.condition.clone();
-    requests.ask_above(ASSEMBLED_FREELY_BYTES);
+    requests.pause_above(ASSEMBLED_FREELY_BYTES);
     let mut assembling = None;
     loop {
         let mut more = tokio::select! {
             biased;
             () = Condition::ending(&mut condition) => {
-                if let Some(farewell) = condition.borrow().farewell() {
+                if let Some(farewell) = condition.borrow().closing_status() {
                     replies.end_with(farewell);
                 }
-                intake.hand_over_now();
+                intake.submit_now();
                 return;
             }
             () = replies.closed() => return,
@@ -80,7 +80,7 @@ pub(super) async fn read_stream<S>(
         {
             more = Err(damage);
         }
-        if !intake.take_in(&mut burst, arrived, &mut assembling).await {
+        if !intake.admit_burst(&mut burst, arrived, &mut assembling).await {
             return;
         }
         match more {
@@ -96,11 +96,11 @@ pub(super) async fn read_stream<S>(
 
 /// Samples of a stream between the network and the batcher.
 struct Intake<'a> {
-    node: &'a Shared,
+    node: &'a NodeState,
     session: &'a Session,
     replies: &'a ReplySender,
     /// Decoded samples that are not yet in the batcher.
-    samples: Vec<Sample>,
+    samples: Vec<QueuedSample>,
     /// Costs of the samples of a burst; kept to reuse the memory.
     costs: Vec<Cost>,
 }
@@ -109,23 +109,23 @@ impl Intake<'_> {
     /// Admits and decodes a burst, and waits while the node is full. Returns false if the client
     /// has disconnected meanwhile. A long message is the first of its burst, and already holds its
     /// permit.
-    async fn take_in(
+    async fn admit_burst(
         &mut self,
         burst: &mut Vec<InferRequest>,
         arrived: Instant,
-        assembling: &mut Option<Assembly<'_>>,
+        assembling: &mut Option<AssemblyPermit<'_>>,
     ) -> bool {
         let Self { node, session, replies, .. } = *self;
         let received = burst.len();
-        replies.backlog().read(received);
-        session.received(received as u64);
+        replies.backlog().add_samples(received);
+        session.record_received(received as u64);
         let mut costs = std::mem::take(&mut self.costs);
         costs.extend(burst.iter().map(|request| node.cost(request)));
         let (mut refused, last) = (0, costs.last().copied());
         // Usually there is room for the whole burst.
         let mut places = node.admission.try_admit(costs.iter().copied());
         for (request, cost) in burst.drain(..).zip(costs.drain(..)) {
-            let digest = session.digests().map(|digests| digests.received(&request.payload));
+            let digest = session.digests().map(|digests| digests.add_sample(&request.payload));
             let admitted = match &mut places {
                 Some(places) => places.split_off(cost),
                 None => match self.admit_alone(cost, assembling.is_some()).await {
@@ -139,15 +139,15 @@ impl Intake<'_> {
             }
             *assembling = None;
             if places.is_none() && !node.admission.has_room_for(cost) {
-                self.hand_over_now();
+                self.submit_now();
             }
         }
         self.costs = costs;
         if last.is_some_and(|cost| !node.admission.has_room_for(cost)) {
-            self.hand_over_now();
+            self.submit_now();
         }
         let has_more = !self.samples.is_empty();
-        node.take(&mut self.samples);
+        node.submit(&mut self.samples);
         // Samples of other sessions are flushed by their own clients.
         if has_more && session.is_flushed() {
             node.queue.flush();
@@ -159,7 +159,7 @@ impl Intake<'_> {
     /// Admits one sample, once there is room; `None` if the client has disconnected meanwhile. A
     /// sample that holds room which other streams wait for does not wait for a client that reads
     /// its replies slowly.
-    async fn admit_alone(&mut self, cost: Cost, holds_room: bool) -> Option<Admitted> {
+    async fn admit_alone(&mut self, cost: Cost, holds_room: bool) -> Option<AdmissionPermit> {
         let (admission, backlog) = (&self.node.admission, self.replies.backlog());
         if (holds_room || !backlog.is_long())
             && let Some(admitted) = admission.try_admit([cost])
@@ -167,7 +167,7 @@ impl Intake<'_> {
             return Some(admitted);
         }
         // The engines must have all samples before this task waits for room.
-        self.hand_over_now();
+        self.submit_now();
         let admitted = async {
             // The rest of a burst must not lengthen the backlog of a slow client.
             if !holds_room {
@@ -185,8 +185,8 @@ impl Intake<'_> {
 
     /// Passes all samples to the batcher. No more samples will fill up their batch, so it does not
     /// wait for any.
-    fn hand_over_now(&mut self) {
-        self.node.take(&mut self.samples);
+    fn submit_now(&mut self) {
+        self.node.submit(&mut self.samples);
         self.node.queue.flush();
     }
 }
@@ -204,11 +204,11 @@ fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
 /// Reads the next burst, once the client has read enough of its replies. Returns false at the end
 /// of the stream. Waits for memory before it receives a long message.
 async fn next_burst<'a, S>(
-    node: &'a Shared,
+    node: &'a NodeState,
     requests: &mut Messages<S>,
     burst: &mut Vec<InferRequest>,
     replies: &ReplySender,
-    assembling: &mut Option<Assembly<'a>>,
+    assembling: &mut Option<AssemblyPermit<'a>>,
 ) -> Result<bool, Status>
 where
     S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
@@ -216,7 +216,7 @@ where
     replies.backlog().has_room().await;
     loop {
         let next = match &assembling {
-            Some(Assembly { time, .. }) => {
+            Some(AssemblyPermit { time, .. }) => {
                 timeout(*time, requests.next_burst(burst)).await.map_err(|_| {
                     let seconds = time.as_secs();
                     let why = format!("a long message has not arrived within {seconds} s");
@@ -226,9 +226,9 @@ where
             None => requests.next_burst(burst).await?,
         };
         let bytes = match next {
-            Next::Burst => return Ok(true),
-            Next::End => return Ok(false),
-            Next::Long(bytes) => bytes,
+            BurstOutcome::Burst => return Ok(true),
+            BurstOutcome::End => return Ok(false),
+            BurstOutcome::Long(bytes) => bytes,
         };
         let most = node.max_in_flight_bytes;
         let bytes_asked = u32::try_from(bytes).unwrap_or(u32::MAX).min(most);
@@ -237,7 +237,7 @@ where
         // The semaphore is never closed.
         let room = node.assembling.acquire_many(bytes_asked).await.ok();
         let time = ASSEMBLY_TIME + Duration::from_secs(bytes as u64 / ASSEMBLY_BYTES_PER_SECOND);
-        *assembling = Some(Assembly { _room: room, time });
+        *assembling = Some(AssemblyPermit { _room: room, time });
         requests.grant(bytes);
     }
 }
@@ -245,19 +245,19 @@ where
 /// Decodes a sample and checks that it fits the model. A sample that does not fit is answered here,
 /// with the reason.
 fn accept(
-    node: &Shared,
+    node: &NodeState,
     request: InferRequest,
     digest: Option<PayloadDigest>,
     arrived: Instant,
-    admitted: Admitted,
+    admitted: AdmissionPermit,
     replies: &ReplySender,
-) -> Option<Sample> {
+) -> Option<QueuedSample> {
     let id = request.id;
     match decode(node, request) {
         Ok(payload) => {
             let length = node.model.length(&payload);
-            let (replies, admitted) = (ReplyTo::Stream(replies.clone()), Some(admitted));
-            Some(Sample { id, payload, digest, length, arrived, admitted, replies })
+            let (replies, admitted) = (ReplyTarget::Stream(replies.clone()), Some(admitted));
+            Some(QueuedSample { id, payload, digest, length, arrived, admitted, replies })
         }
         Err(error) => {
             let status = v1::Status::BadSample as i32;
@@ -268,9 +268,9 @@ fn accept(
     }
 }
 
-fn decode(node: &Shared, request: InferRequest) -> Result<Payload, String> {
+fn decode(node: &NodeState, request: InferRequest) -> Result<Payload, String> {
     let InferRequest { encoding, decoded_bytes, payload, .. } = request;
-    let encoding = encoding::of_wire(encoding).map_err(|error| error.to_string())?;
+    let encoding = encoding::from_wire(encoding).map_err(|error| error.to_string())?;
     if !node.model.encodings.contains(&encoding) {
         return Err(format!("the model's manifest does not allow the encoding {encoding}"));
     }

@@ -19,7 +19,7 @@ use tonic::Status;
 
 use crate::{
     ground::condition::Condition,
-    intake::{reading::read_stream, shared::Shared},
+    intake::{node_state::NodeState, reading::read_stream},
     sample::replies::Replies,
 };
 
@@ -28,7 +28,7 @@ const MAX_SESSION_BYTES: usize = 64;
 
 /// Service of a node, which it shares with the tasks that read its streams.
 #[derive(Clone)]
-pub(crate) struct Service(pub(crate) Arc<Shared>);
+pub(crate) struct Service(pub(crate) Arc<NodeState>);
 
 impl Handler for Service {
     type Replies = Replies;
@@ -43,7 +43,7 @@ impl Handler for Service {
         peer: Option<SocketAddr>,
     ) -> Result<DescribeResponse, Status> {
         // A run that begins now would fail.
-        if let Some(refusal) = self.0.ending() {
+        if let Some(refusal) = self.0.ending_status() {
             return Err(refusal);
         }
         let mut answer = DescribeResponse {

@@ -10,7 +10,7 @@ use netdiv_node_common::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    batching::batcher::Rules,
+    batching::batcher::BatchLimits,
     ground::{
         range::{OutOfRange, bytes, time, within},
         serialized::microseconds,
@@ -85,7 +85,7 @@ impl BatchingArgs {
     }
 
     /// Returns the option of a key that is set; `None` if all are missing.
-    pub(crate) fn any(&self) -> Option<String> {
+    pub(crate) fn first_set_option(&self) -> Option<String> {
         let given = serde_json::to_value(self).unwrap_or_default();
         let mut given = given.as_object()?.iter().filter(|(_, value)| !value.is_null());
         given.next().map(|(key, _)| key.replace('_', "-"))
@@ -122,7 +122,7 @@ impl BatchingArgs {
     }
 
     /// Reads a table of a manifest. Fails with a text if it contains anything else.
-    pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
+    pub(crate) fn from_table(table: toml::Table) -> Result<Self, String> {
         let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<Self>(key)?));
         match table.keys().find_map(unknown) {
             Some(why) => Err(why),
@@ -144,11 +144,11 @@ fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, OutOf
 
 impl Batching {
     /// Returns the batcher's rules. `pads`: samples of a batch are padded to the longest.
-    pub(crate) fn rules(&self, pads: bool) -> Rules {
-        Rules {
+    pub(crate) fn rules(&self, pads: bool) -> BatchLimits {
+        BatchLimits {
             samples: self.max_batch,
             tokens: self.max_tokens,
-            pads,
+            is_padded: pads,
             bytes: self.max_bytes,
             age: self.timeout,
             buckets: self.buckets.clone(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{
     manifest::{ManifestError, read_text},
-    served::ServedModel,
+    served_model::ServedModel,
 };
 
 /// Language model whose prompts and tokens are tensors.
@@ -20,15 +20,15 @@ pub struct DecoupledModel {
     /// Name of the output with the token ids.
     pub output: String,
     /// Content of each input.
-    pub inputs: BTreeMap<String, Given>,
+    pub inputs: BTreeMap<String, InputValue>,
 }
 
 /// Content of an input. It is equal for all samples, except for the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Given {
+pub enum InputValue {
     /// A value of the sample or of the file.
-    Word(Word),
+    Word(InputSource),
     /// A truth value.
     Bool(bool),
     /// A whole number.
@@ -40,7 +40,7 @@ pub enum Given {
 /// Value that an input takes from a sample or from the rest of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum InputSource {
     /// Token ids of the prompt.
     Prompt,
     /// Number of the prompt's tokens.
@@ -54,7 +54,7 @@ pub enum Word {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct DecoupledFile {
     output: String,
     inputs: BTreeMap<String, toml::Value>,
     #[serde(flatten)]
@@ -70,7 +70,7 @@ impl DecoupledModel {
 
     fn of(text: &str) -> Result<Self, String> {
         let refused = |error: toml::de::Error| with_suggestion(&error.to_string());
-        let File { output, inputs, served } = toml::from_str(text).map_err(refused)?;
+        let DecoupledFile { output, inputs, served } = toml::from_str(text).map_err(refused)?;
         let served: ServedModel = served.try_into().map_err(refused)?;
         let served = served.checked()?;
         let given = |(name, value): (String, toml::Value)| {
@@ -82,10 +82,10 @@ impl DecoupledModel {
             })?;
             Ok((name, given))
         };
-        let inputs: BTreeMap<_, Given> =
+        let inputs: BTreeMap<_, InputValue> =
             inputs.into_iter().map(given).collect::<Result<_, String>>()?;
-        let has = |word| inputs.values().filter(|given| **given == Given::Word(word)).count();
-        match has(Word::Prompt) {
+        let has = |word| inputs.values().filter(|given| **given == InputValue::Word(word)).count();
+        match has(InputSource::Prompt) {
             1 => {}
             count => {
                 return Err(format!(
@@ -93,7 +93,7 @@ impl DecoupledModel {
                 ));
             }
         }
-        if has(Word::Eos) > 0 && served.eos.len() != 1 {
+        if has(InputSource::Eos) > 0 && served.eos.len() != 1 {
             let ids = served.eos.len();
             return Err(format!("[inputs]: \"eos\" stands for one id, and eos has {ids}"));
         }
@@ -110,9 +110,9 @@ mod tests {
         let good = "name = 'tiny'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 5\neos = [2]\noutput = 'ids'\n\
             [inputs]\ninput_ids = 'prompt'\nn = 'prompt_tokens'\nlimit = 7\ntemperature = 1.0\nstreaming = true\nend = 'eos'\n";
         let model = DecoupledModel::of(good).unwrap();
-        assert_eq!(model.inputs["limit"], Given::Integer(7));
-        assert_eq!(model.inputs["streaming"], Given::Bool(true));
-        assert_eq!(model.inputs["n"], Given::Word(Word::PromptTokens));
+        assert_eq!(model.inputs["limit"], InputValue::Integer(7));
+        assert_eq!(model.inputs["streaming"], InputValue::Bool(true));
+        assert_eq!(model.inputs["n"], InputValue::Word(InputSource::PromptTokens));
         assert_eq!(model.served.max_tokens, 5);
         for (from, to, words) in [
             ("'prompt'", "'prompts'", "input_ids = \"prompts\": give a number, true, false"),

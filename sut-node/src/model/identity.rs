@@ -8,11 +8,11 @@ use netdiv_contract::{
     encoding::Encoding,
     layout::{DataType, InputLayout, LayoutError, TensorSpec},
 };
-use netdiv_node_common::words::Found;
+use netdiv_node_common::words::EngineFacts;
 
 use crate::model::{
     payload::Payload,
-    served::ServedModel,
+    served_model::ServedModel,
     token_limits::{TokenLimits, UnfitPrompt},
     workload::Workload,
 };
@@ -50,7 +50,7 @@ pub struct Model {
     /// Bytes of a response, if the engine knows them in advance; 0 otherwise.
     pub(crate) answer_bytes: u64,
     /// Findings of the engine while it loaded the model.
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Option<EngineFacts>,
     /// Sizes that batches are filled up to, if the device and not the operator chose them.
     pub(crate) batch_sizes: Option<Vec<usize>>,
     /// Processing before and after the model, unless the engine does it itself.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{
     manifest::{ManifestError, precision, precision_name, read_text},
-    served::{MOST_TOKENS, ServedModel, within},
+    served_model::{MAX_TOKENS, ServedModel, within},
 };
 
 /// Language model, with the limits of an instance.
@@ -52,7 +52,7 @@ const MOST_BEAMS: u32 = 64;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct LanguageFile {
     name: String,
     model: PathBuf,
     workload: String,
@@ -60,12 +60,12 @@ struct File {
     precision: Precision,
     #[serde(default)]
     weights: String,
-    tokens: Tokens,
+    tokens: TokensTable,
 }
 
 /// The table `[tokens]`: these keys, and the keys of a served model except its name.
 #[derive(Deserialize)]
-struct Tokens {
+struct TokensTable {
     slots: u32,
     chunk: u32,
     #[serde(default)]
@@ -92,7 +92,7 @@ impl LanguageModel {
     /// Reads and checks the manifest of a language model.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let refused = |why: String| ManifestError { path: path.into(), why };
-        let file: File = toml::from_str(&read_text(path)?).map_err(|error| {
+        let file: LanguageFile = toml::from_str(&read_text(path)?).map_err(|error| {
             let why = with_suggestion(&error.to_string());
             refused(format!("not a manifest of a language model (docs/ENGINES.md): {why}"))
         })?;
@@ -100,13 +100,13 @@ impl LanguageModel {
     }
 }
 
-impl File {
+impl LanguageFile {
     fn check(self, path: &Path) -> Result<LanguageModel, String> {
         if self.workload != WORKLOAD {
             let workload = self.workload;
             return Err(format!("workload = {workload:?}: with [tokens], it must be {WORKLOAD:?}"));
         }
-        let Tokens { slots, chunk, cache_mib, beams, mut served } = self.tokens;
+        let TokensTable { slots, chunk, cache_mib, beams, mut served } = self.tokens;
         let in_tokens = |why| format!("[tokens] {why}");
         if served.insert("name".into(), self.name.into()).is_some() {
             return Err(in_tokens("name: it belongs at the top of the manifest".into()));
@@ -116,7 +116,7 @@ impl File {
             .map_err(|e: toml::de::Error| in_tokens(with_suggestion(e.message())))?;
         let served = served.checked().map_err(in_tokens)?;
         let fault = within("slots", slots, 1, MOST_SLOTS)
-            .or_else(|| within("chunk", chunk, 1, MOST_TOKENS))
+            .or_else(|| within("chunk", chunk, 1, MAX_TOKENS))
             .or_else(|| within("cache_mib", cache_mib, 0, MOST_CACHE_MIB))
             .or_else(|| within("beams", beams, 1, MOST_BEAMS));
         match fault {

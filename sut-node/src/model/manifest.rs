@@ -138,7 +138,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ManifestFile {
     name: String,
     model: PathBuf,
     workload: WorkloadName,
@@ -211,7 +211,7 @@ impl BatchingTables {
         let mut all = Self::default();
         for (name, table) in tables {
             let bad = |error| format!("[batching.{name}]: {error}");
-            let args = BatchingArgs::of_table(table).map_err(bad)?;
+            let args = BatchingArgs::from_table(table).map_err(bad)?;
             if name == "default" {
                 all.default = args;
             } else {
@@ -231,7 +231,7 @@ impl Manifest {
     /// Reads and checks a manifest.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let bad = |why: String| ManifestError { path: path.into(), why };
-        let file: File = toml::from_str(&read_text(path)?).map_err(|error| {
+        let file: ManifestFile = toml::from_str(&read_text(path)?).map_err(|error| {
             let why = with_suggestion(&error.to_string());
             bad(format!("not a manifest (docs/ENGINES.md): {why}"))
         })?;
@@ -305,7 +305,7 @@ impl Shape {
     }
 }
 
-impl File {
+impl ManifestFile {
     fn check(self, path: &Path) -> Result<Manifest, String> {
         let encodings = self.encodings.unwrap_or_else(|| vec![Encoding::None]);
         if encodings.is_empty() || self.inputs.is_empty() || self.outputs.is_empty() {

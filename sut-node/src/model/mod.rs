@@ -1,13 +1,13 @@
 //! The model: its manifest, and the processing before and after it.
 
-pub(crate) mod aligned;
+pub(crate) mod aligned_bytes;
 pub(crate) mod batching;
 pub(crate) mod decoupled;
 pub(crate) mod identity;
 pub(crate) mod language;
 pub(crate) mod manifest;
 pub(crate) mod payload;
-pub(crate) mod served;
+pub(crate) mod served_model;
 pub(crate) mod token_limits;
 pub(crate) mod workload;
 pub(crate) mod workloads;

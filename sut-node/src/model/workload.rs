@@ -63,13 +63,13 @@ pub(crate) trait Job: Send {
 
     /// Writes the inputs of the last pass that [`Self::next_pass`] returned. Each has the pass's
     /// rows; the caller pads them.
-    fn fill(&mut self, inputs: &mut [&mut [u8]]);
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]);
 
     /// Reads the outputs of the first pass that this job has not yet read.
-    fn take(&mut self, outputs: &[&[u8]]);
+    fn read_outputs(&mut self, outputs: &[&[u8]]);
 
     /// Returns the responses to all samples, in order, after the last pass.
-    fn answers(self: Box<Self>) -> Vec<Answer>;
+    fn answers(self: Box<Self>) -> Vec<SampleResponse>;
 }
 
 /// Treatment of samples with different lengths in a batch.
@@ -82,7 +82,7 @@ pub(crate) enum Lengths {
 }
 
 /// Response to a sample, or the reason why it is missing.
-pub(crate) type Answer = Result<Bytes, EngineError>;
+pub(crate) type SampleResponse = Result<Bytes, EngineError>;
 
 /// A single run of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub(crate) fn integers(
 }
 
 /// Returns the placeholder of a response.
-pub(crate) fn no_answer() -> Answer {
+pub(crate) fn no_answer() -> SampleResponse {
     Err(EngineError::Failed("the model returned no response".into()))
 }
 

@@ -10,7 +10,7 @@ use std::{
 use netdiv_node_common::metrics::{PATH, sut_node::WELL};
 
 /// Time limit for the node's answer. A probe usually has 5 s.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum size of a page of metrics, in bytes: more than a node has.
 const MOST_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ pub(crate) enum HealthError {
     NoMetrics,
     /// No program answers at the address.
     #[error("no node answers at {address} (--metrics): {error}")]
-    Silent {
+    Unreachable {
         /// Address of the metrics.
         address: SocketAddr,
         /// Error of the system.
@@ -44,7 +44,7 @@ impl HealthError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::NoMetrics => 2,
-            Self::Silent { .. } | Self::NoNode(_) | Self::Unwell => 1,
+            Self::Unreachable { .. } | Self::NoNode(_) | Self::Unwell => 1,
         }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
         IpAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(_) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
     }
-    let page = page(address).map_err(|error| HealthError::Silent { address, error })?;
+    let page = page(address).map_err(|error| HealthError::Unreachable { address, error })?;
     // A node has no metric of its condition before its engines are ready.
     let is_page = page.starts_with(b"HTTP/1.1 200 ");
     let page = String::from_utf8_lossy(&page);
@@ -71,12 +71,12 @@ pub(crate) fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
 }
 
 fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + ANSWER_TIMEOUT;
     let left = || match end.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(io::Error::new(io::ErrorKind::TimedOut, "its answer takes too long")),
         left => Ok(left),
     };
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
     stream.set_write_timeout(Some(left()?))?;
     let mut host = address;
     if let SocketAddr::V6(host) = &mut host {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn where_nobody_listens_that_is_said() {
         let closed = "127.0.0.1:1".parse().unwrap();
-        assert!(matches!(health(Some(closed)), Err(HealthError::Silent { .. })));
+        assert!(matches!(health(Some(closed)), Err(HealthError::Unreachable { .. })));
         assert!(matches!(health(None), Err(HealthError::NoMetrics)));
     }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod error;
 pub(crate) mod health;
-mod observe;
+mod observation;
 pub(crate) mod ready_file;
 pub(crate) mod server;
 pub(crate) mod sockets;

@@ -13,7 +13,7 @@ use tracing::warn;
 
 /// Content of the file.
 #[derive(Debug, Serialize)]
-pub(crate) struct Ready<'a> {
+pub(crate) struct ReadyContent<'a> {
     pub(crate) name: &'a str,
     pub(crate) grpc: Option<SocketAddr>,
     pub(crate) quic: Option<SocketAddr>,
@@ -54,7 +54,7 @@ impl ReadyFile {
     }
 
     /// Announces that the node accepts calls.
-    pub(crate) fn publish(&mut self, ready: &Ready<'_>) -> Result<(), ReadyFileError> {
+    pub(crate) fn publish(&mut self, ready: &ReadyContent<'_>) -> Result<(), ReadyFileError> {
         let text = serde_json::to_string(ready).map_err(|error| self.error(error.into()))?;
         let text = text + "\n";
         let written = fs::write(&self.temporary, &text)
@@ -87,9 +87,9 @@ impl Drop for ReadyFile {
 mod tests {
     use super::*;
 
-    fn ready() -> Ready<'static> {
+    fn ready() -> ReadyContent<'static> {
         let grpc = Some(([127, 0, 0, 1], 50051).into());
-        Ready { name: "a", grpc, quic: None, metrics: None, pid: 7 }
+        ReadyContent { name: "a", grpc, quic: None, metrics: None, pid: 7 }
     }
 
     #[test]

@@ -28,12 +28,12 @@ use tracing::{error, info, warn};
 
 use crate::{
     engine::pool::EnginePool,
-    ground::{condition::Condition, metrics, pulse::lost},
-    intake::{evidence::Evidence, service::Service, shared::Shared},
+    ground::{condition::Condition, engine_activity::loss_reason, metrics},
+    intake::{evidence::Evidence, node_state::NodeState, service::Service},
     process::{
         error::NodeError,
-        observe::{Observe, ObservedHandler},
-        ready_file::{Ready, ReadyFile},
+        observation::{ObserveLayer, ObservedHandler},
+        ready_file::{ReadyContent, ReadyFile},
         sockets::Sockets,
         watchdog,
     },
@@ -71,7 +71,7 @@ pub(crate) async fn run(
     let (model, queue, room, engines) = engines.split();
     let (engine, model_name) = (model.engine.clone(), model.name.clone());
     let condition = Arc::new(watch::Sender::new(Condition::Well));
-    let node = Shared::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
+    let node = NodeState::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
     let streams = node.streams().clone();
     if config.metrics.is_some() {
         metrics::watch_in_flight(node.in_flight());
@@ -82,7 +82,7 @@ pub(crate) async fn run(
         condition.clone(),
         streams.clone(),
     ));
-    let ready = Ready {
+    let ready = ReadyContent {
         name: &config.name,
         grpc: sockets.tcp.as_ref().map(|_| sockets.address),
         quic: sockets.udp.as_ref().map(|_| sockets.address),
@@ -147,7 +147,7 @@ pub(crate) async fn run(
     info!(node = config.name, "ended");
     drop(ready_file?);
     // The device may be lost in the last batch of a drain.
-    let lost = lost(&pulses).map(NodeError::DeviceLost);
+    let lost = loss_reason(&pulses).map(NodeError::DeviceLost);
     outcome.and(lost.map_or(Ok(()), Err))
 }
 
@@ -191,7 +191,7 @@ async fn drain(
 ) -> Result<(), tonic::transport::Error> {
     let before = streams.answered();
     let close = async {
-        streams.none_open().await;
+        streams.wait_until_closed().await;
         close.send_replace(true);
     };
     let ended = timeout(limit, async { tokio::join!(served, close).0 }).await;
@@ -304,7 +304,7 @@ async fn serve_grpc(
         .concurrency_limit_per_connection(MAX_CALLS as usize)
         // Calls beyond the limit are refused at once and do not wait unnoticed.
         .load_shed(true)
-        .layer(Observe)
+        .layer(ObserveLayer)
         .add_service(health)
         .add_service(reflection)
         .add_service(service)

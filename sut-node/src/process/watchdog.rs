@@ -13,28 +13,28 @@ use tracing::{error, info};
 use crate::{
     ground::{
         condition::Condition,
+        engine_activity::{EngineActivity, examine},
         metrics,
-        pulse::{Pulse, examine},
     },
     sample::streams::Streams,
 };
 
 /// Number of examinations of an engine within its time limit. The bounds of the pause keep their
 /// cost negligible.
-const LOOKS: u32 = 10;
+const EXAMINATIONS: u32 = 10;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Examines the engines until the node ends. While an engine is stuck, streams that wait for
 /// replies are ended and new ones refused.
 pub(crate) async fn watch(
-    engines: Vec<Arc<Pulse>>,
+    engines: Vec<Arc<EngineActivity>>,
     limit: Duration,
     condition: Arc<watch::Sender<Condition>>,
     streams: Arc<Streams>,
 ) {
     loop {
-        tokio::time::sleep((limit / LOOKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
+        tokio::time::sleep((limit / EXAMINATIONS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
         let now = Instant::now();
         engines.iter().for_each(|engine| engine.ask(now));
         let found = examine(&engines, limit, now);
@@ -44,13 +44,13 @@ pub(crate) async fn watch(
             )));
             metrics::aborted(aborted);
         }
-        condition.send_if_modified(|before| note(before, found));
+        condition.send_if_modified(|before| adopt_condition(before, found));
     }
 }
 
 /// Adopts and logs a condition that differs from the previous one. Returns false if it does not
 /// differ.
-fn note(before: &mut Condition, found: Condition) -> bool {
+fn adopt_condition(before: &mut Condition, found: Condition) -> bool {
     let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
     // A node that is ending never becomes well again, but a device may be lost meanwhile.
     if same || before.is_ending() && !matches!(found, Condition::Lost(_)) {
@@ -74,15 +74,18 @@ mod tests {
     fn a_node_that_ends_keeps_that_condition() {
         let stuck = || Condition::Stuck(String::new());
         let mut condition = Condition::Well;
-        assert!(note(&mut condition, stuck()));
-        assert!(!note(&mut condition, stuck()), "logged once");
-        assert!(note(&mut condition, Condition::Well));
+        assert!(adopt_condition(&mut condition, stuck()));
+        assert!(!adopt_condition(&mut condition, stuck()), "logged once");
+        assert!(adopt_condition(&mut condition, Condition::Well));
         condition = Condition::Lost("the device is lost".into());
-        assert!(!note(&mut condition, Condition::Well));
+        assert!(!adopt_condition(&mut condition, Condition::Well));
         condition = Condition::Ending("SIGTERM");
-        assert!(!note(&mut condition, stuck()));
+        assert!(!adopt_condition(&mut condition, stuck()));
         assert_eq!(condition, Condition::Ending("SIGTERM"));
-        assert!(note(&mut condition, Condition::Lost("the device is lost".into())));
-        assert!(!note(&mut condition, stuck()), "samples in flight are answered with errors");
+        assert!(adopt_condition(&mut condition, Condition::Lost("the device is lost".into())));
+        assert!(
+            !adopt_condition(&mut condition, stuck()),
+            "samples in flight are answered with errors"
+        );
     }
 }

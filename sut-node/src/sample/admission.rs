@@ -29,14 +29,14 @@ pub(crate) struct Cost {
 
 /// Permit for one or more samples. It is released when the engine has answered them.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub(crate) struct AdmissionPermit {
     admission: Arc<Admission>,
     samples: usize,
     bytes: usize,
     tokens: usize,
 }
 
-impl Admitted {
+impl AdmissionPermit {
     /// Splits off the permit of a sample with this cost.
     pub(crate) fn split_off(&mut self, cost: Cost) -> Self {
         let (bytes, tokens) = (cost.bytes as usize, cost.tokens as usize);
@@ -64,7 +64,7 @@ impl Admission {
         Self {
             samples: Semaphore::new(max_samples as usize),
             bytes: Semaphore::new(max_bytes as usize),
-            tokens: Semaphore::new(max_tokens.map_or(0, |room| room.most as usize)),
+            tokens: Semaphore::new(max_tokens.map_or(0, |room| room.max_tokens as usize)),
             max_bytes,
             max_tokens,
         }
@@ -80,7 +80,7 @@ impl Admission {
         let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
         Cost {
             bytes: within(bytes.saturating_add(working), self.max_bytes),
-            tokens: room.map_or(0, |room| within(room.cost(decoded), room.most)),
+            tokens: room.map_or(0, |room| within(room.cost(decoded), room.max_tokens)),
         }
     }
 
@@ -107,7 +107,7 @@ impl Admission {
     pub(crate) fn try_admit(
         self: &Arc<Self>,
         samples: impl IntoIterator<Item = Cost>,
-    ) -> Option<Admitted> {
+    ) -> Option<AdmissionPermit> {
         let (mut samples_sum, mut bytes, mut tokens) = (0_u32, 0_u32, 0_u32);
         for cost in samples {
             samples_sum += 1;
@@ -123,12 +123,12 @@ impl Admission {
         let permits = [Some(places), Some(room), of_tokens];
         permits.into_iter().flatten().for_each(|permit| permit.forget());
         let (samples, bytes, tokens) = (samples_sum as usize, bytes as usize, tokens as usize);
-        Some(Admitted { admission: self.clone(), samples, bytes, tokens })
+        Some(AdmissionPermit { admission: self.clone(), samples, bytes, tokens })
     }
 
     /// Returns a permit once there is room. Waiters are served in order, so that small samples do
     /// not keep a large one out.
-    pub(crate) async fn admit(self: &Arc<Self>, cost: Cost) -> Admitted {
+    pub(crate) async fn admit(self: &Arc<Self>, cost: Cost) -> AdmissionPermit {
         let Cost { bytes, tokens } = cost;
         // The semaphores are never closed, so acquiring cannot fail. A cancelled waiter keeps no
         // permit.
@@ -137,7 +137,7 @@ impl Admission {
         let of_tokens = self.tokens.acquire_many(tokens).await;
         [sample, room, of_tokens].into_iter().flatten().for_each(|permit| permit.forget());
         let (bytes, tokens) = (bytes as usize, tokens as usize);
-        Admitted { admission: self.clone(), samples: 1, bytes, tokens }
+        AdmissionPermit { admission: self.clone(), samples: 1, bytes, tokens }
     }
 
     /// Returns true if another sample of that cost would be admitted now.
@@ -153,7 +153,7 @@ impl Admission {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for AdmissionPermit {
     fn drop(&mut self) {
         self.admission.samples.add_permits(self.samples);
         self.admission.bytes.add_permits(self.bytes);
@@ -232,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn tokens_are_limited_and_a_large_sample_is_not_starved_by_small_ones() {
-        let room = TokenRoom { most: 100, longest_output: 10 };
+        let room = TokenRoom { max_tokens: 100, longest_output: 10 };
         let admission = Arc::new(Admission::new(10, 100, Some(room)));
         let tokens = |tokens| Cost { bytes: 1, tokens };
         let mut small = admission.try_admit([tokens(40), tokens(40)]).unwrap();

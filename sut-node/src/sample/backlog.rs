@@ -36,12 +36,12 @@ impl Backlog {
     }
 
     /// Counts samples that were read.
-    pub(crate) fn read(&self, samples: usize) {
+    pub(crate) fn add_samples(&self, samples: usize) {
         self.samples.fetch_add(samples, Ordering::SeqCst);
     }
 
     /// Counts bytes of replies that wait for the transport.
-    pub(crate) fn replied(&self, bytes: usize) {
+    pub(crate) fn add_reply_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::SeqCst);
     }
 
@@ -52,13 +52,13 @@ impl Backlog {
     }
 
     /// Sets the status that the client receives after all replies.
-    pub(crate) fn set_farewell(&self, farewell: Status) {
+    pub(crate) fn set_closing_status(&self, farewell: Status) {
         // The first status stays.
         let _ = self.farewell.set(farewell);
     }
 
     /// Returns the status that the client receives after all replies; `None`: a plain end.
-    pub(crate) fn farewell(&self) -> Option<Status> {
+    pub(crate) fn closing_status(&self) -> Option<Status> {
         self.farewell.get().cloned()
     }
 
@@ -90,7 +90,7 @@ impl Backlog {
     }
 
     /// Subtracts replies that the transport has accepted.
-    pub(crate) fn taken(&self, samples: usize, bytes: usize) {
+    pub(crate) fn subtract_sent(&self, samples: usize, bytes: usize) {
         self.samples.fetch_sub(samples, Ordering::SeqCst);
         self.bytes.fetch_sub(bytes, Ordering::SeqCst);
         self.less.notify_waiters();

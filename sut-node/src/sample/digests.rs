@@ -2,8 +2,8 @@
 //! its responses, if its client requests them. The client compares them with its own.
 
 use netdiv_contract::{
-    limits::DIGESTS_IN_ANSWER,
-    tally::{self, MOST_PAYLOADS, PayloadDigest, Tally},
+    limits::MAX_DIGESTS_PER_REPLY,
+    tally::{self, MAX_PAYLOADS, PayloadDigest, Tally},
     v1::{self, DigestCount, DigestsRequest, DigestsResponse},
 };
 use parking_lot::Mutex;
@@ -12,18 +12,18 @@ use tonic::Status;
 /// Tallies of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
-    samples: Mutex<Kept>,
-    responses: Mutex<Kept>,
+    samples: Mutex<SortedTally>,
+    responses: Mutex<SortedTally>,
 }
 
 /// A tally, and its sorted entries after the first request.
 #[derive(Debug, Default)]
-struct Kept {
+struct SortedTally {
     tally: Tally,
     sorted: Option<Vec<(PayloadDigest, u64)>>,
 }
 
-impl Kept {
+impl SortedTally {
     fn add(&mut self, digest: PayloadDigest) {
         self.sorted = None;
         self.tally.add(digest, 1);
@@ -32,15 +32,15 @@ impl Kept {
 
 impl Digests {
     /// Adds a sample's payload, as it was received.
-    pub(crate) fn received(&self, payload: &[u8]) -> PayloadDigest {
+    pub(crate) fn add_sample(&self, payload: &[u8]) -> PayloadDigest {
         let digest = tally::digest(payload);
         self.samples.lock().add(digest);
         digest
     }
 
     /// Adds the response to a sample, before it is encoded.
-    pub(crate) fn answered(&self, sample: PayloadDigest, response: &[u8]) {
-        let digest = tally::answer_digest(sample, response);
+    pub(crate) fn add_response(&self, sample: PayloadDigest, response: &[u8]) {
+        let digest = tally::response_digest(sample, response);
         self.responses.lock().add(digest);
     }
 
@@ -51,9 +51,9 @@ impl Digests {
             Ok(v1::Tally::Responses) => self.responses.lock(),
             Err(_) => return Err(Status::invalid_argument("there is no such tally")),
         };
-        let Kept { tally, sorted } = &mut *kept;
+        let SortedTally { tally, sorted } = &mut *kept;
         if tally.overflow() > 0 {
-            let text = format!("more than {MOST_PAYLOADS} different payloads; make a shorter run");
+            let text = format!("more than {MAX_PAYLOADS} different payloads; make a shorter run");
             return Err(Status::resource_exhausted(text));
         }
         let entries = sorted.get_or_insert_with(|| tally.sorted());
@@ -63,7 +63,7 @@ impl Digests {
             digest: digest.to_vec().into(),
             count: *count,
         };
-        let entries = entries.iter().skip(skip).take(DIGESTS_IN_ANSWER).map(entry).collect();
+        let entries = entries.iter().skip(skip).take(MAX_DIGESTS_PER_REPLY).map(entry).collect();
         Ok(DigestsResponse { entries, total })
     }
 }
@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn a_long_tally_comes_in_parts() {
         let digests = Digests::default();
-        let payloads = DIGESTS_IN_ANSWER as u64 + 5;
+        let payloads = MAX_DIGESTS_PER_REPLY as u64 + 5;
         for n in 0..payloads {
-            digests.received(&n.to_le_bytes());
+            digests.add_sample(&n.to_le_bytes());
         }
         let mut all = Tally::default();
         loop {

@@ -21,9 +21,9 @@ use tonic::Status;
 use crate::{
     ground::metrics,
     sample::{
-        ahead::{self, Ahead, AheadOf},
         backlog::Backlog,
         digests::Digests,
+        early_tokens::{self, EarlyTokenReceiver, EarlyTokenSender},
         sessions::Session,
         streams::{Burst, OpenStream, Streams, WaitingStream},
     },
@@ -31,16 +31,16 @@ use crate::{
 
 /// Destination of the replies to a sample.
 #[derive(Clone)]
-pub(crate) enum ReplyTo {
+pub(crate) enum ReplyTarget {
     /// A client's stream.
     Stream(ReplySender),
     /// A function of this process, with the tokens that it wants.
-    Here(Arc<Answered>, Tokens),
+    Here(Arc<ReplyCallback>, Tokens),
 }
 
-type Answered = dyn Fn(Vec<InferResponse>) + Send + Sync;
+type ReplyCallback = dyn Fn(Vec<InferResponse>) + Send + Sync;
 
-impl ReplyTo {
+impl ReplyTarget {
     pub(crate) fn here(
         answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
         tokens: Tokens,
@@ -51,14 +51,16 @@ impl ReplyTo {
     /// Returns the tokens that the receiver wants.
     pub(crate) fn tokens(&self) -> Tokens {
         match self {
-            Self::Stream(stream) => stream.0.ahead.as_ref().map_or(Tokens::Whole, Ahead::wanted),
+            Self::Stream(stream) => {
+                stream.0.ahead.as_ref().map_or(Tokens::Whole, EarlyTokenSender::wanted_tokens)
+            }
             Self::Here(_, tokens) => *tokens,
         }
     }
 
     /// Sends tokens before the whole output, if the receiver wants them. Returns false if too many
     /// further tokens wait already: these must then be sent with later ones.
-    pub(crate) fn send_ahead(&self, tokens: InferResponse) -> bool {
+    pub(crate) fn send_early(&self, tokens: InferResponse) -> bool {
         match self {
             Self::Stream(stream) => stream.send_ahead(tokens),
             Self::Here(answered, _) => {
@@ -104,14 +106,14 @@ impl ReplyTo {
 
 /// Sending end of a stream's replies. Every sample has one.
 #[derive(Debug, Clone)]
-pub(crate) struct ReplySender(Arc<WayBack>);
+pub(crate) struct ReplySender(Arc<ReplyChannel>);
 
 #[derive(Debug)]
-struct WayBack {
+struct ReplyChannel {
     sender: mpsc::Sender<Burst>,
     backlog: Arc<Backlog>,
     /// Sender of early tokens, if the client wants them.
-    ahead: Option<Ahead>,
+    ahead: Option<EarlyTokenSender>,
     digests: Option<Arc<Digests>>,
     /// Set if every reply has a checksum.
     checksums: bool,
@@ -122,7 +124,7 @@ struct WayBack {
 pub(crate) struct Replies {
     receiver: mpsc::Receiver<Burst>,
     backlog: Arc<Backlog>,
-    ahead: Option<AheadOf>,
+    ahead: Option<EarlyTokenReceiver>,
     burst: vec::IntoIter<InferResponse>,
     encoder: Encoder,
     /// End of the stream after the last burst: with a status, or plain.
@@ -143,13 +145,13 @@ pub(crate) fn channel(
     checksums: bool,
     tokens: Tokens,
 ) -> Option<(ReplySender, Replies)> {
-    let most_owed = max_samples + burst::MESSAGES;
+    let most_owed = max_samples + burst::MAX_BURST_MESSAGES;
     let (sender, receiver) = mpsc::channel(most_owed + 1);
     let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
     let digests = session.digests().cloned();
-    let (ahead, ahead_of) = ahead::channel(tokens, most_owed).unzip();
+    let (ahead, ahead_of) = early_tokens::channel(tokens, most_owed).unzip();
     let open = streams.add(WaitingStream::new(&sender, &backlog))?;
-    let way_back = WayBack { sender, backlog: backlog.clone(), ahead, digests, checksums };
+    let way_back = ReplyChannel { sender, backlog: backlog.clone(), ahead, digests, checksums };
     let sender = ReplySender(Arc::new(way_back));
     let replies = Replies {
         receiver,
@@ -169,11 +171,11 @@ impl ReplySender {
     pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
         if self.0.checksums {
             for reply in &mut replies {
-                reply.crc32c = Some(checksum::of_response(reply));
+                reply.crc32c = Some(checksum::response_checksum(reply));
             }
         }
         let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
-        self.0.backlog.replied(bytes);
+        self.0.backlog.add_reply_bytes(bytes);
         let samples = replies.len();
         if self.0.sender.try_send(Ok(replies)).is_err() {
             metrics::abandoned(samples);
@@ -183,7 +185,7 @@ impl ReplySender {
     fn send_ahead(&self, mut tokens: InferResponse) -> bool {
         let Some(ahead) = &self.0.ahead else { return true };
         if self.0.checksums {
-            tokens.crc32c = Some(checksum::of_response(&tokens));
+            tokens.crc32c = Some(checksum::response_checksum(&tokens));
         }
         ahead.send(tokens)
     }
@@ -195,7 +197,7 @@ impl ReplySender {
 
     /// Ends the stream with an error once all samples that were read are answered.
     pub(crate) fn end_with(&self, farewell: Status) {
-        self.0.backlog.set_farewell(farewell);
+        self.0.backlog.set_closing_status(farewell);
     }
 
     /// Waits until the client has disconnected.
@@ -217,7 +219,8 @@ impl Replies {
     /// Encodes the rest of a batch, up to a limit.
     fn encode(&mut self) {
         // First tokens overtake replies that are not encoded yet.
-        let most = if self.ahead.is_some() { ahead::BETWEEN_BYTES } else { burst::BYTES };
+        let most =
+            if self.ahead.is_some() { early_tokens::BETWEEN_BYTES } else { burst::MAX_BURST_BYTES };
         let (mut samples, mut bytes) = (0, 0);
         while bytes < most
             && let Some(response) = self.burst.next()
@@ -227,7 +230,7 @@ impl Replies {
             self.encoder.push(response);
         }
         if samples > 0 {
-            self.backlog.taken(samples, bytes);
+            self.backlog.subtract_sent(samples, bytes);
             self.open.answered(samples);
         }
     }
@@ -261,7 +264,7 @@ impl Stream for Replies {
                         continue;
                     }
                     Poll::Ready(Some(Err(status))) => Some(Some(status)),
-                    Poll::Ready(None) => Some(this.backlog.farewell()),
+                    Poll::Ready(None) => Some(this.backlog.closing_status()),
                     Poll::Pending => None,
                 };
             }
@@ -299,7 +302,7 @@ mod tests {
     async fn bursts_that_are_ready_go_out_together_and_what_follows_is_not_lost() {
         for tokens in [Tokens::Whole, Tokens::First] {
             let (sender, mut replies) = stream(tokens);
-            sender.backlog().read(20);
+            sender.backlog().add_samples(20);
             (0..20).for_each(|_| sender.send(reply(1000)));
             sender.fail(Status::data_loss("torn"));
             let chunk = next(&mut replies).await.unwrap().unwrap();
@@ -313,7 +316,7 @@ mod tests {
     #[tokio::test]
     async fn a_first_token_goes_past_whole_outputs_that_wait() {
         let (sender, mut replies) = stream(Tokens::First);
-        sender.backlog().read(1000);
+        sender.backlog().add_samples(1000);
         let answers =
             |id| InferResponse { id, payload: vec![7; 1000].into(), ..Default::default() };
         sender.send((0..999).map(answers).collect());

@@ -20,7 +20,7 @@ use crate::sample::digests::Digests;
 const MOST_WITH_DIGESTS: usize = 4;
 
 /// Maximum time that a flush waits for the streams that it is for.
-const AHEAD: Duration = Duration::from_secs(5);
+const FLUSH_WAIT: Duration = Duration::from_secs(5);
 
 /// A client's samples over all its streams.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// Counts samples that were read.
-    pub(crate) fn received(&self, samples: u64) {
+    pub(crate) fn record_received(&self, samples: u64) {
         self.received.fetch_add(samples, Ordering::SeqCst);
         self.more.notify_waiters();
     }
@@ -108,7 +108,7 @@ impl Sessions {
                 more.await;
             }
         };
-        timeout(AHEAD, found).await.ok()
+        timeout(FLUSH_WAIT, found).await.ok()
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let _other = sessions.join(&header("other")).unwrap();
         tokio::task::yield_now().await;
         let ours = sessions.join(&header("ours")).unwrap();
-        ours.received(1);
+        ours.record_received(1);
         assert_eq!(flushing.await.unwrap(), 1);
     }
 }

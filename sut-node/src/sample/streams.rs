@@ -105,7 +105,7 @@ impl Streams {
     }
 
     /// Waits until no stream is open.
-    pub(crate) async fn none_open(&self) {
+    pub(crate) async fn wait_until_closed(&self) {
         // The sender lives as long as `self`.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }

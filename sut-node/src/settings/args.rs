@@ -12,10 +12,10 @@ use crate::{
     ground::range::{MILLISECOND, bytes, limit, within},
     model::batching::BatchingArgs,
     settings::{
-        applies,
         config::Config,
         engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH, with_model},
-        engine_choice::{EngineChoice, EngineWord, with_plugin},
+        engine_choice::{EngineChoice, EngineName, with_plugin},
+        engine_options,
         error::ConfigError,
         fabric::FabricArgs,
         network::{NetworkArgs, address},
@@ -133,7 +133,7 @@ impl Args {
     pub fn without_model(&self) -> Self {
         let mut args = self.clone();
         if args.engine.model.is_none() && args.engine.engine.is_none() {
-            args.engine.engine = Some(EngineChoice::Word(EngineWord::None));
+            args.engine.engine = Some(EngineChoice::Word(EngineName::None));
         }
         args
     }
@@ -147,7 +147,7 @@ impl Args {
         netdiv_node_common::process::check_cores(&pin).map_err(ConfigError::Pin)?;
         let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
-        applies::check(&self, self.engine.choice().kind())?;
+        engine_options::check(&self, self.engine.choice().kind())?;
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
         let insecure = self.network.insecure.unwrap_or(false);
         let has_model = !matches!(engine_config, EngineConfig::None);
@@ -236,12 +236,12 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
         });
     };
     let most = within(key, most, longest_output + 1..=u32::MAX)?;
-    Ok(Some(TokenRoom { most, longest_output }))
+    Ok(Some(TokenRoom { max_tokens: most, longest_output }))
 }
 
 /// Returns the host name; empty if it cannot be read.
 fn host_name() -> String {
-    let name = netdiv_node_common::resources::kernel::said("/proc/sys/kernel/hostname");
+    let name = netdiv_node_common::resources::kernel::try_read("/proc/sys/kernel/hostname");
     name.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
@@ -266,7 +266,8 @@ mod tests {
             ("name", "m.toml", "m.toml".into()),
         ] {
             std::fs::write(&path, format!("{key} = {value:?}\n")).unwrap();
-            let args = netdiv_node_common::process::layered(&Args::default(), Some(&path)).unwrap();
+            let args =
+                netdiv_node_common::process::merge_settings(&Args::default(), Some(&path)).unwrap();
             assert_eq!(
                 toml::Table::try_from(args).unwrap()[key].as_str(),
                 Some(&want[..]),
@@ -274,7 +275,8 @@ mod tests {
             );
         }
         std::fs::write(&path, "fabric_peers = ['a,@peers']\n").unwrap();
-        let args = netdiv_node_common::process::layered(&Args::default(), Some(&path)).unwrap();
+        let args =
+            netdiv_node_common::process::merge_settings(&Args::default(), Some(&path)).unwrap();
         assert_eq!(args.fabric.fabric_peers, Some(vec![format!("a,@{}", at("peers"))]));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use netdiv_node_common::resources::companion::expected;
 use serde::Serialize;
 
-use crate::model::{manifest::ManifestError, served::ServedModel};
+use crate::model::{manifest::ManifestError, served_model::ServedModel};
 
 /// Description of the demo's language model, which `deploy/sorting/train.py` trains.
 const SORTING: &str = include_str!("../../../deploy/sorting/sorting.toml");

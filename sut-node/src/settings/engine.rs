@@ -13,12 +13,12 @@ use crate::{
     settings::{
         decoder::DecoderConfig,
         echo::{EchoArgs, EchoConfig},
-        engine_choice::{EngineChoice, EngineParser, EngineWord},
+        engine_choice::{EngineChoice, EngineName, EngineParser},
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
         onnx::{OnnxArgs, OnnxConfig},
         plugin::{PluginArgs, PluginConfig, PluginFile, TokenPluginConfig, TorchArgs},
-        served::{OpenaiArgs, ServedArgs, ServedConfig},
+        serving_engines::{OpenaiArgs, ServedArgs, ServedConfig},
         tokens::{TokensArgs, TokensConfig},
     },
 };
@@ -135,7 +135,7 @@ impl EngineConfig {
     /// Returns the maximum number of tokens of an output; `None` if outputs are not tokens.
     pub(super) fn longest_output(&self) -> Option<u32> {
         match self {
-            Self::Tokens(settings) => settings.outputs.iter().map(|kind| kind.tokens.most).max(),
+            Self::Tokens(settings) => settings.outputs.iter().map(|kind| kind.tokens.max).max(),
             Self::Served(settings) => Some(settings.model.max_tokens),
             Self::Decoder(settings) => Some(settings.model.max_tokens),
             Self::TokenPlugin(settings) => Some(settings.model.served.max_tokens),
@@ -166,7 +166,7 @@ pub(super) const SERVED_BATCH: usize = 256;
 impl EngineArgs {
     /// Returns the chosen engine.
     pub(super) fn choice(&self) -> EngineChoice {
-        self.engine.clone().unwrap_or(EngineChoice::Word(EngineWord::Onnx))
+        self.engine.clone().unwrap_or(EngineChoice::Word(EngineName::Onnx))
     }
 
     /// Checks the settings and fills in the defaults. Reads the manifest of a plug-in's model.
@@ -179,31 +179,31 @@ impl EngineArgs {
     ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
         let file = match self.choice() {
             EngineChoice::File(file) => PluginFile::File(file),
-            EngineChoice::Word(EngineWord::None) => {
+            EngineChoice::Word(EngineName::None) => {
                 return Ok((EngineConfig::None, batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Echo) => {
+            EngineChoice::Word(EngineName::Echo) => {
                 return Ok((EngineConfig::Echo(self.echo.resolve()?), batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Tokens) => {
+            EngineChoice::Word(EngineName::Tokens) => {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Openai) => {
+            EngineChoice::Word(EngineName::Openai) => {
                 let served = self.openai.resolve(&self.served, self.model.as_deref())?;
                 return Ok((EngineConfig::Served(Arc::new(served)), batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Kserve) => {
+            EngineChoice::Word(EngineName::Kserve) => {
                 return Ok((self.kserve()?, batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Decoder) => {
+            EngineChoice::Word(EngineName::Decoder) => {
                 let threads = self.threads(cores, instances)?;
                 let decoder = DecoderConfig::new(self.file_or(DEMO_DECODER)?, threads)?;
                 return Ok((EngineConfig::Decoder(decoder), batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Onnx) => {
+            EngineChoice::Word(EngineName::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Torch | EngineWord::PlugIn) => {
+            EngineChoice::Word(EngineName::Torch | EngineName::PlugIn) => {
                 PluginFile::Torch { libtorch: self.torch.libtorch.clone() }
             }
         };
@@ -296,7 +296,7 @@ impl EngineArgs {
             ("scenario", self.plugin.scenario.is_some()),
         ];
         let other = other.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key.to_owned());
-        if let Some(key) = batching.any().or(other) {
+        if let Some(key) = batching.first_set_option().or(other) {
             return Err(ConfigError::NoBatches(key));
         }
         Ok(TokenPluginConfig {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub enum EngineChoice {
     /// A built-in engine.
-    Word(EngineWord),
+    Word(EngineName),
     /// The file of a plug-in.
     File(PathBuf),
 }
@@ -22,7 +22,7 @@ pub enum EngineChoice {
 /// Names of engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
-pub enum EngineWord {
+pub enum EngineName {
     /// A model in ONNX format
     Onnx,
     /// A language model in ONNX format
@@ -46,10 +46,10 @@ pub enum EngineWord {
 }
 
 impl EngineChoice {
-    pub(super) fn kind(&self) -> EngineWord {
+    pub(super) fn kind(&self) -> EngineName {
         match self {
             Self::Word(kind) => *kind,
-            Self::File(_) => EngineWord::PlugIn,
+            Self::File(_) => EngineName::PlugIn,
         }
     }
 }
@@ -71,8 +71,8 @@ impl TypedValueParser for EngineParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = EngineWord::value_variants().iter();
-        Some(Box::new(words.filter_map(EngineWord::to_possible_value)))
+        let words = EngineName::value_variants().iter();
+        Some(Box::new(words.filter_map(EngineName::to_possible_value)))
     }
 }
 
@@ -84,9 +84,9 @@ impl FromStr for EngineChoice {
         if text.contains('/') || text.ends_with(".so") {
             return Ok(Self::File(text.into()));
         }
-        EngineWord::from_str(text, false).map(Self::Word).map_err(|_| {
+        EngineName::from_str(text, false).map(Self::Word).map_err(|_| {
             let words: Vec<_> =
-                EngineWord::value_variants().iter().map(ToString::to_string).collect();
+                EngineName::value_variants().iter().map(ToString::to_string).collect();
             let meant = match named_otherwise(text) {
                 Some(engines) => format!(" ({engines})"),
                 None => did_you_mean(text, words.iter().map(String::as_str)),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use netdiv_contract::NAME_RULE;
-use netdiv_node_common::{said::said, words::Scenario};
+use netdiv_node_common::{sanitise::sanitise, words::Scenario};
 use netdiv_transport::security::SecurityError;
 
 use crate::{
@@ -34,7 +34,7 @@ pub enum ConfigError {
     #[error("--metrics with port 0 takes any free port, which no client would know; name a port")]
     MetricsPort,
     /// The name of the node is invalid.
-    #[error("--name `{}`: {NAME_RULE}", said(.0))]
+    #[error("--name `{}`: {NAME_RULE}", sanitise(.0))]
     Name(String),
     /// The key belongs to another engine.
     #[error("--{key} belongs to the engine {engine}")]
@@ -46,7 +46,7 @@ pub enum ConfigError {
     },
     /// Options are unreadable, such as a path that is not UTF-8.
     #[error("the options cannot be read: {0}")]
-    Given(String),
+    UnreadableOptions(String),
     /// The manifest of a plug-in's model is missing.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/ENGINES.md)")]
     NoManifest,
@@ -59,8 +59,8 @@ pub enum ConfigError {
     /// The name of the model is neither a file nor the demo's model.
     #[error(
         "--model {}: the only model with a name is {demo}; write a file with a / or an extension, such as ./{}",
-        said(name),
-        said(name)
+        sanitise(name),
+        sanitise(name)
     )]
     ModelName {
         /// Name of the model.
@@ -115,7 +115,7 @@ pub enum ConfigError {
     #[error(
         "min_tokens = {0}: llama.cpp does not support a minimum number of output tokens; remove the key, or use another engine"
     )]
-    NoLeastTokens(u32),
+    MinTokensUnsupported(u32),
     /// The token or the certificates for serving engines cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),

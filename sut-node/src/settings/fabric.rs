@@ -55,7 +55,7 @@ pub enum PeersError {
     OtherEngine,
     /// The names of the nodes are invalid.
     #[error(transparent)]
-    Named(#[from] DiscoveryError),
+    Discovery(#[from] DiscoveryError),
     /// Certificates or the token cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -64,7 +64,7 @@ pub enum PeersError {
         "--fabric-peers {0} is another machine: give --fabric-ca, the authority of its certificate, or serve with --insecure, \
          which also dials in plaintext"
     )]
-    Open(String),
+    Untrusted(String),
     /// Both options are set.
     #[error("--insecure and --fabric-ca exclude each other")]
     SecureAndInsecure,
@@ -119,7 +119,7 @@ impl Peers {
         if self.tls.is_some() || self.insecure || is_loopback(address) {
             return Ok(());
         }
-        Err(PeersError::Open(address.into()))
+        Err(PeersError::Untrusted(address.into()))
     }
 
     /// Returns the options for dialling the nodes.

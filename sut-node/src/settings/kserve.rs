@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     model::{decoupled::DecoupledModel, manifest::Manifest},
-    settings::{error::ConfigError, served::ServersConfig},
+    settings::{error::ConfigError, serving_engines::ServersConfig},
 };
 
 /// Settings of the engine `kserve`.

@@ -139,7 +139,7 @@ pub enum NetworkError {
         "{0} can be reached from other machines; give --tls-certificate and --tls-key (`loadgen-node certificates` \
          creates them), or add --insecure to serve without authentication"
     )]
-    Open(SocketAddr),
+    Unprotected(SocketAddr),
     /// Both options are set.
     #[error("--insecure and certificates exclude each other")]
     SecureAndInsecure,
@@ -167,7 +167,7 @@ impl NetworkArgs {
         } else if insecure || listen.ip().is_loopback() {
             None
         } else {
-            return Err(NetworkError::Open(listen));
+            return Err(NetworkError::Unprotected(listen));
         };
         Ok(Network {
             listen,

@@ -6,7 +6,7 @@
 //! it unless it is skipped there. It skips the node's name, addresses, and the paths of
 //! certificates, tokens, models and libraries; the model's own SHA-256 describes the model.
 
-use netdiv_node_common::words::Found;
+use netdiv_node_common::words::EngineFacts;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -14,23 +14,26 @@ use crate::settings::config::Config;
 
 /// Published text and its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Published {
+pub(crate) struct PublishedText {
     pub(crate) text: String,
     /// SHA-256 of the text, in hex.
     pub(crate) sha256: String,
 }
 
 #[derive(Serialize)]
-struct Settings<'a> {
+struct PublishedSettings<'a> {
     #[serde(flatten)]
     config: &'a Config,
-    found: Option<&'a Found>,
+    found: Option<&'a EngineFacts>,
 }
 
-impl Published {
+impl PublishedText {
     /// Serializes the settings, and the facts that the engine found when it was loaded.
-    pub(crate) fn new(config: &Config, found: Option<&Found>) -> Result<Self, toml::ser::Error> {
-        let text = toml::to_string(&Settings { config, found })?;
+    pub(crate) fn new(
+        config: &Config,
+        found: Option<&EngineFacts>,
+    ) -> Result<Self, toml::ser::Error> {
+        let text = toml::to_string(&PublishedSettings { config, found })?;
         let sha256 = hex::encode(Sha256::digest(&text));
         Ok(Self { text, sha256 })
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[serde(transparent)]
 pub struct TokenRoom {
     /// Maximum number of tokens in flight.
-    pub most: u32,
+    pub max_tokens: u32,
     /// Maximum number of tokens of an output, from the engine's settings; less than `most`.
     #[serde(skip)]
     pub longest_output: u32,
@@ -22,13 +22,13 @@ impl TokenRoom {
 
     /// Returns the maximum number of tokens of a prompt, which is then admitted alone.
     pub(crate) fn longest_input(self) -> u32 {
-        self.most - self.longest_output
+        self.max_tokens - self.longest_output
     }
 
     /// Returns the reason why there is never room for a sample of `bytes` bytes; `None` if there
     /// is.
     pub(crate) fn refusal(self, bytes: u64) -> Option<String> {
-        let Self { most, longest_output } = self;
+        let Self { max_tokens: most, longest_output } = self;
         let tokens = self.cost(bytes);
         (tokens > u64::from(most)).then(|| {
             let own = tokens - u64::from(longest_output);

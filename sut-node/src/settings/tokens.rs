@@ -69,16 +69,16 @@ impl OutputKind {
 
 /// Range of the number of tokens of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "String")]
+#[serde(try_from = "OutputLengthInput", into = "String")]
 pub struct OutputLength {
     /// Minimum.
-    pub least: u32,
+    pub min: u32,
     /// Maximum.
-    pub most: u32,
+    pub max: u32,
 }
 
 /// Maximum number of tokens of an output: more than any benchmark has.
-const MOST_TOKENS: u32 = 1 << 20;
+const MAX_OUTPUT_TOKENS: u32 = 1 << 20;
 
 /// Maximum time until a token, in microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -89,7 +89,7 @@ const MOST_KINDS: usize = 4096;
 
 /// Minimum vocabulary. The engine omits the first few ids, which most models reserve for padding
 /// and for the end.
-const LEAST_VOCABULARY: u32 = 16;
+const MIN_VOCABULARY: u32 = 16;
 
 impl FromStr for OutputLength {
     type Err = String;
@@ -97,11 +97,11 @@ impl FromStr for OutputLength {
     fn from_str(text: &str) -> Result<Self, String> {
         let (least, most) = text.split_once('-').unwrap_or((text, text));
         let number =
-            |text: &str| text.trim().parse().ok().filter(|n| (1..=MOST_TOKENS).contains(n));
+            |text: &str| text.trim().parse().ok().filter(|n| (1..=MAX_OUTPUT_TOKENS).contains(n));
         match (number(least), number(most)) {
-            (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
+            (Some(least), Some(most)) if least <= most => Ok(Self { min: least, max: most }),
             _ => Err(format!(
-                "`{text}` is not a number of tokens; write a number from 1 to {MOST_TOKENS}, or a range MINIMUM-MAXIMUM"
+                "`{text}` is not a number of tokens; write a number from 1 to {MAX_OUTPUT_TOKENS}, or a range MINIMUM-MAXIMUM"
             )),
         }
     }
@@ -110,24 +110,24 @@ impl FromStr for OutputLength {
 /// Form of the range in a settings file.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum OutputLengthInput {
     Number(u32),
     Text(String),
 }
 
-impl TryFrom<Written> for OutputLength {
+impl TryFrom<OutputLengthInput> for OutputLength {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: OutputLengthInput) -> Result<Self, String> {
         match written {
-            Written::Number(number) => number.to_string().parse(),
-            Written::Text(text) => text.parse(),
+            OutputLengthInput::Number(number) => number.to_string().parse(),
+            OutputLengthInput::Text(text) => text.parse(),
         }
     }
 }
 
 impl From<OutputLength> for String {
-    fn from(OutputLength { least, most }: OutputLength) -> Self {
+    fn from(OutputLength { min: least, max: most }: OutputLength) -> Self {
         if least == most { least.to_string() } else { format!("{least}-{most}") }
     }
 }
@@ -136,12 +136,12 @@ impl TokensArgs {
     /// Checks the settings and fills in the defaults. Reads the schedule.
     pub(super) fn resolve(&self) -> Result<TokensConfig, ConfigError> {
         let vocabulary = self.tokens_vocabulary.unwrap_or(32_000);
-        within("tokens-vocabulary", vocabulary, LEAST_VOCABULARY..=i32::MAX as u32)?;
+        within("tokens-vocabulary", vocabulary, MIN_VOCABULARY..=i32::MAX as u32)?;
         let outputs = match &self.tokens_schedule {
             None => vec![OutputKind {
                 ttft_us: micros("tokens-ttft", self.tokens_ttft)?,
                 tpot_us: micros("tokens-tpot", self.tokens_tpot)?,
-                tokens: self.tokens_output.unwrap_or(OutputLength { least: 256, most: 256 }),
+                tokens: self.tokens_output.unwrap_or(OutputLength { min: 256, max: 256 }),
             }],
             Some(path) => {
                 let Self { tokens_ttft, tokens_tpot, tokens_output, .. } = self;

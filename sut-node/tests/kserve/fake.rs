@@ -32,8 +32,8 @@ use crate::{
         },
         remote::testing,
     },
-    model::decoupled::{DecoupledModel, Given, Word},
-    settings::served::ServersConfig,
+    model::decoupled::{DecoupledModel, InputSource, InputValue},
+    settings::serving_engines::ServersConfig,
 };
 
 /// Next action of the server for a request.
@@ -50,16 +50,16 @@ pub(super) enum Act {
 }
 
 /// Actions for a request, by the number of earlier requests and the request itself.
-type Script = dyn Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync;
+type ActScript = dyn Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync;
 
 /// The server, and the requests that it has received.
 pub(super) struct Fake {
     pub(super) settings: ServersConfig,
-    seen: Arc<Seen>,
+    seen: Arc<RequestLog>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct RequestLog {
     requests: Mutex<Vec<ModelInferRequest>>,
     /// Authorization of the last request.
     authorization: Mutex<Option<String>>,
@@ -71,9 +71,9 @@ impl Fake {
     pub(super) fn start(
         script: impl Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync + 'static,
     ) -> Self {
-        let seen = Arc::<Seen>::default();
+        let seen = Arc::<RequestLog>::default();
         let service =
-            Service { script: Arc::new(script), seen: seen.clone(), ends: Arc::default() };
+            FakeService { script: Arc::new(script), seen: seen.clone(), ends: Arc::default() };
         let (tell, address) = mpsc::channel();
         thread::spawn(move || {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -94,7 +94,7 @@ impl Fake {
         let settings = ServersConfig {
             urls: vec![url.parse().unwrap()],
             token: None,
-            tls: ClientTls::trusting_nobody().unwrap(),
+            tls: ClientTls::without_authority().unwrap(),
             timeout: Duration::from_secs(60),
         };
         Self { settings, seen }
@@ -117,13 +117,13 @@ impl Fake {
     }
 }
 
-struct Service {
-    script: Arc<Script>,
-    seen: Arc<Seen>,
+struct FakeService {
+    script: Arc<ActScript>,
+    seen: Arc<RequestLog>,
     ends: Arc<tokio::sync::Notify>,
 }
 
-impl Service {
+impl FakeService {
     fn note_authorization<T>(&self, request: &Request<T>) {
         let token = request.metadata().get("authorization");
         let token = token.and_then(|token| token.to_str().ok()).map(ToOwned::to_owned);
@@ -139,9 +139,9 @@ impl Service {
 }
 
 /// Counts a cancelled request when it is dropped.
-struct Waits(Arc<Seen>);
+struct CancelGuard(Arc<RequestLog>);
 
-impl Drop for Waits {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         self.0.left.fetch_add(1, Ordering::SeqCst);
     }
@@ -150,7 +150,7 @@ impl Drop for Waits {
 type Answers = Pin<Box<dyn Stream<Item = Result<ModelStreamInferResponse, Status>> + Send>>;
 
 /// Returns the stream of the actions' messages.
-fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answers {
+fn play(acts: Vec<Act>, seen: Arc<RequestLog>, ends: Arc<tokio::sync::Notify>) -> Answers {
     let (tell, answers) = tokio::sync::mpsc::channel(1);
     tokio::spawn(async move {
         for act in acts {
@@ -158,7 +158,7 @@ fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answ
                 Act::Send(message) => drop(tell.send(Ok(message)).await),
                 Act::Fail(status) => drop(tell.send(Err(status)).await),
                 Act::Repeat(message) => {
-                    let _waits = Waits(seen.clone());
+                    let _waits = CancelGuard(seen.clone());
                     while tell.send(Ok(message.clone())).await.is_ok() {
                         // A peer closes a connection that sends small frames faster than it reads
                         // them.
@@ -166,7 +166,7 @@ fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answ
                     }
                 }
                 Act::Hang => {
-                    let _waits = Waits(seen.clone());
+                    let _waits = CancelGuard(seen.clone());
                     tell.closed().await;
                 }
                 Act::Die => {
@@ -180,7 +180,7 @@ fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answ
 }
 
 #[tonic::async_trait]
-impl GrpcInferenceService for Service {
+impl GrpcInferenceService for FakeService {
     type ModelStreamInferStream = Answers;
 
     async fn model_stream_infer(
@@ -201,7 +201,7 @@ impl GrpcInferenceService for Service {
             Act::Send(message) => Ok(Response::new(message.infer_response.unwrap())),
             Act::Fail(status) => Err(status),
             Act::Repeat(_) | Act::Hang | Act::Die => {
-                let _waits = Waits(self.seen.clone());
+                let _waits = CancelGuard(self.seen.clone());
                 std::future::pending().await
             }
         }
@@ -288,10 +288,10 @@ pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> DecoupledModel {
         served: testing::tiny(max_tokens, eos),
         output: "ids".into(),
         inputs: [
-            ("prompt", Given::Word(Word::Prompt)),
-            ("length", Given::Word(Word::PromptTokens)),
-            ("most", Given::Word(Word::MaxTokens)),
-            ("streaming", Given::Bool(true)),
+            ("prompt", InputValue::Word(InputSource::Prompt)),
+            ("length", InputValue::Word(InputSource::PromptTokens)),
+            ("most", InputValue::Word(InputSource::MaxTokens)),
+            ("streaming", InputValue::Bool(true)),
         ]
         .map(|(name, given)| (name.to_owned(), given))
         .into(),

@@ -10,41 +10,41 @@ use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
 use crate::{
     engine::{
         kserve::{
-            caller::{Caller, Servers},
+            caller::{Caller, KserveServers},
             rpc::{ModelInferResponse, ModelStreamInferResponse},
-            tensors::{Tensors, has_batch},
-            tokens::Tokens,
+            tensors::{TensorPlan, has_batch},
+            tokens::TokenPlan,
         },
         remote::{
             self,
             http2_peer::{Http2Peer, go_away},
-            refused::Refused,
-            taker::Taken,
+            refusal::Refusal,
             testing::PROMPT,
+            token_receiver::TokenCollector,
         },
     },
     model::{
-        decoupled::{DecoupledModel, Given},
+        decoupled::{DecoupledModel, InputValue},
         manifest::Manifest,
         workload::Pass,
-        workloads::by_name::of_manifest,
+        workloads::factory::of_manifest,
     },
-    settings::served::ServersConfig,
+    settings::serving_engines::ServersConfig,
 };
 
 /// Time limit for servers that stay silent.
 const SHORT: Duration = Duration::from_secs(2);
 
-fn servers(server: &Fake) -> Servers {
+fn servers(server: &Fake) -> KserveServers {
     let settings = &server.settings;
     remote::servers::Servers::new(&settings.urls).with(|url| Caller::new(url, settings))
 }
 
 /// Sends a single request. Returns the received tokens and the outcome.
-fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) {
+fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refusal>) {
     let [inputs, outputs] = tensors();
-    let tokens = Tokens::new(Arc::new(model), &inputs, &outputs).unwrap();
-    let mut taken = Taken::default();
+    let tokens = TokenPlan::new(Arc::new(model), &inputs, &outputs).unwrap();
+    let mut taken = TokenCollector::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let servers = servers(server);
@@ -62,7 +62,7 @@ fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
         server.settings.timeout = SHORT;
     }
     let (taken, outcome) = ask(&server, tiny(3, &[2]));
-    outcome.map(|()| taken).map_err(Refused::why)
+    outcome.map(|()| taken).map_err(Refusal::into_text)
 }
 
 fn sent(messages: &[ModelStreamInferResponse]) -> Vec<Act> {
@@ -212,7 +212,7 @@ fn only_a_server_with_too_much_to_do_is_asked_again() {
     ] {
         let server = Fake::start(move |_, _| vec![Act::Fail(status.clone())]);
         let (_, outcome) = ask(&server, tiny(3, &[]));
-        let is_busy = matches!(outcome.unwrap_err(), Refused::Busy { .. });
+        let is_busy = matches!(outcome.unwrap_err(), Refusal::Busy { .. });
         assert_eq!(is_busy, again);
     }
 }
@@ -224,21 +224,21 @@ fn a_request_that_was_not_processed_may_be_sent_again() {
         let settings = ServersConfig {
             urls: vec![format!("http://{}", peer.address).parse().unwrap()],
             token: None,
-            tls: ClientTls::trusting_nobody().unwrap(),
+            tls: ClientTls::without_authority().unwrap(),
             timeout: 30 * SHORT,
         };
         let [inputs, outputs] = tensors();
-        let tokens = Tokens::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
+        let tokens = TokenPlan::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let outcome = runtime.block_on(async {
             let servers = remote::servers::Servers::new(&settings.urls);
             let servers = servers.with(|url| Caller::new(url, &settings));
-            let (server, mut taken) = (&servers.all()[0], Taken::default());
+            let (server, mut taken) = (&servers.all()[0], TokenCollector::default());
             tokens.attempt(server, &PROMPT, &mut taken, settings.timeout).await
         });
         let refused = outcome.unwrap_err();
-        assert_eq!(matches!(refused, Refused::NotProcessed(_)), again, "{refused:?}");
-        let why = refused.why();
+        assert_eq!(matches!(refused, Refusal::NotProcessed(_)), again, "{refused:?}");
+        let why = refused.into_text();
         let words = format!("it closed the connection with GOAWAY {name}: ");
         assert!(why.contains(&words), "{why}");
     }
@@ -253,7 +253,7 @@ fn a_model_with_other_tensors_is_refused() {
             .chain(&mut outputs)
             .filter(|tensor| tensor.name == name)
             .for_each(|known| *known = tensor(name, datatype, shape));
-        Tokens::new(Arc::new(tiny(3, &[])), &inputs, &outputs).map(drop)
+        TokenPlan::new(Arc::new(tiny(3, &[])), &inputs, &outputs).map(drop)
     };
     new("prompt", "INT32", &[-1]).unwrap();
     new("most", "INT64", &[1]).unwrap();
@@ -271,13 +271,13 @@ fn a_model_with_other_tensors_is_refused() {
     }
     let [inputs, outputs] = tensors();
     let mut model = tiny(3, &[]);
-    model.inputs.insert("seed".into(), Given::Integer(0));
-    let error = Tokens::new(Arc::new(model), &inputs, &outputs).map(drop).unwrap_err();
+    model.inputs.insert("seed".into(), InputValue::Integer(0));
+    let error = TokenPlan::new(Arc::new(model), &inputs, &outputs).map(drop).unwrap_err();
     assert_eq!(error, "it has no input \"seed\"");
 }
 
 /// Returns a model of one input and one output, with or without a batch dimension.
-fn pair(batch: bool) -> Tensors {
+fn pair(batch: bool) -> TensorPlan {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.toml");
     let text = "name = 'tiny'\nmodel = 'tiny'\nworkload = 'tensors'\nprecision = 'fp32'\n\
@@ -287,7 +287,7 @@ fn pair(batch: bool) -> Tensors {
     let manifest = Arc::new(Manifest::read(&path).unwrap());
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let workload = of_manifest(&manifest, &Arc::new(threads)).unwrap();
-    Tensors { manifest, workload, batch }
+    TensorPlan { manifest, workload, has_batch_dimension: batch }
 }
 
 #[test]
@@ -313,9 +313,9 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         let outcome = runtime.block_on(async {
             let servers = servers(&server);
             let pass = Pass { rows: 1, lengths: Vec::new() };
-            pair(true).try_pass(&servers.all()[0], &pass, &Taken::default(), timeout).await
+            pair(true).try_pass(&servers.all()[0], &pass, &TokenCollector::default(), timeout).await
         });
-        let error = outcome.err().map(Refused::why).unwrap_or_default();
+        let error = outcome.err().map(Refusal::into_text).unwrap_or_default();
         assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{name}: {error}");
     }
 }

@@ -10,25 +10,23 @@ use crate::engine::{
     interface::StreamingEngine,
     kserve::{
         caller::Caller,
-        exchange::{Exchange, Plan},
-        tokens::Tokens,
+        exchange::{KserveExchange, Plan},
+        tokens::TokenPlan,
     },
     remote::{
         servers::Servers,
         tasks::Tasks,
-        testing::{
-            each_is_answered, next, none_is_under_way, samples, wait_until, within_a_second,
-        },
+        testing::{expect_answers, next, none_is_under_way, samples, wait_until, within_a_second},
     },
 };
 
-fn engine(servers: &[&Fake], most: usize, timeout: Duration) -> Tasks<Exchange> {
+fn engine(servers: &[&Fake], most: usize, timeout: Duration) -> Tasks<KserveExchange> {
     let mut settings = servers[0].settings.clone();
     settings.urls = servers.iter().map(|server| server.settings.urls[0].clone()).collect();
     let [inputs, outputs] = tensors();
-    let plan = Tokens::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
+    let plan = TokenPlan::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
     let plan = Arc::new(Plan::Tokens(plan));
-    Tasks::new("kserve", most, || Exchange {
+    Tasks::new("kserve", most, || KserveExchange {
         plan,
         servers: Servers::new(&settings.urls).with(|url| Caller::new(url, &settings)),
         timeout,
@@ -48,7 +46,7 @@ async fn samples_are_answered_each_by_itself() {
     let mut engine = engine(&[&server], 3, PATIENCE);
     let (samples, mut replies) = samples(3);
     engine.begin(samples).unwrap();
-    each_is_answered(3, &mut replies).await;
+    expect_answers(3, &mut replies).await;
     assert_eq!(engine.room(), 0);
     none_is_under_way(&mut engine).await;
     assert_eq!(engine.room(), 3);

@@ -9,11 +9,11 @@ use super::fake::tiny;
 use crate::{
     engine::kserve::{
         output::read_stream,
-        reply::{belongs, output},
+        reply::{check_response, output},
         rpc::{ModelInferResponse, ModelMetadataResponse},
-        tokens::Tokens,
+        tokens::TokenPlan,
     },
-    model::decoupled::{DecoupledModel, Given, Word},
+    model::decoupled::{DecoupledModel, InputSource, InputValue},
 };
 
 fn recorded(name: &str) -> Vec<u8> {
@@ -27,8 +27,8 @@ fn tokens() -> DecoupledModel {
     model.served.name = "tokens".into();
     model.served.vocabulary = 1000;
     model.output = "output_ids".into();
-    let inputs = [("input_ids", Word::Prompt), ("max_tokens", Word::MaxTokens)];
-    model.inputs = inputs.map(|(name, word)| (name.to_owned(), Given::Word(word))).into();
+    let inputs = [("input_ids", InputSource::Prompt), ("max_tokens", InputSource::MaxTokens)];
+    model.inputs = inputs.map(|(name, word)| (name.to_owned(), InputValue::Word(word))).into();
     model
 }
 
@@ -63,7 +63,7 @@ fn streams_end_as_triton_says() {
 fn descriptions_of_models_are_read() {
     let of = |name: &str| ModelMetadataResponse::decode(&recorded(name)[..]).unwrap();
     let metadata = of("metadata_tokens");
-    Tokens::new(tokens().into(), &metadata.inputs, &metadata.outputs).map(drop).unwrap();
+    TokenPlan::new(tokens().into(), &metadata.inputs, &metadata.outputs).map(drop).unwrap();
     let metadata = of("metadata_scores");
     assert_eq!(metadata.inputs[0].shape, [-1, 1, 8, 8]);
     assert_eq!(metadata.outputs[0].datatype, "FP32");
@@ -72,7 +72,7 @@ fn descriptions_of_models_are_read() {
 #[test]
 fn an_answer_is_read() {
     let answer = ModelInferResponse::decode(&recorded("scores")[..]).unwrap();
-    belongs(&answer, "scores", "q").unwrap();
+    check_response(&answer, "scores", "q").unwrap();
     let scores = output(&answer, "scores", DataType::Float32).unwrap();
     // All 64 bytes of the image are 3.
     let want: Vec<_> =
@@ -83,7 +83,7 @@ fn an_answer_is_read() {
 #[test]
 fn an_answer_without_its_bytes_is_refused() {
     let answer = ModelInferResponse::decode(&recorded("no_bytes")[..]).unwrap();
-    belongs(&answer, "label", "q3").unwrap();
+    check_response(&answer, "label", "q3").unwrap();
     let error = output(&answer, "label", DataType::Int32).map(|_| ()).unwrap_err();
     assert_eq!(error, "the output \"label\" is INT32[1] and has 0 bytes");
 }

@@ -5,15 +5,15 @@ use std::{path::Path, sync::Arc, time::Duration};
 use netdiv_transport::security::ClientTls;
 use tokio::runtime::Builder;
 
-pub(super) use crate::fake_server::{Act, Fake, chunk, events, head, refusal};
+pub(super) use crate::fake_server::{FakeServer, Step, chunk, events, head, refusal};
 use crate::{
     engine::{
-        remote::{servers::Servers, taker::Taken, testing::PROMPT},
-        served::{exchange::Exchange, output::Remarks},
+        remote::{servers::Servers, testing::PROMPT, token_receiver::TokenCollector},
+        served::{exchange::OpenAiExchange, output::Remarks},
     },
     ground::error::EngineError,
-    model::served::ServedModel,
-    settings::served::{Dialect, ServedConfig, ServersConfig},
+    model::served_model::ServedModel,
+    settings::serving_engines::{Dialect, ServedConfig, ServersConfig},
 };
 
 /// Returns a recorded response: its head and its body.
@@ -32,11 +32,11 @@ pub(super) fn recorded(name: &str) -> (String, Vec<u8>) {
 }
 
 /// Returns a recorded response, sent in pieces of `piece` bytes.
-pub(super) fn replay(name: &str, piece: usize) -> Vec<Act> {
+pub(super) fn replay(name: &str, piece: usize) -> Vec<Step> {
     let (head, body) = recorded(name);
     let head = format!("{head}\r\ntransfer-encoding: chunked\r\n\r\n");
     let pieces = body.chunks(piece).map(chunk);
-    let (head, end) = (Act::Send(head.into_bytes()), Act::Send(b"0\r\n\r\n".to_vec()));
+    let (head, end) = (Step::Send(head.into_bytes()), Step::Send(b"0\r\n\r\n".to_vec()));
     [head].into_iter().chain(pieces).chain([end]).collect()
 }
 
@@ -45,7 +45,7 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
         servers: ServersConfig {
             urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
             token: None,
-            tls: ClientTls::trusting_nobody().unwrap(),
+            tls: ClientTls::without_authority().unwrap(),
             timeout: Duration::from_secs(20),
         },
         dialect,
@@ -60,9 +60,9 @@ pub(super) fn patience(words: &str) -> Duration {
 
 /// Sends a single request. Returns the received tokens and the outcome.
 pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineError>) {
-    let exchange = Exchange::new(Arc::new(settings.clone()));
+    let exchange = OpenAiExchange::new(Arc::new(settings.clone()));
     let servers = Servers::new(&settings.servers.urls);
-    let mut taken = Taken::default();
+    let mut taken = TokenCollector::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken));
     (taken.0, outcome.map(|(remarks, _)| remarks))

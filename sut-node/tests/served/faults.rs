@@ -5,10 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::fake::{Act, Fake, ask, chunk, events, head, patience, refusal, settings};
+use super::fake::{FakeServer, Step, ask, chunk, events, head, patience, refusal, settings};
 use crate::{
     engine::remote::testing::{tiny, wait_for},
-    settings::served::Dialect::{Sglang, Vllm},
+    settings::serving_engines::Dialect::{Sglang, Vllm},
 };
 
 const FIRST: &str = r#"{"choices":[{"index":0,"text":"","token_ids":[7],"finish_reason":null}]}"#;
@@ -17,8 +17,8 @@ const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":4,"completion_toke
 const DONE: &str = "[DONE]";
 
 /// Requests three tokens from vLLM.
-fn of(acts: Vec<Act>, timeout: Duration) -> Result<Vec<i32>, String> {
-    let server = Fake::always(acts);
+fn of(acts: Vec<Step>, timeout: Duration) -> Result<Vec<i32>, String> {
+    let server = FakeServer::always(acts);
     let mut settings = settings(&[&server.url], Vllm, tiny(3, &[2]));
     settings.servers.timeout = timeout;
     let (taken, outcome) = ask(&settings);
@@ -39,11 +39,11 @@ fn oddities_that_do_no_harm() {
 
 #[test]
 fn every_fault_is_a_failure_with_its_name() {
-    let cut = |acts: &[Act], then: Act| [acts, &[then]].concat();
+    let cut = |acts: &[Step], then: Step| [acts, &[then]].concat();
     let begun = [head(), chunk(format!("data: {FIRST}\n\n").as_bytes())];
-    let half = [&begun[..], &[Act::Send(b"ff\r\ndata: {\"cho".to_vec())]].concat();
+    let half = [&begun[..], &[Step::Send(b"ff\r\ndata: {\"cho".to_vec())]].concat();
     let chatter = |event: &[u8]| match chunk(event) {
-        Act::Send(bytes) => Act::Repeat(bytes),
+        Step::Send(bytes) => Step::Repeat(bytes),
         act => act,
     };
     let long = format!("data: {}", "x".repeat(100 << 20));
@@ -117,14 +117,14 @@ fn every_fault_is_a_failure_with_its_name() {
         ("json", events(&["{\"choices\":"]), "invalid event"),
         ("not UTF-8", vec![head(), chunk(b"data: \xff\xfe\n\n")], "invalid utf-8"),
         ("100 MB", vec![head(), chunk(long.as_bytes())], "bytes without an event"),
-        ("closed", vec![Act::Close], "no answer"),
-        ("closed later", cut(&begun, Act::Close), "after 1 tokens: "),
-        ("closed within", cut(&half, Act::Close), "after 1 tokens: "),
-        ("silent", vec![Act::Hang], "no progress within --url-timeout"),
-        ("silent later", cut(&begun, Act::Hang), "after 1 tokens: no progress within"),
+        ("closed", vec![Step::Close], "no answer"),
+        ("closed later", cut(&begun, Step::Close), "after 1 tokens: "),
+        ("closed within", cut(&half, Step::Close), "after 1 tokens: "),
+        ("silent", vec![Step::Hang], "no progress within --url-timeout"),
+        ("silent later", cut(&begun, Step::Hang), "after 1 tokens: no progress within"),
         (
             "silent end",
-            cut(&events(&[FIRST, LAST, USAGE])[..4], Act::Hang),
+            cut(&events(&[FIRST, LAST, USAGE])[..4], Step::Hang),
             "after 3 tokens: no progress within",
         ),
         (
@@ -133,7 +133,7 @@ fn every_fault_is_a_failure_with_its_name() {
             "after 1 tokens: no progress within",
         ),
         ("pings", cut(&begun, chatter(b": ping\n\n")), "after 1 tokens: "),
-        ("no HTTP", vec![Act::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], "no answer"),
+        ("no HTTP", vec![Step::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], "no answer"),
         ("moved", refusal("307 Temporary Redirect", "location: /x\r\n", ""), "status 307"),
         (
             "token",
@@ -192,7 +192,7 @@ fn event(ids: &str, so_far: usize) -> String {
 fn events_that_hold_now_all_tokens_and_now_the_new_ones_are_a_failure() {
     for second in [event("8", 2), event("7,8", 2)] {
         let third = if second.contains("7,8") { event("9", 3) } else { event("7,8,9", 3) };
-        let server = Fake::always(events(&[&event("7", 1), &second, &third]));
+        let server = FakeServer::always(events(&[&event("7", 1), &second, &third]));
         let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
         assert!(outcome.unwrap_err().to_string().contains("some events hold all tokens"));
         assert_eq!(taken, [7, 8]);
@@ -201,7 +201,8 @@ fn events_that_hold_now_all_tokens_and_now_the_new_ones_are_a_failure() {
 
 #[test]
 fn tokens_that_are_taken_back_are_a_failure() {
-    let server = Fake::always(events(&[&event("7", 1), &event("7,8", 2), &event("7,9,4", 3)]));
+    let server =
+        FakeServer::always(events(&[&event("7", 1), &event("7,8", 2), &event("7,9,4", 3)]));
     let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
     assert!(outcome.unwrap_err().to_string().contains("contradicts tokens"));
     assert_eq!(taken, [7, 8]);
@@ -209,7 +210,7 @@ fn tokens_that_are_taken_back_are_a_failure() {
 
 #[test]
 fn a_server_with_too_much_to_do_is_asked_again_before_the_first_token() {
-    let server = Fake::start(|number, _| match number {
+    let server = FakeServer::start(|number, _| match number {
         0 => refusal("503 Service Unavailable", "retry-after: 1\r\n", "Loading model"),
         1 => refusal("429 Too Many Requests", "", ""),
         _ => events(&[FIRST, LAST, USAGE, DONE]),
@@ -231,7 +232,7 @@ fn a_server_that_is_not_there_is_named() {
 #[test]
 fn a_failed_request_is_cut() {
     let long = events(&[FIRST, FIRST, FIRST, FIRST]);
-    let server = Fake::always([&long[..5], &[Act::Hang]].concat());
+    let server = FakeServer::always([&long[..5], &[Step::Hang]].concat());
     ask(&settings(&[&server.url], Vllm, tiny(3, &[]))).1.unwrap_err();
     wait_for(|| server.left.load(Ordering::SeqCst) == 1);
 }

@@ -9,7 +9,7 @@ use crate::{
         http2_peer::{Http2Peer, data, end, go_away, head, rst_stream},
         testing::tiny,
     },
-    settings::served::Dialect::Vllm,
+    settings::serving_engines::Dialect::Vllm,
 };
 
 const FIRST: &str = "data: {\"choices\":[{\"index\":0,\"token_ids\":[7]}]}\n\n";

@@ -7,23 +7,23 @@ use std::{
 
 use netdiv_contract::v1::Status;
 
-use super::fake::{Act, Fake, chunk, events, head, settings};
+use super::fake::{FakeServer, Step, chunk, events, head, settings};
 use crate::{
     engine::{
         interface::StreamingEngine,
         remote::{
             servers::Servers,
             testing::{
-                each_is_answered, next, none_is_under_way, one_is_answered, samples, tiny,
+                expect_answers, next, none_is_under_way, one_is_answered, samples, tiny,
                 wait_until, within_a_second,
             },
         },
         served::{
             engine::{Served, served},
-            exchange::Exchange,
+            exchange::OpenAiExchange,
         },
     },
-    settings::served::Dialect::Vllm,
+    settings::serving_engines::Dialect::Vllm,
 };
 
 const ANSWER: [&str; 4] = [
@@ -36,16 +36,16 @@ const ANSWER: [&str; 4] = [
 fn engine(urls: &[&str], most: usize) -> Served {
     let settings = settings(urls, Vllm, tiny(3, &[]));
     let servers = Arc::new(Servers::new(&settings.servers.urls));
-    served(Exchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
+    served(OpenAiExchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
 }
 
 #[tokio::test]
 async fn samples_are_answered_each_by_itself() {
-    let server = Fake::always(events(&ANSWER));
+    let server = FakeServer::always(events(&ANSWER));
     let mut engine = engine(&[&server.url], 3);
     let (samples, mut replies) = samples(3);
     engine.begin(samples).unwrap();
-    each_is_answered(3, &mut replies).await;
+    expect_answers(3, &mut replies).await;
     assert_eq!(engine.room(), 0);
     none_is_under_way(&mut engine).await;
     assert_eq!(engine.room(), 3);
@@ -53,7 +53,7 @@ async fn samples_are_answered_each_by_itself() {
 
 #[tokio::test]
 async fn connections_are_used_again() {
-    let server = Fake::always(events(&ANSWER));
+    let server = FakeServer::always(events(&ANSWER));
     let mut engine = engine(&[&server.url], 1);
     for _ in 0..3 {
         one_is_answered(&mut engine).await;
@@ -65,12 +65,12 @@ async fn connections_are_used_again() {
 
 #[tokio::test]
 async fn each_server_has_its_own_connections() {
-    let servers = [Fake::always(events(&ANSWER)), Fake::always(events(&ANSWER))];
+    let servers = [FakeServer::always(events(&ANSWER)), FakeServer::always(events(&ANSWER))];
     let mut engine = engine(&[&servers[0].url, &servers[1].url], 2);
     for _ in 0..3 {
         let (samples, mut replies) = samples(2);
         engine.begin(samples).unwrap();
-        each_is_answered(2, &mut replies).await;
+        expect_answers(2, &mut replies).await;
         none_is_under_way(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -85,7 +85,7 @@ async fn each_server_has_its_own_connections() {
 
 #[tokio::test]
 async fn connections_that_nobody_needs_end() {
-    let server = Fake::always([events(&ANSWER), vec![Act::Hang]].concat());
+    let server = FakeServer::always([events(&ANSWER), vec![Step::Hang]].concat());
     let mut engine = engine(&[&server.url], 1);
     one_is_answered(&mut engine).await;
     wait_until(|| server.left.load(Ordering::SeqCst) == 1).await;
@@ -98,7 +98,7 @@ async fn connections_that_nobody_needs_end() {
 
 #[tokio::test]
 async fn a_connection_that_the_server_has_closed_is_not_used_again() {
-    let server = Fake::always([events(&ANSWER), vec![Act::Close]].concat());
+    let server = FakeServer::always([events(&ANSWER), vec![Step::Close]].concat());
     let mut engine = engine(&[&server.url], 1);
     for _ in 0..3 {
         one_is_answered(&mut engine).await;
@@ -111,8 +111,8 @@ async fn a_connection_that_the_server_has_closed_is_not_used_again() {
 
 #[tokio::test]
 async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
-    let server = Fake::start(|number, _| match number {
-        1 => vec![Act::Close],
+    let server = FakeServer::start(|number, _| match number {
+        1 => vec![Step::Close],
         _ => events(&ANSWER),
     });
     let mut engine = engine(&[&server.url], 1);
@@ -127,13 +127,14 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
 /// Each kind of end cuts the requests at the server, within a second.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cut() {
-    for answer in [vec![Act::Hang], vec![head(), chunk(b"data: {\"choices\":[]}\n\n"), Act::Hang]] {
+    for answer in [vec![Step::Hang], vec![head(), chunk(b"data: {\"choices\":[]}\n\n"), Step::Hang]]
+    {
         for way in 0..3 {
-            let server = Fake::always(answer.clone());
+            let server = FakeServer::always(answer.clone());
             let mut settings = settings(&[&server.url], Vllm, tiny(3, &[]));
             settings.servers.timeout = Duration::from_secs(60);
             let servers = Arc::new(Servers::new(&settings.servers.urls));
-            let exchange = Exchange::new(Arc::new(settings));
+            let exchange = OpenAiExchange::new(Arc::new(settings));
             let mut engine = served(exchange, servers, 2, Arc::default()).unwrap();
             let (samples, replies) = samples(2);
             engine.begin(samples).unwrap();
@@ -158,7 +159,7 @@ async fn requests_that_nobody_waits_for_are_cut() {
 
 #[tokio::test]
 async fn samples_go_to_the_server_with_the_fewest() {
-    let servers = [Fake::always(vec![Act::Hang]), Fake::always(vec![Act::Hang])];
+    let servers = [FakeServer::always(vec![Step::Hang]), FakeServer::always(vec![Step::Hang])];
     let mut engine = engine(&[&servers[0].url, &servers[1].url], 4);
     let (samples, _replies) = samples(4);
     engine.begin(samples).unwrap();

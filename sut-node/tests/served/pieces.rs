@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::fake::recorded;
 use crate::{
     engine::{remote::testing::tiny, served::dry_run::read_answer},
-    settings::served::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
+    settings::serving_engines::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
 };
 
 const STREAMS: [(&str, Dialect); 5] = [

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::fake::{Fake, ask, replay, settings};
+use super::fake::{FakeServer, ask, replay, settings};
 use crate::{
     engine::remote::testing::{PROMPT, tiny},
     ground::error::EngineError,
-    settings::served::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
+    settings::serving_engines::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
 };
 
 #[test]
@@ -24,7 +24,7 @@ fn recorded_answers_give_their_ids() {
         ("vllm_stream", Vllm, 4, &[2], &[291, 1611, 379, 410], None),
     ] {
         for piece in [1, 7, 100_000] {
-            let server = Fake::always(replay(name, piece));
+            let server = FakeServer::always(replay(name, piece));
             let settings = settings(&[&server.url], dialect, tiny(max_tokens, eos));
             let (taken, outcome) = ask(&settings);
             let remarks = outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -58,7 +58,7 @@ fn recorded_failures_are_named() {
         ("vllm_stream", Llamacpp, false, "the response has no token ids"),
         ("llama_stream", Vllm, false, "the response is truncated"),
     ] {
-        let server = Fake::always(replay(name, 100_000));
+        let server = FakeServer::always(replay(name, 100_000));
         let (_, outcome) = ask(&settings(&[&server.url], dialect, tiny(5, &[])));
         let error = outcome.unwrap_err();
         let text = error.to_string();
@@ -101,7 +101,7 @@ fn requests_ask_for_greedy_ids_of_the_whole_prompt() {
             "repeat_penalty":1}"#,
         ),
     ] {
-        let server = Fake::always(vec![super::fake::Act::Close]);
+        let server = FakeServer::always(vec![super::fake::Step::Close]);
         ask(&settings(&[&server.url], dialect, tiny(4, &[2]))).1.unwrap_err();
         let request = server.requests().first().cloned().unwrap();
         let (line, body) = request.split_once("\r\n").unwrap();

@@ -7,15 +7,15 @@ use netdiv_contract::{
     tokens,
     v1::{Part, Tokens},
 };
-use netdiv_node_common::words::{Found, PrefixCaching};
+use netdiv_node_common::words::{EngineFacts, PrefixCaching};
 
-use super::fake::{Act, Fake, events, refusal, settings};
+use super::fake::{FakeServer, Step, events, refusal, settings};
 use crate::{
     InProcess,
     engine::{remote::testing::tiny, served::probe::probe},
     settings::{
         args::Args,
-        served::{
+        serving_engines::{
             Dialect::{self, Llamacpp, Sglang, Vllm},
             ServedConfig,
         },
@@ -24,7 +24,7 @@ use crate::{
 
 /// Returns a response of two tokens in a dialect, to a prompt of 512. `cached` tokens of the prompt
 /// were not computed.
-fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Act> {
+fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Step> {
     let cached = cached.map_or("null".into(), |cached| cached.to_string());
     match dialect {
         Sglang => events(&[
@@ -52,7 +52,7 @@ fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Act> {
 #[test]
 fn a_server_that_is_much_sooner_the_second_time_reuses_prompts() {
     let seen = parking_lot::Mutex::new(std::collections::BTreeSet::new());
-    let server = Fake::start(move |_, request| {
+    let server = FakeServer::start(move |_, request| {
         if request.starts_with("GET /metrics") {
             return refusal("200 OK", "content-type: text/plain\r\n", "other 1\n");
         }
@@ -88,7 +88,7 @@ fn prefix_caching_is_found_out() {
         (Sglang, None, String::new(), CannotTell, "SGLang"),
         (Llamacpp, Some(0), String::new(), Off, "llama.cpp"),
     ] {
-        let server = Fake::start(move |number, request| {
+        let server = FakeServer::start(move |number, request| {
             if request.starts_with("GET /metrics") {
                 return refusal("200 OK", "content-type: text/plain\r\n", &page);
             }
@@ -104,7 +104,7 @@ fn prefix_caching_is_found_out() {
 #[test]
 fn the_least_room_for_a_prompt_and_its_output_is_found_out() {
     let server = |dialect, page: &'static str| {
-        Fake::start(move |_, request| {
+        FakeServer::start(move |_, request| {
             match request.starts_with("GET /v1/models") || request.starts_with("GET /props") {
                 true => refusal("200 OK", "content-type: application/json\r\n", page),
                 false => answer(dialect, Some(0)),
@@ -129,10 +129,10 @@ fn the_least_room_for_a_prompt_and_its_output_is_found_out() {
 #[test]
 fn every_server_is_asked_and_the_worst_one_counts() {
     let (good, bad) =
-        (Fake::always(answer(Sglang, Some(0))), Fake::always(answer(Sglang, Some(9))));
+        (FakeServer::always(answer(Sglang, Some(0))), FakeServer::always(answer(Sglang, Some(9))));
     let found = probe(&of(&[&good.url, &bad.url], Sglang)).unwrap();
     assert_eq!(found.prefix_caching, PrefixCaching::On);
-    let without = Fake::always(events(&[r#"{"text":"hello","meta_info":{}}"#, "[DONE]"]));
+    let without = FakeServer::always(events(&[r#"{"text":"hello","meta_info":{}}"#, "[DONE]"]));
     let error = probe(&of(&[&good.url, &without.url], Sglang)).unwrap_err().to_string();
     let words = format!("{}: after 0 tokens: the response has no token ids", without.url);
     assert!(error.contains(&words), "{error}");
@@ -140,7 +140,7 @@ fn every_server_is_asked_and_the_worst_one_counts() {
 
 #[test]
 fn a_node_answers_through_a_serving_engine() {
-    let server = Fake::start(|_, request| {
+    let server = FakeServer::start(|_, request| {
         let most = if request.contains("\"max_tokens\":2,") { 2 } else { 3 };
         let ids = &["7,8", "7,8,9"][most - 2];
         let first = format!(
@@ -155,13 +155,16 @@ fn a_node_answers_through_a_serving_engine() {
         }
     });
     let found = answers_through("openai", &server.url);
-    assert_eq!(found, Some(Found { prefix_caching: PrefixCaching::Off, context_tokens: None }));
+    assert_eq!(
+        found,
+        Some(EngineFacts { prefix_caching: PrefixCaching::Off, context_tokens: None })
+    );
     assert_eq!(server.requests().len(), 5, "two tries, the metrics, the models and the sample");
 }
 
 /// Checks that a node with this engine answers a prompt of four tokens with the ids 7 to 9, and
 /// sends no invalid prompt. Returns the findings of the engine.
-pub(super) fn answers_through(engine: &str, url: &str) -> Option<Found> {
+pub(super) fn answers_through(engine: &str, url: &str) -> Option<EngineFacts> {
     let folder = tempfile::tempdir().unwrap();
     let (model, token) = (folder.path().join("tiny.toml"), folder.path().join("token"));
     let served = "name = 'tiny'\nvocabulary = 100\nmax_input_tokens = 4\nmax_tokens = 3\n";

@@ -24,12 +24,12 @@ use crate::{
     engine::{
         remote::{
             servers::Servers,
-            taker::Taken,
             testing::{PROMPT, tiny},
+            token_receiver::TokenCollector,
         },
-        served::exchange::Exchange,
+        served::exchange::OpenAiExchange,
     },
-    settings::served::Dialect::Vllm,
+    settings::serving_engines::Dialect::Vllm,
 };
 
 const ANSWER: &str = concat!(
@@ -107,9 +107,9 @@ async fn http_2_is_spoken_without_tls_where_it_is_asked_for() {
         let url = format!("{scheme}://127.0.0.1:{port}");
         let settings = settings(&[&url], Vllm, tiny(3, &[]));
         let servers = Servers::new(&settings.servers.urls);
-        let exchange = Exchange::new(Arc::new(settings));
+        let exchange = OpenAiExchange::new(Arc::new(settings));
         for _ in 0..2 {
-            let mut taken = Taken::default();
+            let mut taken = TokenCollector::default();
             let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
             assert_eq!(outcome.is_ok(), is_well, "{url}");
             if let Err(error) = outcome {
@@ -141,8 +141,8 @@ async fn servers_are_reached_over_tls_with_a_token() {
             settings.servers.token = with_token.then(|| Token::read(&token).unwrap().header());
             settings.servers.timeout = std::time::Duration::from_secs(10);
             let servers = Servers::new(&settings.servers.urls);
-            let exchange = Exchange::new(Arc::new(settings));
-            let mut taken = Taken::default();
+            let exchange = OpenAiExchange::new(Arc::new(settings));
+            let mut taken = TokenCollector::default();
             let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
             let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(words), "{protocol}: {error}");

@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_contract::{
-    burst::{Messages, Next},
+    burst::{BurstOutcome, Messages},
     checksum, encoding, tokens,
     v1::{self, InferRequest, InferResponse, Part, Tokens},
 };
@@ -47,17 +47,17 @@ impl Flag {
 
 /// Chunks from a client to the node.
 #[derive(Debug, Default)]
-pub(super) struct Way {
+pub(super) struct WireState {
     pub(super) chunks: VecDeque<Result<Bytes, Status>>,
     pub(super) ended: bool,
     pub(super) waker: Option<Waker>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wire(pub(super) Arc<Mutex<Way>>);
+pub(super) struct Wire(pub(super) Arc<Mutex<WireState>>);
 
 impl Wire {
-    pub(super) fn change(&self, change: impl FnOnce(&mut Way)) {
+    pub(super) fn change(&self, change: impl FnOnce(&mut WireState)) {
         let mut way = self.0.lock();
         change(&mut way);
         if let Some(waker) = way.waker.take() {
@@ -86,7 +86,7 @@ impl Stream for Wire {
 pub(super) type Reading = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A client with one stream.
-pub(super) struct Client {
+pub(super) struct SimulatedClient {
     pub(super) name: String,
     pub(super) wire: Wire,
     pub(super) checksums: bool,
@@ -102,7 +102,7 @@ pub(super) struct Client {
     pub(super) end: Option<Result<(), Status>>,
 }
 
-impl Client {
+impl SimulatedClient {
     /// Polls the node's reading task, if it was woken.
     pub(super) fn read(&mut self) -> bool {
         let Some(reading) = &mut self.reading else { return false };
@@ -139,7 +139,7 @@ impl Client {
         }
         match next {
             Poll::Pending => {}
-            Poll::Ready(Ok(Next::End)) => self.end = Some(Ok(())),
+            Poll::Ready(Ok(BurstOutcome::End)) => self.end = Some(Ok(())),
             Poll::Ready(Err(status)) => self.end = Some(Err(status)),
             // There may be more.
             Poll::Ready(Ok(_)) => self.may_take.0.store(true, Ordering::SeqCst),

@@ -29,7 +29,7 @@ pub(super) struct Unreliable {
 }
 
 impl Engine for Unreliable {
-    fn in_flight(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         2
     }
 

@@ -9,52 +9,58 @@ use std::{
 use netdiv_contract::encoding::Encoding;
 use parking_lot::Mutex;
 
-use super::{client::Flag, streaming_faults::Talkative};
+use super::{client::Flag, streaming_faults::UnreliableStreaming};
 use crate::{
     batching::queue::BatchQueue,
     engine::{
-        batched::Batched,
+        batched::BatchedWork,
         interface::{Engine, StreamingEngine, WaitingEngine},
-        streaming::Streaming,
+        streaming::StreamingWork,
         task::serve,
         thread::EngineThread,
-        work::Work,
+        work::EngineWork,
     },
-    sample::queued::Sample,
+    sample::queued_sample::QueuedSample,
 };
 
 const ENCODING: Encoding = Encoding::Lz4;
 
 /// A running engine.
-pub(super) enum Driven {
+pub(super) enum DrivenEngine {
     /// Driven like on its thread.
     Thread(EngineThread),
     /// Driven like in its task, which runs when it is woken, with the waker that the engine wakes.
     Task(Pin<Box<dyn Future<Output = ()>>>, Arc<Flag>, Arc<Mutex<Option<Waker>>>),
 }
 
-impl Driven {
-    pub(super) fn batched(engine: impl Engine + 'static, queue: &Arc<BatchQueue<Sample>>) -> Self {
+impl DrivenEngine {
+    pub(super) fn batched(
+        engine: impl Engine + 'static,
+        queue: &Arc<BatchQueue<QueuedSample>>,
+    ) -> Self {
         let (engine, clock) = (Box::new(engine), queue.clock());
-        Self::thread(Batched::new(engine, ENCODING, Arc::default(), clock), queue)
+        Self::thread(BatchedWork::new(engine, ENCODING, Arc::default(), clock), queue)
     }
 
     pub(super) fn streaming(
         engine: impl StreamingEngine + 'static,
-        queue: &Arc<BatchQueue<Sample>>,
+        queue: &Arc<BatchQueue<QueuedSample>>,
     ) -> Self {
         let (engine, clock) = (Box::new(engine), queue.clock());
-        Self::thread(Streaming::new(engine, ENCODING, Arc::default(), clock), queue)
+        Self::thread(StreamingWork::new(engine, ENCODING, Arc::default(), clock), queue)
     }
 
-    fn thread(work: impl Work + 'static, queue: &Arc<BatchQueue<Sample>>) -> Self {
+    fn thread(work: impl EngineWork + 'static, queue: &Arc<BatchQueue<QueuedSample>>) -> Self {
         Self::Thread(EngineThread::new(Box::new(work), queue.clone()))
     }
 
-    pub(super) fn waiting(engine: Talkative, queue: &Arc<BatchQueue<Sample>>) -> Self {
+    pub(super) fn waiting(
+        engine: UnreliableStreaming,
+        queue: &Arc<BatchQueue<QueuedSample>>,
+    ) -> Self {
         let waits = engine.waits.clone();
         let engine: Box<dyn WaitingEngine> = Box::new(engine);
-        let engine = Streaming::new(engine, ENCODING, Arc::default(), queue.clock());
+        let engine = StreamingWork::new(engine, ENCODING, Arc::default(), queue.clock());
         Self::Task(Box::pin(serve(engine, queue.clone())), Flag::new(), waits)
     }
 

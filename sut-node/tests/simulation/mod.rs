@@ -32,23 +32,23 @@ use tokio::sync::watch;
 use tonic::Status;
 
 use self::{
-    client::{Client, Flag, LONGEST, Reading, Wire},
+    client::{Flag, LONGEST, Reading, SimulatedClient, Wire},
     engine_faults::Unreliable,
-    engines::Driven,
-    streaming_faults::Talkative,
+    engines::DrivenEngine,
+    streaming_faults::UnreliableStreaming,
 };
 use crate::{
-    batching::{batcher::Rules, queue::BatchQueue},
+    batching::{batcher::BatchLimits, queue::BatchQueue},
     engine::load::load,
     ground::{clock::Clock, condition::Condition},
-    intake::{evidence::Evidence, service::Service, shared::Shared},
+    intake::{evidence::Evidence, node_state::NodeState, service::Service},
     model::{identity::Model, token_limits::TokenLimits},
-    sample::queued::Sample,
+    sample::queued_sample::QueuedSample,
     settings::{
         args::Args,
         config::Config,
         engine::EngineArgs,
-        engine_choice::{EngineChoice, EngineWord},
+        engine_choice::{EngineChoice, EngineName},
         token_room::TokenRoom,
     },
 };
@@ -79,11 +79,11 @@ fn now() -> Instant {
 struct Simulation {
     random: StdRng,
     service: Service,
-    queue: Arc<BatchQueue<Sample>>,
-    engines: Vec<Driven>,
+    queue: Arc<BatchQueue<QueuedSample>>,
+    engines: Vec<DrivenEngine>,
     faulty: Arc<AtomicBool>,
     condition: watch::Sender<Condition>,
-    clients: Vec<Client>,
+    clients: Vec<SimulatedClient>,
     max_samples: usize,
     max_tokens: usize,
     next_id: u64,
@@ -94,23 +94,23 @@ impl Simulation {
     fn new(seed: u64, config: &Config, model: &Model) -> Self {
         NOW.set(Some(Instant::now()));
         let mut random = StdRng::seed_from_u64(seed);
-        let rules = Rules {
+        let rules = BatchLimits {
             samples: MAX_BATCH,
             tokens: None,
-            pads: false,
+            is_padded: false,
             bytes: random.random_bool(0.3).then_some(300),
             age: Duration::from_millis(random.random_range(0..5)),
             buckets: Vec::new(),
         };
         // Engines that only wait never let samples wait for other samples.
         let in_tasks: bool = random.random();
-        let rules = if in_tasks { Rules { age: Duration::ZERO, ..rules } } else { rules };
+        let rules = if in_tasks { BatchLimits { age: Duration::ZERO, ..rules } } else { rules };
         let queue = Arc::new(BatchQueue::new(rules, Clock(now)));
         let condition = watch::Sender::new(Condition::Well);
         let max_samples = random.random_range(1..12);
         let gives_tokens: bool = in_tasks || random.random();
         let max_in_flight_tokens = (gives_tokens && random.random())
-            .then_some(TokenRoom { most: MAX_TOKENS, longest_output: 10 });
+            .then_some(TokenRoom { max_tokens: MAX_TOKENS, longest_output: 10 });
         let config = Config {
             max_in_flight_samples: Some(max_samples),
             max_in_flight_bytes: MAX_BYTES,
@@ -120,7 +120,7 @@ impl Simulation {
         };
         let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
-        let node = Shared::new(
+        let node = NodeState::new(
             &config,
             model,
             evidence,
@@ -134,14 +134,14 @@ impl Simulation {
                 let (batches, random) = (VecDeque::new(), StdRng::from_rng(&mut random));
                 let (faulty, samples) = (faulty.clone(), Vec::new());
                 if !gives_tokens {
-                    return Driven::batched(Unreliable { random, batches, faulty }, &queue);
+                    return DrivenEngine::batched(Unreliable { random, batches, faulty }, &queue);
                 }
                 let (room, waits) = (max_in_flight_tokens, Arc::default());
-                let engine = Talkative { random, samples, faulty, room, waits };
+                let engine = UnreliableStreaming { random, samples, faulty, room, waits };
                 if in_tasks {
-                    Driven::waiting(engine, &queue)
+                    DrivenEngine::waiting(engine, &queue)
                 } else {
-                    Driven::streaming(engine, &queue)
+                    DrivenEngine::streaming(engine, &queue)
                 }
             })
             .collect();
@@ -156,7 +156,7 @@ impl Simulation {
             condition,
             clients,
             max_samples,
-            max_tokens: max_in_flight_tokens.map_or(0, |room| room.most as usize),
+            max_tokens: max_in_flight_tokens.map_or(0, |room| room.max_tokens as usize),
             next_id: 0,
             gives_tokens,
         }
@@ -183,7 +183,7 @@ impl Simulation {
         let (reading, replies): (Option<Reading>, _) = (Some(Box::pin(reading)), Some(replies));
         let (may_read, may_take) = (Flag::new(), Flag::new());
         let (open, answered, ended, end) = (BTreeMap::new(), 0, false, None);
-        self.clients.push(Client {
+        self.clients.push(SimulatedClient {
             name,
             wire,
             checksums,
@@ -220,9 +220,9 @@ impl Simulation {
             if client.ended {
                 return;
             }
-            let crc32c = client
-                .checksums
-                .then(|| checksum::of_request(checksum::of_payload(&payload), id, encoding, 0));
+            let crc32c = client.checksums.then(|| {
+                checksum::request_checksum(checksum::payload_checksum(&payload), id, encoding, 0)
+            });
             let payload = payload.into();
             let request = InferRequest { id, encoding, crc32c, payload, ..InferRequest::default() };
             let chunk = framing::encode(&request);
@@ -244,8 +244,8 @@ impl Simulation {
             way.ended = true;
         });
         // The node's task may continue for any time.
-        let ghost = Client { replies: None, open: BTreeMap::new(), ended: true, ..client };
-        self.clients.push(Client { end: Some(Ok(())), ..ghost });
+        let ghost = SimulatedClient { replies: None, open: BTreeMap::new(), ended: true, ..client };
+        self.clients.push(SimulatedClient { end: Some(Ok(())), ..ghost });
     }
 
     fn step(&mut self) {
@@ -336,7 +336,7 @@ impl Simulation {
 
 fn config() -> Config {
     let engine =
-        EngineArgs { engine: Some(EngineChoice::Word(EngineWord::Echo)), ..EngineArgs::default() };
+        EngineArgs { engine: Some(EngineChoice::Word(EngineName::Echo)), ..EngineArgs::default() };
     Args { engine, ..Args::default() }.resolve().unwrap()
 }
 

@@ -35,9 +35,9 @@ pub(super) fn words(payload: &Bytes) -> Bytes {
 
 /// Streaming engine that responds out of order, with tokens in groups of any size or with a whole
 /// output, and that fails in every possible manner.
-pub(super) struct Talkative {
+pub(super) struct UnreliableStreaming {
     pub(super) random: StdRng,
-    pub(super) samples: Vec<Spoken>,
+    pub(super) samples: Vec<PendingOutput>,
     /// Set while the engine still has faults.
     pub(super) faulty: Arc<AtomicBool>,
     /// Room that the node gives to the engine, if it is counted in tokens.
@@ -47,20 +47,20 @@ pub(super) struct Talkative {
 }
 
 /// A sample, with the tokens that are not sent yet.
-pub(super) struct Spoken {
+pub(super) struct PendingOutput {
     payload: Payload,
     sink: Sink,
     left: Vec<i32>,
 }
 
-impl Talkative {
+impl UnreliableStreaming {
     fn fault(&mut self, one_in: u32) -> bool {
         self.faulty.load(Ordering::SeqCst) && self.random.random_ratio(1, one_in)
     }
 }
 
-impl StreamingEngine for Talkative {
-    fn under_way(&self) -> usize {
+impl StreamingEngine for UnreliableStreaming {
+    fn in_flight(&self) -> usize {
         self.samples.len()
     }
 
@@ -76,13 +76,13 @@ impl StreamingEngine for Talkative {
         }
         let spoken = |(payload, sink): (Payload, Sink)| {
             let left = tokens::ids(payload.bytes()).collect();
-            Spoken { payload, sink, left }
+            PendingOutput { payload, sink, left }
         };
         self.samples.extend(samples.into_iter().map(spoken));
         if let Some(room) = self.room {
-            let cost = |spoken: &Spoken| room.cost(spoken.payload.bytes().len() as u64);
+            let cost = |spoken: &PendingOutput| room.cost(spoken.payload.bytes().len() as u64);
             let tokens: u64 = self.samples.iter().map(cost).sum();
-            assert!(tokens <= u64::from(room.most), "{tokens} tokens");
+            assert!(tokens <= u64::from(room.max_tokens), "{tokens} tokens");
         }
         if self.fault(30) { Err(EngineError::Failed("no tokenizer".into())) } else { Ok(()) }
     }
@@ -102,20 +102,20 @@ impl StreamingEngine for Talkative {
         }
         match self.random.random_range(0..4) {
             0 if self.fault(10) => {
-                sample.sink.last(Err(EngineError::BadSample("blurred".into())));
+                sample.sink.finish_with(Err(EngineError::BadSample("blurred".into())));
             }
             1 if self.fault(10) => {
-                sample.sink.tokens(&[-1]);
+                sample.sink.push_tokens(&[-1]);
                 sample.sink.end();
             }
             // A whole output, which is invalid after tokens.
             2 if sample.sink.token_count() == 0 || self.fault(10) => {
-                sample.sink.last(Ok(sample.payload.bytes().clone()));
+                sample.sink.finish_with(Ok(sample.payload.bytes().clone()));
             }
             _ if sample.left.is_empty() => sample.sink.end(),
             _ => {
                 let some = self.random.random_range(0..=sample.left.len());
-                sample.sink.tokens(&sample.left.drain(..some).collect::<Vec<_>>());
+                sample.sink.push_tokens(&sample.left.drain(..some).collect::<Vec<_>>());
                 self.samples.push(sample);
             }
         }
@@ -127,7 +127,7 @@ impl StreamingEngine for Talkative {
     }
 }
 
-impl WaitingEngine for Talkative {
+impl WaitingEngine for UnreliableStreaming {
     fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.samples.is_empty() {
             return Poll::Pending;

@@ -7,15 +7,15 @@ use netdiv_contract::layout::{DataType, TensorView, element_bytes, pack};
 use rayon::ThreadPoolBuilder;
 
 use crate::model::{
-    aligned::Aligned,
+    aligned_bytes::AlignedBytes,
     manifest::{Manifest, Shape},
     payload::Payload,
     workload::{Pass, Workload},
-    workloads::by_name::of_manifest,
+    workloads::factory::of_manifest,
 };
 
 /// A model, which reads the inputs of a pass and writes its outputs.
-type Model<'a> = &'a mut dyn FnMut(&Pass, &[&[u8]], &mut [&mut [u8]]);
+type TestModel<'a> = &'a mut dyn FnMut(&Pass, &[&[u8]], &mut [&mut [u8]]);
 
 fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String> {
     let folder = tempfile::tempdir().unwrap();
@@ -29,7 +29,11 @@ fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String
 }
 
 /// Returns the responses to a batch, or the reasons for missing ones.
-fn answers(manifest: &str, samples: &[Bytes], model: Model<'_>) -> Vec<Result<Vec<u8>, String>> {
+fn answers(
+    manifest: &str,
+    samples: &[Bytes],
+    model: TestModel<'_>,
+) -> Vec<Result<Vec<u8>, String>> {
     let (manifest, workload) = workload(manifest).unwrap();
     let takes = workload.layout();
     let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).unwrap();
@@ -39,14 +43,18 @@ fn answers(manifest: &str, samples: &[Bytes], model: Model<'_>) -> Vec<Result<Ve
             let lengths = shape.of_batch(pass.rows, &pass.lengths);
             lengths.iter().product::<usize>() * element_bytes(shape.data_type)
         };
-        let zeros = |shapes: &[Shape]| -> Vec<Aligned> {
-            shapes.iter().map(|shape| Aligned::zeros(bytes(shape))).collect()
+        let zeros = |shapes: &[Shape]| -> Vec<AlignedBytes> {
+            shapes.iter().map(|shape| AlignedBytes::zeros(bytes(shape))).collect()
         };
         let (mut inputs, mut outputs) = (zeros(&manifest.inputs), zeros(&manifest.outputs));
-        job.fill(&mut inputs.iter_mut().map(Aligned::bytes_mut).collect::<Vec<_>>());
-        let inputs: Vec<_> = inputs.iter().map(Aligned::bytes).collect();
-        model(&pass, &inputs, &mut outputs.iter_mut().map(Aligned::bytes_mut).collect::<Vec<_>>());
-        job.take(&outputs.iter().map(Aligned::bytes).collect::<Vec<_>>());
+        job.write_inputs(&mut inputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>());
+        let inputs: Vec<_> = inputs.iter().map(AlignedBytes::bytes).collect();
+        model(
+            &pass,
+            &inputs,
+            &mut outputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>(),
+        );
+        job.read_outputs(&outputs.iter().map(AlignedBytes::bytes).collect::<Vec<_>>());
     }
     let answers = job.answers().into_iter();
     answers.map(|answer| answer.map(|bytes| bytes.to_vec()).map_err(|e| e.to_string())).collect()

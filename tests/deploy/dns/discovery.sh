@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Three nodes on 127.0.1.1 to 127.0.1.3, and a DNS server for their name. To be run in mount, process and network
-# namespaces of its own (steps/dns.sh): they are what ends it all.
+# Runs three nodes on 127.0.1.1 to 127.0.1.3, and a DNS server for their name. Run it in separate mount, process and network
+# namespaces (steps/dns.sh), whose end kills everything.
 . "$(dirname "$0")/../common.sh"
 name=nodes.netdiv.test
 records=$OUT/records
@@ -13,7 +13,7 @@ for file in resolv.conf hosts nsswitch.conf; do mount --bind "$OUT/$file" "$(rea
 printf '127.0.1.%d '"$name"'\n' 1 2 >"$records"
 echo '127.0.1.1 other.netdiv.test' >>"$records"
 dnsmasq --no-resolv --no-hosts --local=/netdiv.test/ --addn-hosts="$records" --user=root --pid-file="$OUT/dnsmasq.pid"
-# getent would leave loopback addresses out where there are no others.
+# getent would omit loopback addresses if there are no others.
 answers() { [ "$(python3 -c "import socket; print(len(socket.getaddrinfo('$name', 0, type=socket.SOCK_STREAM)))")" = 2 ]; }
 within 10 answers || fail "dnsmasq does not answer"
 
@@ -27,16 +27,16 @@ done
 for n in 1 2 3; do within 20 test -e "$OUT/node-$n.json" || { cat "$OUT/node-$n.log"; fail "node $n does not start"; }; done
 
 run() { "$BIN/loadgen-node" run "${tls[@]}" --benchmark digits --scenario offline --mode accuracy --output "$OUT/$1" "${@:2}"; }
-# A run that is refused before it begins: OUTPUT WORDS OPTIONS.
+# Checks that a run is rejected before it starts: OUTPUT WORDS OPTION…
 refused() {
     local code=0
     run "$1" "${@:3}" >"$OUT/$1.txt" 2>&1 || code=$?
     cat "$OUT/$1.txt"
     [ "$code" = 2 ] || fail "exit code $code, not 2"
-    grep -qE "$2" "$OUT/$1.txt" || fail "it does not say /$2/"
+    grep -qE "$2" "$OUT/$1.txt" || fail "no output matches /$2/"
 }
 
-echo "-- two addresses of three: the run waits; with the third it begins"
+echo "-- two of three addresses: the run waits; it starts with the third one"
 for transport in grpc quic; do
     printf '127.0.1.%d '"$name"'\n' 1 2 >"$records"
     echo '127.0.1.1 other.netdiv.test' >>"$records"
@@ -45,7 +45,7 @@ for transport in grpc quic; do
     running=$!
     sleep 3
     kill -0 "$running" || { cat "$OUT/$transport.txt"; fail "the run did not wait"; }
-    if grep -q connected "$OUT/$transport.txt"; then fail "the run began with two nodes"; fi
+    if grep -q connected "$OUT/$transport.txt"; then fail "the run started with two nodes"; fi
     echo "127.0.1.3 $name" >>"$records"
     kill -HUP "$(cat "$OUT/dnsmasq.pid")"
     wait "$running" || { cat "$OUT/$transport.txt"; fail "the run failed"; }
@@ -58,7 +58,7 @@ assert sorted(node["name"] for node in result["nodes"]) == ["node-1", "node-2", 
 END
 done
 
-echo "-- one more than there are"
+echo "-- more nodes expected than there are"
 refused four 'nodes-expected 4' --nodes "dns:$name:50051" --nodes-expected 4 --connect-timeout 2s
 echo "-- a name without addresses"
 refused none 'nobody.netdiv.test' --nodes dns:nobody.netdiv.test:50051 --connect-timeout 2s

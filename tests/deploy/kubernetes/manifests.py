@@ -1,9 +1,9 @@
-"""What `kubectl kustomize` made of deploy/kubernetes, against Kubernetes' schemas and the rules of the division.
+"""Checks manifests that `kubectl kustomize` made of deploy/kubernetes: Kubernetes' schemas, and the rules of the division.
 
     manifests.py PROGRAMS CERTIFICATES FILE…
 
-PROGRAMS is the folder of the programs, CERTIFICATES one that `loadgen-node certificates` has made. It prints what is
-wrong, and ends with 1 if anything is.
+PROGRAMS is the folder of the programs, CERTIFICATES a folder that `loadgen-node certificates` has made. Prints all errors; the exit
+code is 1 if there are any.
 """
 
 import re
@@ -17,7 +17,7 @@ import yaml
 
 from pods import LOADGEN, NODE, Manifests, lay_out
 
-# Not Kubernetes' own: there is no schema for the whole of them.
+# Custom resources, for which there is no complete schema.
 CUSTOM = {"JobSet", "PodMonitor"}
 PROMETHEUS = Path(__file__).resolve().parents[3] / "deploy" / "prometheus" / "prometheus.yml"
 
@@ -32,7 +32,7 @@ def schemas(manifests):
 
 
 def jobs_of(document):
-    """What is Kubernetes' own in a JobSet: its jobs."""
+    """Yields the jobs of a JobSet, which have a schema."""
     for job in document["spec"].get("replicatedJobs", []):
         yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, "spec": job["template"]["spec"]}
 
@@ -42,7 +42,7 @@ def selects(selector, labels):
 
 
 def apart(manifests):
-    """No node on a LoadGen node's host, nor two nodes on one (N4)."""
+    """Yields an error if a LoadGen node or a node may share a host with a node (N4)."""
     for program, (template, _) in manifests.templates.items():
         terms = template["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         for other in (NODE, LOADGEN):
@@ -54,12 +54,12 @@ def apart(manifests):
 
 
 def restricted(manifests):
-    """What Kubernetes' profile `restricted` asks for, and a root file system that cannot be written."""
+    """Yields violations of Kubernetes' profile `restricted`, and of further restrictions such as a read-only root."""
     for program, (template, _) in manifests.templates.items():
         spec = template["spec"]
         pod, container = spec["securityContext"], spec["containers"][0]["securityContext"]
         wanted = {
-            "a user with a number that is not root's": isinstance(pod.get("runAsUser"), int) and pod["runAsUser"] > 0 and pod["runAsNonRoot"],
+            "a numeric user other than root": isinstance(pod.get("runAsUser"), int) and pod["runAsUser"] > 0 and pod["runAsNonRoot"],
             "seccomp RuntimeDefault": pod["seccompProfile"]["type"] == "RuntimeDefault",
             "no token of a service account": spec["automountServiceAccountToken"] is False,
             "no variables of services": spec["enableServiceLinks"] is False,
@@ -68,13 +68,13 @@ def restricted(manifests):
             "a read-only root": container["readOnlyRootFilesystem"] is True,
             "one probe": spec["containers"][0].get("startupProbe", {}).get("exec") == spec["containers"][0].get("readinessProbe", {}).get("exec"),
             "one container": len(spec["containers"]) == 1,
-            "limits that are the requests": spec["containers"][0]["resources"]["limits"] == spec["containers"][0]["resources"]["requests"],
+            "limits equal to the requests": spec["containers"][0]["resources"]["limits"] == spec["containers"][0]["resources"]["requests"],
         }
         yield from (f"{program}: {what} is missing" for what, there in wanted.items() if not there)
 
 
 def references(manifests):
-    """Selectors find pods, mounts have volumes, volumes what they name, and results a claim."""
+    """Yields selectors without pods, mounts without volumes, volumes without their source, and results without a claim."""
     pods = {program: manifests.labels(program) for program in manifests.templates}
     for document in manifests.of_kind("Service"):
         found = [program for program, labels in pods.items() if selects({"matchLabels": document["spec"]["selector"]}, labels)]
@@ -89,7 +89,7 @@ def references(manifests):
             selectors += [peer["podSelector"] for peer in rule.get("from", []) + rule.get("to", []) if "podSelector" in peer]
         for selector in selectors:
             if not any(selects(selector, labels) for labels in pods.values()):
-                yield f"{document['kind']} {document['metadata']['name']} selects nobody: {selector}"
+                yield f"{document['kind']} {document['metadata']['name']} selects no pods: {selector}"
     named = {(document["kind"], document["metadata"]["name"]) for document in manifests.documents}
     for program, (template, _) in manifests.templates.items():
         volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
@@ -99,14 +99,14 @@ def references(manifests):
         for volume in volumes.values():
             for kind, key in (("ConfigMap", "configMap"), ("PersistentVolumeClaim", "persistentVolumeClaim")):
                 if key in volume and (kind, volume[key].get("name", volume[key].get("claimName"))) not in named:
-                    yield f"{program}: there is no {kind} for the volume {volume['name']}"
+                    yield f"{program}: missing {kind} for the volume {volume['name']}"
     results = [v for v in manifests.templates[LOADGEN][0]["spec"]["volumes"] if "persistentVolumeClaim" in v and v["name"] == "results"]
     if not results:
         yield "results do not outlive their Job"
 
 
 def ports(manifests, default):
-    """The nodes' port is the program's default, everywhere."""
+    """Yields ports that differ from the program's default, and errors in the ports of metrics."""
     container = manifests.templates[NODE][0]["spec"]["containers"][0]
     found = {port["containerPort"] for port in container["ports"] if port["name"] in ("grpc", "quic")}
     [service] = manifests.of_kind("Service")
@@ -117,50 +117,50 @@ def ports(manifests, default):
     found |= {int(port) for port in re.findall(r"^(?:listen|nodes) = .*:(\d+)\"", manifests.config(NODE) + manifests.config(LOADGEN), re.M)}
     if found != {default}:
         yield f"ports {found}, but sut-node listens on {default}"
-    # Probes ask on loopback, also where --metrics says all addresses: on the same port.
+    # Probes use loopback, also if --metrics has all addresses; the port is the same.
     loopback = re.search(r'^metrics = "127\.0\.0\.1:(\d+)"$', manifests.config(NODE), re.M)
     if not loopback:
         yield "node.toml has no metrics for the probes"
-    # A port with a name that a PodMonitor asks for is that of --metrics, and a policy lets Prometheus in.
+    # The port that a PodMonitor names is that of --metrics, and a policy allows Prometheus to connect.
     for monitor in manifests.of_kind("PodMonitor"):
         for program, (template, _) in manifests.templates.items():
             container = template["spec"]["containers"][0]
             [port] = [port["containerPort"] for port in container["ports"] if port["name"] == monitor["spec"]["podMetricsEndpoints"][0]["port"]]
             if loopback and int(loopback[1]) != port:
-                yield f"node.toml has metrics on port {loopback[1]}, the PodMonitor asks on {port}"
+                yield f"node.toml has metrics on port {loopback[1]}, the PodMonitor uses port {port}"
             if f"--metrics=0.0.0.0:{port}" not in container["args"]:
                 yield f"{program}: --metrics is not on port {port}"
             if not any(
                 {"port": port, "protocol": "TCP"} in rule["ports"] for policy in manifests.of_kind("NetworkPolicy") for rule in policy["spec"].get("ingress", [])
             ):
-                yield f"no NetworkPolicy lets Prometheus reach port {port}"
+                yield f"no NetworkPolicy allows Prometheus to reach port {port}"
 
 
 def jobs(manifests):
-    """Prometheus gives metrics the names of jobs that the alerts go by."""
+    """Yields an error if Prometheus' jobs do not have the names that the alerts use."""
     known = {job["job_name"] for job in yaml.safe_load(PROMETHEUS.read_text())["scrape_configs"]}
     for monitor in manifests.of_kind("PodMonitor"):
         rules = monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
         if {rule["replacement"] for rule in rules if rule["targetLabel"] == "job"} != known:
             yield f"the PodMonitor's jobs are not {known}"
         if {rule["regex"] for rule in rules} != {manifests.labels(program)["app.kubernetes.io/component"] for program in manifests.templates}:
-            yield "the PodMonitor names a component that there is not"
+            yield "the PodMonitor names an unknown component"
 
 
 def discovery(manifests):
-    """As many nodes are waited for as there are, under the Service's name."""
+    """Yields an error if a run waits for another number of nodes than there are, or for another name than the Service's."""
     _, count = manifests.templates[NODE]
     expected = re.search(r"^nodes_expected = (\d+)$", manifests.config(LOADGEN), re.M)
     if not expected or int(expected[1]) != count:
         yield f"run.toml waits for {expected and expected[1]} nodes, but there are {count}"
     [service] = manifests.of_kind("Service")
     if f"dns:{service['metadata']['name']}:" not in manifests.config(LOADGEN):
-        yield "run.toml does not look for the Service's name"
+        yield "run.toml does not use the Service's name"
 
 
 def settings(manifests, programs, certificates):
-    """The programs take the pods' command lines and settings files."""
-    # In place of the Service's name, which has no addresses here.
+    """Yields an error if the programs reject the pods' command lines or settings files."""
+    # Replaces the Service's name, which has no addresses here.
     nodes = ["--nodes", f"node[1-{manifests.templates[NODE][1]}]"]
     for program in (NODE, LOADGEN):
         with tempfile.TemporaryDirectory() as folder:
@@ -173,11 +173,11 @@ def settings(manifests, programs, certificates):
 
 
 def same_pods(base, other):
-    """A variant's pods are those of the base."""
+    """Yields an error if a variant's pods differ from the base's."""
     for program in (NODE, LOADGEN):
         left, right = base.templates[program][0], other.templates[program][0]
         if {**left["spec"], "restartPolicy": None} != {**right["spec"], "restartPolicy": None} or left["metadata"] != right["metadata"]:
-            yield f"the pods of {program} are not those of {base.file.name}"
+            yield f"the pods of {program} differ from {base.file.name}"
 
 
 def main():

@@ -1,9 +1,9 @@
-"""The pods of a rendered file: their settings, and the commands that they run.
+"""Pods of a rendered file: their settings and commands.
 
     pods.py FILE CERTIFICATES FOLDER
 
-lays out the pods of the rendered FILE in FOLDER/sut-node and FOLDER/loadgen-node: what is mounted at /etc/netdiv, and each
-command as a script, `main` and `probe`. CERTIFICATES is what `loadgen-node certificates` has made.
+writes the pods of the rendered FILE to FOLDER/sut-node and FOLDER/loadgen-node: the files that are mounted at /etc/netdiv, and each
+command as a script, `main` and `probe`. CERTIFICATES is a folder that `loadgen-node certificates` has made.
 """
 
 import shlex
@@ -14,21 +14,21 @@ from pathlib import Path
 import yaml
 
 NODE, LOADGEN = "sut-node", "loadgen-node"
-# Whose certificate each program has, in the files of `loadgen-node certificates`.
+# Holder of each program's certificate, in the files of `loadgen-node certificates`.
 HOLDERS = {NODE: "netdiv-node", LOADGEN: "client"}
-# Stands for the volume of models: it has a small resnet50.toml.
+# Replaces the volume of models; contains a small resnet50.toml.
 MODELS = Path(__file__).resolve().parents[2] / "models"
-# Stands for the volume of data.
+# Replaces the volume of data.
 DATA = Path(__file__).resolve().parents[3] / "deploy" / "digits"
 
 
 class Manifests:
-    """One rendered file."""
+    """Rendered file."""
 
     def __init__(self, file):
         self.file = file
         self.documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
-        # The template of each program's pods, and how many pods it makes.
+        # Template and number of each program's pods.
         self.templates = {}
         for document in self.documents:
             if document["kind"] in ("StatefulSet", "Job"):
@@ -46,7 +46,7 @@ class Manifests:
         return self.templates[program][0]["metadata"]["labels"]
 
     def config(self, program):
-        """The settings file of a program, as the pod sees it: its text."""
+        """Returns the text of a program's settings file, as in its pod."""
         template, _ = self.templates[program]
         names = {volume["configMap"]["name"] for volume in template["spec"]["volumes"] if "configMap" in volume}
         [data] = [document["data"] for document in self.of_kind("ConfigMap") if document["metadata"]["name"] in names]
@@ -55,7 +55,7 @@ class Manifests:
 
 
 def lay_out(manifests, program, certificates, folder):
-    """Writes what a pod mounts to a folder; its commands, with the folder in place of the pod's paths."""
+    """Writes a pod's mounted files to a folder; returns its commands, with the folder instead of the pod's paths."""
     mounts = folder / "etc"
     places = {"/etc/netdiv": mounts, "/models": MODELS, "/results": folder / "results", "$(POD_NAME)": "pod"}
     places |= {"/data/resnet50.npy": DATA / "images.npy", "/data/resnet50-labels.npy": DATA / "labels.npy"}

@@ -1,4 +1,4 @@
-"""Inputs that mlperf-automations has are given to the same key of env there and here: names.py OURS THEIRS."""
+"""Fails if an input that mlperf-automations has too is mapped to another key of env: names.py OURS THEIRS."""
 
 import pathlib
 import sys
@@ -20,4 +20,4 @@ theirs = {
 names = {name for name, _ in theirs}
 differing = [(n, key) for n, key in ours if n in names and not key.startswith("MLC_NETDIV_") and (n, key) not in theirs]
 if differing:
-    sys.exit(f"not so in mlperf-automations: {differing}")
+    sys.exit(f"mapped differently in mlperf-automations: {differing}")

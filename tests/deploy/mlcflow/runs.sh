@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A node and runs by mlcr. To be run in mount, process and network namespaces of its own (steps/mlcflow.sh): without a network,
-# and all processes are this test's.
+# Starts nodes and runs with mlcr. Run it in separate mount, process and network namespaces (steps/mlcflow.sh), without a network and
+# with no other processes.
 . "$(dirname "$0")/../common.sh"
 ip link set lo up
 export HOME=$OUT/home MLC_REPOS=$OUT/repos PATH=$OUT/python/bin:$PATH
@@ -12,19 +12,19 @@ if [ -n "${MLPERF_AUTOMATIONS:-}" ]; then
     python "$repository/tests/deploy/mlcflow/names.py" "$repository/deploy/mlcflow" "$MLPERF_AUTOMATIONS"
 fi
 
-# What a run has to say when it fails: WORDS COMMAND.
+# Checks that a command fails with an error: WORDS COMMAND…
 refused() {
-    if "${@:2}" >"$OUT/refused.log" 2>&1; then fail "this is accepted: ${*:2}"; fi
-    grep -qF -- "$1" "$OUT/refused.log" || { cat "$OUT/refused.log"; fail "it does not say \"$1\": ${*:2}"; }
+    if "${@:2}" >"$OUT/refused.log" 2>&1; then fail "accepted: ${*:2}"; fi
+    grep -qF -- "$1" "$OUT/refused.log" || { cat "$OUT/refused.log"; fail "the error is not \"$1\": ${*:2}"; }
     echo "refused: $1"
 }
 lon() { mlcr run,netdiv,_network-lon --model=digits --mlc_output=on "$@"; }
-# What the state has to hold after a run: an expression of Python, s is the state.
+# Checks the state after a run with a Python expression, in which s is the state: EXPRESSION.
 holds() { python -c 'import json, sys; s = json.load(open("tmp-state.json")); assert eval(sys.argv[1]), s' "$1" && echo "holds: $1"; }
-ended() { [ -z "$(pgrep -x "$1")" ] || fail "$1 is still there"; }
+ended() { [ -z "$(pgrep -x "$1")" ] || fail "$1 is still running"; }
 
 # shellcheck disable=SC2016 # it names the variable
-refused 'there is no program loadgen-node in $PATH; --netdiv_path=FOLDER says where it is' lon --sut_servers=127.0.0.1:50051
+refused 'loadgen-node is missing in $PATH; set its folder with --netdiv_path=FOLDER' lon --sut_servers=127.0.0.1:50051
 
 digits=$repository/deploy/digits
 cd "$OUT/sut"
@@ -36,7 +36,7 @@ within 60 test -e "$OUT/ready.json" || { cat "$OUT/sut.log"; fail "the node does
 cd "$OUT/lon"
 export PATH=$BIN:$PATH
 nodes=--sut_servers=127.0.0.1:50051
-# Short runs that are valid, and one that ends too early: LoadGen makes queries for as long as it expects them to take.
+# Short valid runs, and a run that is too short: LoadGen chooses the number of queries from the expected latency.
 cat >user.conf <<'END'
 *.Offline.min_duration = 10
 *.SingleStream.min_duration = 500
@@ -50,7 +50,7 @@ holds 's["mlc-mlperf-inference-results-last"]["performance_valid"] is True'
 holds 'float(s["mlc-mlperf-inference-results"][s["netdiv"]["sut_name"]]["digits"]["Offline"]["performance"]) > 0'
 grep -qxF "MLC_MLPERF_OUTPUT_DIR=\"$PWD/out/digits-offline-performance\"" tmp-run-env.out
 [ -f out/digits-offline-performance/result.json ]
-# The list of MLCFlow, the other end by an input, a settings file, another folder; a result that is not valid is a result.
+# MLCFlow's form of a list, the end as an input, a settings file, another folder. An invalid result is not an error.
 echo 'cluster_name = "rack"' >run.toml
 mlcr run,netdiv --network=lon --sut_servers,=127.0.0.1:50051 --config=run.toml --model=digits --mlc_output=on --user_conf=user.conf \
     --scenario=SingleStream --singlestream_target_latency=10000 --output_dir=other
@@ -59,7 +59,7 @@ holds 's["netdiv"]["sut_name"].startswith("rack ")'
 holds 's["mlc-mlperf-inference-results-last"]["performance_valid"] is False'
 [ -f other/digits-single-stream-performance/result.json ]
 
-# From Python, with a target that is reached.
+# From Python, with a target that is met.
 python - <<'END'
 import mlc
 
@@ -70,35 +70,35 @@ assert run["return"] == 0 and run["new_state"]["netdiv"]["verdict"] == "VALID", 
 assert run["new_env"]["MLC_MLPERF_OUTPUT_DIR"].endswith("/lon/python/digits-single-stream-performance"), run["new_env"]
 END
 
-refused 'say which end this is' mlcr run,netdiv
+refused 'select an end' mlcr run,netdiv
 refused 'name the SUT nodes: --sut_servers=HOST:PORT' lon
 refused 'name the benchmark' mlcr run,netdiv,_network-lon $nodes
 echo 'connect_timeout = "1s"' >impatient.toml
 refused 'no node answers at 127.0.0.1:9' lon --sut_servers=127.0.0.1:9 --config=impatient.toml --output_dir=refused
 refused "invalid value 'sideways' for '--scenario" lon $nodes --scenario=sideways
 refused 'give host and port, without a scheme' lon --sut_servers=http://127.0.0.1:50051
-refused 'fast is no number' lon $nodes --target_qps=fast
+refused 'fast is not a number' lon $nodes --target_qps=fast
 refused 'holds another run' lon $nodes --mode=accuracy
-refused 'there is no program loadgen-node in nowhere' lon $nodes --netdiv_path=nowhere
-# A run that ends without a record, by a program that is named relative to where mlcr starts.
+refused 'loadgen-node is missing in nowhere' lon $nodes --netdiv_path=nowhere
+# A run that ends without a record, of a program whose path is relative to the current folder.
 mkdir fake
 printf '#!/bin/sh\necho "now ERROR loadgen_node: nothing could be written" >&2\nexit 3\n' >fake/loadgen-node
 chmod +x fake/loadgen-node
 refused 'loadgen-node, exit code 3: loadgen_node: nothing could be written' lon $nodes --netdiv_path=fake --output_dir=refused
-refused '--host needs --port' mlcr run,netdiv,_network-sut --host=0.0.0.0
+refused '--host requires --port' mlcr run,netdiv,_network-sut --host=0.0.0.0
 refused 'sut-node, exit code 2: ' mlcr run,netdiv,_network-sut --model=nowhere.onnx
 
-# A run that is interrupted, and one that loses its node; then the node that is asked to end.
+# An interrupted run, a run that loses its node, and a node that gets SIGTERM.
 long=("$nodes" --scenario=Server --target_qps=100 --output_dir=long)
 mlcr run,netdiv,_network-lon --model=digits "${long[@]}" >interrupted.log 2>&1 &
-within 30 test -s long/digits-server-performance/mlperf_log_detail.txt || { cat interrupted.log; fail "no run begins"; }
+within 30 test -s long/digits-server-performance/mlperf_log_detail.txt || { cat interrupted.log; fail "the run does not start"; }
 kill $!
 if wait $!; then fail "an interrupted run has no error"; fi
-grep -q 'loadgen-node, exit code 3: .*SIGTERM' interrupted.log || { cat interrupted.log; fail "it does not say what interrupted it"; }
+grep -q 'loadgen-node, exit code 3: .*SIGTERM' interrupted.log || { cat interrupted.log; fail "the error does not name the signal"; }
 ended loadgen-node
 
 kill "$sut"
-wait "$sut" || fail "a node that was asked to end is no error"
+wait "$sut" || fail "a node that ends after SIGTERM must not be an error"
 ended sut-node
 
 cd "$OUT/sut"
@@ -108,12 +108,12 @@ within 60 test -e "$OUT/ready.json" || { cat "$OUT/sut.log"; fail "the node does
 cd "$OUT/lon"
 rm -r long
 mlcr run,netdiv,_network-lon --model=digits "${long[@]}" >lost.log 2>&1 &
-within 30 test -s long/digits-server-performance/mlperf_log_detail.txt || { cat lost.log; fail "no run begins"; }
+within 30 test -s long/digits-server-performance/mlperf_log_detail.txt || { cat lost.log; fail "the run does not start"; }
 kill -KILL "$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["pid"])' "$OUT/ready.json")"
 if wait $!; then fail "a run that loses its node has no error"; fi
-grep -q 'loadgen-node, exit code 3: .*lost node' lost.log || { cat lost.log; fail "it does not say which node was lost"; }
+grep -q 'loadgen-node, exit code 3: .*lost node' lost.log || { cat lost.log; fail "the error does not name the lost node"; }
 if wait "$sut"; then fail "a node that was killed has no error"; fi
-grep -q 'sut-node, ended by SIGKILL' "$OUT/sut.log" || { cat "$OUT/sut.log"; fail "it does not say what ended the node"; }
+grep -q 'sut-node, ended by SIGKILL' "$OUT/sut.log" || { cat "$OUT/sut.log"; fail "the error does not name the signal of the node"; }
 ended loadgen-node
 ended sut-node
 echo "both ends have ended"

@@ -1,5 +1,5 @@
-"""Asks a Prometheus that scrapes runs for every expression of the dashboard: each has to return data. All targets have to be
-up, and every alert has to be healthy and quiet.
+"""Queries every expression of the dashboard from a Prometheus that scrapes runs; each must return data. All targets must be up, and all
+alerts healthy and inactive.
 
     ask.py PROMETHEUS DASHBOARD
 """
@@ -45,5 +45,5 @@ for rule in rules:
         problems.append(f"{rule['name']} is {rule['state']}: {rule.get('lastError') or rule['alerts']}")
 
 if problems or not asked or not rules:
-    sys.exit("\n".join(problems or ["there is nothing to ask"]))
-print(f"{len(asked)} expressions of the dashboard return data, {len(rules)} alerts are quiet")
+    sys.exit("\n".join(problems or ["no expressions or no alerts"]))
+print(f"{len(asked)} expressions of the dashboard return data, {len(rules)} alerts are inactive")

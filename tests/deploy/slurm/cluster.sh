@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A Slurm cluster on this machine, then a command on it: slurmctld, and three slurmd on hosts nd1 to nd3. /mnt is their
-# shared storage: bin/ with the programs, deploy/, home/.
+# Starts a Slurm cluster on this machine, slurmctld and three slurmd on hosts nd1 to nd3, and runs a command on it: COMMAND…
+# /mnt is the hosts' shared storage: bin/ with the programs, deploy/, home/.
 . "$(dirname "$0")/../hosts.sh"
 
 new_hosts 3
@@ -17,7 +17,7 @@ chown nobody /mnt/home
 
 head -c 128 /dev/urandom >/run/munge/key
 chmod 600 /run/munge/key
-# Its folders are made anew for root, who runs everything here but the jobs.
+# New folders, since root runs everything except the jobs.
 munged --force --key-file=/run/munge/key --socket=/run/munge/socket --pid-file=/run/munge/pid \
     --log-file="/mnt/log/munged" --seed-file=/run/munge/seed
 
@@ -58,6 +58,6 @@ idle() { [ "$(sinfo --noheader --format='%D %t')" = "3 idle" ]; }
 if ! within 60 idle; then
     sinfo --long --Node || true
     tail -n 20 /mnt/log/*
-    not_possible_here "slurmctld and three slurmd do not come up here; their logs are above"
+    not_possible_here "slurmctld and three slurmd do not start here; their logs are above"
 fi
 "$@"

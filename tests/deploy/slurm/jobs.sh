@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The jobs that steps/slurm.sh submits on its cluster, as a user who is not root.
+# Submits the jobs of steps/slurm.sh on its cluster, as a user other than root.
 . "$(dirname "$0")/../common.sh"
 script=/mnt/deploy/slurm/netdiv.sbatch
 export BIN=/mnt/bin NODE_CONFIG=/mnt/home/node.toml SCRATCH=/mnt/home/scratch
@@ -10,10 +10,10 @@ as_user() { (cd "/mnt/home" && HOME=/mnt/home setpriv --reuid=nobody --regid=nog
 submit() { as_user sbatch --parsable --nodes=3 "$@"; }
 state() { scontrol show job "$1" | grep -oE 'JobState=\w+' | cut -d= -f2; }
 ended() { [[ $(state "$1") =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT)$ ]] && [ -z "$(squeue --noheader --jobs "$1")" ]; }
-# One name at a time: pgrep finds nothing by a pattern of more than 15 letters.
+# One name at a time: pgrep does not match patterns of more than 15 letters.
 is_left() { pgrep -x sut-node || pgrep -x loadgen-node || pgrep -x srun || pgrep -x slurmstepd || compgen -G "/mnt/home/.netdiv-*" || compgen -G "$SCRATCH/*"; }
 nothing_left() { ! is_left >"$OUT/left"; }
-# Waits for the end of a job, compares its exit code, and looks for what it has left: JOB CODE.
+# Waits for the end of a job, compares its exit code, and checks that it has left nothing: JOB CODE.
 ends_with() {
     local job=$1 expected=$2 code
     within 90 ended "$job" || { cat "/mnt/home/netdiv-$job.log"; fail "job $job does not end: $(state "$job")"; }
@@ -26,11 +26,11 @@ ends_with() {
     within 40 nothing_left || fail "job $job has left: $(tr '\n' ' ' <"$OUT/left")"
     if grep -rl 'PRIVATE KEY' "/mnt/home"; then fail "job $job has left a key"; fi
 }
-says() { grep -E "$2" "/mnt/home/netdiv-$1.log" || { cat "/mnt/home/netdiv-$1.log"; fail "job $1 does not say /$2/"; }; }
+says() { grep -E "$2" "/mnt/home/netdiv-$1.log" || { cat "/mnt/home/netdiv-$1.log"; fail "no output of job $1 matches /$2/"; }; }
 is_running() { [ "$(state "$1")" = RUNNING ]; }
-# LoadGen is under way on nd1, with both nodes.
+# Succeeds if LoadGen is running on nd1 with both nodes: JOB.
 runs() { pgrep -x loadgen-node && grep -qs generated_query_count "$SCRATCH/netdiv-$1".*/results/mlperf_log_detail.txt; }
-# A host's node, not the srun that started it.
+# Prints the id of a host's node, not of the srun that started it: HOST.
 node_on() {
     for process in $(pgrep -x sut-node); do
         if grep -qz "/$1.json" "/proc/$process/cmdline"; then echo "$process"; fi
@@ -38,7 +38,7 @@ node_on() {
 }
 long_run=(run --benchmark digits --scenario server --setting server_target_qps=50 --setting min_duration_ms=600000)
 
-echo "-- a run of accuracy ends with COMPLETE, and its results are in the folder of the submission"
+echo "-- an accuracy run ends with COMPLETE, and its results are in the folder of the submission"
 job=$(submit "$script" run --benchmark digits --scenario offline --mode accuracy)
 ends_with "$job" 0:0
 says "$job" COMPLETE
@@ -52,14 +52,14 @@ assert result["verdict"] == "COMPLETE", result["verdict"]
 assert sorted(node["name"] for node in result["nodes"]) == ["nd2-50051", "nd3-50051"], result["nodes"]
 END
 
-echo "-- a run of performance ends with VALID"
-# A bound that a busy machine keeps too.
+echo "-- a performance run ends with VALID"
+# A bound that a busy machine meets too.
 job=$(submit "$script" run --benchmark digits --scenario server --setting server_target_qps=200 \
     --setting server_target_latency_ns=10000000000 --setting min_duration_ms=5000 --setting min_query_count=1)
 ends_with "$job" 0:0
 says "$job" VALID
 
-echo "-- a run that LoadGen does not find valid fails the job with the LoadGen node's exit code"
+echo "-- an invalid run fails the job with the LoadGen node's exit code"
 job=$(submit "$script" run --benchmark digits --scenario offline --setting min_duration_ms=10000 --setting min_query_count=1)
 ends_with "$job" 1:0
 says "$job" INVALID
@@ -67,7 +67,7 @@ says "$job" INVALID
 echo "-- scancel during a run leaves no process, no key and no folder"
 job=$(submit "$script" "${long_run[@]}")
 within 60 runs "$job" || fail "the run of job $job does not start"
-if nothing_left; then fail "a job that runs is not seen"; fi
+if nothing_left; then fail "a running job is not detected"; fi
 scancel "$job"
 within 60 ended "$job" || fail "job $job does not end after scancel"
 [ "$(state "$job")" = CANCELLED ] || fail "job $job: $(state "$job"), not CANCELLED"

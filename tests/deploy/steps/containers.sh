@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# images of programs that are built already: the demo between containers, not root, read-only, no capabilities, SIGTERM drained
+# images of existing programs: the demo between containers, without root and capabilities, read-only, drained by SIGTERM
 . "$(dirname "$0")/../common.sh"
 . "$(dirname "$0")/../images.sh"
 containers=(node-a node-b loadgen)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# every script passes shellcheck; every YAML file yamllint
+# every script passes shellcheck, every YAML file yamllint
 . "$(dirname "$0")/../common.sh"
 install shellcheck yamllint
 
@@ -8,4 +8,4 @@ mapfile -t scripts < <(find deploy tests -name '*.sh' -o -name '*.sbatch' | sort
 mapfile -t yaml < <(find deploy tests \( -name '*.yaml' -o -name '*.yml' \) | sort)
 shellcheck --external-sources "${scripts[@]}"
 yamllint --strict "${yaml[@]:-/dev/null}"
-echo "${#scripts[@]} scripts and ${#yaml[@]} YAML files without a finding"
+echo "${#scripts[@]} scripts and ${#yaml[@]} YAML files without findings"

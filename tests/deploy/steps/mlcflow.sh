@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# deploy/mlcflow with MLCFlow itself and without a network: both ends, what a run found, wrong inputs, how both end
-# With MLPERF_AUTOMATIONS=FOLDER, a checkout of mlcommons/mlperf-automations, its scripts are there too, and names are compared.
+# deploy/mlcflow with MLCFlow, without a network: both ends, results of runs, invalid inputs, signals
+# With MLPERF_AUTOMATIONS=FOLDER, a checkout of mlcommons/mlperf-automations, its scripts are registered too, and names are compared.
 . "$(dirname "$0")/../common.sh"
 install git iproute2 procps python3-venv util-linux
 python3 -m venv "$OUT/python"

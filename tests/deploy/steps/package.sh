@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# the Debian package: lintian finds no error, a minimal Debian installs it, the demo runs inside, purge leaves nothing
+# the Debian package: lintian reports no errors, a minimal Debian installs it, the demo runs in it, purge removes everything
 . "$(dirname "$0")/../common.sh"
 install binutils dpkg-dev iproute2 lintian mmdebstrap
 
@@ -17,7 +17,7 @@ inside() {
 }
 everything() { (cd "$root" && find etc usr var -not -path 'var/log/*' -not -path 'var/cache/*' -not -path 'var/lib/*' | sort); }
 
-# What the package depends on comes first: only its own files are compared.
+# Dependencies are installed first, so that only the package's own files are compared.
 cp "$package" "$root/tmp/netdiv.deb"
 for dependency in $(dpkg-deb --field "$package" Depends | sed 's/([^)]*)//g; s/|[^,]*//g; s/,/ /g'); do
     inside dpkg-query --show "$dependency" >/dev/null 2>&1 || missing+=("$dependency")
@@ -42,4 +42,4 @@ grep -qE '[0-9]+ of 500' "$OUT/run.txt" || fail "the demo has no accuracy"
 
 inside dpkg --purge netdiv
 everything >"$OUT/after.txt"
-diff "$OUT/before.txt" "$OUT/after.txt" || fail "purge left something"
+diff "$OUT/before.txt" "$OUT/after.txt" || fail "purge left files"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# a real Prometheus scrapes real runs, answers every expression of the dashboard and fires no alert; the alerts' own tests pass
+# Prometheus scrapes runs, answers every expression of the dashboard and fires no alert; the alerts' tests pass
 . "$(dirname "$0")/../common.sh"
 install prometheus python3
 
@@ -9,7 +9,7 @@ promtool check config "$config/prometheus.yml"
 promtool test rules "$repository/tests/deploy/prometheus/alerts_test.yml"
 tested=$(grep -c ' fires$' "$repository/tests/deploy/prometheus/alerts_test.yml")
 alerts=$(grep -c -- '- alert:' "$config/alerts.yml")
-[ "$tested" = "$alerts" ] || fail "$alerts alerts, of which $tested have a test"
+[ "$tested" = "$alerts" ] || fail "$alerts alerts, but $tested tests"
 
 pids=()
 end() {
@@ -18,7 +18,7 @@ end() {
 }
 trap end EXIT
 
-# Two nodes with batches and one with tokens, and a run for each kind.
+# Two nodes with batches and a node with tokens, and a run for each kind.
 node() { # NAME PORT METRICS OPTION…
     "$BIN/sut-node" --name "$1" --listen "127.0.0.1:$2" --metrics "127.0.0.1:$3" --ready-file "$OUT/$1.json" "${@:4}" \
         2>"$OUT/node-$1.log" &
@@ -40,7 +40,7 @@ samples=$!
 run tokens 19404 127.0.0.1:52053 --benchmark chat --dataset synthetic-ids:200x4-64 --setting use_token_latencies=true \
     --setting server_ttft_latency=20000000000 --setting server_tpot_latency=20000000000
 
-# The configuration as it is, with the addresses of these and a scrape each second.
+# The configuration, with these addresses and a scrape every second.
 sed -e 's/: 5s$/: 1s/' -e "s|- alerts.yml|- $config/alerts.yml|" \
     -e 's|- 127.0.0.1:9400|- 127.0.0.1:19400\n          - 127.0.0.1:19401\n          - 127.0.0.1:19402|' \
     -e 's|- 127.0.0.1:9401|- 127.0.0.1:19403\n          - 127.0.0.1:19404|' "$config/prometheus.yml" >"$OUT/prometheus.yml"
@@ -51,11 +51,11 @@ pids+=($!)
 page() { python3 -c 'import sys, urllib.request as u; sys.stdout.write(u.urlopen(sys.argv[1]).read().decode())' "$1"; }
 within 30 page http://127.0.0.1:19404/metrics || fail "the run has no metrics: $(cat "$OUT/run-tokens.log")"
 within 30 page http://127.0.0.1:19090/-/ready || fail "Prometheus does not start: $(tail "$OUT/prometheus.log")"
-# Rates need some scrapes.
+# Rates need several scrapes.
 sleep 15
 for port in 19400 19401 19402 19403 19404; do
     page "http://127.0.0.1:$port/metrics" >"$OUT/page-$port.txt"
-    promtool check metrics <"$OUT/page-$port.txt" || fail "promtool refuses the page of port $port"
+    promtool check metrics <"$OUT/page-$port.txt" || fail "promtool rejects the page of port $port"
 done
 python3 "$repository/tests/deploy/prometheus/ask.py" http://127.0.0.1:19090 "$repository/deploy/grafana/netdiv.json"
 

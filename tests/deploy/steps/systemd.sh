@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# the unit of a node is right, is exposed little, and its settings are accepted
+# the unit of a node is valid and has little exposure, and its settings are accepted
 . "$(dirname "$0")/../common.sh"
 install systemd
 
@@ -7,10 +7,10 @@ unit=$OUT/netdiv-node.service
 sed "s|/usr/bin/sut-node|$BIN/sut-node|" "$repository/deploy/systemd/netdiv-node.service" >"$unit"
 mkdir -p "$unit.d"
 
-# Verifies the unit, with the drop-ins that lie beside it, and how much of the system it may touch: at most this, of 100.
+# Verifies the unit with its drop-ins, and that its exposure is at most this percentage: MAXIMUM.
 exposed_at_most() {
     systemd-analyze verify --man=no "$unit" 2>&1 | tee "$OUT/verify.txt"
-    if grep -q netdiv-node "$OUT/verify.txt"; then fail "systemd-analyze verify has something to say of the unit"; fi
+    if grep -q netdiv-node "$OUT/verify.txt"; then fail "systemd-analyze verify reports an error"; fi
     systemd-analyze security --offline=yes --no-pager --threshold="$1" "$unit" | tee "$OUT/security.txt" | tail -n 1
 }
 exposed_at_most 20

@@ -1,9 +1,9 @@
-// The models of `models/` as a backend of Triton. It needs nothing but a C++ compiler; Triton's library, which the server has
-// loaded, brings the functions that are declared here (their headers come with no package).
+// Backend of Triton with the models of `models/`. It needs only a C++ compiler: Triton's library, which the server has loaded, defines the
+// functions that are declared here (no package contains their headers).
 //
-// `scores`: of an image's ten scores the largest is in the place (sum of its bytes) mod 10.
-// `echo`: any number of int32, as they are.
-// `tokens`: prompt and output are ids; the first id of a prompt can ask for a fault.
+// `scores`: the largest of an image's ten scores has the index (sum of its bytes) mod 10.
+// `echo`: returns any number of int32 unchanged.
+// `tokens`: prompt and output are ids; the first id of a prompt can request a fault.
 
 #include <unistd.h>
 
@@ -48,12 +48,12 @@ TRITONSERVER_Error* TRITONSERVER_ErrorNew(int, const char*);
 namespace {
 
 enum { kInt32 = 8, kFp32 = 11 };  // data types
-enum { kInternal = 1 };           // an error
+enum { kInternal = 1 };           // error code
 enum { kFinal = 1, kRelease = 1 };
 
 // Ids of the model `tokens`.
 constexpr int32_t kVocabulary = 1000, kEnd = 2;
-// What the first id of a prompt asks for.
+// Faults that the first id of a prompt requests.
 enum { kFails = 990, kNeverEnds = 991, kEndsWithTokens = 992, kStops = 993, kBreaksOff = 994 };
 
 struct Tensor {

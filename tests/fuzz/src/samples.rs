@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use netdiv_contract::layout;
 use netdiv_dataset::{Dataset, labels, open};
-use sut_node::fuzzing::Workload;
+use sut_node::fuzzing::FuzzedWorkload;
 
 use crate::input::with_file;
 
@@ -23,17 +23,17 @@ const IMAGE_MODELS: [&str; 2] = [
 ];
 
 thread_local! {
-    static RUNS: Vec<Workload> = runs(&MODELS);
-    static IMAGE_RUNS: Vec<Workload> = runs(&IMAGE_MODELS);
+    static RUNS: Vec<FuzzedWorkload> = runs(&MODELS);
+    static IMAGE_RUNS: Vec<FuzzedWorkload> = runs(&IMAGE_MODELS);
 }
 
-fn runs(manifests: &[&str]) -> Vec<Workload> {
+fn runs(manifests: &[&str]) -> Vec<FuzzedWorkload> {
     let mut runs = Vec::new();
     for text in manifests {
         let text = text.replace("[64, 64, 3]", "[8, 8, 3]").replace("resize = 73", "resize = 9");
         let text = text.replace("[128, 128, 3]", "[16, 8, 3]");
         with_file(text.as_bytes(), |path| {
-            runs.extend(Workload::read(path));
+            runs.extend(FuzzedWorkload::read(path));
         });
     }
     assert_eq!(runs.len(), manifests.len(), "a model of the tests is unusable");
@@ -57,7 +57,7 @@ pub(crate) fn images(data: &[u8]) {
 }
 
 /// Runs a sample in a batch with itself: both responses exist and are equal, or neither exists.
-fn run(model: &Workload, sample: &[u8]) {
+fn run(model: &FuzzedWorkload, sample: &[u8]) {
     let sample = Bytes::copy_from_slice(sample);
     let answers = model.answers(&[sample.clone(), sample]);
     assert!(matches!(&answers[..], [] | [_, _]), "{} answers to two samples", answers.len());

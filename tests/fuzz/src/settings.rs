@@ -10,7 +10,7 @@ use netdiv_transport::{
 };
 use sut_node::{
     Args,
-    fuzzing::{Workload, read_language_model},
+    fuzzing::{FuzzedWorkload, read_language_model},
 };
 
 use crate::input::with_file;
@@ -18,7 +18,8 @@ use crate::input::with_file;
 /// Reads a node's settings file. Files that it names are not opened.
 pub(crate) fn settings(data: &[u8]) {
     with_file(data, |path| {
-        let Ok(mut args) = netdiv_node_common::process::layered(&Args::default(), Some(path))
+        let Ok(mut args) =
+            netdiv_node_common::process::merge_settings(&Args::default(), Some(path))
         else {
             return;
         };
@@ -54,7 +55,7 @@ pub(crate) fn nodes(data: &[u8]) {
 /// served model.
 pub(crate) fn manifests(data: &[u8]) {
     with_file(data, |path| {
-        let _ = Workload::read(path);
+        let _ = FuzzedWorkload::read(path);
         read_language_model(path);
     });
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use netdiv_contract::{
     checksum,
-    framing::{Decoder, Encoder, Frame, Framed},
+    framing::{Decoder, Encoder, Frame, PayloadMessage},
     v1::{CallHeader, InferRequest, InferResponse},
 };
 
@@ -13,8 +13,12 @@ use crate::{input::LONGEST, payloads::decode};
 pub(crate) fn requests(data: &[u8]) {
     for request in stream::<InferRequest>(data) {
         let InferRequest { id, encoding, decoded_bytes, payload, .. } = &request;
-        let sum =
-            checksum::of_request(checksum::of_payload(payload), *id, *encoding, *decoded_bytes);
+        let sum = checksum::request_checksum(
+            checksum::payload_checksum(payload),
+            *id,
+            *encoding,
+            *decoded_bytes,
+        );
         assert_eq!(checksum::check_request(&request).is_ok(), request.crc32c == Some(sum));
     }
 }
@@ -22,14 +26,14 @@ pub(crate) fn requests(data: &[u8]) {
 /// Reads a stream of responses as the QDL does, and decodes their payloads.
 pub(crate) fn responses(data: &[u8]) {
     for response in stream::<InferResponse>(data) {
-        let sum = checksum::of_response(&response);
+        let sum = checksum::response_checksum(&response);
         assert_eq!(checksum::check_response(&response).is_ok(), response.crc32c == Some(sum));
         let InferResponse { encoding, payload, decoded_bytes, .. } = response;
         decode(encoding, payload, decoded_bytes);
     }
 }
 
-fn stream<M: Framed + PartialEq + Clone + std::fmt::Debug>(data: &[u8]) -> Vec<M> {
+fn stream<M: PayloadMessage + PartialEq + Clone + std::fmt::Debug>(data: &[u8]) -> Vec<M> {
     let Some((cut, wire)) = data.split_first() else { return Vec::new() };
     let mut decoder = Decoder::new(LONGEST);
     let mut messages: Vec<M> = Vec::new();

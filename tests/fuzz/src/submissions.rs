@@ -6,7 +6,7 @@ use netdiv_rules::{
     book::{Formats, Table},
     check::{Options, check},
     compliance::{accuracy_hash, accuracy_of},
-    submission::{Settings, Strictness, make},
+    submission::{Strictness, SubmissionSettings, make},
     user_conf,
 };
 
@@ -26,7 +26,7 @@ pub(crate) fn submissions(data: &[u8]) {
 }
 
 fn submission_toml(path: &Path) {
-    let Ok(settings) = Settings::read(path) else { return };
+    let Ok(settings) = SubmissionSettings::read(path) else { return };
     let base = path.parent().unwrap_or(path);
     let (Ok(table), Ok(out)) = (Table::builtin(), tempfile::tempdir()) else { return };
     for (strictness, name) in [(Strictness::Strict, "tree"), (Strictness::Rehearsal, "rehearsal")] {

@@ -1,10 +1,10 @@
 //! A wire with faults: a relay in this process between a client and a node, for TCP and UDP,
 //! without privileges. The faults of each direction can be changed at any time.
 
+mod direction;
 mod faults;
 mod tcp;
 mod udp;
-mod way;
 mod wire;
 
 pub use self::{
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::{runtime::Runtime, sync::watch};
 
 use self::{
-    way::Way,
+    direction::WireDirection,
     wire::{End, Wire},
 };
 use crate::process::transport;
@@ -59,8 +59,8 @@ impl Relay {
             .expect("a runtime");
         let wire = Arc::new(Wire {
             node: node.parse().expect("an address"),
-            to_node: Way::new(udp, 2 * seed),
-            to_client: Way::new(udp, 2 * seed + 1),
+            to_node: WireDirection::new(udp, 2 * seed),
+            to_client: WireDirection::new(udp, 2 * seed + 1),
             end: watch::Sender::new(End::Closed),
         });
         let _inside = runtime.enter();

@@ -14,7 +14,7 @@ use tokio::{
     time,
 };
 
-use super::{End, Wire, way::Way};
+use super::{End, Wire, direction::WireDirection};
 
 /// Maximum length of one read.
 const PIECE_BYTES: usize = 128 << 10;
@@ -56,7 +56,7 @@ async fn accept(listener: TcpListener, wire: Arc<Wire>) {
 }
 
 async fn connection(client: TcpStream, wire: Arc<Wire>, mut ending: watch::Receiver<End>) {
-    wire.to_node.whole().await;
+    wire.to_node.wait_until_uncut().await;
     let connecting = async { socket()?.connect(wire.node).await };
     let Ok(node) = connecting.await else { return reset(&client) };
     let _ = (client.set_nodelay(true), node.set_nodelay(true));
@@ -98,9 +98,9 @@ async fn close(stream: &TcpStream) {
 }
 
 /// Relays one direction until its sender closes its half.
-async fn pass(from: &TcpStream, to: &TcpStream, way: &Way) -> Result<(), End> {
+async fn pass(from: &TcpStream, to: &TcpStream, way: &WireDirection) -> Result<(), End> {
     let (sender, pieces) = mpsc::channel(PIECES);
-    tokio::try_join!(take(from, way, sender), give(to, way, pieces)).map(drop)
+    tokio::try_join!(read_pieces(from, way, sender), write_pieces(to, way, pieces)).map(drop)
 }
 
 struct Piece {
@@ -109,7 +109,11 @@ struct Piece {
     last: bool,
 }
 
-async fn take(from: &TcpStream, way: &Way, pieces: mpsc::Sender<Piece>) -> Result<(), End> {
+async fn read_pieces(
+    from: &TcpStream,
+    way: &WireDirection,
+    pieces: mpsc::Sender<Piece>,
+) -> Result<(), End> {
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
         if let Some(room) = way.room_at() {
@@ -121,7 +125,7 @@ async fn take(from: &TcpStream, way: &Way, pieces: mpsc::Sender<Piece>) -> Resul
             Ok(length) => length,
             Err(_) => {
                 // A wire that is cut does not pass a reset either.
-                way.whole().await;
+                way.wait_until_uncut().await;
                 return Err(End::Reset);
             }
         };
@@ -135,18 +139,22 @@ async fn take(from: &TcpStream, way: &Way, pieces: mpsc::Sender<Piece>) -> Resul
     }
 }
 
-async fn give(to: &TcpStream, way: &Way, mut pieces: mpsc::Receiver<Piece>) -> Result<(), End> {
+async fn write_pieces(
+    to: &TcpStream,
+    way: &WireDirection,
+    mut pieces: mpsc::Receiver<Piece>,
+) -> Result<(), End> {
     while let Some(piece) = pieces.recv().await {
         if piece.due > Instant::now() {
             time::sleep_until(piece.due.into()).await;
         }
-        way.whole().await;
+        way.wait_until_uncut().await;
         write(to, &piece.bytes).await.map_err(|_| End::Reset)?;
         if piece.last {
             return Err(End::Closed);
         }
     }
-    way.whole().await;
+    way.wait_until_uncut().await;
     let _ = SockRef::from(to).shutdown(Shutdown::Write);
     Ok(())
 }

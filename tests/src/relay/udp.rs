@@ -14,7 +14,7 @@ use tokio::{
     time,
 };
 
-use super::{Direction, End, Wire, way::Fate};
+use super::{Direction, End, Wire, direction::Fate};
 
 /// Maximum length of a datagram.
 const DATAGRAM_BYTES: usize = 65_535;
@@ -64,18 +64,18 @@ struct Flow {
 }
 
 /// Datagrams on the wire, ordered by time of arrival and then by number.
-type OnTheWire = BTreeMap<(Instant, u64), (Direction, Vec<u8>)>;
+type DatagramsInFlight = BTreeMap<(Instant, u64), (Direction, Vec<u8>)>;
 
 impl Flow {
     async fn run(self, mut from_client: mpsc::Receiver<Vec<u8>>, mut ending: watch::Receiver<End>) {
         let mut buffer = vec![0; DATAGRAM_BYTES];
-        let mut wire = OnTheWire::new();
+        let mut wire = DatagramsInFlight::new();
         let mut came = 0;
         loop {
             let next = wire.first_key_value().map(|((due, _), _)| *due);
             let (direction, mut datagram) = tokio::select! {
-                () = at(next) => {
-                    self.give(&mut wire).await;
+                () = sleep_until(next) => {
+                    self.deliver_due(&mut wire).await;
                     continue;
                 }
                 Some(datagram) = from_client.recv() => (Direction::ToNode, datagram),
@@ -97,7 +97,7 @@ impl Flow {
                     came += 1;
                 }
             }
-            self.give(&mut wire).await;
+            self.deliver_due(&mut wire).await;
             if last {
                 return;
             }
@@ -105,7 +105,7 @@ impl Flow {
     }
 
     /// Delivers all datagrams that are due.
-    async fn give(&self, wire: &mut OnTheWire) {
+    async fn deliver_due(&self, wire: &mut DatagramsInFlight) {
         while let Some(first) = wire.first_entry()
             && first.key().0 <= Instant::now()
         {
@@ -120,7 +120,7 @@ impl Flow {
 }
 
 /// Waits until `due`, or for ever.
-async fn at(due: Option<Instant>) {
+async fn sleep_until(due: Option<Instant>) {
     match due {
         // Tokio's clock has a resolution of milliseconds; it is never early.
         Some(due) => time::sleep_until(due.into()).await,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::sync::watch;
 
-use super::way::Way;
+use super::direction::WireDirection;
 
 /// Direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub(super) enum End {
 /// Shared state of a relay's connections.
 pub(super) struct Wire {
     pub(super) node: SocketAddr,
-    pub(super) to_node: Way,
-    pub(super) to_client: Way,
+    pub(super) to_node: WireDirection,
+    pub(super) to_client: WireDirection,
     /// Signals an end to the current connections. Later connections do not see it.
     pub(super) end: watch::Sender<End>,
 }
 
 impl Wire {
-    pub(super) fn way(&self, direction: Direction) -> &Way {
+    pub(super) fn way(&self, direction: Direction) -> &WireDirection {
         match direction {
             Direction::ToNode => &self.to_node,
             Direction::ToClient => &self.to_client,

@@ -20,7 +20,7 @@ fn written_elsewhere(text: &str) -> [(&'static str, Vec<u8>); 7] {
 }
 
 /// Starts a program on a file. Returns true if it accepts the file, and its output.
-type Reads<'a> = &'a dyn Fn(&str) -> (bool, String);
+type FileReader<'a> = &'a dyn Fn(&str) -> (bool, String);
 
 #[test]
 fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
@@ -46,7 +46,7 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
         "name = \"mine\"\nvocabulary = 100\nmax_input_tokens = 9\nmax_tokens = 4\neos = [2]\n";
     let manifest = include_str!("../../models/digits.toml");
     std::fs::write(folder.path().join("digits.pt"), "").expect("a writable folder");
-    let kinds: [(&str, &str, Reads<'_>); 10] = [
+    let kinds: [(&str, &str, FileReader<'_>); 10] = [
         ("correct-horse-battery-staple\n", "token_file = ", &|path| {
             sut_node(&["--engine", "echo", "--token-file", path])
         }),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::{Behaviour, fake_engine::Mishap, process::transport};
+use e2e::{Behaviour, fake_engine::EngineFault, process::transport};
 
 use super::stage::Stage;
 
@@ -11,37 +11,37 @@ pub struct Fault {
     /// Name of the fault; the table's first column.
     pub name: String,
     /// Expected end of the run.
-    pub expected: Expected,
+    pub expected: ExpectedEnd,
     /// Maximum time from the fault to the end of the run.
     pub limit: Duration,
     /// Injects the fault.
     pub inject: fn(&mut Stage),
     /// Time of the injection.
-    pub when: When,
+    pub when: FaultTime,
     pub scenario: &'static str,
     /// Kind of run.
-    pub run: Run,
+    pub run: RunKind,
     /// Kind of payloads.
-    pub made_of: MadeOf,
+    pub payload_kind: PayloadKind,
     pub args: Vec<&'static str>,
     /// Further options that the LoadGen node needs to connect to the node, also in the next run.
     pub papers: Vec<&'static str>,
-    pub node: Node,
+    pub node: StruckNode,
     /// Options of the struck node, except its name.
     pub node_args: Vec<&'static str>,
     /// Set if a good node takes part.
-    pub company: bool,
+    pub has_good_node: bool,
     /// Options of the good node, if outputs are tokens.
-    pub company_args: Vec<&'static str>,
+    pub good_node_args: Vec<&'static str>,
     /// Set if the struck node is behind a relay that can inject faults.
-    pub wired: bool,
+    pub is_wired: bool,
     /// Set if the struck node serves the next run.
-    pub survives: bool,
+    pub is_reusable: bool,
 }
 
 /// Expected end of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Expected {
+pub enum ExpectedEnd {
     /// Exit code 0, and nothing to report.
     Unaffected,
     /// The run completes, and reports this text.
@@ -55,7 +55,7 @@ pub enum Expected {
 }
 
 /// Returns the reason of a run that lost the struck node through silence.
-pub fn unheard() -> &'static str {
+pub fn silence_reason() -> &'static str {
     match transport() {
         "quic" => "lost node struck: it sent nothing for too long.",
         _ => "lost node struck: it did not answer a ping within --keepalive-timeout.",
@@ -64,7 +64,7 @@ pub fn unheard() -> &'static str {
 
 /// Time of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum FaultTime {
     /// Before the LoadGen node starts.
     Before,
     /// While LoadGen prepares thirty million queries, without any call.
@@ -75,7 +75,7 @@ pub enum When {
 
 /// Kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum RunKind {
     /// Accuracy run of this number of samples.
     Accuracy(usize),
     /// Performance run of this number of seconds, at this number of queries per second.
@@ -84,7 +84,7 @@ pub enum Run {
 
 /// Kind of payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MadeOf {
+pub enum PayloadKind {
     /// Bytes: a response is the beginning of its sample.
     Bytes,
     /// Tokens, which LoadGen counts as they arrive.
@@ -98,7 +98,7 @@ const MANY: usize = 100_000;
 const SOME: usize = 4000;
 
 /// The struck node.
-pub enum Node {
+pub enum StruckNode {
     /// A real node that takes 2 ms for each batch of four.
     Slow,
     /// A real node with other options.
@@ -106,7 +106,7 @@ pub enum Node {
     /// A node that misbehaves.
     Fake(fn() -> Behaviour),
     /// A real node in front of a serving engine that misbehaves.
-    Serving(Mishap),
+    Serving(EngineFault),
     /// Another server at this address.
     Elsewhere(fn() -> String),
 }
@@ -117,33 +117,33 @@ impl Fault {
     pub fn fails(name: &str, reason: &'static str, inject: fn(&mut Stage)) -> Self {
         Self {
             name: name.into(),
-            expected: Expected::Failed(reason),
+            expected: ExpectedEnd::Failed(reason),
             // Up to a second until the next heartbeat, three of silence, three until the watchdog
             // ends LoadGen, and as much again for a busy machine.
             limit: Duration::from_secs(15),
             inject,
-            when: When::Running,
+            when: FaultTime::Running,
             scenario: "offline",
-            run: Run::Accuracy(MANY),
-            made_of: MadeOf::Bytes,
+            run: RunKind::Accuracy(MANY),
+            payload_kind: PayloadKind::Bytes,
             args: vec![],
             papers: vec![],
-            node: Node::Slow,
+            node: StruckNode::Slow,
             node_args: vec![],
-            company: true,
-            company_args: vec![],
-            wired: false,
-            survives: true,
+            has_good_node: true,
+            good_node_args: vec![],
+            is_wired: false,
+            is_reusable: true,
         }
     }
 
     /// Creates a fault that must not affect a run of two seconds over one slow node.
     pub fn harmless(name: &str, inject: fn(&mut Stage)) -> Self {
         Self {
-            expected: Expected::Unaffected,
+            expected: ExpectedEnd::Unaffected,
             limit: Duration::from_secs(60),
-            run: Run::Accuracy(SOME),
-            company: false,
+            run: RunKind::Accuracy(SOME),
+            has_good_node: false,
             ..Self::fails(name, "", inject)
         }
     }
@@ -151,24 +151,24 @@ impl Fault {
     /// Creates a fault of a node whose responses must fail a run for this reason.
     pub fn answers(name: &str, reason: &'static str, node: fn() -> Behaviour) -> Self {
         Self {
-            node: Node::Fake(node),
-            when: When::Before,
-            company: false,
-            run: Run::Accuracy(64),
-            survives: false,
+            node: StruckNode::Fake(node),
+            when: FaultTime::Before,
+            has_good_node: false,
+            run: RunKind::Accuracy(64),
+            is_reusable: false,
             ..Self::fails(name, reason, |_| {})
         }
     }
 
     /// Creates a fault of the struck node with which no run may begin.
-    pub fn refused(name: &str, words: &'static str, node: Node) -> Self {
+    pub fn refused(name: &str, words: &'static str, node: StruckNode) -> Self {
         Self {
-            expected: Expected::Refused(words),
-            when: When::Before,
+            expected: ExpectedEnd::Refused(words),
+            when: FaultTime::Before,
             node,
-            company: false,
-            run: Run::Accuracy(64),
-            survives: false,
+            has_good_node: false,
+            run: RunKind::Accuracy(64),
+            is_reusable: false,
             ..Self::fails(name, "", |_| {})
         }
     }
@@ -183,10 +183,10 @@ impl Fault {
     ) -> Self {
         let engine = ["--engine", "tokens", "--tokens-output", "40"];
         Self {
-            made_of: MadeOf::Tokens,
-            run: Run::Accuracy(200),
-            company_args: engine.into(),
-            survives: false,
+            payload_kind: PayloadKind::Tokens,
+            run: RunKind::Accuracy(200),
+            good_node_args: engine.into(),
+            is_reusable: false,
             ..Self::fails(name, reason, inject)
         }
         .scenario("server")
@@ -200,17 +200,17 @@ impl Fault {
     }
 
     /// Sets the time of the fault. LoadGen prepares that many queries only for Server.
-    pub fn when(mut self, when: When) -> Self {
+    pub fn when(mut self, when: FaultTime) -> Self {
         self.when = when;
-        if when == When::Preparing {
+        if when == FaultTime::Preparing {
             self.scenario = "server";
-            self.run = Run::Performance(600, 50_000);
+            self.run = RunKind::Performance(600, 50_000);
         }
         self
     }
 
     /// Sets the kind of run.
-    pub fn run(self, run: Run) -> Self {
+    pub fn run(self, run: RunKind) -> Self {
         Self { run, ..self }
     }
 
@@ -227,7 +227,7 @@ impl Fault {
 
     /// Makes the struck node a real node with these options.
     pub fn node(mut self, args: &[&'static str]) -> Self {
-        self.node = Node::Real;
+        self.node = StruckNode::Real;
         self.node_args = args.into();
         self
     }
@@ -240,37 +240,37 @@ impl Fault {
 
     /// Adds a good node beside the struck node.
     pub fn with_company(self) -> Self {
-        Self { company: true, ..self }
+        Self { has_good_node: true, ..self }
     }
 
     /// Adds options of the good node whose outputs are tokens.
     pub fn company_args(mut self, args: &[&'static str]) -> Self {
-        self.company_args.extend(args);
+        self.good_node_args.extend(args);
         self
     }
 
     /// Removes the good node.
     pub fn alone(self) -> Self {
-        Self { company: false, ..self }
+        Self { has_good_node: false, ..self }
     }
 
     /// Puts a relay that can inject faults in front of the struck node.
     pub fn wired(self) -> Self {
-        Self { wired: true, ..self }
+        Self { is_wired: true, ..self }
     }
 
     /// Sets the expected end.
-    pub fn expect(self, expected: Expected) -> Self {
+    pub fn expect(self, expected: ExpectedEnd) -> Self {
         Self { expected, ..self }
     }
 
     /// Sets the expected end over QUIC.
-    pub fn expect_over_quic(self, expected: Expected) -> Self {
+    pub fn expect_over_quic(self, expected: ExpectedEnd) -> Self {
         if transport() == "quic" { self.expect(expected) } else { self }
     }
 
     /// Marks the struck node as gone: it does not serve the next run.
-    pub fn for_good(self) -> Self {
-        Self { survives: false, ..self }
+    pub fn without_reuse(self) -> Self {
+        Self { is_reusable: false, ..self }
     }
 }

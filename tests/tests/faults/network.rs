@@ -5,20 +5,21 @@ use std::{thread, time::Duration};
 use e2e::{Direction, Faults, process::transport};
 
 use super::{
-    fault::{Expected, Fault, Run, unheard},
-    papers::Papers,
+    credentials::Credentials,
+    fault::{ExpectedEnd, Fault, RunKind, silence_reason},
     stage::Stage,
 };
 
 const MS: Duration = Duration::from_millis(1);
 
-pub fn faults(papers: &Papers) -> Vec<Fault> {
+pub fn faults(papers: &Credentials) -> Vec<Fault> {
     let lost = "lost node struck: ";
     let breaks = |name: &str, inject: fn(&mut Stage)| Fault::fails(name, lost, inject).wired();
-    let silences = |name: &str, inject| breaks(name, inject).expect(Expected::Failed(unheard()));
+    let silences =
+        |name: &str, inject| breaks(name, inject).expect(ExpectedEnd::Failed(silence_reason()));
     let over_tcp = |fault: Fault, words| match transport() {
-        "quic" => fault.expect(Expected::Failed(unheard())),
-        _ => fault.expect(Expected::Failed(words)),
+        "quic" => fault.expect(ExpectedEnd::Failed(silence_reason())),
+        _ => fault.expect(ExpectedEnd::Failed(words)),
     };
     let passes = |name: &str, inject: fn(&mut Stage)| Fault::harmless(name, inject).wired();
     let mut faults = vec![
@@ -70,8 +71,8 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
         })
         .scenario("server")
-        .run(Run::Performance(2, 1000))
-        .expect(Expected::Finding("LoadGen calls the result INVALID")),
+        .run(RunKind::Performance(2, 1000))
+        .expect(ExpectedEnd::Finding("LoadGen calls the result INVALID")),
         passes("1 % loss each way", |stage| {
             stage.wire().set(Faults { loss: 0.01, ..Faults::none() });
         }),

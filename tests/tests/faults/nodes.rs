@@ -2,18 +2,18 @@
 
 use std::{thread, time::Duration};
 
-use super::fault::{Expected, Fault, Run, When, unheard};
+use super::fault::{ExpectedEnd, Fault, FaultTime, RunKind, silence_reason};
 
 pub fn faults() -> Vec<Fault> {
     let lost = "lost node struck: ";
-    let kill = |name: &str| Fault::fails(name, lost, |stage| stage.signal("-KILL")).for_good();
+    let kill = |name: &str| Fault::fails(name, lost, |stage| stage.signal("-KILL")).without_reuse();
     let silent = "node struck has not answered any of its samples for 0.5 s";
     let hangs = |name: &str| {
         Fault::fails(name, silent, |_| {})
             .node(&["--echo-batch", "1h"])
             .args(&["--sample-timeout", "500ms"])
-            .when(When::Before)
-            .for_good()
+            .when(FaultTime::Before)
+            .without_reuse()
     };
     vec![
         kill("node killed, Offline"),
@@ -22,12 +22,13 @@ pub fn faults() -> Vec<Fault> {
         kill("node killed, MultiStream").scenario("multi-stream"),
         kill("node killed, Server with two issuing threads")
             .scenario("server")
-            .run(Run::Performance(600, 1000))
+            .run(RunKind::Performance(600, 1000))
             .args(&["--setting", "server_num_issue_query_threads=2"]),
-        kill("node killed before the first query, while LoadGen prepares").when(When::Preparing),
+        kill("node killed before the first query, while LoadGen prepares")
+            .when(FaultTime::Preparing),
         Fault::fails("node killed and restarted at its port", lost, |stage| stage.replace()),
-        Fault::fails("node frozen, Offline", unheard(), |stage| stage.signal("-STOP")),
-        Fault::fails("node frozen, Server", unheard(), |stage| stage.signal("-STOP"))
+        Fault::fails("node frozen, Offline", silence_reason(), |stage| stage.signal("-STOP")),
+        Fault::fails("node frozen, Server", silence_reason(), |stage| stage.signal("-STOP"))
             .scenario("server"),
         Fault::harmless("node frozen for 1 s", |stage| {
             stage.signal("-STOP");
@@ -40,15 +41,15 @@ pub fn faults() -> Vec<Fault> {
         hangs("engine hangs, MultiStream").scenario("multi-stream"),
         Fault::fails("engine hangs, detected by the node first", "lost node struck: ", |_| {})
             .node(&["--echo-batch", "1h", "--engine-timeout", "500ms"])
-            .when(When::Before)
-            .for_good(),
+            .when(FaultTime::Before)
+            .without_reuse(),
         Fault::harmless("engine slow, but within the limit", |_| {})
             .node(&["--max-batch", "1", "--echo-batch", "200ms"])
             .args(&["--sample-timeout", "1s"])
-            .run(Run::Accuracy(12)),
+            .run(RunKind::Accuracy(12)),
         Fault::fails("node gets SIGTERM in mid-run", lost, |stage| stage.signal("-TERM"))
             .more_node_args(&["--drain-timeout", "500ms"])
-            .for_good(),
+            .without_reuse(),
         Fault::harmless("node reloads its certificates (SIGHUP)", |s| s.signal("-HUP")),
         Fault::harmless("another client floods the node and reads no responses", |stage| {
             stage.flood()
@@ -76,17 +77,17 @@ pub fn faults() -> Vec<Fault> {
         Fault::fails("interrupted by SIGINT, while LoadGen prepares", "interrupted", |stage| {
             stage.signal_loadgen("-INT");
         })
-        .when(When::Preparing),
+        .when(FaultTime::Preparing),
         Fault::fails("interrupted twice by SIGINT, while LoadGen prepares", "", |stage| {
             stage.signal_loadgen("-INT");
             // Two signals within a second count as one.
             thread::sleep(Duration::from_millis(1200));
             stage.signal_loadgen("-INT");
         })
-        .when(When::Preparing)
-        .expect(Expected::NoResult),
+        .when(FaultTime::Preparing)
+        .expect(ExpectedEnd::NoResult),
         Fault::fails("LoadGen node killed", "", |stage| stage.signal_loadgen("-KILL"))
-            .expect(Expected::NoResult),
+            .expect(ExpectedEnd::NoResult),
         Fault::harmless("LoadGen node frozen for 1 s", |stage| {
             stage.signal_loadgen("-STOP");
             thread::sleep(Duration::from_secs(1));

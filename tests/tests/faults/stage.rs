@@ -6,7 +6,7 @@ use std::{
 };
 
 use e2e::{
-    Direction, FakeEngine, FakeNode, Flood, LoadGen, Outcome, Relay, Running, SutNode,
+    Direction, FakeEngine, FakeNode, Flood, LoadGen, Outcome, Relay, RunningLoadGen, SutNode,
     fake_engine::MODEL,
     ports::free_address,
     process::{send_signal, transport},
@@ -14,7 +14,7 @@ use e2e::{
 };
 
 use super::{
-    fault::{Expected, Fault, MadeOf, Node, Run, When},
+    fault::{ExpectedEnd, Fault, FaultTime, PayloadKind, RunKind, StruckNode},
     responses,
 };
 
@@ -35,9 +35,9 @@ pub struct Stage {
 
 /// Observed end of a run.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ObservedEnd {
     /// Verdict, with its expected text.
-    pub verdict: Expected,
+    pub verdict: ExpectedEnd,
     /// Text that the run reported.
     pub words: String,
     /// Time from the fault to the end.
@@ -50,51 +50,53 @@ const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch", "2ms"];
 
 impl Fault {
     /// Runs the fault and checks everything that was promised.
-    pub fn strike(&self) -> Seen {
+    pub fn strike(&self) -> ObservedEnd {
         let mut stage =
             Stage { node: None, company: None, wire: None, loadgen: 0, fake: None, flood: None };
         let address = match &self.node {
-            Node::Slow => stage.real(&[&ECHO[..], &SLOW, &self.node_args].concat()),
-            Node::Real if self.made_of == MadeOf::Bytes => {
-                stage.real(&[&ECHO[..], &self.node_args].concat())
+            StruckNode::Slow => {
+                stage.start_real_node(&[&ECHO[..], &SLOW, &self.node_args].concat())
             }
-            Node::Real => stage.real(&self.node_args),
-            Node::Serving(mishap) => {
+            StruckNode::Real if self.payload_kind == PayloadKind::Bytes => {
+                stage.start_real_node(&[&ECHO[..], &self.node_args].concat())
+            }
+            StruckNode::Real => stage.start_real_node(&self.node_args),
+            StruckNode::Serving(mishap) => {
                 let folder = tempfile::tempdir().expect("a temporary folder");
                 let model = folder.path().join("tiny.toml");
                 std::fs::write(&model, MODEL).expect("a writable folder");
                 let (engine, model) =
                     (FakeEngine::start(Some(mishap.clone())), model.display().to_string());
                 let args = ["--engine", "openai", "--url", &engine.url, "--model", &model];
-                stage.real(&[&args[..], &self.node_args].concat())
+                stage.start_real_node(&[&args[..], &self.node_args].concat())
             }
-            Node::Fake(behaviour) => {
+            StruckNode::Fake(behaviour) => {
                 let fake = stage.fake.insert(FakeNode::start(behaviour()));
                 fake.address.clone()
             }
-            Node::Elsewhere(address) => address(),
+            StruckNode::Elsewhere(address) => address(),
         };
-        let address = if self.wired {
+        let address = if self.is_wired {
             stage.wire.insert(Relay::to(&address)).address.clone()
         } else {
             address
         };
         let mut addresses = vec![address];
-        if self.company {
-            let company = match self.made_of {
-                MadeOf::Bytes => SutNode::echo("company", &SLOW),
-                MadeOf::Tokens => SutNode::start("company", &self.company_args),
+        if self.has_good_node {
+            let company = match self.payload_kind {
+                PayloadKind::Bytes => SutNode::echo("company", &SLOW),
+                PayloadKind::Tokens => SutNode::start("company", &self.good_node_args),
             };
             let company = stage.company.insert(company);
             addresses.push(company.address.clone());
         }
-        if self.when == When::Before {
+        if self.when == FaultTime::Before {
             (self.inject)(&mut stage);
         }
         let running = self.start(&addresses);
         stage.loadgen = running.id();
         let mut struck = Instant::now();
-        if self.when != When::Before {
+        if self.when != FaultTime::Before {
             self.wait(&running);
             struck = Instant::now();
             (self.inject)(&mut stage);
@@ -106,25 +108,25 @@ impl Fault {
     }
 
     fn dataset(&self) -> String {
-        let samples = if let Run::Accuracy(samples) = self.run { samples } else { 64 };
-        match self.made_of {
-            MadeOf::Bytes => format!("synthetic:{samples}x100"),
-            MadeOf::Tokens => format!("synthetic-ids:{samples}x4-64"),
+        let samples = if let RunKind::Accuracy(samples) = self.run { samples } else { 64 };
+        match self.payload_kind {
+            PayloadKind::Bytes => format!("synthetic:{samples}x100"),
+            PayloadKind::Tokens => format!("synthetic-ids:{samples}x4-64"),
         }
     }
 
     /// Creates a run whose benchmark fits the nodes.
     fn loadgen(&self, addresses: &[&str], scenario: &str, dataset: &str) -> LoadGen {
         let run = LoadGen::new(addresses, scenario).args(&["--dataset", dataset]);
-        match self.made_of {
-            MadeOf::Bytes => run.args(&["--benchmark", "fabric"]),
-            MadeOf::Tokens => {
+        match self.payload_kind {
+            PayloadKind::Bytes => run.args(&["--benchmark", "fabric"]),
+            PayloadKind::Tokens => {
                 run.args(&["--benchmark", "chat", "--setting", "use_token_latencies=true"])
             }
         }
     }
 
-    fn start(&self, addresses: &[String]) -> Running {
+    fn start(&self, addresses: &[String]) -> RunningLoadGen {
         let addresses: Vec<_> = addresses.iter().map(String::as_str).collect();
         let run = self
             .loadgen(&addresses, self.scenario, &self.dataset())
@@ -132,16 +134,16 @@ impl Fault {
             .args(&self.args)
             .args(&self.papers);
         match self.run {
-            Run::Accuracy(_) => {
+            RunKind::Accuracy(_) => {
                 run.args(&["--mode", "accuracy", "--setting", "server_target_qps=1000"]).start()
             }
-            Run::Performance(seconds, qps) => run.short(seconds * 1000, qps).start(),
+            RunKind::Performance(seconds, qps) => run.short(seconds * 1000, qps).start(),
         }
     }
 
     /// Waits for the time of the fault.
-    fn wait(&self, running: &Running) {
-        if self.when == When::Preparing {
+    fn wait(&self, running: &RunningLoadGen) {
+        if self.when == FaultTime::Preparing {
             e2e::wait_until("the run has connected", || {
                 std::fs::read_to_string(running.log())
                     .is_ok_and(|text| text.contains("loaded_qsl_set"))
@@ -150,20 +152,20 @@ impl Fault {
             running.wait_for_test();
             // By then some samples have responses, but no check below depends on it. With tokens,
             // some first tokens have arrived.
-            let pause_ms = if self.made_of == MadeOf::Tokens { 1000 } else { 300 };
+            let pause_ms = if self.payload_kind == PayloadKind::Tokens { 1000 } else { 300 };
             thread::sleep(Duration::from_millis(pause_ms));
         }
     }
 
-    fn judge(&self, stage: &Stage, outcome: &Outcome, took: Duration) -> Seen {
+    fn judge(&self, stage: &Stage, outcome: &Outcome, took: Duration) -> ObservedEnd {
         let name = &self.name;
         let words = self.check_verdict(outcome);
         assert!(took <= self.limit, "{name}: the end took {took:?}");
-        if !matches!(self.expected, Expected::Refused(_) | Expected::NoResult) {
+        if !matches!(self.expected, ExpectedEnd::Refused(_) | ExpectedEnd::NoResult) {
             self.check_counts(outcome);
         }
         let mut next = None;
-        if let Some(node) = stage.node.as_ref().filter(|_| self.survives) {
+        if let Some(node) = stage.node.as_ref().filter(|_| self.is_reusable) {
             // The node may be frozen.
             node.signal("-CONT");
             next = Some(self.next_run(node, &self.papers));
@@ -171,21 +173,21 @@ impl Fault {
         if let Some(node) = &stage.company {
             next = Some(self.next_run(node, &[]));
         }
-        if matches!(self.run, Run::Accuracy(_)) && outcome.path("result.json").is_file() {
-            match self.made_of {
-                MadeOf::Bytes => responses::check_bytes(name, outcome, &self.dataset()),
-                MadeOf::Tokens => responses::check_tokens(name, outcome, next.as_ref()),
+        if matches!(self.run, RunKind::Accuracy(_)) && outcome.path("result.json").is_file() {
+            match self.payload_kind {
+                PayloadKind::Bytes => responses::check_bytes(name, outcome, &self.dataset()),
+                PayloadKind::Tokens => responses::check_tokens(name, outcome, next.as_ref()),
             }
         }
-        let words = if words.is_empty() { stage.in_words() } else { words };
-        Seen { verdict: self.expected.clone(), words, took }
+        let words = if words.is_empty() { stage.describe_wire() } else { words };
+        ObservedEnd { verdict: self.expected.clone(), words, took }
     }
 
     /// Makes a run over a node, which must succeed. With tokens it has the same samples.
     fn next_run(&self, node: &SutNode, args: &[&str]) -> Outcome {
-        let dataset = match self.made_of {
-            MadeOf::Bytes => "synthetic:64x100".into(),
-            MadeOf::Tokens => self.dataset(),
+        let dataset = match self.payload_kind {
+            PayloadKind::Bytes => "synthetic:64x100".into(),
+            PayloadKind::Tokens => self.dataset(),
         };
         let run = self.loadgen(&[&node.address], "offline", &dataset);
         let next = run.args(&["--mode", "accuracy"]).args(args).run();
@@ -206,13 +208,13 @@ impl Fault {
             assert!(expected, "{name}: not exit code {code:?}: {outcome:#?}");
         };
         match self.expected {
-            Expected::Unaffected => {
+            ExpectedEnd::Unaffected => {
                 expect(&[0]);
                 let reasons: Vec<String> = reasons();
                 assert!(reasons.is_empty(), "{name}: {reasons:?}");
                 String::new()
             }
-            Expected::Finding(words) => {
+            ExpectedEnd::Finding(words) => {
                 expect(&[0, 1]);
                 let reasons: Vec<String> = reasons();
                 let found = reasons.iter().find(|reason| reason.contains(words));
@@ -220,7 +222,7 @@ impl Fault {
                 assert!(outcome.stdout.contains(words), "{name}: {}", outcome.stdout);
                 found.clone()
             }
-            Expected::Failed(words) => {
+            ExpectedEnd::Failed(words) => {
                 expect(&[3]);
                 let reasons: Vec<String> = reasons();
                 assert_eq!(outcome.result()["verdict"], "FAILED", "{name}");
@@ -237,7 +239,7 @@ impl Fault {
                 assert!(!log.contains("result_validity"), "{name}: there is a result\n{log}");
                 reasons[0].clone()
             }
-            Expected::Refused(words) => {
+            ExpectedEnd::Refused(words) => {
                 expect(&[2]);
                 assert!(outcome.stderr.contains(words), "{name}: {}", outcome.stderr);
                 assert!(outcome.read("mlperf_log_summary.txt").is_empty(), "{name}: LoadGen ran");
@@ -245,7 +247,7 @@ impl Fault {
                 let line = line.expect("it contains the text");
                 line.split_once("ERROR loadgen_node: ").map_or(line, |(_, text)| text).trim().into()
             }
-            Expected::NoResult => {
+            ExpectedEnd::NoResult => {
                 assert!(matches!(outcome.code, None | Some(3)), "{name}: {outcome:#?}");
                 assert!(!outcome.path("result.json").exists(), "{name}: there is a result");
                 let log = outcome.read("mlperf_log_detail.txt");
@@ -264,14 +266,14 @@ impl Fault {
         let nodes = result["nodes"].as_array().expect("a list");
         let answered = nodes.iter().map(|node| node["answered"].as_u64().expect("a number"));
         assert_eq!(answered.sum::<u64>(), completed, "{name}: {result:#}");
-        if !matches!(self.expected, Expected::Failed(_)) {
+        if !matches!(self.expected, ExpectedEnd::Failed(_)) {
             assert_eq!(lost, 0, "{name}: {result:#}");
         }
     }
 }
 
 impl Stage {
-    fn real(&mut self, args: &[&str]) -> String {
+    fn start_real_node(&mut self, args: &[&str]) -> String {
         // The node's successor has the same address, so no other process may use its port in
         // between.
         let args = [&["--name", "struck"], args].concat();
@@ -315,7 +317,7 @@ impl Stage {
     }
 
     /// Describes the counts of the relay, if there is one.
-    fn in_words(&self) -> String {
+    fn describe_wire(&self) -> String {
         let Some(wire) = &self.wire else { return String::new() };
         let ways = [wire.counts(Direction::ToNode), wire.counts(Direction::ToClient)];
         let sum = |count: fn(&Counts) -> u64| ways.iter().map(count).sum::<u64>();

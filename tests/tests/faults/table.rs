@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use e2e::{document::Generated, process::transport};
 
 use super::{
-    fault::{Expected, Fault},
-    stage::Seen,
+    fault::{ExpectedEnd, Fault},
+    stage::ObservedEnd,
 };
 
 /// The table of these faults.
-pub fn of(rows: &[(&Fault, &Seen)]) -> String {
+pub fn of(rows: &[(&Fault, &ObservedEnd)]) -> String {
     let mut table =
         "| fault | verdict | in its words | until the end |\n|---|---|---|---|\n".to_owned();
     for (fault, seen) in rows {
         let (verdict, timed) = match seen.verdict {
-            Expected::Unaffected => ("unaffected", false),
-            Expected::Finding(_) => ("finding", false),
-            Expected::Failed(_) => ("failed", true),
-            Expected::Refused(_) => ("refused", true),
-            Expected::NoResult => ("no result", true),
+            ExpectedEnd::Unaffected => ("unaffected", false),
+            ExpectedEnd::Finding(_) => ("finding", false),
+            ExpectedEnd::Failed(_) => ("failed", true),
+            ExpectedEnd::Refused(_) => ("refused", true),
+            ExpectedEnd::NoResult => ("no result", true),
         };
         let took = if timed { format!("{:.1} s", seen.took.as_secs_f64()) } else { "–".into() };
         let words = without_ports(&seen.words).replace('|', "\\|");

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use e2e::{
     Faults,
-    fake_engine::{After, Mishap, OUTPUT_TOKENS, PROBE, Wrong},
+    fake_engine::{EngineFault, EngineFaultKind, FaultPoint, OUTPUT_TOKENS, PROBE},
 };
 
 use super::{
-    fault::{Expected, Fault, Node, When, unheard},
+    fault::{ExpectedEnd, Fault, FaultTime, StruckNode, silence_reason},
     stage::Stage,
 };
 
@@ -47,18 +47,18 @@ pub fn faults() -> Vec<Fault> {
         let fault = fails(&format!("redispatch: {what}"), pace, inject)
             .args(&["--on-node-loss", "redispatch"]);
         match pace.title == BETWEEN.title {
-            true => fault.expect(Expected::Failed(told)),
+            true => fault.expect(ExpectedEnd::Failed(told)),
             false => Fault { limit: Duration::from_secs(60), ..fault }
-                .expect(Expected::Finding("the run went on without it")),
+                .expect(ExpectedEnd::Finding("the run went on without it")),
         }
     };
     let mut faults = Vec::new();
     for pace in [BEFORE, BETWEEN, AFTER] {
         faults.push(fails("node killed", &pace, kill));
         let frozen = fails("node frozen", &pace, freeze);
-        faults.push(frozen.expect(Expected::Failed(unheard())));
+        faults.push(frozen.expect(ExpectedEnd::Failed(silence_reason())));
         let cut_off = fails("network cut", &pace, cut).wired();
-        faults.push(cut_off.expect(Expected::Failed(unheard())));
+        faults.push(cut_off.expect(ExpectedEnd::Failed(silence_reason())));
         faults.push(goes_on("node killed", &pace, kill));
         faults.push(goes_on("node frozen", &pace, freeze));
         faults.push(goes_on("network cut", &pace, cut).wired());
@@ -70,21 +70,25 @@ pub fn faults() -> Vec<Fault> {
 /// Returns faults of a serving engine behind a node. None of them loses the node, which serves the
 /// next run.
 fn of_engines() -> Vec<Fault> {
-    let fails = |name: &str, words, mishap: Mishap| {
+    let fails = |name: &str, words, mishap: EngineFault| {
         let fault = Fault::of_tokens(name, words, &[], |_| {}).alone();
         // Long enough for the other samples on a busy machine.
         let node_args = vec!["--url-timeout", "5s"];
         let limit = Duration::from_secs(60);
-        Fault { node: Node::Serving(mishap), node_args, survives: true, limit, ..fault }
-            .when(When::Before)
+        Fault { node: StruckNode::Serving(mishap), node_args, is_reusable: true, limit, ..fault }
+            .when(FaultTime::Before)
     };
     let one = PROBE + 20..PROBE + 21;
     let mut faults = Vec::new();
     for (what, wrong, words) in [
-        ("dies", Wrong::Closed, ["after 0 tokens: ", "after 1 tokens: ", "after 8 tokens: "]),
+        (
+            "dies",
+            EngineFaultKind::Closed,
+            ["after 0 tokens: ", "after 1 tokens: ", "after 8 tokens: "],
+        ),
         (
             "freezes or is cut off",
-            Wrong::Silent,
+            EngineFaultKind::Silent,
             [
                 "after 0 tokens: no progress within --url-timeout",
                 "after 1 tokens: no progress within --url-timeout",
@@ -93,7 +97,7 @@ fn of_engines() -> Vec<Fault> {
         ),
         (
             "reports an error in its stream",
-            Wrong::Error,
+            EngineFaultKind::Error,
             [
                 "after 0 tokens: the server failed: CUDA error",
                 "after 1 tokens: the server failed: CUDA error",
@@ -103,13 +107,18 @@ fn of_engines() -> Vec<Fault> {
     ] {
         let times = [(BEFORE, 0), (BETWEEN, 1), (AFTER, OUTPUT_TOKENS)];
         for ((pace, tokens), words) in times.into_iter().zip(words) {
-            let mishap = Mishap { requests: one.clone(), after: After::Tokens(tokens), wrong };
+            let mishap =
+                EngineFault { requests: one.clone(), after: FaultPoint::Tokens(tokens), wrong };
             faults.push(fails(&format!("serving engine {what} {}", pace.title), words, mishap));
         }
     }
-    let never = Mishap { requests: PROBE..usize::MAX, after: After::End, wrong: Wrong::Silent };
+    let never = EngineFault {
+        requests: PROBE..usize::MAX,
+        after: FaultPoint::End,
+        wrong: EngineFaultKind::Silent,
+    };
     faults.push(
-        fails("serving engine never ends its responses", "", never).expect(Expected::Unaffected),
+        fails("serving engine never ends its responses", "", never).expect(ExpectedEnd::Unaffected),
     );
     faults
 }

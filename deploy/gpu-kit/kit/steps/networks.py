@@ -16,7 +16,7 @@ def speeds(s: Settings, r: Result, what: str, engines: float, loop: float, least
     r.figure(f"{what}: engines, samples/s", engines)
     r.figure(f"{what}: loop that overlaps, samples/s", loop)
     least.append(engines / loop)
-    r.figure("least of engines to the loop that overlaps", min(least))
+    r.figure("minimum of engines to the loop that overlaps", min(least))
     r.covers(what if len(least) == 1 else f"{len(least)} sizes up to {what}")
 
 

@@ -86,7 +86,7 @@ def resnet50_speed(s: Settings, r: Result) -> None:
         speeds.append(engines)
         r.figure(f"batch {batch}: engines, samples/s", engines)
         r.figure(f"batch {batch}: engines to the loop that overlaps", ratios[-1])
-        r.figure("least of engines to the loop that overlaps", min(ratios))
+        r.figure("minimum of engines to the loop that overlaps", min(ratios))
         r.figure("best engines to the best loop that waits",
                  max(speeds) / max(rate for (_, kind), rate in loops.items() if kind == "waits"))
         r.covers(f"batches of 1 to {batch}")
@@ -125,7 +125,7 @@ def compare(r: Result, scenario: str, found: list[tuple[dict, dict]]) -> None:
     ratios = [network["metric"]["value"] / alone["metric"]["value"] for network, alone in valid if network["verdict"] == "VALID"]
     r.figure(f"{scenario}: network to in-process", float(f"{np.median(ratios):.3f}") if ratios else "no round is valid in both")
     if ratios:
-        r.figure(f"{scenario}: least and most", f"{min(ratios):.3f} – {max(ratios):.3f}")
+        r.figure(f"{scenario}: minimum and maximum", f"{min(ratios):.3f} – {max(ratios):.3f}")
     r.figure(f"{scenario}: samples/s over the network", float(np.median([pair[0]["metric"]["value"] for pair in found])))
     r.figure(f"{scenario}: verdicts", ", ".join(f"{network['verdict']} / {alone['verdict']}" for network, alone in found))
     lost = sum(network["samples"]["lost"] for network, _ in found)
@@ -223,7 +223,7 @@ def resnet50_jpeg(s: Settings, r: Result) -> None:
     jpeg = fixed(s, manifest, batch, "jpeg")
     with programs.Node(s, jpeg) as node:
         got = np.array([int(np.frombuffer(x, "<i4")[0]) for x in programs.responses(s, node, folder, "jpeg")])
-    r.figure("labels that noise leaves alone", f"{int(stable.sum())} of {count}")
+    r.figure("labels that noise does not change", f"{int(stable.sum())} of {count}")
     r.figure("labels other than Python's", int((got != labels).sum()))
     r.expect(bool((got == labels)[stable].all()), "labels that noise of two levels does not change equal Python's")
     r.expect(stable.sum() * 4 >= count, "noise does not change at least a quarter of the labels, so that the comparison is meaningful")

@@ -34,7 +34,7 @@ def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
     for batch in s.pick((1, 8, 32, 128), (1, 8)):
         kinds = {"off": (fixed(s, off, batch, "off"), {}), "on": (fixed(s, on, batch, "on"), env)}
         ratios.append(on_to_off(s, r, batch, kinds, data))
-    r.figure("least of on to off", min(ratios))
+    r.figure("minimum of on to off", min(ratios))
     with programs.Node(s, fixed(s, on, batch, "on"), env=env) as node:
         answers.same_labels(r, "switched on", programs.responses(s, node, data, "switch"), logits, precision)
 
@@ -60,7 +60,7 @@ def switch_cudnn_attention(s: Settings, r: Result) -> None:
         settings = fixed(s, manifest, batch, "attention", buckets=[length])
         data = models.ones_of_bert(s, batch, length)
         ratios.append(on_to_off(s, r, batch, {"off": (settings, {}), "on": (settings, on)}, data))
-    r.figure("least of on to off", min(ratios))
+    r.figure("minimum of on to off", min(ratios))
     # The node pads the shorter questions.
     data, want = questions(s, "attention", manifest, precision, [length, length // 2] * 4)
     with programs.Node(s, settings, env=on) as node:

@@ -52,7 +52,7 @@ def tokens_answers(s: Settings, r: Result) -> None:
                     apart += 1
                     far = max(far, decoder.behind(row, wanted[:at[0]], int(ids[at[0]])))
             r.figure(f"{what}: outputs other than Python's", apart)
-            r.figure(f"{what}: least likely of other choices, nats behind", far)
+            r.figure(f"{what}: least likely other choice, nats behind", far)
             r.expect(far <= NEAR[precision], f"{what}: outputs equal Python's, up to nearly tied choices")
         del decoder
         free_memory(s)
@@ -107,7 +107,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
             r.figure(f"{slots} slots: Offline, tokens/s", rate)
             ratios.append(rate / loops[slots])
             r.figure(f"{slots} slots: Offline to the Python loop", ratios[-1])
-            r.figure("least of Offline to the Python loop", min(ratios))
+            r.figure("minimum of Offline to the Python loop", min(ratios))
             r.covers(f"{sizes[0]} to {slots} slots")
             if slots == 1:
                 continue  # one output at a time: LoadGen's queries would take minutes
@@ -122,7 +122,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
             r.expect(result["samples"]["lost"] == 0, f"{slots} slots: no samples are lost")
     alone = output * programs.bench(s, settings(s, manifest), data, s.pick(5, 1))
     r.figure(f"{slots} slots: in one process, tokens/s", alone)
-    r.figure("Offline to in one process, most slots", rate / alone)
+    r.figure("Offline to in one process, maximum number of slots", rate / alone)
 
 
 def free_memory(s: Settings) -> None:

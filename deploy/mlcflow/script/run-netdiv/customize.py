@@ -1,4 +1,4 @@
-"""Runs netdiv's programs for MLCFlow: loadgen-node at the LoadGen's end (lon), sut-node at the other (sut)."""
+"""Runs netdiv's programs for MLCFlow: loadgen-node at LoadGen's end (lon), sut-node at the SUT's end (sut)."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import threading
 from collections import deque
 
 PROGRAMS = {"lon": "loadgen-node", "sut": "sut-node"}
-# Keys of env, and the options that they become.
+# Keys of env, and the options that they are passed as.
 OPTIONS = {
     "lon": {
         "MLC_NETDIV_CONFIG": "config",
@@ -30,28 +30,28 @@ OPTIONS = {
         "MLC_NUM_THREADS": "threads",
     },
 }
-# What LoadGen is told to expect: in mlperf-automations latencies are in milliseconds.
+# LoadGen's targets; latencies of mlperf-automations are in milliseconds.
 TARGETS = {
     "offline": ("OFFLINE_TARGET_QPS", "TARGET_QPS", "offline_expected_qps", 1),
     "server": ("SERVER_TARGET_QPS", "TARGET_QPS", "server_target_qps", 1),
     "single-stream": ("SINGLESTREAM_TARGET_LATENCY", "TARGET_LATENCY", "single_stream_expected_latency_ns", 10**6),
     "multi-stream": ("MULTISTREAM_TARGET_LATENCY", "TARGET_LATENCY", "multi_stream_expected_latency_ns", 10**6),
 }
-# Scenarios, and what mlperf-automations calls them.
+# Scenarios, and their names in mlperf-automations.
 NAMES = {"offline": "Offline", "server": "Server", "single-stream": "SingleStream", "multi-stream": "MultiStream"}
-# What of result.json goes into the state.
+# Keys of result.json that are copied to the state.
 RECORDED = (
     "verdict", "reasons", "division", "benchmark", "scenario", "mode", "metric", "token_metric", "accuracy",
     "loadgen_latency_ns", "samples", "sut_name",
 )  # fmt: skip
-# Exit codes of a run that finished: 1 is one that is not valid.
+# Exit codes of a finished run: 1 is an invalid run.
 FINISHED = {"lon": (0, 1), "sut": (0,)}
-# `loadgen-node run`: the run failed, and result.json says why, unless a second signal ended it.
+# Exit code of a failed run; result.json contains the reason, unless a second signal ended the run.
 FAILED = 3
 
 
 class Refused(Exception):
-    """What the inputs do not allow."""
+    """Error in the inputs."""
 
 
 def preprocess(i):
@@ -59,7 +59,7 @@ def preprocess(i):
     try:
         end = env.get("MLC_NETWORK_LOADGEN", "")
         if end not in PROGRAMS:
-            raise Refused("say which end this is: _network-lon (the LoadGen node) or _network-sut (a SUT node)")
+            raise Refused("select an end: _network-lon (the LoadGen node) or _network-sut (a SUT node)")
         command = [program(env, PROGRAMS[end]), *(loadgen_node(env) if end == "lon" else sut_node(env))]
     except Refused as refusal:
         return {"return": 1, "error": str(refusal)}
@@ -87,7 +87,7 @@ def program(env, name):
     folder = env.get("MLC_NETDIV_PATH", "")
     found = shutil.which(name, path=os.path.join(env["MLC_USER_RUN_DIR"], folder) if folder else None)
     if not found:
-        raise Refused(f"there is no program {name} in {folder or '$PATH'}; --netdiv_path=FOLDER says where it is")
+        raise Refused(f"{name} is missing in {folder or '$PATH'}; set its folder with --netdiv_path=FOLDER")
     return os.path.abspath(found)
 
 
@@ -97,7 +97,7 @@ def options(env, end):
 
 
 def text(value):
-    """A list (`--sut_servers,=a,b`) or a text with commas."""
+    """Returns a text with commas for a list (`--sut_servers,=a,b`) or a text."""
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
@@ -109,7 +109,7 @@ def loadgen_node(env):
         raise Refused("name the SUT nodes: --sut_servers=HOST:PORT,HOST:PORT")
     mode = env["MLC_MLPERF_LOADGEN_MODE"]
     scenario = env["MLC_MLPERF_LOADGEN_SCENARIO"]
-    # An unknown one is refused by the program, which lists those that there are.
+    # The program rejects an unknown scenario, and lists the known ones.
     scenario = next((ours for ours, theirs in NAMES.items() if theirs.lower() == scenario.lower()), scenario)
     folder = os.path.join(env.get("OUTPUT_BASE_DIR") or "out", f"{model}-{scenario}-{mode}")
     env["MLC_MLPERF_OUTPUT_DIR"] = os.path.join(env["MLC_USER_RUN_DIR"], folder)
@@ -127,18 +127,18 @@ def target(env, scenario):
     try:
         return [f"--setting={field}={float(given) * factor:.15g}"]
     except ValueError:
-        raise Refused(f"{given} is no number; a target is samples per second or milliseconds") from None
+        raise Refused(f"{given} is not a number; a target is in samples per second or milliseconds") from None
 
 
 def sut_node(env):
     host, port = env.get("MLC_NETDIV_HOST", ""), env.get("MLC_NETDIV_PORT", "")
     if host and not port:
-        raise Refused("--host needs --port")
+        raise Refused("--host requires --port")
     return [*options(env, "sut"), *([f"--listen={host or '127.0.0.1'}:{port}"] if port else [])]
 
 
 def run(command, folder):
-    """Runs a program to its end and hands it the signals that come meanwhile. Returns its exit code and its error."""
+    """Runs a program until it ends, and forwards signals to it. Returns its exit code and its error."""
     sys.stdout.flush()
     with subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
@@ -170,7 +170,7 @@ def read_result(env):
 
 
 def for_mlperf_automations(state, result):
-    """The keys by which mlperf-automations hands on what a run found."""
+    """Adds the results of a run to the state under the keys of mlperf-automations."""
     found = {}
     metric = result.get("token_metric") or result["metric"]
     if metric:

@@ -162,8 +162,8 @@ impl Benchmark {
         self.token_latencies?;
         Some(TokenLimits {
             prompt: self.bandwidth.first()?.ingress.first()?.elements,
-            output_least: parameter("min_new_tokens").unwrap_or(1),
-            output_most: parameter("max_new_tokens")?,
+            output_min: parameter("min_new_tokens").unwrap_or(1),
+            output_max: parameter("max_new_tokens")?,
             vocabulary: self.vocabulary?,
         })
     }
@@ -177,18 +177,18 @@ impl Benchmark {
     /// Lists the quality targets that metric values miss. Every value of a metric must reach its
     /// target, so that an edited file gains nothing; the official checker accepts any single value
     /// that does.
-    pub fn missed(&self, values: &[(String, f64)]) -> Vec<String> {
+    pub fn missed_targets(&self, values: &[(String, f64)]) -> Vec<String> {
         let of_metric = |Quality { metric, least, most, .. }: &Quality| {
             let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
             let is_missing = of_metric.peek().is_none();
-            let least_written = as_written(*least);
+            let least_written = rounded_target(*least);
             let missing = format!("{metric} is missing; at least {least_written} is required");
             let beyond = of_metric.filter_map(|(_, value)| match most {
                 _ if value < least => {
                     Some(format!("{metric} is {value}, less than {least_written}"))
                 }
                 Some(most) if value > most => {
-                    Some(format!("{metric} is {value}, more than {}", as_written(*most)))
+                    Some(format!("{metric} is {value}, more than {}", rounded_target(*most)))
                 }
                 _ => None,
             });
@@ -239,7 +239,7 @@ pub struct Quality {
 }
 
 /// Rounds a target to six decimals, because products of decimal fractions have long tails.
-pub fn as_written(target: f64) -> f64 {
+pub fn rounded_target(target: f64) -> f64 {
     (target * 1e6).round() / 1e6
 }
 
@@ -269,9 +269,9 @@ pub struct TokenLimits {
     /// Maximum number of prompt tokens.
     pub prompt: u64,
     /// Minimum number of output tokens.
-    pub output_least: u64,
+    pub output_min: u64,
     /// Maximum number of output tokens.
-    pub output_most: u64,
+    pub output_max: u64,
     /// Vocabulary size: all token ids are below it.
     pub vocabulary: u32,
 }

@@ -16,13 +16,13 @@ use crate::Scenario;
 #[derive(Debug, Clone)]
 pub struct Formats {
     /// Rows, newest first.
-    rows: Vec<&'static Row>,
+    rows: Vec<&'static FormatRow>,
 }
 
 /// Format of a file at some tags.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Row {
+pub(crate) struct FormatRow {
     /// File name, with the folder of its compliance test.
     pub(crate) file: String,
     /// Tags whose programs use this format.
@@ -76,7 +76,7 @@ impl Pattern {
 pub(crate) struct Book {
     /// Tags of each round, oldest first.
     pub(crate) rounds: BTreeMap<RoundName, Vec<String>>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<FormatRow>,
 }
 
 /// Parsed `formats.toml`. A test parses it too, so that it is valid in every program.
@@ -87,11 +87,12 @@ impl Formats {
     /// Returns the formats of a round, or of all tags if the round is unknown or has no tags.
     pub fn of(round: Option<RoundName>) -> Self {
         let tags = round.and_then(|round| BOOK.rounds.get(&round));
-        let is_its = |row: &&Row| tags.is_none_or(|tags| row.tags.iter().any(|t| tags.contains(t)));
+        let is_its =
+            |row: &&FormatRow| tags.is_none_or(|tags| row.tags.iter().any(|t| tags.contains(t)));
         Self { rows: BOOK.rows.iter().rev().filter(is_its).collect() }
     }
 
-    fn of_file(&self, file: &str) -> impl Iterator<Item = &'static Row> {
+    fn of_file(&self, file: &str) -> impl Iterator<Item = &'static FormatRow> {
         self.rows.iter().copied().filter(move |row| row.file == file)
     }
 
@@ -107,7 +108,7 @@ impl Formats {
 
     /// Lists the programs that read a file, with their tags.
     pub(crate) fn readers(&self, file: &str) -> String {
-        let reader = |row: &Row| format!("{} of {}", row.source, row.tags.join(" and "));
+        let reader = |row: &FormatRow| format!("{} of {}", row.source, row.tags.join(" and "));
         self.of_file(file).map(reader).collect::<Vec<_>>().join(", ")
     }
 
@@ -135,7 +136,7 @@ impl Formats {
     }
 }
 
-impl Row {
+impl FormatRow {
     /// Returns the first required text that is missing.
     fn lacking(&self, text: &str) -> Option<String> {
         let is_there = |wanted: &String| match self.whole_lines {
@@ -180,7 +181,7 @@ mod tests {
         for round in &Table::builtin().unwrap().rounds {
             let tags = &BOOK.rounds[&round.name];
             for (tag, file) in tags.iter().flat_map(|tag| files.map(|file| (tag, file))) {
-                let is_it = |row: &&Row| row.file == file && row.tags.contains(tag);
+                let is_it = |row: &&FormatRow| row.file == file && row.tags.contains(tag);
                 assert_eq!(BOOK.rows.iter().filter(is_it).count(), 1, "{file} at {tag}");
             }
             let readers = Formats::of(Some(round.name)).readers("accuracy.txt");

@@ -17,11 +17,11 @@ mod tests;
 
 pub use benchmark::{
     AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test,
-    TokenLatencies, TokenLimits, as_written,
+    TokenLatencies, TokenLimits, rounded_target,
 };
 pub use element_type::ElementType;
 pub use formats::Formats;
 pub use loadgen::{BuiltLoadGen, LoadGen, Sources};
 pub use round::{Round, RoundName, Seeds};
-pub use table::{Need, Table};
+pub use table::{BandwidthNeed, Table};
 pub use table_file::TableError;

@@ -90,7 +90,7 @@ impl Seeds {
 
     /// Returns the seeds that differ from the announced ones: the setting, the announced seed and
     /// the actual one.
-    pub fn unlike(
+    pub fn differing(
         self,
         seed: impl Fn(&str) -> Option<u64>,
     ) -> impl Iterator<Item = (&'static str, u64, Option<u64>)> {

@@ -1,16 +1,16 @@
 //! Fields of the system description that the official submission checkers require.
 
 /// A field of the system description.
-pub(crate) struct Field {
+pub(crate) struct SystemField {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldRequirement,
     /// Example of a value.
     pub(crate) example: &'static str,
 }
 
 /// Requirement of the checkers for a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldRequirement {
     /// Required, with a meaningful value.
     Filled,
     /// Required; the value may be empty.
@@ -20,20 +20,20 @@ pub(crate) enum Kind {
     Network,
 }
 
-const fn filled(name: &'static str, example: &'static str) -> Field {
-    Field { name, kind: Kind::Filled, example }
+const fn filled(name: &'static str, example: &'static str) -> SystemField {
+    SystemField { name, kind: FieldRequirement::Filled, example }
 }
 
-const fn network(name: &'static str, example: &'static str) -> Field {
-    Field { name, kind: Kind::Network, example }
+const fn network(name: &'static str, example: &'static str) -> SystemField {
+    SystemField { name, kind: FieldRequirement::Network, example }
 }
 
-const fn free(name: &'static str) -> Field {
-    Field { name, kind: Kind::Free, example: "" }
+const fn free(name: &'static str) -> SystemField {
+    SystemField { name, kind: FieldRequirement::Free, example: "" }
 }
 
 /// All fields, in the checkers' order.
-pub(crate) const FIELDS: [Field; 48] = [
+pub(crate) const FIELDS: [SystemField; 48] = [
     filled("division", "network"),
     filled("submitter", "the name of your folder"),
     filled("status", "available"),
@@ -89,7 +89,7 @@ pub(crate) const FIELDS: [Field; 48] = [
 
 /// Returns the names of the fields of a system over a network.
 pub(crate) fn network_fields() -> impl Iterator<Item = &'static str> {
-    FIELDS.iter().filter(|field| field.kind == Kind::Network).map(|field| field.name)
+    FIELDS.iter().filter(|field| field.kind == FieldRequirement::Network).map(|field| field.name)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub struct Table {
 
 /// Network bandwidth that a sample requires (rules, Appendix B).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Need {
+pub struct BandwidthNeed {
     /// Name of the family, such as "gptj", or of one of its encodings, such as "resnet50-fp32".
     pub name: String,
     /// Formula with its numbers and element types.
@@ -128,15 +128,15 @@ impl Table {
     /// Returns the round for which all three seeds were announced; `seed` returns the seed of a
     /// LoadGen setting.
     pub fn round_of_seeds(&self, seed: impl Fn(&str) -> Option<u64>) -> Option<&Round> {
-        self.rounds.iter().find(|round| round.seeds.unlike(&seed).next().is_none())
+        self.rounds.iter().find(|round| round.seeds.differing(&seed).next().is_none())
     }
 
     /// Returns the network bandwidth that the families require, each once.
-    pub fn needs(&self) -> Vec<Need> {
+    pub fn needs(&self) -> Vec<BandwidthNeed> {
         let mut seen = BTreeSet::new();
         let all = self.benchmarks.iter().flat_map(|benchmark| &benchmark.bandwidth);
         all.filter(|bandwidth| seen.insert(&bandwidth.name))
-            .map(|bandwidth| Need {
+            .map(|bandwidth| BandwidthNeed {
                 name: bandwidth.name.clone(),
                 formula: bandwidth.formula.clone(),
                 ingress_bytes: bandwidth.ingress_bytes(),
@@ -199,7 +199,7 @@ mod tests {
     fn prompts_and_outputs_have_limits() {
         let limits = |name: &str| {
             let tokens = Table::builtin().unwrap().find(name).unwrap().tokens()?;
-            Some((tokens.prompt, tokens.output_least, tokens.output_most, tokens.vocabulary))
+            Some((tokens.prompt, tokens.output_min, tokens.output_max, tokens.vocabulary))
         };
         assert_eq!(limits("gptj-99"), Some((2048, 30, 128, 50_400)));
         assert_eq!(limits("llama2-70b-interactive-99.9"), Some((1024, 1, 1024, 32_000)));

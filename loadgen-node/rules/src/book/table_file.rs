@@ -59,7 +59,7 @@ struct File {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct LoadGenList {
     loadgen: Vec<LoadGen>,
 }
 
@@ -107,16 +107,16 @@ fn table(text: &str) -> Result<Table, Vec<String>> {
     if benchmarks.is_empty() || file.rounds.is_empty() {
         problems.push("there must be at least one benchmark and one round".into());
     }
-    let listed: Listed =
+    let listed: LoadGenList =
         toml::from_str(include_str!("loadgens.toml")).map_err(|error| vec![error.to_string()])?;
     let loadgens = listed.loadgen.into_iter().chain(file.loadgen).collect();
     let table = Table { benchmarks, rounds: file.rounds, loadgens };
-    problems.extend(between(&table));
+    problems.extend(check_references(&table));
     if problems.is_empty() { Ok(table) } else { Err(problems) }
 }
 
 /// Returns the invalid references from benchmarks to rounds and to other benchmarks.
-fn between(table: &Table) -> Vec<String> {
+fn check_references(table: &Table) -> Vec<String> {
     let mut wrong = Vec::new();
     for benchmark in &table.benchmarks {
         let Benchmark { name, rounds, interactive_of, suite, .. } = benchmark;

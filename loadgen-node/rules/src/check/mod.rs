@@ -6,19 +6,19 @@
 mod report;
 #[cfg(test)]
 mod tests;
-mod waived;
+mod waivers;
 
 use std::{path::Path, rc::Rc};
 
-pub(crate) use crate::subject::set_aside::UNJUDGED;
+pub(crate) use crate::subject::unusable_files::UNJUDGED;
 pub use crate::subject::{JudgedDivision, JudgedRound, RoundSource, read::CheckError};
 pub use report::{Judgement, Report};
 
 use crate::{
     Rule,
     book::{RoundName, Table},
-    rules::{self, made_again},
-    subject::{AllFindings, Subject, read, round, set_aside},
+    rules::{self, regeneration},
+    subject::{AllFindings, Subject, read, round, unusable_files},
     tree,
 };
 
@@ -59,8 +59,8 @@ pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, 
     let mut all = Vec::new();
     for subject in &subjects {
         let Some(there) = &subject.tree else { continue };
-        let papers = made_again::papers(subject, there, texts).into_iter();
-        let bandwidth = made_again::report_on_bandwidth(subject);
+        let papers = regeneration::regenerated_documents(subject, there, texts).into_iter();
+        let bandwidth = regeneration::report_on_bandwidth(subject);
         let bandwidth = bandwidth.map(|text| (tree::documents::BANDWIDTH, text));
         all.extend(papers.chain(bandwidth).map(|(name, text)| (there.home.document(name), text)));
     }
@@ -70,14 +70,14 @@ pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, 
 /// Judges a subject by the rules of its division and its round.
 fn judge(subject: &Subject) -> Judgement {
     let mut found = AllFindings::default();
-    set_aside::judge(subject, &mut found);
+    unusable_files::judge(subject, &mut found);
     rules::judge(subject, &mut found);
     round::without_round(subject, &mut found);
     Rule::N38.entry().judge(subject, &mut found);
     if let Some(tree) = &subject.tree {
         found.relative_to(&tree.root);
     }
-    let (findings, waived) = waived::waive(subject.division, found.settled());
+    let (findings, waived) = waivers::waive(subject.division, found.into_grouped());
     Judgement {
         subject: subject.tree.as_ref().map_or_else(String::new, |tree| tree.home.root()),
         division: subject.division,

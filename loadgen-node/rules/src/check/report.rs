@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Grouped, Outcome,
+    GroupedFinding, Outcome,
     Rule::{self, N32},
-    grouped::lines,
+    grouping::lines,
     judge::switches::{COALESCE, COALESCED},
     subject::{JudgedDivision, JudgedRound},
     tree::DIVISIONS,
@@ -35,10 +35,10 @@ pub struct Judgement {
     /// Round whose figures apply, and the source of that choice.
     pub round: JudgedRound,
     /// Findings by rule, N1 to N38 in order, at least one for each; failures come first.
-    pub findings: Vec<Grouped>,
+    pub findings: Vec<GroupedFinding>,
     /// Broken rules that the division does not require. In the Open division they are the reason
     /// for that division (rules, section 6.2). They do not fail the check.
-    pub waived: Vec<Grouped>,
+    pub waived: Vec<GroupedFinding>,
 }
 
 impl Report {
@@ -54,12 +54,12 @@ impl Report {
     }
 
     /// Returns the findings of all judgements.
-    pub fn findings(&self) -> impl Iterator<Item = &Grouped> + Clone {
+    pub fn findings(&self) -> impl Iterator<Item = &GroupedFinding> + Clone {
         self.judgements.iter().flat_map(|one| &one.findings)
     }
 
     /// Returns the broken rules of all judgements that their divisions waive.
-    pub fn waived(&self) -> impl Iterator<Item = &Grouped> + Clone {
+    pub fn waived(&self) -> impl Iterator<Item = &GroupedFinding> + Clone {
         self.judgements.iter().flat_map(|one| &one.waived)
     }
 
@@ -87,7 +87,7 @@ impl Judgement {
     }
 
     fn is_asked(&self, rule: Rule) -> bool {
-        self.division.asks_for(rule)
+        self.division.requires(rule)
     }
 
     fn text(&self, subject: &str) -> String {
@@ -145,7 +145,11 @@ fn line(rule: &str, outcome: &str, section: &str, text: &str) -> String {
     format!("{rule:<4} {outcome:<11}  {section:<18}  {text}\n")
 }
 
-fn list<'a>(title: &str, findings: impl Iterator<Item = &'a Grouped>, prefix: &str) -> String {
+fn list<'a>(
+    title: &str,
+    findings: impl Iterator<Item = &'a GroupedFinding>,
+    prefix: &str,
+) -> String {
     let lines: String = lines(findings, prefix).iter().map(|line| format!("- {line}\n")).collect();
     match (lines.is_empty(), prefix) {
         (true, _) => lines,
@@ -187,7 +191,7 @@ mod tests {
             subject: "network/acme".into(),
             division: JudgedDivision::Network,
             round: JudgedRound { name: "v5.0".into(), by: RoundSource::Seeds, in_table: true },
-            findings: found.settled(),
+            findings: found.into_grouped(),
             waived: Vec::new(),
         };
         let report = Report { subject: "x".into(), judgements: vec![judgement.clone()] };

@@ -14,7 +14,7 @@ use crate::{
 pub type Metrics = Vec<(String, f64)>;
 
 /// Reads the benchmark's metrics from `accuracy.txt`, in the formats of a round. Returns every
-/// occurrence, because [`Benchmark::missed`] checks each of them.
+/// occurrence, because [`Benchmark::missed_targets`] checks each of them.
 ///
 /// # Errors
 ///

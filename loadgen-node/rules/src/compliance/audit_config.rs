@@ -1,6 +1,6 @@
 //! `audit.config`: the settings that make LoadGen run a compliance test.
 
-use super::{part::BEYOND, test06};
+use super::{part::STRICTER_SUFFIX, test06};
 use crate::{
     Scenario,
     book::{Benchmark, Test},
@@ -73,7 +73,7 @@ pub(super) fn in_effect(test: Test, benchmark: &Benchmark, run: &Summary) -> Res
     match wanted.iter().find(unlike) {
         None => Ok(()),
         Some((key, value)) => Err(format!(
-            "`{key}` is not {value}: this run was not made with the audit.config of {test}; repeat the run {BEYOND}"
+            "`{key}` is not {value}: this run was not made with the audit.config of {test}; repeat the run {STRICTER_SUFFIX}"
         )),
     }
 }

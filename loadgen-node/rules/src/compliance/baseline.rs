@@ -17,7 +17,7 @@ use crate::{
 /// a separate log.
 ///
 /// Score it with the benchmark's official accuracy script into `baseline_accuracy.txt`, and the
-/// compliance run's log into `compliance_accuracy.txt`; [`baseline_agrees`] compares both. The text
+/// compliance run's log into `compliance_accuracy.txt`; [`compare_baseline`] compares both. The text
 /// is as long as these responses in hex.
 pub fn baseline(accuracy_log: &Path, compliance_log: &Path) -> Result<String, ComplianceError> {
     let mut wanted = BTreeSet::new();
@@ -45,7 +45,7 @@ pub fn baseline(accuracy_log: &Path, compliance_log: &Path) -> Result<String, Co
 
 /// Compares the scores of both runs. The official checker accepts a difference of 1 %, or of 0.1 %
 /// if the benchmark requires 99.9 % of the reference's accuracy.
-pub fn baseline_agrees(
+pub fn compare_baseline(
     baseline_txt: &Path,
     compliance_txt: &Path,
     benchmark: &Benchmark,
@@ -103,7 +103,7 @@ mod tests {
             fs::write(&before, a).unwrap();
             fs::write(&after, b).unwrap();
             let benchmark = Table::builtin().unwrap().find(benchmark).unwrap();
-            baseline_agrees(&before, &after, benchmark, &Formats::of(None))
+            compare_baseline(&before, &after, benchmark, &Formats::of(None))
                 .map(|part| part.passed())
         };
         let dice = ["Accuracy: mean = 0.8617", "Accuracy: mean = 0.8600"];

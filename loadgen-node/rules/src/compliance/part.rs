@@ -15,13 +15,13 @@ pub struct Part {
 
 impl Part {
     /// Returns true if the official script passes the run.
-    pub fn officially(&self) -> bool {
+    pub fn passes_script(&self) -> bool {
         self.problems.is_empty()
     }
 
     /// Returns true if netdiv passes the run.
     pub fn passed(&self) -> bool {
-        self.officially() && self.stricter.is_empty()
+        self.passes_script() && self.stricter.is_empty()
     }
 
     /// Lists all reasons for which netdiv fails the run.
@@ -34,7 +34,7 @@ impl Part {
     pub(super) fn report(&self) -> String {
         let mut lines = [self.notes.as_slice(), &self.figures].concat();
         lines.extend(self.problems.iter().map(|problem| format!("TEST FAIL: {problem}")));
-        lines.extend(self.stricter.iter().map(|why| format!("TEST FAIL: {why} {BEYOND}")));
+        lines.extend(self.stricter.iter().map(|why| format!("TEST FAIL: {why} {STRICTER_SUFFIX}")));
         if self.passed() {
             lines.push("TEST PASS".into());
         }
@@ -43,4 +43,4 @@ impl Part {
 }
 
 /// Suffix of a reason that only netdiv has.
-pub(super) const BEYOND: &str = "(not required by the official script)";
+pub(super) const STRICTER_SUFFIX: &str = "(not required by the official script)";

@@ -16,13 +16,13 @@ use crate::facts::official_log::for_each_entry;
 
 /// Compact form of a response, which may be large.
 #[derive(PartialEq)]
-struct Response {
+struct ResponseDigest {
     length: usize,
     start: Vec<u8>,
     sha256: [u8; 32],
 }
 
-impl Response {
+impl ResponseDigest {
     fn new(bytes: &[u8]) -> Self {
         let start = bytes[..bytes.len().min(size_of::<i64>())].to_vec();
         Self { length: bytes.len(), start, sha256: Sha256::digest(bytes).into() }
@@ -44,7 +44,7 @@ pub(super) fn accuracy(
     let (mut entries, mut duplicates, mut unlike_duplicates) = (0_u64, 0_u64, 0_u64);
     for_each_entry(reference, |entry| {
         entries += 1;
-        let response = Response::new(&entry.response()?);
+        let response = ResponseDigest::new(&entry.response()?);
         match known.entry(entry.qsl_idx()?) {
             Place::Vacant(place) => _ = place.insert(response),
             Place::Occupied(first) => {
@@ -59,7 +59,7 @@ pub(super) fn accuracy(
     let (mut unlike, mut unlike_later) = (0_u64, 0_u64);
     for_each_entry(run, |entry| {
         tested += 1;
-        let response = Response::new(&entry.response()?);
+        let response = ResponseDigest::new(&entry.response()?);
         let number = response.first(element)?;
         match known.entry(entry.qsl_idx()?) {
             Place::Vacant(place) => {

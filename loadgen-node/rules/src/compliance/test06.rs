@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     element::{Element, Number},
     error::ComplianceError,
-    part::{BEYOND, Part},
+    part::{Part, STRICTER_SUFFIX},
 };
 use crate::{Scenario, book::Benchmark, facts::official_log::for_each_entry};
 
@@ -22,7 +22,7 @@ const ENDS: [(&str, &[i64]); 2] = [("llama3", &[128_001, 128_008, 128_009]), ("d
 
 /// Requirements that decide the result of a check.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum By {
+pub(super) enum Requirements {
     /// Requirements of the official script.
     Script,
     /// Requirements of netdiv, which are stricter.
@@ -46,10 +46,10 @@ impl Check {
 
     /// Returns the value that the official checker reads, by the script's requirements or also by
     /// netdiv's.
-    fn word(&self, by: By) -> &'static str {
+    fn word(&self, by: Requirements) -> &'static str {
         let bad = match by {
-            By::Script => self.bad,
-            By::Netdiv => self.bad + self.bad_for_us,
+            Requirements::Script => self.bad,
+            Requirements::Netdiv => self.bad + self.bad_for_us,
         };
         if bad == 0 { "True" } else { "False" }
     }
@@ -61,7 +61,7 @@ pub(super) fn verify(
     scenario: Scenario,
     benchmark: &Benchmark,
     element: Element,
-    by: By,
+    by: Requirements,
 ) -> Result<(Part, String), ComplianceError> {
     let ends = ENDS.into_iter().find(|(name, _)| benchmark.name.starts_with(name));
     let ends = ends.map_or(&OFFICIAL_END[..], |(_, ends)| ends);
@@ -86,7 +86,7 @@ pub(super) fn verify(
         Ok(())
     })?;
     if responses == 0 {
-        return Err(ComplianceError::new(log, format!("no response was logged {BEYOND}")));
+        return Err(ComplianceError::new(log, format!("no response was logged {STRICTER_SUFFIX}")));
     }
 
     let mut part = Part::default();
@@ -121,7 +121,7 @@ pub(super) fn verify(
     let mut lines = part.figures.clone();
     lines.push(format!("TEST06 verification {verdict}"));
     lines.extend(part.problems.iter().cloned());
-    lines.extend(part.stricter.iter().map(|why| format!("{why} {BEYOND}")));
+    lines.extend(part.stricter.iter().map(|why| format!("{why} {STRICTER_SUFFIX}")));
     let text = lines.join("\n") + "\n";
     Ok((part, text))
 }

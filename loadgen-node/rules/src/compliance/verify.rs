@@ -8,7 +8,7 @@ use super::{
     error::{ComplianceError, both, read_summary},
     part::Part,
     performance, test01,
-    test06::{self, By},
+    test06::{self, Requirements},
 };
 use crate::{
     Scenario,
@@ -29,7 +29,7 @@ pub struct Reference<'a> {
 
 /// Outcome of a test.
 #[derive(Debug, Clone)]
-pub struct Verified {
+pub struct Verification {
     /// True if all parts pass.
     pub passed: bool,
     /// Result of the responses, in TEST01 and TEST06. If TEST01 fails because a benchmark is not
@@ -53,7 +53,7 @@ pub fn verify(
     benchmark: &Benchmark,
     reference: &Reference<'_>,
     compliance_run: &Path,
-) -> Result<Verified, ComplianceError> {
+) -> Result<Verification, ComplianceError> {
     let log = compliance_run.join(ACCURACY_LOG);
     let summary = compliance_run.join(SUMMARY);
     let needed: &[&Path] = match test {
@@ -84,7 +84,8 @@ pub fn verify(
             let scenario = Scenario::of_official_name(&run.scenario).ok_or_else(|| {
                 ComplianceError::new(&log, "the summary beside this log names no scenario")
             })?;
-            let (mut part, text) = test06::verify(&log, scenario, benchmark, element?, By::Netdiv)?;
+            let (mut part, text) =
+                test06::verify(&log, scenario, benchmark, element?, Requirements::Netdiv)?;
             part.notes.extend(why_invalid(scenario, &run));
             files.insert(VERIFY_ACCURACY.to_owned(), text);
             (Some(part), None)
@@ -96,14 +97,14 @@ pub fn verify(
         }
     }
     let passed = accuracy.iter().chain(&performance).all(Part::passed);
-    Ok(Verified { passed, accuracy, performance, files })
+    Ok(Verification { passed, accuracy, performance, files })
 }
 
 /// Explains the verdict INVALID of TEST06 in Server, which a submitter would mistake for a failed
 /// test.
 fn why_invalid(scenario: Scenario, run: &Summary) -> Option<String> {
     let is_expected = scenario == Scenario::Server
-        && run.invalid()
+        && run.is_invalid()
         && run.value("  Early stopping satisfied") == Some("NO");
     is_expected.then(|| {
         format!(
@@ -137,13 +138,14 @@ pub(crate) fn tokens(
     benchmark: &Benchmark,
 ) -> Result<Part, ComplianceError> {
     let own = element_of(benchmark)?;
-    let of = |element| Ok(test06::verify(log, scenario, benchmark, element, By::Script)?.0);
+    let of =
+        |element| Ok(test06::verify(log, scenario, benchmark, element, Requirements::Script)?.0);
     let part: Result<Part, ComplianceError> = of(own);
-    if part.as_ref().is_ok_and(Part::officially) {
+    if part.as_ref().is_ok_and(Part::passes_script) {
         return part;
     }
     let others = Element::TOKENS.into_iter().filter_map(|element| of(element).ok());
-    match others.into_iter().find(Part::officially) {
+    match others.into_iter().find(Part::passes_script) {
         Some(other) => Ok(other),
         None => part,
     }

@@ -15,26 +15,26 @@ use crate::{
 /// Machines of a run: the LoadGen node, then the SUT nodes in the order of the run.
 #[derive(Debug, Clone)]
 pub(crate) struct Cluster {
-    pub(crate) machines: Vec<Named>,
+    pub(crate) machines: Vec<NamedMachine>,
 }
 
 /// A machine and its name.
 #[derive(Debug, Clone)]
-pub(crate) struct Named {
+pub(crate) struct NamedMachine {
     pub(crate) name: String,
     pub(crate) machine: Machine,
 }
 
 /// An end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct End {
+pub(crate) struct LinkEnd {
     /// Name of the machine or the switch.
     pub(crate) device: String,
     /// Name of the interface or the port.
     pub(crate) port: String,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for LinkEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.device, self.port)
     }
@@ -44,8 +44,9 @@ impl Cluster {
     /// Returns the machines of a run. A machine without evidence has only a name.
     pub(crate) fn of(run: &RunResult) -> Self {
         let evidence = run.evidence.clone().unwrap_or_default();
-        let mut machines = vec![Named { name: LOADGEN.into(), machine: evidence.loadgen_node }];
-        let nodes = run.nodes.iter().map(|node| Named {
+        let mut machines =
+            vec![NamedMachine { name: LOADGEN.into(), machine: evidence.loadgen_node }];
+        let nodes = run.nodes.iter().map(|node| NamedMachine {
             name: node.name.clone(),
             machine: evidence.nodes.get(&node.name).cloned().unwrap_or_default(),
         });
@@ -57,25 +58,25 @@ impl Cluster {
     pub(crate) fn by_machine(run: &RunResult) -> Self {
         let evidence = run.evidence.clone().unwrap_or_default();
         let nodes = evidence.nodes_by_machine().into_iter();
-        let nodes = nodes.map(|(names, machine)| Named { name: names.join(", "), machine });
-        let loadgen = Named { name: LOADGEN.into(), machine: evidence.loadgen_node.clone() };
+        let nodes = nodes.map(|(names, machine)| NamedMachine { name: names.join(", "), machine });
+        let loadgen = NamedMachine { name: LOADGEN.into(), machine: evidence.loadgen_node.clone() };
         Self { machines: std::iter::once(loadgen).chain(nodes).collect() }
     }
 
-    pub(crate) fn loadgen(&self) -> &[Named] {
+    pub(crate) fn loadgen(&self) -> &[NamedMachine] {
         &self.machines[..1]
     }
 
-    pub(crate) fn nodes(&self) -> &[Named] {
+    pub(crate) fn nodes(&self) -> &[NamedMachine] {
         &self.machines[1..]
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Named> {
+    pub(crate) fn find(&self, name: &str) -> Option<&NamedMachine> {
         self.machines.iter().find(|named| named.name == name)
     }
 }
 
-impl Named {
+impl NamedMachine {
     /// Returns true if the machine has this interface, or if one of its routes uses it.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.machine.interface(name).is_some() || self.nics().contains_key(name)
@@ -87,20 +88,20 @@ impl Named {
     }
 
     /// Returns the physical adapters underlying all routes, as ends of links.
-    pub(crate) fn ends(&self) -> BTreeSet<End> {
+    pub(crate) fn ends(&self) -> BTreeSet<LinkEnd> {
         self.nics().into_keys().map(|name| self.end(name)).collect()
     }
 
     /// Returns the physical adapters underlying one route, as ends of links. They represent a bond,
     /// bridge or VLAN on the route.
-    pub(crate) fn ends_of_route(&self, route: usize) -> BTreeSet<End> {
+    pub(crate) fn ends_of_route(&self, route: usize) -> BTreeSet<LinkEnd> {
         let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
         let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));
         adapters.map(|(name, _)| self.end(name)).collect()
     }
 
-    fn end(&self, port: &str) -> End {
-        End { device: self.name.clone(), port: port.into() }
+    fn end(&self, port: &str) -> LinkEnd {
+        LinkEnd { device: self.name.clone(), port: port.into() }
     }
 }
 
@@ -129,7 +130,7 @@ mod tests {
             routes: vec![route("vlan7"), route("eth1")],
             ..Machine::default()
         };
-        let mut named = Named { name: "a".into(), machine };
+        let mut named = NamedMachine { name: "a".into(), machine };
         assert_eq!(named.nics().into_keys().collect::<Vec<_>>(), ["eth0", "eth1"]);
         named.machine.routes.push(route("lo"));
         assert!(named.has("lo") && !named.has("eth2"));

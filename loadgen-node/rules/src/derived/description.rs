@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::Machine;
 
 use super::{
-    cluster::{Cluster, Named},
+    cluster::{Cluster, NamedMachine},
     network::{self, joined},
 };
-use crate::{facts::counted, record::RunResult};
+use crate::{facts::count_texts, record::RunResult};
 
 /// Returns every field that the evidence determines, by name. If machines differ, the field lists
 /// all values. Numbers are an exception: if they differ, the submitter must write the field.
@@ -58,7 +58,7 @@ pub(crate) fn fields(cluster: &Cluster, runs: &[&RunResult]) -> BTreeMap<&'stati
 }
 
 /// Joins the machines' values; `None` if a machine does not report one.
-fn values(machines: &[Named], get: impl Fn(&Machine) -> Option<String>) -> Option<String> {
+fn values(machines: &[NamedMachine], get: impl Fn(&Machine) -> Option<String>) -> Option<String> {
     joined(machines.iter().map(|named| get(&named.machine)))
 }
 
@@ -84,11 +84,11 @@ fn software(machine: &Machine) -> Option<String> {
 fn cards(machine: &Machine) -> Option<String> {
     let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
     let models: Option<Vec<_>> = physical.map(|interface| interface.model.as_deref()).collect();
-    let cards = counted(models?);
+    let cards = count_texts(models?);
     (!cards.is_empty()).then(|| cards.join(", "))
 }
 
-fn accelerators(nodes: &[Named]) -> Vec<(&'static str, String)> {
+fn accelerators(nodes: &[NamedMachine]) -> Vec<(&'static str, String)> {
     let counts: Option<Vec<_>> = nodes.iter().map(|node| node.machine.accelerator_count).collect();
     let mut counts = counts.unwrap_or_default();
     counts.dedup();

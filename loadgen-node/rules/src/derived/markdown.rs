@@ -21,21 +21,21 @@ pub(crate) fn table<const N: usize>(
 
 /// A row of a table in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     /// Header row of the table.
     pub(crate) head: Vec<String>,
     pub(crate) cells: Vec<String>,
 }
 
 /// Returns the rows of all tables in a document.
-pub(crate) fn rows(text: &str) -> Vec<Row> {
+pub(crate) fn rows(text: &str) -> Vec<TableRow> {
     let (mut rows, mut head, mut cells) = (Vec::new(), Vec::new(), Vec::new());
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
         match event {
             Event::Start(Tag::TableCell) => cells.push(cell(&text[range])),
             Event::End(TagEnd::TableHead) => head = mem::take(&mut cells),
             Event::End(TagEnd::TableRow) => {
-                rows.push(Row { head: head.clone(), cells: mem::take(&mut cells) });
+                rows.push(TableRow { head: head.clone(), cells: mem::take(&mut cells) });
             }
             _ => {}
         }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(table, "| a | b |\n| --- | --- |\n| 1\\|2 | x<br>y |\n");
         let [head, cells] =
             [["a", "b"], ["1|2", "x y"]].map(|cells| cells.map(String::from).to_vec());
-        assert_eq!(rows(&table), [Row { head, cells }]);
+        assert_eq!(rows(&table), [TableRow { head, cells }]);
         assert_eq!(block("toml", "a\n"), "```toml\na\n```\n");
         assert_eq!(block("", "````"), "`````\n````\n`````\n");
     }

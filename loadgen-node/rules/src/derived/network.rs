@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use netdiv_contract::v1::{Interface, Route};
 
-use super::cluster::{Cluster, Named};
+use super::cluster::{Cluster, NamedMachine};
 use crate::{
     facts::{fabric, rate},
     record::{Carrier, RunResult, Transport},
@@ -24,28 +24,28 @@ pub(super) fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option
 
 /// Returns the fabric of the routes; `None` if an interface on a route is unknown or its fabric is
 /// not permitted (section 6.2.2).
-pub(super) fn network_type(machines: &[Named]) -> Option<String> {
-    let nics = machines.iter().flat_map(Named::nics);
+pub(super) fn network_type(machines: &[NamedMachine]) -> Option<String> {
+    let nics = machines.iter().flat_map(NamedMachine::nics);
     joined(nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned())))
 }
 
-pub(super) fn rate(machines: &[Named]) -> Option<String> {
-    let nics = machines.iter().flat_map(Named::nics);
+pub(super) fn rate(machines: &[NamedMachine]) -> Option<String> {
+    let nics = machines.iter().flat_map(NamedMachine::nics);
     joined(nics.map(|(_, nic)| speed(nic)))
 }
 
 fn speed(nic: Option<&Interface>) -> Option<String> {
-    Some(rate::of_interface(nic?.speed_mbit_per_second?))
+    Some(rate::format_interface_speed(nic?.speed_mbit_per_second?))
 }
 
-pub(super) fn models(machines: &[Named]) -> Option<String> {
-    let nics = machines.iter().flat_map(Named::nics);
+pub(super) fn models(machines: &[NamedMachine]) -> Option<String> {
+    let nics = machines.iter().flat_map(NamedMachine::nics);
     joined(nics.map(|(_, nic)| nic?.model.clone()))
 }
 
-pub(super) fn host_networking(nodes: &[Named]) -> Option<String> {
+pub(super) fn host_networking(nodes: &[NamedMachine]) -> Option<String> {
     let kind = network_type(nodes)?;
-    let node = |node: &Named| {
+    let node = |node: &NamedMachine| {
         let nics = node.nics();
         let speeds = joined(nics.values().map(|nic| speed(*nic)))?;
         Some(format!("{} x {speeds} {kind}", nics.len()))
@@ -53,7 +53,7 @@ pub(super) fn host_networking(nodes: &[Named]) -> Option<String> {
     joined(nodes.iter().map(node))
 }
 
-pub(super) fn nic_count(machines: &[Named]) -> Option<String> {
+pub(super) fn nic_count(machines: &[NamedMachine]) -> Option<String> {
     let counts: Vec<_> = machines.iter().map(|machine| machine.nics().len()).collect();
     if counts.is_empty() || counts.contains(&0) {
         return None;
@@ -71,8 +71,8 @@ pub(super) fn nic_count(machines: &[Named]) -> Option<String> {
 }
 
 /// Lists the kernel, the drivers and firmware of the interfaces on routes, and the node's program.
-pub(super) fn stack(machines: &[Named]) -> Option<String> {
-    let stack = |named: &Named| {
+pub(super) fn stack(machines: &[NamedMachine]) -> Option<String> {
+    let stack = |named: &NamedMachine| {
         let mut parts = vec![named.machine.kernel.clone()?];
         for (_, nic) in named.nics() {
             let nic = nic?;

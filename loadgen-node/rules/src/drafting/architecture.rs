@@ -2,10 +2,10 @@
 //! system's architecture (N28).
 
 use super::{
-    cluster::{Cluster, Named},
-    graph::{Cable, End},
+    cluster::{Cluster, NamedMachine},
+    graph::{Cable, LinkEnd},
     markdown::{known, table},
-    submission_toml::{Switch, Topology},
+    submission_toml::{SwitchSettings, Topology},
 };
 use crate::facts::{interfaces::Interfaces as _, rate};
 
@@ -34,14 +34,14 @@ pub(super) fn diagram_text(
     if !topology.switches.is_empty() {
         text += "\n## Switches\n\n";
         let rows = topology.switches.iter().map(|switch| {
-            let Switch { name, model, ports, speed } = switch;
+            let SwitchSettings { name, model, ports, speed } = switch;
             [name.clone(), model.clone(), ports.to_string(), speed.clone()]
         });
         text += &table(["switch", "model", "ports", "speed of a port"], rows);
     }
     text += "\n## Links\n\n";
     let rows = cables.iter().map(|cable| {
-        let [from, to] = cable.ends.each_ref().map(End::to_string);
+        let [from, to] = cable.ends.each_ref().map(LinkEnd::to_string);
         [from, to, cable.link.media.clone(), cable.link.rate.clone(), known(&cable.link.length)]
     });
     text + &table(["from", "to", "media", "rate", "length"], rows)
@@ -74,7 +74,7 @@ fn interfaces(cluster: &Cluster) -> String {
                 name.to_owned(),
                 nic.kind,
                 known(&nic.model),
-                known(&nic.speed_mbit_per_second.map(rate::of_interface)),
+                known(&nic.speed_mbit_per_second.map(rate::format_interface_speed)),
                 known(&nic.mtu_bytes),
                 format!("{}, firmware {}", known(&nic.driver), known(&nic.firmware)),
                 known(&nic.bus_address),
@@ -101,7 +101,7 @@ pub(super) fn architecture(
     );
     text += &interfaces(cluster);
     text += "\nTogether, in each direction:\n\n";
-    let rows = cluster.machines.iter().map(|named| [named.name.clone(), together(named)]);
+    let rows = cluster.machines.iter().map(|named| [named.name.clone(), total_bandwidth(named)]);
     text += &table(["machine", "bandwidth"], rows);
     text += "\n## From the network to the accelerators\n\n";
     text += data_path.trim();
@@ -124,6 +124,6 @@ pub(super) fn architecture(
     text + "## Evidence\n\n" + measured.trim() + "\n"
 }
 
-fn together(named: &Named) -> String {
-    known(&named.machine.bits_per_second().map(rate::in_words))
+fn total_bandwidth(named: &NamedMachine) -> String {
+    known(&named.machine.bits_per_second().map(rate::format_rate))
 }

@@ -3,16 +3,16 @@
 use std::{collections::BTreeMap, io, path::Path};
 
 use super::{
-    folder::Tree,
+    folder::FileTree,
     problems::Problems,
-    runs::{self, Run},
+    runs::{self, RunFolder},
     submission_toml::ResultSettings,
 };
 use crate::{
     book::{Benchmark, Test},
     compliance::{self, Reference},
     input::files,
-    tree::{self, Place},
+    tree::{self, ResultPaths},
 };
 
 /// Files of TEST01 for a non-deterministic benchmark: scores by the official script over the same
@@ -22,7 +22,7 @@ const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"]
 /// A compliance test with its run and its verification.
 pub(super) struct Audit {
     pub(super) test: Test,
-    pub(super) run: Run,
+    pub(super) run: RunFolder,
     /// Texts of the verification, by file name.
     verified: BTreeMap<String, String>,
     /// Further files of the folder `accuracy`.
@@ -35,7 +35,7 @@ pub(super) fn load(
     base: &Path,
     settings: &ResultSettings,
     benchmark: Option<&Benchmark>,
-    [performance, accuracy]: [&Run; 2],
+    [performance, accuracy]: [&RunFolder; 2],
     problems: &mut Problems,
 ) -> Vec<Audit> {
     let Some(benchmark) = benchmark else { return Vec::new() };
@@ -63,7 +63,7 @@ pub(super) fn load(
         }
         let verified = match verified {
             Ok(verified) => verified.files,
-            Err(error) => refuted(*test, &error.problems().join("; "), base),
+            Err(error) => unverifiable_files(*test, &error.problems().join("; "), base),
         };
         audits.push(Audit { test: *test, run, verified, accuracy });
     }
@@ -71,7 +71,7 @@ pub(super) fn load(
 }
 
 /// Returns the files of a test that cannot be verified, with the reason.
-fn refuted(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
+fn unverifiable_files(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
     let why = why.replace(&format!("{}/", base.display()), "");
     let text = format!("TEST FAIL: the test cannot be verified: {why}\n");
     let files: &[&str] = match test {
@@ -84,7 +84,7 @@ fn refuted(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
 
 impl Audit {
     /// Adds the files of the test to a tree.
-    pub(super) fn put(&self, place: &Place, tree: &mut Tree) {
+    pub(super) fn put(&self, place: &ResultPaths, tree: &mut FileTree) {
         let name = self.test.name();
         let mut put = |folder: &str, name: &str, bytes: &[u8]| {
             tree.insert(format!("{folder}/{name}"), bytes.to_vec());

@@ -2,18 +2,18 @@
 //! the capacity of the network interfaces (N27).
 
 use super::{
+    machine_documents::with_mark,
     markdown::{known, table},
-    papers::marked,
 };
 use crate::{
     book::{Benchmark, TokenLimits},
-    facts::rate::in_words,
-    judge::bandwidth::{Demand, End, Way},
+    facts::rate::format_rate,
+    judge::bandwidth::{Demand, MachineDemand, TrafficDirection},
     record::RunResult,
 };
 
 /// A result, with the data that determine its bandwidth.
-pub(crate) struct Measured<'a> {
+pub(crate) struct MeasuredResult<'a> {
     /// Benchmark and scenario, such as `resnet50 Offline`.
     pub(crate) name: String,
     pub(crate) benchmark: Option<&'a Benchmark>,
@@ -24,7 +24,7 @@ pub(crate) struct Measured<'a> {
 }
 
 /// Generates the document, with the same computation as the check.
-pub(crate) fn bandwidth(system: &str, mut results: Vec<Measured<'_>>) -> String {
+pub(crate) fn bandwidth(system: &str, mut results: Vec<MeasuredResult<'_>>) -> String {
     results.sort_by(|one, other| one.name.cmp(&other.name));
     let mut text = format!(
         "# Bandwidth of {system}\n\nAppendix B of the rules: throughput times the bytes of a sample, by the formula with the \
@@ -35,10 +35,10 @@ pub(crate) fn bandwidth(system: &str, mut results: Vec<Measured<'_>>) -> String 
     for result in &results {
         text += &format!("\n## {}\n\n{}", result.name, one(result));
     }
-    marked(text)
+    with_mark(text)
 }
 
-fn one(result: &Measured<'_>) -> String {
+fn one(result: &MeasuredResult<'_>) -> String {
     let Some(benchmark) = result.benchmark else {
         return "Appendix B does not name this benchmark.\n".into();
     };
@@ -63,19 +63,19 @@ fn one(result: &Measured<'_>) -> String {
     if let Some(limits) = benchmark.tokens() {
         text += &tokens(&demand, limits, rate);
     }
-    let line = |end: &End| {
+    let line = |end: &MachineDemand| {
         let share = end.capacity.map(|capacity| format!("{:.1} %", 100.0 * end.asked / capacity));
         [
             end.who.clone(),
             format!("{:.0}", end.asked / 8.0),
-            in_words(end.asked),
-            known(&end.capacity.map(in_words)),
+            format_rate(end.asked),
+            known(&end.capacity.map(format_rate)),
             known(&share),
         ]
     };
     let head = ["machine", "bytes per second", "asked", "capacity", "of the capacity"];
     text += &table(head, demand.ends.iter().map(line));
-    let met: Vec<_> = demand.ends.iter().map(End::is_met).collect();
+    let met: Vec<_> = demand.ends.iter().map(MachineDemand::is_met).collect();
     text += if met.contains(&Some(false)) {
         "\n**The interfaces do not carry it.**\n"
     } else if met.contains(&None) {
@@ -89,19 +89,19 @@ fn one(result: &Measured<'_>) -> String {
 /// Generates a table of both directions of a language model's samples: prompts and outputs have
 /// different numbers of token ids.
 fn tokens(demand: &Demand, limits: TokenLimits, rate: f64) -> String {
-    let line = |way: &str, tokens: u64, bytes: Way| {
+    let line = |way: &str, tokens: u64, bytes: TrafficDirection| {
         [
             way.to_owned(),
             tokens.to_string(),
             bytes.formula.to_string(),
             format!("{:.0}", bytes.sent),
-            format!("{:.0}", rate * bytes.counted()),
+            format!("{:.0}", rate * bytes.bytes()),
         ]
     };
     let head = ["token ids", "at most", "bytes, by Appendix B", "bytes sent", "bytes per second"];
     let ways = [
         line("to the SUT", limits.prompt, demand.samples),
-        line("from it", limits.output_most, demand.responses),
+        line("from it", limits.output_max, demand.responses),
     ];
     table(head, ways) + "\n"
 }

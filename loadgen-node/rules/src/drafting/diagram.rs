@@ -2,15 +2,15 @@
 //! every link.
 
 use super::{
-    cluster::{Cluster, Named},
+    cluster::{Cluster, NamedMachine},
     graph,
     graph::Cable,
     layout,
-    shapes::{Device, LINE, MARGIN, Placed, count},
-    submission_toml::{Switch, Topology},
+    shapes::{Device, LINE, MARGIN, PlacedBox, count},
+    submission_toml::{SwitchSettings, Topology},
     svg::{Rect, Svg},
 };
-use crate::facts::{counted, machines::LOADGEN, rate};
+use crate::facts::{count_texts, machines::LOADGEN, rate};
 
 const STYLE: &str = "text { font: 11px monospace; fill: #1a1a1a; }\n\
     .name { font-weight: bold; }\n\
@@ -41,8 +41,8 @@ pub(super) fn svg(
     svg.finish(title, STYLE, layout.width, layout.height)
 }
 
-fn draw(svg: &mut Svg, placed: &Placed, cluster: &Cluster) {
-    let Placed { device, rect, ports } = placed;
+fn draw(svg: &mut Svg, placed: &PlacedBox, cluster: &Cluster) {
+    let PlacedBox { device, rect, ports } = placed;
     let class = match device.name.as_str() {
         LOADGEN => "loadgen",
         name if cluster.find(name).is_some() => "node",
@@ -76,7 +76,7 @@ fn devices(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_>]) -> Vec<
     }
     devices.extend(topology.switches.iter().map(|switch| {
         let column = levels.get(&switch.name).copied().unwrap_or(1);
-        let Switch { name, model, ports, speed } = switch;
+        let SwitchSettings { name, model, ports, speed } = switch;
         let lines =
             vec![format!("switch {name}"), model.clone(), format!("{ports} ports, {speed}")];
         let ports = cables.iter().flat_map(|cable| &cable.ends);
@@ -87,8 +87,8 @@ fn devices(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_>]) -> Vec<
     devices
 }
 
-fn machine(named: &Named, column: usize) -> Device {
-    let Named { name, machine } = named;
+fn machine(named: &NamedMachine, column: usize) -> Device {
+    let NamedMachine { name, machine } = named;
     let mut lines = vec![match column {
         0 => "LoadGen node".to_owned(),
         _ => format!("SUT node {name}"),
@@ -101,12 +101,13 @@ fn machine(named: &Named, column: usize) -> Device {
     }
     lines.extend(machine.operating_system.clone());
     let accelerators = &machine.accelerators;
-    lines.extend(counted(accelerators.iter().map(|accelerator| &accelerator.name)));
+    lines.extend(count_texts(accelerators.iter().map(|accelerator| &accelerator.name)));
     let ports = machine.interfaces.iter().map(|interface| {
         let mut text = interface.name.clone();
-        for part in
-            [interface.model.clone(), interface.speed_mbit_per_second.map(rate::of_interface)]
-        {
+        for part in [
+            interface.model.clone(),
+            interface.speed_mbit_per_second.map(rate::format_interface_speed),
+        ] {
             text.extend(part.map(|part| format!("  {part}")));
         }
         (interface.name.clone(), text)
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
     use crate::{
         Scenario,
-        drafting::{problems::Problems, shapes::Line, submission_toml::Link, topology},
+        drafting::{problems::Problems, shapes::Line, submission_toml::LinkSettings, topology},
         fixture::{self, RunSpec},
     };
 
@@ -131,14 +132,14 @@ mod tests {
         "n13", "n14", "n15",
     ];
 
-    fn link(from: &str, to: &str) -> Link {
+    fn link(from: &str, to: &str) -> LinkSettings {
         let (media, rate, length) = ("copper DAC".into(), "100 Gb/s".into(), Some("3 m".into()));
-        Link { from: from.into(), to: to.into(), media, rate, length }
+        LinkSettings { from: from.into(), to: to.into(), media, rate, length }
     }
 
-    fn switch(name: &str) -> Switch {
+    fn switch(name: &str) -> SwitchSettings {
         let (model, speed) = ("NVIDIA SN3700".into(), "200 Gb/s".into());
-        Switch { name: name.into(), model, ports: 32, speed }
+        SwitchSettings { name: name.into(), model, ports: 32, speed }
     }
 
     /// Returns sixteen nodes on two leaf switches below a spine switch. One node also has a direct

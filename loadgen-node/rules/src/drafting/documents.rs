@@ -9,12 +9,12 @@ use super::{
     markdown::table,
     measurements::retraining_tag,
     problems::Problems,
-    submission_toml::{Retrained, Retraining, Settings},
+    submission_toml::{Retrained, Retraining, SubmissionSettings},
 };
-use crate::{Division, Grouped, tree::documents as names};
+use crate::{Division, GroupedFinding, tree::documents as names};
 
 /// Generates `REHEARSAL.md`.
-pub(crate) fn rehearsal(findings: &[Grouped]) -> (&'static str, String) {
+pub(crate) fn rehearsal(findings: &[GroupedFinding]) -> (&'static str, String) {
     let mut text =
         "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
     if findings.is_empty() {
@@ -32,10 +32,10 @@ pub(crate) const WHY_OPEN: &str = "# Why this is in the Open division";
 /// Generates `why-open.md` (N38). `rehearsed` are the runs that were rehearsals, `open` the runs
 /// made for this division. Without `findings` the document is a draft.
 pub(crate) fn why_open(
-    settings: &Settings,
+    settings: &SubmissionSettings,
     rehearsed: &[String],
     open: &[String],
-    findings: Option<&[Grouped]>,
+    findings: Option<&[GroupedFinding]>,
 ) -> (&'static str, String) {
     let reason = settings.reason.as_deref().unwrap_or_default();
     let heading = if findings.is_some() { WHY_OPEN } else { "" };
@@ -59,7 +59,7 @@ pub(crate) fn why_open(
     (names::WHY_OPEN, text)
 }
 
-fn list(text: &mut String, findings: &[Grouped]) {
+fn list(text: &mut String, findings: &[GroupedFinding]) {
     for finding in findings {
         let _ = writeln!(text, "- {finding}");
     }
@@ -94,7 +94,7 @@ pub(crate) fn retraining(tag: &Retraining) -> String {
 }
 
 /// Checks that the retraining settings are complete, and that the division permits retraining.
-pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
+pub(super) fn check_retraining(settings: &SubmissionSettings, problems: &mut Problems) {
     let retrained = settings.results.iter().any(|result| result.retraining == Retrained::Yes);
     let open = settings.division == Some(Division::Open);
     if retrained && !open {

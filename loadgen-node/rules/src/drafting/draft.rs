@@ -5,26 +5,26 @@ use std::path::Path;
 
 use super::{
     documents,
-    folder::{Tree, is_folder_name},
+    folder::{FileTree, is_folder_name},
     gap::Gap,
-    parts::Parts,
     problems::Problems,
-    results::{self, Common, Loaded},
+    results::{self, LoadedResult, SubmissionContext},
     runs, sources,
-    submission_toml::Settings,
+    submission_toml::SubmissionSettings,
     systems,
+    tree_builder::TreeBuilder,
 };
 use crate::{
     book::Table,
     record::{Division, RunResult},
-    sources_digest::Source,
-    tree::{Home, Layout},
+    sources_digest::SourceFile,
+    tree::{Layout, SubmitterFolder},
 };
 
 /// A submission before its check.
 pub(crate) struct Draft {
-    pub(crate) tree: Tree,
-    pub(crate) home: Home,
+    pub(crate) tree: FileTree,
+    pub(crate) home: SubmitterFolder,
     /// Faults of the settings and of the files that they name.
     pub(crate) gaps: Vec<Gap>,
     /// Folders and files of the tree, each with its source: a run folder or a file.
@@ -44,15 +44,15 @@ impl Draft {
 
 /// Generates the files, and collects all faults of the settings.
 pub(crate) fn draft(
-    settings: &Settings,
+    settings: &SubmissionSettings,
     base: &Path,
     table: &Table,
-    sources: &[Source<'_>],
+    sources: &[SourceFile<'_>],
 ) -> Draft {
     let mut problems = Problems::of(settings);
     let (home, system) = home(settings, table, &mut problems);
     let round = settings.round.and_then(|name| table.round(name));
-    let common = Common { base, table, round };
+    let common = SubmissionContext { base, table, round };
     if settings.results.is_empty() {
         problems.fault("there is no [[result]]; add one for each benchmark and scenario");
     }
@@ -61,7 +61,7 @@ pub(crate) fn draft(
         .filter_map(|(settings, number)| results::load(&common, settings, number, &mut problems))
         .collect();
     check_once(&results, &mut problems);
-    runs::check_one_system(results.iter().flat_map(Loaded::runs), &mut problems);
+    runs::check_one_system(results.iter().flat_map(LoadedResult::runs), &mut problems);
     let is_of_round = check_round(settings, table, &results, &mut problems);
     documents::check_retraining(settings, &mut problems);
     if settings.division == Some(Division::Open) {
@@ -71,10 +71,10 @@ pub(crate) fn draft(
         );
     }
 
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     let names: Vec<_> = results.iter().map(|result| result.folders[0].as_str()).collect();
     sources::put(sources, &home, &names, &mut tree, &mut problems);
-    let mut parts = Parts {
+    let mut parts = TreeBuilder {
         settings,
         round: settings.round.filter(|_| is_of_round),
         base,
@@ -95,7 +95,7 @@ pub(crate) fn draft(
     }
     let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
     let named = |is_it: fn(&RunResult) -> bool| {
-        let all = results.iter().flat_map(Loaded::runs).filter(move |run| is_it(&run.result));
+        let all = results.iter().flat_map(LoadedResult::runs).filter(move |run| is_it(&run.result));
         all.map(|run| run.name.clone()).collect()
     };
     let rehearsed = named(|result| result.rehearsal);
@@ -104,7 +104,11 @@ pub(crate) fn draft(
 }
 
 /// Returns the location of the submission and the name of its system.
-fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, String) {
+fn home(
+    settings: &SubmissionSettings,
+    table: &Table,
+    problems: &mut Problems,
+) -> (SubmitterFolder, String) {
     let submitter = problems.need(&settings.submitter, "write submitter, the name of your folder");
     let mut missing = |is_missing: bool, what: &str| {
         if is_missing {
@@ -139,11 +143,11 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
         problems.fault(format!("round `{name}`: unknown; write one of {}", table.round_names()));
     }
     let layout = round.map_or(Layout::A, |round| round.layout);
-    (Home::new(layout, division.word(), submitter), id)
+    (SubmitterFolder::new(layout, division.word(), submitter), id)
 }
 
 /// Checks that each result is listed once.
-fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
+fn check_once(results: &[LoadedResult<'_>], problems: &mut Problems) {
     for (place, result) in results.iter().enumerate() {
         if results[..place].iter().any(|other| other.name == result.name) {
             problems.fault(format!("[[result]] {} is listed twice", result.name));
@@ -154,13 +158,13 @@ fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
 /// Compares the round in the settings with that of the runs. If they differ, adds a fault and
 /// returns false; the tree then names no round.
 fn check_round(
-    settings: &Settings,
+    settings: &SubmissionSettings,
     table: &Table,
-    results: &[Loaded<'_>],
+    results: &[LoadedResult<'_>],
     problems: &mut Problems,
 ) -> bool {
     let Some(wanted) = settings.round.and_then(|name| table.round(name)) else { return false };
-    let runs = || results.iter().flat_map(Loaded::runs);
+    let runs = || results.iter().flat_map(LoadedResult::runs);
     let rounds: Vec<_> =
         runs().map(|run| table.round_of_seeds(|setting| run.seed(setting))).collect();
     let [Some(first), others @ ..] = rounds.as_slice() else { return true };

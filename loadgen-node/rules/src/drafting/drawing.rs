@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    shapes::{Device, Edge, Item, LINE, Layout, Line, MARGIN, Placed, Port, count},
+    shapes::{ColumnItem, Device, DiagramLayout, Edge, LINE, Line, MARGIN, PlacedBox, Port, count},
     svg::{self, Rect},
 };
 
@@ -22,7 +22,7 @@ pub(super) struct Drawing {
 
 impl Drawing {
     /// Creates a drawing of devices and the links between them, with the items of each column.
-    pub(super) fn new(devices: Vec<Device>, edges: Vec<Edge>, columns: &[Vec<Item>]) -> Self {
+    pub(super) fn new(devices: Vec<Device>, edges: Vec<Edge>, columns: &[Vec<ColumnItem>]) -> Self {
         let mut drawing = Self { devices, edges, rows: BTreeMap::new() };
         drawing.order_ports(columns);
         drawing
@@ -34,8 +34,8 @@ impl Drawing {
     }
 
     /// Orders the ports of each device by the items that they lead to.
-    fn order_ports(&mut self, columns: &[Vec<Item>]) {
-        let height = |item: Item| {
+    fn order_ports(&mut self, columns: &[Vec<ColumnItem>]) {
+        let height = |item: ColumnItem| {
             columns.iter().find_map(|column| column.iter().position(|other| *other == item))
         };
         for place in 0..self.devices.len() {
@@ -49,10 +49,10 @@ impl Drawing {
                     from.0 == place || (to.0 == place && self.is_loop(*edge))
                 })
                 .collect();
-            left.sort_by_key(|edge| height(Item::Device(self.edges[*edge].from.0)));
+            left.sort_by_key(|edge| height(ColumnItem::Device(self.edges[*edge].from.0)));
             right.sort_by_key(|edge| {
-                let to = height(Item::Device(self.edges[*edge].to.0));
-                (self.is_loop(*edge), height(Item::Passing(*edge)).or(to))
+                let to = height(ColumnItem::Device(self.edges[*edge].to.0));
+                (self.is_loop(*edge), height(ColumnItem::Passing(*edge)).or(to))
             });
             self.rows.insert(place, [left, right]);
         }
@@ -86,7 +86,7 @@ impl Drawing {
     }
 
     /// Computes all coordinates.
-    pub(super) fn finish(self, columns: &[Vec<Item>]) -> Layout {
+    pub(super) fn finish(self, columns: &[Vec<ColumnItem>]) -> DiagramLayout {
         let tops = self.tops(columns);
         let height = columns.iter().flatten().zip(tops.values().flatten());
         let height = height.map(|(item, top)| top + self.height(*item)).max().unwrap_or(0);
@@ -100,8 +100,8 @@ impl Drawing {
             let mut enter = Vec::new();
             for (item, top) in column.iter().zip(&tops[&number]) {
                 match item {
-                    Item::Passing(edge) => enter.push((*edge, top + ROW / 2)),
-                    Item::Device(place) => {
+                    ColumnItem::Passing(edge) => enter.push((*edge, top + ROW / 2)),
+                    ColumnItem::Device(place) => {
                         let [left, _] = &self.rows[place];
                         let at = |edge: &usize| (*edge, top + self.port(*place, *edge, true));
                         enter.extend(left.iter().map(at));
@@ -120,8 +120,8 @@ impl Drawing {
                 .max()
                 .unwrap_or(0);
             let width = column.iter().map(|item| match item {
-                Item::Device(place) => self.size(*place).0,
-                Item::Passing(_) => 0,
+                ColumnItem::Device(place) => self.size(*place).0,
+                ColumnItem::Passing(_) => 0,
             });
             let width = width.max().unwrap_or(0);
             for (edge, y) in enter {
@@ -129,8 +129,8 @@ impl Drawing {
             }
             for (item, top) in column.iter().zip(&tops[&number]) {
                 match item {
-                    Item::Passing(edge) => points[*edge].push((x + width, top + ROW)),
-                    Item::Device(place) => {
+                    ColumnItem::Passing(edge) => points[*edge].push((x + width, top + ROW)),
+                    ColumnItem::Device(place) => {
                         let rect = Rect { x, y: *top, width, height: self.height(*item) };
                         boxes.insert(*place, self.place_box(*place, rect));
                         for edge in &self.rows[place][1] {
@@ -143,17 +143,18 @@ impl Drawing {
         }
         let (lines, right) = self.lines(points, &label_from, x);
         let boxes = boxes.into_values().collect();
-        Layout { boxes, lines, width: right + MARGIN, height: height + ROW }
+        DiagramLayout { boxes, lines, width: right + MARGIN, height: height + ROW }
     }
 
     /// Returns the upper side of every item, column by column. Columns are centred vertically.
-    fn tops(&self, columns: &[Vec<Item>]) -> BTreeMap<usize, Vec<i32>> {
-        let tall =
-            |column: &Vec<Item>| column.iter().map(|item| self.height(*item) + ROW).sum::<i32>();
+    fn tops(&self, columns: &[Vec<ColumnItem>]) -> BTreeMap<usize, Vec<i32>> {
+        let tall = |column: &Vec<ColumnItem>| {
+            column.iter().map(|item| self.height(*item) + ROW).sum::<i32>()
+        };
         let tallest = columns.iter().map(tall).max().unwrap_or(0);
         let tops = columns.iter().map(|column| {
             let mut y = ROW + (tallest - tall(column)) / 2 / ROW * ROW;
-            let top = |item: &Item| {
+            let top = |item: &ColumnItem| {
                 let top = y;
                 y += self.height(*item) + ROW;
                 top
@@ -163,10 +164,10 @@ impl Drawing {
         tops.enumerate().collect()
     }
 
-    fn height(&self, item: Item) -> i32 {
+    fn height(&self, item: ColumnItem) -> i32 {
         match item {
-            Item::Device(place) => self.size(place).1,
-            Item::Passing(_) => ROW,
+            ColumnItem::Device(place) => self.size(place).1,
+            ColumnItem::Passing(_) => ROW,
         }
     }
 
@@ -194,7 +195,7 @@ impl Drawing {
         (lines, right)
     }
 
-    fn place_box(&self, place: usize, rect: Rect) -> Placed {
+    fn place_box(&self, place: usize, rect: Rect) -> PlacedBox {
         let device = self.devices[place].clone();
         let mut ports = Vec::new();
         for (edges, is_left) in self.rows[&place].iter().zip([true, false]) {
@@ -204,7 +205,7 @@ impl Drawing {
                 ports.push(Port { x, y, is_left, text: self.text(place, *edge).into() });
             }
         }
-        Placed { device, rect, ports }
+        PlacedBox { device, rect, ports }
     }
 }
 

@@ -7,16 +7,16 @@ use std::{
 };
 
 /// Files of a submission: bytes by path, with `/` between the parts of a path.
-pub type Tree = BTreeMap<String, Vec<u8>>;
+pub type FileTree = BTreeMap<String, Vec<u8>>;
 
 /// A folder that is written under a temporary name and renamed when it is complete. Without the
 /// renaming it is removed.
-pub(crate) struct Beside {
+pub(crate) struct StagedFolder {
     place: PathBuf,
     part: PathBuf,
 }
 
-impl Beside {
+impl StagedFolder {
     /// Creates the folder `PLACE.part`.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Beside {
     }
 
     /// Writes the files of a tree into the folder.
-    pub(crate) fn write(&self, tree: &Tree) -> io::Result<()> {
+    pub(crate) fn write(&self, tree: &FileTree) -> io::Result<()> {
         for (path, bytes) in tree {
             let path = self.part.join(path);
             if let Some(parent) = path.parent() {
@@ -60,7 +60,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for StagedFolder {
     fn drop(&mut self) {
         // After `finish` there is nothing to remove.
         let _ = fs::remove_dir_all(&self.part);
@@ -100,16 +100,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("tree");
         // A file and a folder have the same path: nothing of the tree remains.
-        let broken = Tree::from([("a".into(), Vec::new()), ("a/b".into(), Vec::new())]);
-        let beside = Beside::new(&place).unwrap();
+        let broken = FileTree::from([("a".into(), Vec::new()), ("a/b".into(), Vec::new())]);
+        let beside = StagedFolder::new(&place).unwrap();
         assert!(beside.write(&broken).is_err());
         drop(beside);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        let beside = Beside::new(&place).unwrap();
-        beside.write(&Tree::from([("a/b".into(), b"x".to_vec())])).unwrap();
+        let beside = StagedFolder::new(&place).unwrap();
+        beside.write(&FileTree::from([("a/b".into(), b"x".to_vec())])).unwrap();
         beside.finish().unwrap();
         assert_eq!(fs::read(place.join("a/b")).unwrap(), b"x");
-        let again = Beside::new(&place).err().unwrap().to_string();
+        let again = StagedFolder::new(&place).err().unwrap().to_string();
         assert!(again.contains("exists already"), "{again}");
     }
 }

@@ -21,7 +21,7 @@ impl fmt::Display for Gap {
 }
 
 /// Formats a list of gaps: file by file, with their number at the end.
-pub(crate) fn listed(gaps: &[Gap]) -> String {
+pub(crate) fn format_gaps(gaps: &[Gap]) -> String {
     let mut files: Vec<_> = Vec::new();
     for gap in gaps {
         if !files.contains(&&gap.file) {
@@ -56,7 +56,7 @@ mod tests {
         ];
         let want = "  s.toml\n    write submitter\n    write round\n  runs/a\n    no result.json\n  \
                     rules, checked over the runs\n    N2: too few samples\n4 things to do";
-        assert_eq!(listed(&gaps), want);
-        assert!(listed(&gaps[..1]).ends_with("\n1 thing to do"));
+        assert_eq!(format_gaps(&gaps), want);
+        assert!(format_gaps(&gaps[..1]).ends_with("\n1 thing to do"));
     }
 }

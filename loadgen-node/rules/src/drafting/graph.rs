@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     cluster::Cluster,
-    submission_toml::{Link, Topology},
+    submission_toml::{LinkSettings, Topology},
 };
-pub(super) use crate::derived::cluster::End;
+pub(super) use crate::derived::cluster::LinkEnd;
 use crate::facts::machines::LOADGEN;
 
 /// A link whose ends exist.
 #[derive(Debug, Clone)]
 pub(super) struct Cable<'a> {
-    pub(super) ends: [End; 2],
-    pub(super) link: &'a Link,
+    pub(super) ends: [LinkEnd; 2],
+    pub(super) link: &'a LinkSettings,
 }
 
 impl Cable<'_> {
     /// Returns media, rate and length as text.
     pub(super) fn text(&self) -> String {
-        let Link { media, rate, length, .. } = self.link;
+        let LinkSettings { media, rate, length, .. } = self.link;
         let length = length.as_ref().map_or_else(String::new, |length| format!(", {length}"));
         format!("{media}, {rate}{length}")
     }
@@ -27,7 +27,7 @@ impl Cable<'_> {
 
 /// Returns all ends that are reachable from `start` through cables and switches, but not through
 /// machines.
-pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<End> {
+pub(super) fn reach(start: &LinkEnd, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<LinkEnd> {
     let mut reached = BTreeSet::from([start.clone()]);
     let mut waiting = vec![start.clone()];
     while let Some(end) = waiting.pop() {

@@ -8,20 +8,20 @@
 
 use super::{
     drawing::Drawing,
-    graph::{Cable, End},
-    shapes::{Device, Edge, Item, Layout},
+    graph::{Cable, LinkEnd},
+    shapes::{ColumnItem, Device, DiagramLayout, Edge},
 };
 
 /// Places devices and the links between them. `devices` are in the preferred order from top to
 /// bottom.
-pub(super) fn place(devices: Vec<Device>, cables: &[Cable<'_>]) -> Layout {
+pub(super) fn place(devices: Vec<Device>, cables: &[Cable<'_>]) -> DiagramLayout {
     let edges = edges(&devices, cables);
     let columns = columns(&devices, &edges);
     Drawing::new(devices, edges, &columns).finish(&columns)
 }
 
 fn edges(devices: &[Device], cables: &[Cable<'_>]) -> Vec<Edge> {
-    let find = |end: &End| {
+    let find = |end: &LinkEnd| {
         let place = devices.iter().position(|device| device.name == end.device)?;
         Some((place, end.port.clone()))
     };
@@ -37,26 +37,26 @@ fn edges(devices: &[Device], cables: &[Cable<'_>]) -> Vec<Edge> {
 
 /// Returns the items of each column from top to bottom: near the items on their left that they have
 /// links to.
-fn columns(devices: &[Device], edges: &[Edge]) -> Vec<Vec<Item>> {
+fn columns(devices: &[Device], edges: &[Edge]) -> Vec<Vec<ColumnItem>> {
     let count = devices.iter().map(|device| device.column + 1).max().unwrap_or(0);
-    let mut columns: Vec<Vec<Item>> = Vec::new();
+    let mut columns: Vec<Vec<ColumnItem>> = Vec::new();
     for column in 0..count {
         let here = |place: &usize| devices[*place].column == column;
-        let mut items: Vec<_> = (0..devices.len()).filter(here).map(Item::Device).collect();
+        let mut items: Vec<_> = (0..devices.len()).filter(here).map(ColumnItem::Device).collect();
         let passes = |edge: &Edge| {
             devices[edge.from.0].column < column && column < devices[edge.to.0].column
         };
         let passing = edges.iter().enumerate().filter(|(_, edge)| passes(edge));
-        items.extend(passing.map(|(place, _)| Item::Passing(place)));
+        items.extend(passing.map(|(place, _)| ColumnItem::Passing(place)));
         if let Some(before) = columns.last() {
-            let height = |item: &Item| {
+            let height = |item: &ColumnItem| {
                 let of = |edge: usize| {
-                    let from = [Item::Passing(edge), Item::Device(edges[edge].from.0)];
+                    let from = [ColumnItem::Passing(edge), ColumnItem::Device(edges[edge].from.0)];
                     before.iter().position(|item| from.contains(item))
                 };
                 let linked: Vec<usize> = match item {
-                    Item::Passing(edge) => of(*edge).into_iter().collect(),
-                    Item::Device(device) => {
+                    ColumnItem::Passing(edge) => of(*edge).into_iter().collect(),
+                    ColumnItem::Device(device) => {
                         let ends_here = |edge: &usize| edges[*edge].to.0 == *device;
                         (0..edges.len()).filter(ends_here).filter_map(of).collect()
                     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{problems::Problems, runs::Run, submission_toml::ResultSettings};
+use super::{problems::Problems, runs::RunFolder, submission_toml::ResultSettings};
 use crate::{
     book::{Benchmark, Formats},
     compliance,
@@ -18,7 +18,7 @@ pub(super) fn make(
     base: &Path,
     name: &str,
     settings: &ResultSettings,
-    run: &Run,
+    run: &RunFolder,
     benchmark: Option<(&Benchmark, &Formats)>,
     problems: &mut Problems,
 ) -> Option<String> {
@@ -26,8 +26,8 @@ pub(super) fn make(
     let beside = settings.accuracy.as_ref().map(|folder| folder.join(ACCURACY_TXT));
     let beside = beside.filter(|path| base.join(path).exists());
     let text = match (settings.accuracy_txt.as_ref().or(beside.as_ref()), &run.result.accuracy) {
-        (Some(path), _) => given(&base.join(path), benchmark, problems)?,
-        (None, Some(accuracy)) => counted(accuracy),
+        (Some(path), _) => read_script_output(&base.join(path), benchmark, problems)?,
+        (None, Some(accuracy)) => format_accuracy_line(accuracy),
         (None, None) => {
             let script = run.result.official_accuracy.as_deref();
             let script = script.unwrap_or("the official accuracy script of the benchmark");
@@ -42,7 +42,7 @@ pub(super) fn make(
 }
 
 /// Reads the script's output, which must contain the benchmark's metrics.
-fn given(
+fn read_script_output(
     path: &Path,
     benchmark: Option<(&Benchmark, &Formats)>,
     problems: &mut Problems,
@@ -67,7 +67,7 @@ fn given(
 }
 
 /// Formats the line that the official accuracy-imagenet.py prints.
-fn counted(accuracy: &Accuracy) -> String {
+fn format_accuracy_line(accuracy: &Accuracy) -> String {
     let Accuracy { correct, total, .. } = accuracy;
     let percent = 100.0 * *correct as f64 / *total as f64;
     format!("accuracy={percent:.3}%, good={correct}, total={total}\n")
@@ -89,7 +89,7 @@ mod tests {
         ] {
             let metric = Metric { name: "acc".into(), value: 0.0, unit: "%".into() };
             let accuracy = Accuracy { metric, correct, total, reported: String::new() };
-            assert_eq!(counted(&accuracy), want);
+            assert_eq!(format_accuracy_line(&accuracy), want);
         }
     }
 }

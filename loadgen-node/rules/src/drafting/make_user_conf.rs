@@ -3,17 +3,17 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use super::runs::Run;
+use super::runs::RunFolder;
 use crate::{
     Scenario,
     input::files,
-    judge::user_conf::{Key, keys, number},
+    judge::user_conf::{UserConfKey, keys, number},
     user_conf::check_line,
 };
 
 /// Returns the text of the file for `model`, LoadGen's name of the model. Fails if the run's own
 /// file cannot be read.
-pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> Result<String, String> {
+pub(super) fn user_conf(base: &Path, run: &RunFolder, model: &str) -> Result<String, String> {
     let places = path(run).map(|path| [base.join(path), run.folder.join(path)]);
     for path in places.iter().flatten() {
         match files::read_text(path) {
@@ -28,7 +28,7 @@ pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> Result<String, S
 }
 
 /// Returns the path of the run's file, as in the run's settings.
-pub(super) fn path(run: &Run) -> Option<&str> {
+pub(super) fn path(run: &RunFolder) -> Option<&str> {
     run.result.settings.get("user_conf")?.as_str()
 }
 
@@ -37,7 +37,7 @@ pub(super) fn path(run: &Run) -> Option<&str> {
 fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
     let mut text = "# The settings of the run, from its result.json.\n".to_owned();
     let name = scenario.official_name();
-    for Key { name: key, field, factor, default } in keys(scenario) {
+    for UserConfKey { name: key, field, factor, default } in keys(scenario) {
         if let Some(value) = settings.get(*field).and_then(|value| number(value)) {
             // LoadGen's factors are not binary fractions.
             let value = (value / factor * 1e6).round() / 1e6;

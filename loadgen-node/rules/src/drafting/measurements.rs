@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     problems::Problems,
-    results::Loaded,
+    results::LoadedResult,
     submission_toml::{ResultSettings, Retrained, Retraining},
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// Makes the measurements file: the five fields that the official checkers require, and further
 /// fields that distinguish this result from others.
 pub(super) fn measurements(
-    loaded: &Loaded<'_>,
+    loaded: &LoadedResult<'_>,
     round: Option<RoundName>,
     retraining: Option<&Retraining>,
     problems: &mut Problems,
@@ -75,8 +75,8 @@ pub(super) fn retraining_tag(tag: &Retraining) -> Value {
 }
 
 /// Makes `README.md`: the submitter's text, the result, and the steps to reproduce it.
-pub(super) fn readme(loaded: &Loaded<'_>, written: &str) -> String {
-    let Loaded { name, performance, accuracy, digests, audits, .. } = loaded;
+pub(super) fn readme(loaded: &LoadedResult<'_>, written: &str) -> String {
+    let LoadedResult { name, performance, accuracy, digests, audits, .. } = loaded;
     let digests = digests.iter().map(|run| (DIGESTS.to_owned(), &run.result));
     let audits = audits.iter().map(|audit| (of_test(audit.test), &audit.run.result));
     let mut audits: Vec<_> = audits.collect();

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use super::{parts::Parts, results::Loaded};
+use super::{results::LoadedResult, tree_builder::TreeBuilder};
 use crate::{
     input::files,
-    tree::{self, Place},
+    tree::{self, ResultPaths},
 };
 
 /// Records and logs of the measurement client and its server.
@@ -16,10 +16,10 @@ const PROTOCOL: [&str; 5] =
 /// Samples of the power analyzer.
 const SAMPLES: &str = "spl.txt";
 
-impl Parts<'_> {
+impl TreeBuilder<'_> {
     /// Adds the files of a measured run: `power/`, `ranging/` and the samples of the performance
     /// run.
-    pub(super) fn power(&mut self, result: &Loaded<'_>, place: &Place, folder: &Path) {
+    pub(super) fn power(&mut self, result: &LoadedResult<'_>, place: &ResultPaths, folder: &Path) {
         let performance = format!("{}/performance", place.results());
         let mut files = Vec::new();
         files
@@ -64,7 +64,7 @@ impl Parts<'_> {
 
     /// Adds a descriptive file of the measurement. The checker identifies these files by the prefix
     /// of their names.
-    fn describe(&mut self, key: &str, path: &Path, place: &Place) {
+    fn describe(&mut self, key: &str, path: &Path, place: &ResultPaths) {
         let Some(bytes) = self.bytes(key, path) else { return };
         let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or("txt");
         self.tree.insert(format!("{}/{key}.{kind}", place.measurements()), bytes);

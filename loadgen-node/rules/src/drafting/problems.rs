@@ -2,7 +2,7 @@
 
 use netdiv_node_common::words::is_todo;
 
-use super::{gap::Gap, submission_toml::Settings};
+use super::{gap::Gap, submission_toml::SubmissionSettings};
 use crate::placeholder::is_placeholder;
 
 /// Gaps, in the order of their discovery.
@@ -15,7 +15,7 @@ pub(super) struct Problems {
 
 impl Problems {
     /// Creates a list with the placeholders in the settings file.
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &SubmissionSettings) -> Self {
         let mut problems = Self { settings: settings.file.clone(), gaps: Vec::new() };
         settings.todos.iter().for_each(|todo| problems.fault(todo.to_string()));
         problems

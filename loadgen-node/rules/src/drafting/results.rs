@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use super::{
     audits::{self, Audit},
-    bandwidth_document::Measured,
-    folder::{Tree, is_folder_name},
+    bandwidth_document::MeasuredResult,
+    folder::{FileTree, is_folder_name},
     make_accuracy_txt, make_user_conf,
     problems::Problems,
-    runs::{self, Run},
+    runs::{self, RunFolder},
     submission_toml::ResultSettings,
 };
 use crate::{
     Scenario,
     book::{Benchmark, Formats, Round, Table},
-    tree::{self, Home, INTERACTIVE, Place},
+    tree::{self, INTERACTIVE, ResultPaths, SubmitterFolder},
 };
 
 /// A result whose runs could be read.
-pub(super) struct Loaded<'a> {
+pub(super) struct LoadedResult<'a> {
     pub(super) settings: &'a ResultSettings,
     /// Benchmark and scenario, such as `resnet50 Offline`.
     pub(super) name: String,
@@ -27,15 +27,15 @@ pub(super) struct Loaded<'a> {
     pub(super) folders: [String; 2],
     /// Benchmark, if the table has it.
     pub(super) benchmark: Option<&'a Benchmark>,
-    pub(super) performance: Run,
-    pub(super) accuracy: Run,
-    pub(super) digests: Option<Run>,
+    pub(super) performance: RunFolder,
+    pub(super) accuracy: RunFolder,
+    pub(super) digests: Option<RunFolder>,
     pub(super) audits: Vec<Audit>,
     accuracy_txt: String,
 }
 
 /// Data that all results of a submission share.
-pub(super) struct Common<'a> {
+pub(super) struct SubmissionContext<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
     pub(super) round: Option<&'a Round>,
@@ -43,11 +43,11 @@ pub(super) struct Common<'a> {
 
 /// Reads a result. Adds faults and returns `None` if that fails.
 pub(super) fn load<'a>(
-    common: &Common<'a>,
+    common: &SubmissionContext<'a>,
     settings: &'a ResultSettings,
     number: usize,
     problems: &mut Problems,
-) -> Option<Loaded<'a>> {
+) -> Option<LoadedResult<'a>> {
     let place = format!("[[result]] {number}");
     let what = format!("{place}: write benchmark, such as \"resnet50\"");
     let benchmark_name = problems.need(&settings.benchmark, &what).to_owned();
@@ -93,7 +93,7 @@ pub(super) fn load<'a>(
     );
     let runs = [&performance, &accuracy];
     let audits = audits::load(common.base, settings, benchmark, runs, problems);
-    Some(Loaded {
+    Some(LoadedResult {
         settings,
         name,
         folders: folders(&benchmark_name, benchmark, scenario, common.round),
@@ -122,15 +122,15 @@ fn folders(
     }
 }
 
-impl Loaded<'_> {
+impl LoadedResult<'_> {
     /// Returns all runs of the result.
-    pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = &RunFolder> {
         self.records().map(|(_, run)| run)
     }
 
     /// Returns the data that determine the result's bandwidth.
-    pub(super) fn measured(&self) -> Measured<'_> {
-        Measured {
+    pub(super) fn measured(&self) -> MeasuredResult<'_> {
+        MeasuredResult {
             name: self.name.clone(),
             benchmark: self.benchmark,
             record: &self.performance.result,
@@ -144,8 +144,8 @@ impl Loaded<'_> {
     }
 
     /// Returns the location of the result in a tree.
-    pub(super) fn place(&self, home: &Home, system: &str) -> Place {
-        Place {
+    pub(super) fn place(&self, home: &SubmitterFolder, system: &str) -> ResultPaths {
+        ResultPaths {
             home: home.clone(),
             system: system.into(),
             benchmark: self.folders[0].clone(),
@@ -155,7 +155,7 @@ impl Loaded<'_> {
 
     /// Returns the folders and files of the result in a tree, each with its source. The source is a
     /// run folder, a file, or the name of a compliance test that is missing.
-    pub(super) fn places(&self, home: &Home, system: &str) -> Vec<(String, String)> {
+    pub(super) fn places(&self, home: &SubmitterFolder, system: &str) -> Vec<(String, String)> {
         let place = self.place(home, system);
         let mut places = vec![
             (place.performance(), self.performance.name.clone()),
@@ -176,7 +176,7 @@ impl Loaded<'_> {
     }
 
     /// Returns the runs with the names of their records.
-    fn records(&self) -> impl Iterator<Item = (&'static str, &Run)> {
+    fn records(&self) -> impl Iterator<Item = (&'static str, &RunFolder)> {
         let both = [("performance", &self.performance), ("accuracy", &self.accuracy)];
         let digests = self.digests.iter().map(|run| ("digests", run));
         let audits = self.audits.iter().map(|audit| (audit.test.name(), &audit.run));
@@ -184,7 +184,7 @@ impl Loaded<'_> {
     }
 
     /// Adds logs, accuracy, compliance tests, and the records of all runs to a tree.
-    pub(super) fn put(&self, place: &Place, tree: &mut Tree) {
+    pub(super) fn put(&self, place: &ResultPaths, tree: &mut FileTree) {
         let mut put = |folder: String, name: &str, bytes: &[u8]| {
             tree.insert(format!("{folder}/{name}"), bytes.to_vec());
         };

@@ -17,7 +17,7 @@ use crate::{
 
 /// Contents of a run folder.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct RunFolder {
     /// Path of the folder.
     pub(super) folder: PathBuf,
     /// Name in messages: the folder as written in the settings.
@@ -32,7 +32,7 @@ pub(super) struct Run {
 }
 
 /// Reads a run. Adds faults and returns `None` if that fails.
-pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Option<Run> {
+pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Option<RunFolder> {
     let name = folder.display().to_string();
     let folder = base.join(folder);
     if is_todo(&name) {
@@ -52,10 +52,10 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
         .map_err(|error| fault(tree::ACCURACY_LOG, &error))
         .ok();
     let (detail, summary, accuracy_log) = (detail?, summary?, accuracy_log?);
-    Some(Run { folder, name, result, record, detail, summary, accuracy_log })
+    Some(RunFolder { folder, name, result, record, detail, summary, accuracy_log })
 }
 
-impl Run {
+impl RunFolder {
     /// Samples per second, from LoadGen's log.
     pub(super) fn throughput(&self) -> Option<f64> {
         DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.throughput(self.result.scenario)
@@ -74,13 +74,13 @@ impl Run {
 
 /// Checks that all runs have the same nodes, because a `submission.toml` is about one system.
 pub(super) fn check_one_system<'a>(
-    mut runs: impl Iterator<Item = &'a Run>,
+    mut runs: impl Iterator<Item = &'a RunFolder>,
     problems: &mut Problems,
 ) {
-    let names = |run: &'a Run| -> BTreeSet<&'a str> {
+    let names = |run: &'a RunFolder| -> BTreeSet<&'a str> {
         run.result.nodes.iter().map(|node| node.name.as_str()).collect()
     };
-    let listed = |run: &'a Run| names(run).into_iter().collect::<Vec<_>>().join(", ");
+    let listed = |run: &'a RunFolder| names(run).into_iter().collect::<Vec<_>>().join(", ");
     let Some(first) = runs.next() else { return };
     for run in runs.filter(|run| names(run) != names(first)) {
         problems.fault(format!(

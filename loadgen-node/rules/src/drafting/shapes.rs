@@ -35,7 +35,7 @@ pub(super) struct Port {
 
 /// A placed box.
 #[derive(Debug, Clone)]
-pub(super) struct Placed {
+pub(super) struct PlacedBox {
     pub(super) device: Device,
     pub(super) rect: Rect,
     pub(super) ports: Vec<Port>,
@@ -52,8 +52,8 @@ pub(super) struct Line {
 
 /// A finished drawing.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) boxes: Vec<Placed>,
+pub(super) struct DiagramLayout {
+    pub(super) boxes: Vec<PlacedBox>,
     pub(super) lines: Vec<Line>,
     pub(super) width: i32,
     pub(super) height: i32,
@@ -69,7 +69,7 @@ pub(super) struct Edge {
 
 /// An item in a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Item {
+pub(super) enum ColumnItem {
     Device(usize),
     /// A link that passes this column on its way to a later one.
     Passing(usize),

@@ -1,10 +1,10 @@
 //! The program's sources in a submission (N16), and the description of the wire protocol (N17).
 
-use super::{folder::Tree, problems::Problems};
+use super::{folder::FileTree, problems::Problems};
 use crate::{
-    facts::markdown_links::{led_elsewhere, local, resolved},
-    sources_digest::{Source, sources_sha256},
-    tree::{Home, IMPLEMENTATION, documents},
+    facts::markdown_links::{local, replace_targets, resolved},
+    sources_digest::{SourceFile, sources_sha256},
+    tree::{IMPLEMENTATION, SubmitterFolder, documents},
 };
 
 /// Path of the wire protocol's description among the sources.
@@ -13,10 +13,10 @@ pub(crate) const PROTOCOL: &str = "docs/PROTOCOL.md";
 /// Adds the sources, their SHA-256, the description of the wire protocol, and for each benchmark a
 /// file that points to the sources.
 pub(super) fn put(
-    sources: &[Source<'_>],
-    home: &Home,
+    sources: &[SourceFile<'_>],
+    home: &SubmitterFolder,
     benchmarks: &[&str],
-    tree: &mut Tree,
+    tree: &mut FileTree,
     problems: &mut Problems,
 ) {
     let folder = home.sources();
@@ -46,9 +46,9 @@ pub(super) fn put(
 
 /// Converts the description of the wire protocol into a document of the submission: its links point
 /// to the sources in the submission.
-pub(crate) fn wire_protocol(text: &str, home: &Home) -> String {
+pub(crate) fn wire_protocol(text: &str, home: &SubmitterFolder) -> String {
     let code = home.sources().replacen(&home.root(), "..", 1);
-    led_elsewhere(text, |target| {
+    replace_targets(text, |target| {
         let (path, heading) = local(target).filter(|(path, _)| !path.is_empty())?;
         let heading = heading.map_or_else(String::new, |heading| format!("#{heading}"));
         Some(format!("{code}/{}{heading}", resolved("docs", &path)?))

@@ -22,7 +22,7 @@ use crate::{
 /// Contents of a `submission.toml`. Paths in it are relative to its folder.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct SubmissionSettings {
     /// Name of the submitter, and of its folder.
     pub submitter: Option<String>,
     /// Division: network, closed or open.
@@ -90,10 +90,10 @@ pub struct Topology {
     pub text: Option<String>,
     /// Switches.
     #[serde(rename = "switch")]
-    pub switches: Vec<Switch>,
+    pub switches: Vec<SwitchSettings>,
     /// Links.
     #[serde(rename = "link")]
-    pub links: Vec<Link>,
+    pub links: Vec<LinkSettings>,
 }
 
 impl Topology {
@@ -106,7 +106,7 @@ impl Topology {
 /// A switch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Switch {
+pub struct SwitchSettings {
     /// Name in this file.
     pub name: String,
     /// Vendor and model.
@@ -122,7 +122,7 @@ pub struct Switch {
 /// A link between two ends: a cable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct LinkSettings {
     /// First end: `MACHINE:INTERFACE` or `SWITCH:PORT`. The LoadGen node is `loadgen`, and SUT
     /// nodes have their own names.
     pub from: String,
@@ -237,7 +237,7 @@ fn scenario<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Scenario>, D::E
     Scenario::of_official_name(&word).map_or_else(known, Ok).map(Some)
 }
 
-impl Settings {
+impl SubmissionSettings {
     /// Reads a `submission.toml`.
     ///
     /// # Errors

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use netdiv_node_common::words::{did_you_mean, is_todo};
 use serde_json::{Map, Value};
 
-use super::{problems::Problems, submission_toml::Settings};
+use super::{problems::Problems, submission_toml::SubmissionSettings};
 use crate::{
     Division,
-    book::system_fields::{FIELDS, Field, Kind},
+    book::system_fields::{FIELDS, FieldRequirement, SystemField},
     placeholder::is_placeholder,
 };
 
 /// Fields that are not keys of `[system]`, each with the remedy.
-const ELSEWHERE: [(&str, &str); 5] = [
+const FIXED_FIELDS: [(&str, &str); 5] = [
     ("division", "write it above [system]"),
     ("submitter", "write it above [system]"),
     ("status", "write it above [system]"),
@@ -22,20 +22,20 @@ const ELSEWHERE: [(&str, &str); 5] = [
 ];
 
 /// Returns true if a field of the description is not a key of `[system]`.
-pub(crate) fn is_said_elsewhere(field: &str) -> bool {
-    ELSEWHERE.iter().any(|(name, _)| *name == field)
+pub(crate) fn is_fixed_field(field: &str) -> bool {
+    FIXED_FIELDS.iter().any(|(name, _)| *name == field)
 }
 
 /// Makes the description. Settings take precedence over fields derived from the runs. Adds a fault
 /// for each required field without a meaningful value. The check finds fields that contradict the
 /// runs.
 pub(super) fn description(
-    settings: &Settings,
+    settings: &SubmissionSettings,
     derived: &BTreeMap<&'static str, String>,
     problems: &mut Problems,
 ) -> Map<String, Value> {
     for key in settings.system.keys() {
-        if let Some((_, why)) = ELSEWHERE.iter().find(|(name, _)| name == key) {
+        if let Some((_, why)) = FIXED_FIELDS.iter().find(|(name, _)| name == key) {
             problems.fault(format!("[system] {key}: {why}"));
         } else if key != "id" && !FIELDS.iter().any(|field| field.name == key) {
             let meant = did_you_mean(key, FIELDS.iter().map(|field| field.name));
@@ -57,23 +57,24 @@ pub(super) fn description(
     }
     for field in &FIELDS {
         // In the Closed division the fields of a network are optional.
-        let is_left_out =
-            is_closed && field.kind == Kind::Network && !settings.system.contains_key(field.name);
+        let is_left_out = is_closed
+            && field.kind == FieldRequirement::Network
+            && !settings.system.contains_key(field.name);
         if !description.contains_key(field.name) && !is_left_out {
-            let value = given(settings, field, derived, problems);
+            let value = field_value(settings, field, derived, problems);
             description.insert(field.name.into(), value.into());
         }
     }
     description
 }
 
-fn given(
-    settings: &Settings,
-    field: &Field,
+fn field_value(
+    settings: &SubmissionSettings,
+    field: &SystemField,
     derived: &BTreeMap<&'static str, String>,
     problems: &mut Problems,
 ) -> String {
-    let Field { name, kind, example } = field;
+    let SystemField { name, kind, example } = field;
     let value = match settings.system.get(*name) {
         None => derived.get(name).cloned().unwrap_or_default(),
         Some(toml::Value::String(text)) if is_todo(text) => return String::new(),
@@ -85,7 +86,7 @@ fn given(
             return String::new();
         }
     };
-    let must = *kind != Kind::Free;
+    let must = *kind != FieldRequirement::Free;
     if is_placeholder(&value) && (must || !value.is_empty()) {
         let why = match value.as_str() {
             "" => "it is missing".into(),
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_field_of_the_official_checkers_is_there_once() {
-        let settings = Settings::default();
+        let settings = SubmissionSettings::default();
         let all = description(&settings, &BTreeMap::new(), &mut Problems::default());
         // 35 that are always required, and 13 of a network system.
         assert_eq!(all.len(), 35 + 13);
@@ -115,7 +116,7 @@ mod tests {
         let text = "[system]\nid = \"x\"\ncooling = \"TBD\"\nhw_notes = \"n/a\"\ncolour = \"red\"\n\
                     acelerator_model_name = \"H100\"\n\
                     status = \"available\"\nhost_storage_type = [1]\n";
-        let settings: Settings = toml::from_str(text).unwrap();
+        let settings: SubmissionSettings = toml::from_str(text).unwrap();
         let mut problems = Problems::default();
         description(&settings, &BTreeMap::new(), &mut problems);
         let problems: Vec<_> = problems.gaps().into_iter().map(|gap| gap.text).collect();

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use super::{
     cluster::Cluster,
     graph::reach,
-    graph::{Cable, End},
+    graph::{Cable, LinkEnd},
     problems::Problems,
-    submission_toml::{Link, Topology},
+    submission_toml::{LinkSettings, Topology},
 };
 use crate::facts::{machines::LOADGEN, rate::bits_per_second};
 
@@ -24,7 +24,7 @@ pub(super) fn cables<'a>(
     for link in &topology.links {
         for (key, text) in [("media", &link.media), ("rate", &link.rate)] {
             if text.trim().is_empty() {
-                let Link { from, to, .. } = link;
+                let LinkSettings { from, to, .. } = link;
                 problems.fault(format!("[[topology.link]] {from} to {to}: `{key}` is empty"));
             }
         }
@@ -80,7 +80,12 @@ fn check_names(topology: &Topology, cluster: &Cluster, problems: &mut Problems) 
     }
 }
 
-fn end(text: &str, topology: &Topology, cluster: &Cluster, problems: &mut Problems) -> Option<End> {
+fn end(
+    text: &str,
+    topology: &Topology,
+    cluster: &Cluster,
+    problems: &mut Problems,
+) -> Option<LinkEnd> {
     // Names may contain colons: the longest known name counts.
     let machines = cluster.machines.iter().map(|machine| machine.name.as_str());
     let switches = topology.switches.iter().map(|switch| switch.name.as_str());
@@ -115,7 +120,7 @@ fn end(text: &str, topology: &Topology, cluster: &Cluster, problems: &mut Proble
         let ports = switch.ports;
         problems.fault(format!("[[topology.link]] `{text}`: {device} has {ports} ports"));
     }
-    Some(End { device: device.into(), port: port.into() })
+    Some(LinkEnd { device: device.into(), port: port.into() })
 }
 
 /// Adds a fault if a rate cannot be parsed. The caller reports an empty rate.
@@ -127,7 +132,7 @@ fn rate(place: &str, text: &str, problems: &mut Problems) {
 
 fn check_routes(
     cluster: &Cluster,
-    used: &BTreeSet<End>,
+    used: &BTreeSet<LinkEnd>,
     cables: &[Cable<'_>],
     problems: &mut Problems,
 ) {

@@ -26,7 +26,7 @@ pub(crate) trait Interfaces {
     fn carriers(&self) -> Carriers<'_>;
 
     /// Returns an interface and all its underlying interfaces, at any depth.
-    fn standing<'a>(&'a self, name: &'a str) -> ByName<'a>;
+    fn underlying<'a>(&'a self, name: &'a str) -> ByName<'a>;
 
     /// Returns the physical adapters underlying an interface; the interface itself if it has none.
     fn adapters<'a>(&'a self, name: &'a str) -> ByName<'a>;
@@ -62,7 +62,7 @@ impl Interfaces for Machine {
         carriers
     }
 
-    fn standing<'a>(&'a self, name: &'a str) -> ByName<'a> {
+    fn underlying<'a>(&'a self, name: &'a str) -> ByName<'a> {
         let mut found = ByName::new();
         let mut waiting = vec![name];
         while let Some(name) = waiting.pop() {
@@ -78,7 +78,7 @@ impl Interfaces for Machine {
     }
 
     fn adapters<'a>(&'a self, name: &'a str) -> ByName<'a> {
-        let mut found = self.standing(name);
+        let mut found = self.underlying(name);
         found.retain(|_, interface| interface.is_none_or(|interface| interface.over.is_empty()));
         found
     }
@@ -90,7 +90,7 @@ impl Interfaces for Machine {
 
     fn hardware_addresses(&self) -> BTreeSet<String> {
         let names = self.routes.iter().filter_map(|route| route.interface.as_deref());
-        let used: ByName<'_> = names.flat_map(|name| self.standing(name)).collect();
+        let used: ByName<'_> = names.flat_map(|name| self.underlying(name)).collect();
         let physical = used.into_values().flatten().filter(|interface| interface.kind != "virtual");
         let addresses = physical.filter_map(|interface| interface.mac.as_deref());
         let addresses = addresses.map(|mac| mac.trim().to_lowercase());
@@ -106,7 +106,7 @@ impl Interfaces for Machine {
         let of_group = |group: Group<'_>| {
             let own = group.carriers.iter().map(|carrier| speed(self, carrier, &mut Vec::new()));
             let below = group.adapters.values().map(|adapter| bits(*adapter));
-            least(own.sum(), below.sum())
+            min_known(own.sum(), below.sum())
         };
         groups(self, &carriers.used).into_iter().map(of_group).sum()
     }
@@ -150,7 +150,7 @@ fn speed<'a>(
         below.iter().map(|name| speed(machine, machine.interface(name)?, above)).sum();
     above.pop();
     let sum = if below.is_empty() { None } else { sum };
-    least(bits(Some(interface)), sum)
+    min_known(bits(Some(interface)), sum)
 }
 
 fn bits(interface: Option<&Interface>) -> Option<f64> {
@@ -158,7 +158,7 @@ fn bits(interface: Option<&Interface>) -> Option<f64> {
 }
 
 /// Returns the minimum of the known values.
-fn least(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+fn min_known(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).reduce(f64::min)
 }
 

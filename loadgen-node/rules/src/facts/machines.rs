@@ -39,7 +39,7 @@ pub(crate) fn is_one(one: &Machine, other: &Machine) -> bool {
 }
 
 /// Returns a text without the white space around it; `None` if it is missing or empty.
-pub(crate) fn said(text: &Option<String>) -> Option<&str> {
+pub(crate) fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 

@@ -27,13 +27,13 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
         (start..definition.span.end, definition.dest.to_string())
     });
     let mut found: Vec<_> =
-        definitions.filter_map(|(element, target)| within(text, element, &target)).collect();
+        definitions.filter_map(|(element, target)| target_range(text, element, &target)).collect();
     for (event, element) in parser.into_offset_iter() {
         match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                 let inner = &text[element.clone()];
                 let start = element.start + inner.rfind("](").unwrap_or(0);
-                found.extend(within(text, start..element.end, &dest_url));
+                found.extend(target_range(text, start..element.end, &dest_url));
             }
             Event::Html(html) | Event::InlineHtml(html) => {
                 let values = attributes(&html, &TARGETS);
@@ -59,7 +59,7 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
 
 /// Returns the range of a target in its element; `None` if the element writes it in another form,
 /// such as by reference.
-fn within(text: &str, element: Range<usize>, target: &str) -> Option<Range<usize>> {
+fn target_range(text: &str, element: Range<usize>, target: &str) -> Option<Range<usize>> {
     let start = element.start + text[element].find(target)?;
     Some(start..start + target.len())
 }
@@ -75,7 +75,7 @@ fn attributes(html: &str, names: &'static [&str]) -> impl Iterator<Item = Range<
 }
 
 /// Replaces the targets in a text; a target for which `to` returns `None` stays.
-pub(crate) fn led_elsewhere(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
+pub(crate) fn replace_targets(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
     let mut new = String::new();
     let mut end = 0;
     for range in ranges(text) {
@@ -168,7 +168,7 @@ mod tests {
                     [r]: z.md\n<a href=\"h.md\">[`code`](c.md)\n## A b, c\n";
         assert_eq!(targets(text), ["x.md#y", "p q.svg", "z.md", "h.md", "c.md"]);
         assert_eq!(headings(text), ["", "a-b-c", "a-b-c-1"].map(String::from).into());
-        let new = led_elsewhere(text, |target| (target == "c.md").then(|| "d.md".into()));
+        let new = replace_targets(text, |target| (target == "c.md").then(|| "d.md".into()));
         assert_eq!(new, text.replace("c.md", "d.md"));
     }
 
@@ -200,7 +200,7 @@ mod tests {
             "![a](<b href=\"c\"> d)",
             "[![b](xa.md)][r]\n\n[r]: a.md",
         ] {
-            assert_eq!(led_elsewhere(text, |target| Some(target.to_owned())), text);
+            assert_eq!(replace_targets(text, |target| Some(target.to_owned())), text);
         }
     }
 

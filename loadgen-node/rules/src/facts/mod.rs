@@ -4,7 +4,7 @@
 //! - [`official_log`]: LoadGen's logs
 //! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that
 //!   carry their traffic
-//! - [`running`]: the software of the nodes
+//! - [`software`]: the software of the nodes
 //! - [`measurements`]: the fields of a measurements file that come from the record
 //! - [`markdown_links`]: the links of a document
 //! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
@@ -14,14 +14,14 @@ pub(crate) mod interfaces;
 pub(crate) mod machines;
 pub(crate) mod markdown_links;
 pub(crate) mod measurements;
+pub(crate) mod node_software;
 pub mod official_log;
 pub(crate) mod rate;
-pub(crate) mod running;
 
 use std::collections::BTreeMap;
 
 /// Lists each text once, in alphabetical order, with its count: `2 x ConnectX-6 Dx`.
-pub(crate) fn counted<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
+pub(crate) fn count_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for text in texts {
         *counts.entry(text.as_ref().into()).or_default() += 1;

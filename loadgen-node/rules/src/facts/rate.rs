@@ -1,7 +1,7 @@
 //! Formatting and parsing of bits per second.
 
 /// Formats a rate in Gb/s, with its significant digits.
-pub(crate) fn in_words(bits: f64) -> String {
+pub(crate) fn format_rate(bits: f64) -> String {
     match bits / 1e9 {
         gigabits if gigabits >= 10.0 => format!("{gigabits:.0} Gb/s"),
         gigabits if gigabits >= 0.01 => format!("{gigabits:.2} Gb/s"),
@@ -10,7 +10,7 @@ pub(crate) fn in_words(bits: f64) -> String {
 }
 
 /// Formats the speed of an interface: `100 Gb/s`, `2.5 Gb/s`, `100 Mb/s`.
-pub(crate) fn of_interface(megabits_per_second: u64) -> String {
+pub(crate) fn format_interface_speed(megabits_per_second: u64) -> String {
     match megabits_per_second {
         gigabits if gigabits >= 1000 && gigabits.is_multiple_of(1000) => {
             format!("{} Gb/s", gigabits / 1000)
@@ -153,8 +153,8 @@ mod tests {
         ] {
             assert_eq!(bits_per_second(text), None, "{text}");
         }
-        assert_eq!(in_words(100e9), "100 Gb/s");
-        let speeds = [100_000, 2500, 100].map(of_interface);
+        assert_eq!(format_rate(100e9), "100 Gb/s");
+        let speeds = [100_000, 2500, 100].map(format_interface_speed);
         assert_eq!(speeds, ["100 Gb/s", "2.5 Gb/s", "100 Mb/s"]);
     }
 }

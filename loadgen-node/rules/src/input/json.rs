@@ -10,20 +10,20 @@ use serde::{
 use serde_json::{Map, Number, Value};
 
 /// Suffix of an error about a repeated key.
-pub(crate) const TWICE: &str = "appears twice";
+pub(crate) const REPEATED_KEY: &str = "appears twice";
 
 /// A value in which no object has two different values for a key, at any depth.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Unique(pub(crate) Value);
+pub(crate) struct UniqueKeyJson(pub(crate) Value);
 
 /// Parses a file's content. The error names the repeated key, or the line and column of the invalid
 /// value.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_slice::<Unique>(json)?;
+    serde_json::from_slice::<UniqueKeyJson>(json)?;
     serde_json::from_slice(json)
 }
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for UniqueKeyJson {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(UniqueVisitor).map(Self)
     }
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(Unique(value)) = list.next_element()? {
+        while let Some(UniqueKeyJson(value)) = list.next_element()? {
             values.push(value);
         }
         Ok(values.into())
@@ -77,10 +77,10 @@ impl<'de> Visitor<'de> for UniqueVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = object.next_key::<String>()? {
-            let Unique(value) = object.next_value()?;
+            let UniqueKeyJson(value) = object.next_value()?;
             match map.get(&key) {
                 Some(other) if *other != value => {
-                    return Err(A::Error::custom(format!("the key `{key}` {TWICE}")));
+                    return Err(A::Error::custom(format!("the key `{key}` {REPEATED_KEY}")));
                 }
                 _ => map.insert(key, value),
             };
@@ -97,7 +97,7 @@ mod tests {
     fn a_key_is_there_once_at_any_depth() {
         let text =
             r#"{"a": 18446744073709551615, "b": [{"c": -1}, {"c": 1.5, "d": null}], "e": true}"#;
-        let Unique(value) = serde_json::from_str(text).unwrap();
+        let UniqueKeyJson(value) = serde_json::from_str(text).unwrap();
         assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
         for alike in [r#"{"a": 1, "a": 1}"#, r#"[{"a": "x", "b": [], "a": "x"}]"#] {
             assert!(from_slice::<Value>(alike.as_bytes()).is_ok(), "{alike}");

@@ -15,36 +15,36 @@ pub(crate) struct Demand {
     /// Row of Appendix B with the element types that were sent; `None` if the table has no row.
     pub(crate) row: Option<Bandwidth>,
     /// Samples, sent to the SUT.
-    pub(crate) samples: Way,
+    pub(crate) samples: TrafficDirection,
     /// Responses, sent by the SUT.
-    pub(crate) responses: Way,
+    pub(crate) responses: TrafficDirection,
     /// The LoadGen node, then the nodes' machines.
-    pub(crate) ends: Vec<End>,
+    pub(crate) ends: Vec<MachineDemand>,
 }
 
 /// Bytes of a sample, or of a response: one direction of the traffic.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct TrafficDirection {
     /// Bytes by the formula.
     pub(crate) formula: u64,
     /// Mean bytes as sent.
     pub(crate) sent: f64,
 }
 
-impl Way {
+impl TrafficDirection {
     fn of(formula: Option<u64>, sent: u64, samples: u64) -> Self {
         Self { formula: formula.unwrap_or(0), sent: sent as f64 / samples.max(1) as f64 }
     }
 
     /// Returns the larger count, which determines the demand.
-    pub(crate) fn counted(self) -> f64 {
+    pub(crate) fn bytes(self) -> f64 {
         self.sent.max(self.formula as f64)
     }
 }
 
 /// A machine at either end of the network.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct MachineDemand {
     /// Description for a sentence.
     pub(crate) who: String,
     /// Bits per second that Appendix B requires in each direction.
@@ -54,7 +54,7 @@ pub(crate) struct End {
     pub(crate) capacity: Option<f64>,
 }
 
-impl End {
+impl MachineDemand {
     /// Returns true if the interfaces carry the demand; `None` if their capacity is unknown.
     pub(crate) fn is_met(&self) -> Option<bool> {
         self.capacity.map(|capacity| self.asked <= capacity)
@@ -74,10 +74,12 @@ impl Demand {
         let issued = record.samples.issued;
         let (sent, received) =
             (record.total(|node| node.bytes_sent), record.total(|node| node.bytes_received));
-        let samples = Way::of(row.as_ref().map(Bandwidth::ingress_bytes), sent, issued);
-        let responses = Way::of(row.as_ref().map(Bandwidth::egress_bytes), received, issued);
-        let bits = rate * samples.counted().max(responses.counted()) * 8.0;
-        let end = |who: String, share: f64, machine: &Machine| End {
+        let samples =
+            TrafficDirection::of(row.as_ref().map(Bandwidth::ingress_bytes), sent, issued);
+        let responses =
+            TrafficDirection::of(row.as_ref().map(Bandwidth::egress_bytes), received, issued);
+        let bits = rate * samples.bytes().max(responses.bytes()) * 8.0;
+        let end = |who: String, share: f64, machine: &Machine| MachineDemand {
             who,
             asked: bits * share,
             capacity: machine.bits_per_second(),

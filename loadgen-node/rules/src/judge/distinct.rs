@@ -10,7 +10,7 @@ use netdiv_contract::v1::Machine;
 use crate::{
     Finding,
     Rule::N4,
-    facts::{interfaces::Interfaces as _, machines::said},
+    facts::{interfaces::Interfaces as _, machines::non_empty},
 };
 
 /// Words in the product name of a virtual machine.
@@ -39,7 +39,7 @@ const BARE_METAL: &str = ".metal";
 
 /// Returns a finding if a node shares the LoadGen node's machine, or if nothing distinguishes the
 /// machines. Takes both for bare metal.
-pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
+pub(super) fn check_distinct(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
     let pairs = [
         ("boot id", "boot_id", &mine.boot_id, &other.boot_id),
         ("machine id", "machine_id", &mine.machine_id, &other.machine_id),
@@ -48,19 +48,19 @@ pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Optio
     let mut equal = Vec::new();
     let mut differ = false;
     for (what, field, here, there) in pairs {
-        let (Some(here), Some(there)) = (said(here), said(there)) else { continue };
+        let (Some(here), Some(there)) = (non_empty(here), non_empty(there)) else { continue };
         // A machine id proves no difference: containers have their own, and copied installations
         // share it.
-        differ |= field != "machine_id" && measured(mine, field) && measured(other, field);
+        differ |= field != "machine_id" && is_measured(mine, field) && is_measured(other, field);
         if here.eq_ignore_ascii_case(there) {
-            let here = if field == "boot_id" { here.to_owned() } else { start(here) };
+            let here = if field == "boot_id" { here.to_owned() } else { abbreviate(here) };
             equal.push(format!("{what} {here}"));
         }
     }
     let (here, there) = (mine.hardware_addresses(), other.hardware_addresses());
     equal.extend(here.intersection(&there).map(|mac| format!("hardware address {mac}")));
     if !equal.is_empty() {
-        let booted = (said(&mine.boot_id), said(&other.boot_id));
+        let booted = (non_empty(&mine.boot_id), non_empty(&other.boot_id));
         let advice = match booted {
             (Some(here), Some(there)) if here != there => {
                 "run the node on a separate machine; if it is one already, a copied installation or a container may have \
@@ -79,9 +79,9 @@ pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Optio
 }
 
 /// Returns the reason why a machine may share its host with others.
-pub(super) fn not_bare_metal(machine: &Machine) -> Option<String> {
-    let product = said(&machine.product);
-    let is_virtual = machine.virtual_machine.filter(|_| measured(machine, "virtual_machine"));
+pub(super) fn check_bare_metal(machine: &Machine) -> Option<String> {
+    let product = non_empty(&machine.product);
+    let is_virtual = machine.virtual_machine.filter(|_| is_measured(machine, "virtual_machine"));
     if is_virtual == Some(true) || product.is_some_and(names_a_virtual_machine) {
         return Some(format!(
             "{} is a virtual machine, which may share a host with another: use machines without \
@@ -94,7 +94,7 @@ pub(super) fn not_bare_metal(machine: &Machine) -> Option<String> {
                     /proc/cpuinfo, on Arm as root";
         return Some(text.into());
     }
-    let known = product.is_some() && measured(machine, "product");
+    let known = product.is_some() && is_measured(machine, "product");
     (!known).then(|| {
         "its product was not measured, so it may share its host: let the program read /sys/class/dmi/id of the host"
             .into()
@@ -108,11 +108,11 @@ fn names_a_virtual_machine(product: &str) -> bool {
 }
 
 /// Returns true if the operator did not state the field.
-fn measured(machine: &Machine, field: &str) -> bool {
+fn is_measured(machine: &Machine, field: &str) -> bool {
     !machine.supplied.iter().any(|stated| stated == field)
 }
 
 /// Returns the beginning of a text, enough to recognize a digest.
-fn start(text: &str) -> String {
+fn abbreviate(text: &str) -> String {
     text.chars().take(8).collect::<String>() + "…"
 }

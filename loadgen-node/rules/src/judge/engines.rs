@@ -2,7 +2,7 @@
 //! reference model), and computes every query in its entirety, for N10 (6.2.1).
 
 use netdiv_contract::v1::Machine;
-use netdiv_node_common::words::{Found, PrefixCaching, SpeculativeDecoding};
+use netdiv_node_common::words::{EngineFacts, PrefixCaching, SpeculativeDecoding};
 
 use crate::{
     book::{AllowedDrafts, Benchmark, Round},
@@ -18,20 +18,20 @@ fn settings(machine: &Machine) -> toml::Table {
 }
 
 /// Returns all reasons why the outputs of a language model at a node do not count for a benchmark.
-pub(crate) fn outputs(
+pub(crate) fn check_outputs(
     benchmark: &Benchmark,
     round: Option<&Round>,
     machine: &Machine,
 ) -> Vec<String> {
-    let drafts = round.and_then(|round| other_drafts(benchmark, round, machine));
-    let why = [other_outputs(benchmark, machine), cut_off(benchmark, machine), drafts];
+    let drafts = round.and_then(|round| check_drafts(benchmark, round, machine));
+    let why = [check_output_limits(benchmark, machine), check_context(benchmark, machine), drafts];
     why.into_iter().flatten().collect()
 }
 
 /// Returns the reason why outputs at a node do not have the benchmark's limits, according to the
 /// model's file. A minimum of two tokens is permitted for every benchmark, because LoadGen has no
 /// time per further token for an output of one token (N33).
-fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
+fn check_output_limits(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
     let settings = settings(machine);
     let model = settings.get("engine")?.get("model")?;
@@ -39,10 +39,10 @@ fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let number = |key| u64::try_from(model.get(key)?.as_integer()?).ok();
     let (least, most) = (number("min_tokens").unwrap_or(1), number("max_tokens"));
     let eos = model.get("eos").and_then(toml::Value::as_array);
-    let why = if most.is_some_and(|most| most != limits.output_most) {
-        format!("max_tokens is {}, but {name} requires {}", most?, limits.output_most)
-    } else if !(limits.output_least..=limits.output_least.max(2)).contains(&least) {
-        format!("min_tokens is {least}, but {name} requires {}", limits.output_least)
+    let why = if most.is_some_and(|most| most != limits.output_max) {
+        format!("max_tokens is {}, but {name} requires {}", most?, limits.output_max)
+    } else if !(limits.output_min..=limits.output_min.max(2)).contains(&least) {
+        format!("min_tokens is {least}, but {name} requires {}", limits.output_min)
     } else if eos.is_none_or(Vec::is_empty) {
         "eos is missing, so that a truncated output looks complete".into()
     } else {
@@ -53,7 +53,7 @@ fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
 
 /// Returns the reason why a benchmark does not permit the speculative decoding of a node in a
 /// round.
-fn other_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Option<String> {
+fn check_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Option<String> {
     let settings = settings(machine);
     let declared = settings.get("engine")?.get("model")?.get("speculative_decoding")?;
     let Ok(declared) = declared.clone().try_into::<SpeculativeDecoding>() else {
@@ -77,21 +77,21 @@ fn other_drafts(benchmark: &Benchmark, round: &Round, machine: &Machine) -> Opti
 
 /// Returns the reason why outputs at a node may be truncated: the context of its serving engine is
 /// too short for the benchmark's longest prompt and output.
-fn cut_off(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
+fn check_context(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     let (limits, name) = (benchmark.tokens()?, &benchmark.name);
     let room = found(&settings(machine))?.context_tokens?;
-    let needed = limits.prompt + limits.output_most;
+    let needed = limits.prompt + limits.output_max;
     (room < needed).then(|| {
         format!(
             "its serving engine has a context of {room} tokens, but prompts of {name} have up to {} and outputs up to {}, so that \
              outputs may be truncated: start the engine with a context of {needed} tokens, and run again",
-            limits.prompt, limits.output_most
+            limits.prompt, limits.output_max
         )
     })
 }
 
 /// Reads the findings of a node about the servers behind it.
-fn found(settings: &toml::Table) -> Option<Found> {
+fn found(settings: &toml::Table) -> Option<EngineFacts> {
     settings.get("found")?.clone().try_into().ok()
 }
 
@@ -105,7 +105,7 @@ fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
 
 /// Returns the reason why a node did not compute all prompts in their entirety, from the count of
 /// its engine while samples ran.
-pub(crate) fn reused_prompts(node: &Node) -> Option<String> {
+pub(crate) fn check_reused_prompts(node: &Node) -> Option<String> {
     let tokens = node.cached_prompt_tokens;
     (tokens > 0).then(|| {
         format!(
@@ -116,7 +116,7 @@ pub(crate) fn reused_prompts(node: &Node) -> Option<String> {
 }
 
 /// Returns the reason why a node with this engine and evidence may reuse prompts.
-pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> {
+pub(crate) fn check_prefix_caching(engine: &str, machine: &Machine) -> Option<String> {
     let settings = settings(machine);
     let why = match found(&settings).map(|found| found.prefix_caching) {
         Some(PrefixCaching::Off) => return None,

@@ -9,7 +9,7 @@ use crate::{
 pub const OFFLINE_SLACK: f64 = 1.1;
 
 /// Returns the reason why a setting would end a run too early; 0 sets no end.
-pub(crate) fn early_end(setting: &str, value: u64, min_duration_ms: u64) -> Option<String> {
+pub(crate) fn check_early_end(setting: &str, value: u64, min_duration_ms: u64) -> Option<String> {
     match setting {
         MAX_QUERIES if value != 0 => Some(format!(
             "it would end the run after {value} queries, whatever its duration; remove it"
@@ -24,8 +24,8 @@ pub(crate) fn early_end(setting: &str, value: u64, min_duration_ms: u64) -> Opti
 /// Setting that ends a run after a number of queries.
 pub(crate) const MAX_QUERIES: &str = "max_query_count";
 
-/// Settings that [`early_end`] judges.
-pub(crate) const ENDS: [&str; 2] = [MAX_QUERIES, "max_duration_ms"];
+/// Settings that [`check_early_end`] judges.
+pub(crate) const END_SETTINGS: [&str; 2] = [MAX_QUERIES, "max_duration_ms"];
 
 /// Limits for a benchmark in a scenario.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +37,12 @@ pub(crate) struct Limits {
     /// Minimum number of samples in Offline's query.
     pub(crate) offline_samples: Option<u64>,
     /// Limits of Server; `None` for other scenarios.
-    pub(crate) server: Option<Server>,
+    pub(crate) server: Option<ServerLimits>,
 }
 
 /// Limits of the Server scenario. Latencies are in milliseconds; `None` is no limit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Server {
+pub(crate) struct ServerLimits {
     /// Minimum share of the queries that meet the latency bound.
     pub(crate) percentile: f64,
     /// Maximum latency bound.
@@ -62,7 +62,7 @@ impl Limits {
         scenario: Option<Scenario>,
     ) -> Self {
         let strictest = || table.rounds.iter().map(|round| round.min_duration_ms).max();
-        let server = Server {
+        let server = ServerLimits {
             percentile: 0.99,
             // The official checker may have a bound that the rules lack.
             latency_ms: benchmark.server_latency_ms.or(benchmark.checker("server_latency_ms")),

@@ -5,7 +5,7 @@ use crate::book::{BuiltLoadGen, LoadGen, Round, Table};
 
 /// Result of looking up a LoadGen in the table.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Known<'t> {
+pub(crate) enum LoadGenMatch<'t> {
     /// Its files match a row of the table.
     Listed(&'t LoadGen),
     /// Its files match no row; the text describes how to add a row.
@@ -16,39 +16,39 @@ pub(crate) enum Known<'t> {
 
 /// Looks up a LoadGen in the table. If no row has its files, `schedule_seed` goes into the row to
 /// add.
-pub(crate) fn known<'t>(
+pub(crate) fn look_up<'t>(
     table: &'t Table,
     built: &BuiltLoadGen,
     schedule_seed: Option<u64>,
-) -> Known<'t> {
+) -> LoadGenMatch<'t> {
     let BuiltLoadGen { version, changes, sources } = built;
     if !["", "NA"].contains(&changes.as_str()) {
-        return Known::Altered(format!("it was built with uncommitted changes: {changes}"));
+        return LoadGenMatch::Altered(format!("it was built with uncommitted changes: {changes}"));
     }
     let is_it = |known: &&LoadGen| known.sources_sha256 == sources.sha256;
     let Some(row) = table.loadgens.iter().find(is_it) else {
-        return Known::Unlisted(unlisted(table, built, schedule_seed));
+        return LoadGenMatch::Unlisted(unlisted(table, built, schedule_seed));
     };
     if let Some(header) = &sources.conf_header_sha1
         && *header != row.mlperf_conf_h_sha1
     {
-        return Known::Unlisted(format!(
+        return LoadGenMatch::Unlisted(format!(
             "its sources are those of {row}, but its mlperf_conf.h (SHA-1 {header}) is not what LoadGen's build generates from that \
              mlperf.conf (SHA-1 {}): compare them, or rebuild LoadGen",
             row.mlperf_conf_h_sha1
         ));
     }
     if !row.versions.iter().any(|version| version == built.number()) {
-        return Known::Altered(format!(
+        return LoadGenMatch::Altered(format!(
             "it reports version {version}, but its files are those of {row}, version {}: rebuild it from unmodified sources",
             row.versions.join(", ")
         ));
     }
-    Known::Listed(row)
+    LoadGenMatch::Listed(row)
 }
 
 /// Returns a text if a LoadGen belongs to another round than `round`.
-pub(crate) fn of_another_round(table: &Table, row: &LoadGen, round: &Round) -> Option<String> {
+pub(crate) fn check_round(table: &Table, row: &LoadGen, round: &Round) -> Option<String> {
     let own = table.round_of_loadgen(row);
     if own.is_some_and(|own| own.name == round.name) {
         return None;
@@ -62,7 +62,7 @@ pub(crate) fn of_another_round(table: &Table, row: &LoadGen, round: &Round) -> O
 }
 
 /// Quotes the two texts that define an accepted LoadGen, for one that the table lists.
-pub(crate) fn accepted(row: &LoadGen) -> String {
+pub(crate) fn describe_accepted(row: &LoadGen) -> String {
     format!(
         "LoadGen's files are those of {row}: rules 5.1 require \"a tagged approved revision\", and the README of \
          mlcommons/inference accepts \"any commit since\" the round's seed release"

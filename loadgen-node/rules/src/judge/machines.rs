@@ -3,14 +3,14 @@
 
 use netdiv_contract::v1::{Interface, Machine, Route, ServingEngine};
 
-use super::distinct::{not_bare_metal, not_distinct};
+use super::distinct::{check_bare_metal, check_distinct};
 use crate::{
     Finding,
     Rule::{N4, N5},
     facts::{
         fabric,
         interfaces::Interfaces as _,
-        machines::{ip, said},
+        machines::{ip, non_empty},
     },
     record::Evidence,
 };
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) const LOADGEN_NODE: &str = "LoadGen node";
 
 /// Finding about a machine, or about its route to a peer.
-pub(crate) struct OfMachine {
+pub(crate) struct MachineFinding {
     /// Finding whose place is the name of the machine.
     pub(crate) finding: Finding,
     /// Peer, if the finding is about a route.
@@ -27,11 +27,11 @@ pub(crate) struct OfMachine {
 }
 
 /// Lists violations and gaps in the evidence about the machines and the routes between them.
-pub(crate) fn between(evidence: &Evidence) -> Vec<OfMachine> {
+pub(crate) fn check_machines(evidence: &Evidence) -> Vec<MachineFinding> {
     let mine = &evidence.loadgen_node;
-    let of_machine = |finding| OfMachine { finding, peer: None };
+    let of_machine = |finding| MachineFinding { finding, peer: None };
     let nodes = || evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
-    let indistinct = nodes().filter_map(|(name, machine)| not_distinct(mine, machine, name));
+    let indistinct = nodes().filter_map(|(name, machine)| check_distinct(mine, machine, name));
     let mut all: Vec<_> = indistinct.map(of_machine).collect();
     if mine.routes.is_empty() {
         let text = "its evidence names no route to a node; run again with a loadgen-node that records its routes";
@@ -39,14 +39,14 @@ pub(crate) fn between(evidence: &Evidence) -> Vec<OfMachine> {
     }
     for (name, machine) in [(LOADGEN_NODE, mine)].into_iter().chain(nodes()) {
         for route in &machine.routes {
-            let of_way = |finding| OfMachine { finding, peer: Some(route.peer.clone()) };
-            all.extend(way(machine, route, name).into_iter().map(of_way));
+            let of_way = |finding| MachineFinding { finding, peer: Some(route.peer.clone()) };
+            all.extend(check_route(machine, route, name).into_iter().map(of_way));
         }
         all.extend(machine.serving_engines.iter().filter_map(|engine| {
             let at_loadgen = is_at(mine, engine);
-            elsewhere(engine, at_loadgen, name).map(of_machine)
+            check_serving_engine(engine, at_loadgen, name).map(of_machine)
         }));
-        let unclear = not_bare_metal(machine).map(|why| Finding::cannot_tell(N4, name, why));
+        let unclear = check_bare_metal(machine).map(|why| Finding::cannot_tell(N4, name, why));
         all.extend(unclear.map(of_machine));
     }
     all
@@ -54,13 +54,14 @@ pub(crate) fn between(evidence: &Evidence) -> Vec<OfMachine> {
 
 /// Returns true if an engine listens at an address that this machine uses.
 fn is_at(machine: &Machine, engine: &ServingEngine) -> bool {
-    let own = machine.routes.iter().filter_map(|route| said(&route.local_address).and_then(ip));
+    let own =
+        machine.routes.iter().filter_map(|route| non_empty(&route.local_address).and_then(ip));
     ip(&engine.address).is_some_and(|address| own.into_iter().any(|own| own == address))
 }
 
 /// Returns a finding if a serving engine is not on its node's machine. The engine belongs to the
 /// SUT, but only nodes describe their machines.
-fn elsewhere(engine: &ServingEngine, at_loadgen: bool, node: &str) -> Option<Finding> {
+fn check_serving_engine(engine: &ServingEngine, at_loadgen: bool, node: &str) -> Option<Finding> {
     let address = &engine.address;
     let remedy = "run the node on the machine of its engine";
     match engine.here {
@@ -88,15 +89,15 @@ fn elsewhere(engine: &ServingEngine, at_loadgen: bool, node: &str) -> Option<Fin
 }
 
 /// Lists violations and gaps in the evidence about a route.
-fn way(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
-    let (peer, local) = (ip(&route.peer), said(&route.local_address).and_then(ip));
+fn check_route(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
+    let (peer, local) = (ip(&route.peer), non_empty(&route.local_address).and_then(ip));
     let at_home = [peer, local].into_iter().flatten().any(|address| address.is_loopback());
     if at_home || peer.is_some() && peer == local || is_loopback(route.interface.as_deref()) {
         let here = "both ends are on this machine; run them on separate machines, and name the other's address";
         let there = "the loopback interface is not a fabric; use a route over Ethernet, Wi-Fi or InfiniBand";
         return vec![Finding::fail(N4, name, here), Finding::fail(N5, name, there)];
     }
-    let Some(used) = said(&route.interface) else {
+    let Some(used) = non_empty(&route.interface) else {
         let text = "the interface is unknown; name the peer by an address that this machine has a route to, and run the \
                     program in the network namespace of the host";
         return vec![Finding::cannot_tell(N5, name, text)];

@@ -1,6 +1,5 @@
 //! Judgements shared by `policy` (before a run), the rules of a check, and generated documents.
 
-pub(crate) mod alike;
 pub(crate) mod bandwidth;
 mod distinct;
 pub(crate) mod ecc;
@@ -9,20 +8,21 @@ pub(crate) mod limits;
 pub(crate) mod loadgen;
 pub(crate) mod machines;
 pub(crate) mod samples;
-pub(crate) mod stated;
+pub(crate) mod statements;
 pub(crate) mod suite;
 pub(crate) mod switches;
+pub(crate) mod uniform_nodes;
 pub(crate) mod user_conf;
 
 use crate::record::Node;
 
 /// Returns the reason why the name of a SUT is invalid (N13).
-pub(crate) fn wrong_sut_name(name: &str) -> Option<String> {
+pub(crate) fn check_sut_name(name: &str) -> Option<String> {
     (!name.contains("Network SUT")).then(|| format!("`{name}` does not contain `Network SUT`"))
 }
 
 /// Returns a text if an answer has only one token although LoadGen counts tokens (N33).
-pub(crate) fn one_token(nodes: &[Node]) -> Option<String> {
+pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
     let ones = nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.one_token_answers));
     let ones = ones.fold(0, u64::saturating_add);
     (ones > 0).then(|| {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Returns a text if `count` samples are not the whole data set.
-pub(crate) fn not_the_whole_set(benchmark: &Benchmark, count: u64) -> Option<String> {
+pub(crate) fn check_sample_count(benchmark: &Benchmark, count: u64) -> Option<String> {
     let all = benchmark.dataset_samples;
     (count != all).then(|| {
         format!(
@@ -23,7 +23,7 @@ pub(crate) fn not_the_whole_set(benchmark: &Benchmark, count: u64) -> Option<Str
 
 /// Returns the reason why a data set was not prepared for a benchmark's runs. A part without a
 /// manifest is not judged.
-pub(crate) fn prepared_otherwise(
+pub(crate) fn check_manifests(
     benchmark: &Benchmark,
     prepared: &[Prepared],
     accurate: bool,
@@ -48,14 +48,18 @@ pub(crate) fn prepared_otherwise(
 
 /// Returns true if the table permits the encoding. Approval by the Working Group is a separate
 /// matter.
-pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool {
+pub(crate) fn permits_encoding(benchmark: &Benchmark, encoding: Encoding) -> bool {
     let is_allowed = !matches!(benchmark.compression, Compression::None | Compression::Unstated);
     encoding == Encoding::None || is_allowed
 }
 
 /// Returns a text if a sample of `bytes` bytes has more token ids than the benchmark's prompts. Of
 /// several tensors, the first contains the ids.
-pub(crate) fn too_long(benchmark: &Benchmark, tensors: &[String], bytes: u64) -> Option<String> {
+pub(crate) fn check_prompt_length(
+    benchmark: &Benchmark,
+    tensors: &[String],
+    bytes: u64,
+) -> Option<String> {
     benchmark.token_latencies.filter(|_| is_allowed_input(benchmark, tensors) == Some(true))?;
     let most = benchmark.tokens()?.prompt;
     let ids = match tensors {
@@ -89,7 +93,7 @@ fn in_shape(tensor: &str) -> Option<u64> {
 }
 
 /// Describes the permitted contents of a sample.
-pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
+pub(crate) fn describe_input(benchmark: &Benchmark) -> String {
     benchmark.inputs(" or ")
 }
 
@@ -122,7 +126,7 @@ mod tests {
             ("input_ids int32 [1025]", 4 * 1025, true),
             ("bytes", 1 << 20, false),
         ] {
-            let found = too_long(llama, &[tensor.into()], bytes);
+            let found = check_prompt_length(llama, &[tensor.into()], bytes);
             assert_eq!(found.is_some(), is_too_long, "{tensor} {bytes}: {found:?}");
         }
     }
@@ -142,7 +146,7 @@ mod tests {
             let tensors = ["input_ids", "input_mask", "lengths"].map(|name| {
                 format!("{name} int32 {}", if name == "lengths" { "[1]" } else { shape })
             });
-            let found = too_long(llama, &tensors, 2 * 4 * 1024 + 4);
+            let found = check_prompt_length(llama, &tensors, 2 * 4 * 1024 + 4);
             assert_eq!(found.is_some(), is_too_long, "{shape}: {found:?}");
         }
     }

@@ -3,7 +3,7 @@
 use crate::book::{Benchmark, Round, Suite, Table};
 
 /// Returns the reason why the datacenter suite does not have a benchmark of that name.
-pub fn outside(table: &Table, name: &str) -> Option<String> {
+pub fn check_suite(table: &Table, name: &str) -> Option<String> {
     let what = match table.find(name).map(|benchmark| benchmark.suite) {
         Some(Suite::Datacenter) => return None,
         Some(Suite::Edge) => {
@@ -18,7 +18,7 @@ pub fn outside(table: &Table, name: &str) -> Option<String> {
 }
 
 /// Returns the reason why a benchmark of the datacenter suite does not belong to a round.
-pub(crate) fn outside_round(benchmark: &Benchmark, round: &Round) -> Option<String> {
+pub(crate) fn check_benchmark_round(benchmark: &Benchmark, round: &Round) -> Option<String> {
     let Benchmark { name, rounds, suite, .. } = benchmark;
     (*suite == Suite::Datacenter && !rounds.contains(&round.name)).then(|| {
         let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();

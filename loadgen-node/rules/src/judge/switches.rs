@@ -16,21 +16,21 @@ pub(crate) const COALESCED: &str =
     "it is on: LoadGen issues queries that are due together, which no rule forbids";
 
 /// A setting that must be on or off.
-pub(crate) struct Switch {
+pub(crate) struct RequiredSwitch {
     pub(crate) rule: Rule,
     /// LoadGen's name of the setting.
     pub(crate) setting: &'static str,
     /// Required value.
     pub(crate) on: bool,
     pub(crate) why: &'static str,
-    pub(crate) asked: Asked,
+    pub(crate) asked: SwitchScope,
     /// Prefixes of the name in LoadGen's log: the setting as requested, and as it took effect.
     logged: &'static [&'static str],
 }
 
 /// Runs that a switch applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum SwitchScope {
     /// All runs that the rule applies to.
     Always,
     /// Runs outside the Open division.
@@ -39,9 +39,9 @@ pub(crate) enum Asked {
     NoTest,
 }
 
-impl Switch {
+impl RequiredSwitch {
     /// Lists the violations in a log. A setting that the log does not name is off.
-    pub(crate) fn wrong_in(&self, log: &DetailLog) -> impl Iterator<Item = String> {
+    pub(crate) fn violations(&self, log: &DetailLog) -> impl Iterator<Item = String> {
         let keys = self.logged.iter().map(|before| format!("{before}_{}", self.setting));
         keys.filter(|key| log.is_on(key).unwrap_or(false) != self.on)
             .map(|key| format!("{key} must be {}: {}", self.on, self.why))
@@ -49,26 +49,26 @@ impl Switch {
 }
 
 /// Returns the switches of a benchmark.
-pub(crate) fn switches(benchmark: &Benchmark) -> Vec<Switch> {
+pub(crate) fn switches(benchmark: &Benchmark) -> Vec<RequiredSwitch> {
     let off = |setting, why, asked| {
         let logged = &["effective"];
-        Switch { rule: N32, setting, on: false, why, asked, logged }
+        RequiredSwitch { rule: N32, setting, on: false, why, asked, logged }
     };
     let chosen = "samples are chosen at random; only an audit.config sets it";
     let mut all = vec![
-        off("performance_issue_unique", chosen, Asked::NoTest),
-        off("performance_issue_same", chosen, Asked::NoTest),
+        off("performance_issue_unique", chosen, SwitchScope::NoTest),
+        off("performance_issue_same", chosen, SwitchScope::NoTest),
     ];
     if benchmark.equal_issue {
         let why = "every sample of this benchmark is issued equally often; leave it to LoadGen's mlperf.conf";
         let setting = "sample_concatenate_permutation";
-        all.push(Switch { on: true, ..off(setting, why, Asked::Closed) });
+        all.push(RequiredSwitch { on: true, ..off(setting, why, SwitchScope::Closed) });
     }
-    let tokens = |setting, why, logged| Switch {
+    let tokens = |setting, why, logged| RequiredSwitch {
         rule: N2,
         on: true,
         logged,
-        ..off(setting, why, Asked::Always)
+        ..off(setting, why, SwitchScope::Always)
     };
     all.extend(benchmark.token_latencies.map(|kind| match kind {
         TokenLatencies::Measured => tokens(

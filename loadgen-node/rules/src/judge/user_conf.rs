@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Scenario, user_conf::check_line};
 
 /// A key of user.conf: the field of TestSettings that it sets, and the factor for its value.
-pub(crate) struct Key {
+pub(crate) struct UserConfKey {
     pub(crate) name: &'static str,
     pub(crate) field: &'static str,
     pub(crate) factor: f64,
@@ -13,53 +13,53 @@ pub(crate) struct Key {
     pub(crate) default: Option<f64>,
 }
 
-const fn key(name: &'static str, field: &'static str, factor: f64) -> Key {
-    Key { name, field, factor, default: None }
+const fn key(name: &'static str, field: &'static str, factor: f64) -> UserConfKey {
+    UserConfKey { name, field, factor, default: None }
 }
 
 /// Creates a key that LoadGen's own mlperf.conf never sets.
-const fn own(name: &'static str, field: &'static str, default: f64) -> Key {
-    Key { name, field, factor: 1.0, default: Some(default) }
+const fn user_conf_only(name: &'static str, field: &'static str, default: f64) -> UserConfKey {
+    UserConfKey { name, field, factor: 1.0, default: Some(default) }
 }
 
-const ALL: [Key; 15] = [
+const ALL: [UserConfKey; 15] = [
     key("min_duration", "min_duration_ms", 1.0),
-    own("max_duration", "max_duration_ms", 0.0),
+    user_conf_only("max_duration", "max_duration_ms", 0.0),
     key("min_query_count", "min_query_count", 1.0),
-    own("max_query_count", "max_query_count", 0.0),
-    own("performance_issue_unique", "performance_issue_unique", 0.0),
-    own("performance_issue_same", "performance_issue_same", 0.0),
-    own("performance_issue_same_index", "performance_issue_same_index", 0.0),
-    own("print_timestamps", "print_timestamps", 0.0),
-    own("accuracy_log_rng_seed", "accuracy_log_rng_seed", 0.0),
-    own("accuracy_log_sampling_target", "accuracy_log_sampling_target", 0.0),
+    user_conf_only("max_query_count", "max_query_count", 0.0),
+    user_conf_only("performance_issue_unique", "performance_issue_unique", 0.0),
+    user_conf_only("performance_issue_same", "performance_issue_same", 0.0),
+    user_conf_only("performance_issue_same_index", "performance_issue_same_index", 0.0),
+    user_conf_only("print_timestamps", "print_timestamps", 0.0),
+    user_conf_only("accuracy_log_rng_seed", "accuracy_log_rng_seed", 0.0),
+    user_conf_only("accuracy_log_sampling_target", "accuracy_log_sampling_target", 0.0),
     key("performance_sample_count_override", "performance_sample_count_override", 1.0),
     key("accuracy_sample_count_override", "accuracy_sample_count_override", 1.0),
     key("sample_concatenate_permutation", "sample_concatenate_permutation", 1.0),
     key("use_token_latencies", "use_token_latencies", 1.0),
     key("infer_token_latencies", "infer_token_latencies", 1.0),
 ];
-const OFFLINE: [Key; 1] = [own("target_qps", "offline_expected_qps", 1.0)];
-const SERVER: [Key; 5] = [
-    own("target_qps", "server_target_qps", 1.0),
+const OFFLINE: [UserConfKey; 1] = [user_conf_only("target_qps", "offline_expected_qps", 1.0)];
+const SERVER: [UserConfKey; 5] = [
+    user_conf_only("target_qps", "server_target_qps", 1.0),
     key("target_latency", "server_target_latency_ns", 1e6),
     key("target_latency_percentile", "server_target_latency_percentile", 0.01),
-    own("coalesce_queries", "server_coalesce_queries", 0.0),
-    own("max_async_queries", "server_max_async_queries", 0.0),
+    user_conf_only("coalesce_queries", "server_coalesce_queries", 0.0),
+    user_conf_only("max_async_queries", "server_max_async_queries", 0.0),
 ];
-const SINGLE_STREAM: [Key; 2] = [
+const SINGLE_STREAM: [UserConfKey; 2] = [
     key("target_latency", "single_stream_expected_latency_ns", 1e6),
     key("target_latency_percentile", "single_stream_target_latency_percentile", 0.01),
 ];
-const MULTI_STREAM: [Key; 3] = [
+const MULTI_STREAM: [UserConfKey; 3] = [
     key("target_latency", "multi_stream_expected_latency_ns", 1e6),
     key("target_latency_percentile", "multi_stream_target_latency_percentile", 0.01),
     key("samples_per_query", "multi_stream_samples_per_query", 1.0),
 ];
 
 /// Returns the keys of a scenario.
-pub(crate) fn keys(scenario: Scenario) -> impl Iterator<Item = &'static Key> {
-    let own: &[Key] = match scenario {
+pub(crate) fn keys(scenario: Scenario) -> impl Iterator<Item = &'static UserConfKey> {
+    let own: &[UserConfKey] = match scenario {
         Scenario::Offline => &OFFLINE,
         Scenario::Server => &SERVER,
         Scenario::SingleStream => &SINGLE_STREAM,
@@ -95,7 +95,7 @@ pub(crate) fn differences(
         })
         .collect();
     let name = scenario.official_name();
-    let differs = |key: &&Key| {
+    let differs = |key: &&UserConfKey| {
         // LoadGen's order of precedence.
         let places = [(model, name), ("*", name), (model, "*"), ("*", "*")];
         let mut said = places.iter().filter_map(|(model, scenario)| {

@@ -21,7 +21,7 @@ pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
     book::{Bandwidth, Table},
-    judge::suite::outside,
+    judge::suite::check_suite,
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 
@@ -143,7 +143,7 @@ pub fn plan(
     let mut notes = Vec::new();
     let mut runs = runs::runs(benchmark, samples_per_second);
     let name = &benchmark.name;
-    if let Some(text) = outside(table, name) {
+    if let Some(text) = check_suite(table, name) {
         runs.clear();
         notes.push(text);
     } else if !benchmark.scenarios.contains(&scenario) {

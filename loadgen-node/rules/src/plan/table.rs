@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use netdiv_contract::tokens::ID_BYTES;
 
 use super::{Needs, Plan, PlannedRun, PlannedTokens};
-use crate::{Scenario, book::as_written};
+use crate::{Scenario, book::rounded_target};
 
 impl Plan {
     /// Formats the plan as text, for the terminal.
     pub fn text(&self) -> String {
-        let rate = as_written(self.samples_per_second);
+        let rate = rounded_target(self.samples_per_second);
         let mut text = format!("{} {} at {rate} samples/s", self.benchmark, self.scenario.word());
         let mut row = |label: &str, value: String| {
             // Writing into a String cannot fail.
@@ -92,7 +92,7 @@ impl Plan {
         let mut text = format!(
             "\n\nAll runs of a submission, with {} samples/s in each scenario; startup, sample loading and LoadGen's \
              preparation take additional time\n",
-            as_written(self.samples_per_second)
+            rounded_target(self.samples_per_second)
         );
         let mut line = |scenario: &str, purpose: &str, samples: &str, seconds: f64| {
             // Writing into a String cannot fail.

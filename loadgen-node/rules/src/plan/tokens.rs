@@ -32,8 +32,8 @@ impl PlannedTokens {
     pub(super) fn of(benchmark: &Benchmark, output_mean: Option<f64>) -> Option<Self> {
         benchmark.tokens().map(|limits| Self {
             prompt_most: limits.prompt,
-            output_least: limits.output_least,
-            output_most: limits.output_most,
+            output_least: limits.output_min,
+            output_most: limits.output_max,
             output_mean,
         })
     }
@@ -56,11 +56,11 @@ pub(super) fn rates(
             _ => Err(format!("{name} is not a language model: use --rate, without tokens")),
         };
     };
-    let range = limits.output_least as f64..=limits.output_most as f64;
+    let range = limits.output_min as f64..=limits.output_max as f64;
     if let Some(tokens) = output_tokens.filter(|tokens| !range.contains(tokens)) {
         return Err(format!(
             "--output-tokens {tokens}: an output of {name} has {} to {} tokens",
-            limits.output_least, limits.output_most
+            limits.output_min, limits.output_max
         ));
     }
     let mean = output_tokens.or_else(|| benchmark.mean_output_tokens());

@@ -8,7 +8,7 @@ use netdiv_node_common::words::Mode;
 use crate::{
     Scenario,
     book::BuiltLoadGen,
-    facts::running::{Running, Said},
+    facts::node_software::{NodeDescription, NodeSoftware},
     record::{Evidence, Prepared},
 };
 
@@ -17,7 +17,7 @@ pub const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
 /// Choices of a run before it starts.
 #[derive(Debug, Clone, Copy)]
-pub struct Choice<'a> {
+pub struct RunChoices<'a> {
     /// `--benchmark`.
     pub benchmark: &'a str,
     /// `--scenario`.
@@ -44,21 +44,21 @@ pub struct Choice<'a> {
     /// Part of the SUT's name that does not depend on the names of the nodes.
     pub sut_name_part: &'a str,
     /// Set for a run with digests (`--digests`), which accompanies a result and may be short.
-    pub digests: bool,
+    pub has_digests: bool,
     /// True if the model runs in this process.
-    pub in_process: bool,
+    pub is_in_process: bool,
     /// Text of the audit.config that LoadGen will read, if there is one. It overrides all other
     /// settings.
     pub audit_config: Option<&'a str>,
     /// Engines of the nodes; empty if the nodes were not queried.
-    pub engines: &'a [Engine<'a>],
+    pub engines: &'a [NodeEngine<'a>],
     /// Evidence about the machines; `None` if the machines were not queried.
     pub evidence: Option<&'a Evidence>,
 }
 
 /// Engine and model of a node.
 #[derive(Debug, Clone, Copy)]
-pub struct Engine<'a> {
+pub struct NodeEngine<'a> {
     /// Name of the node.
     pub node: &'a str,
     /// Name of the engine.
@@ -82,10 +82,10 @@ pub struct Tensor<'a> {
     pub shape: &'a [i64],
 }
 
-impl Choice<'_> {
+impl RunChoices<'_> {
     /// Returns true if the run measures performance.
-    pub(super) fn performs(&self) -> bool {
-        self.mode != Mode::Accuracy && !self.digests
+    pub(super) fn is_performance(&self) -> bool {
+        self.mode != Mode::Accuracy && !self.has_digests
     }
 
     /// Returns the number of samples in the accuracy run: all, unless [`ACCURACY_COUNT`] leaves
@@ -97,17 +97,17 @@ impl Choice<'_> {
     }
 
     /// Returns the program, engine and model of each node.
-    pub(super) fn running(&self) -> BTreeMap<&str, Running> {
+    pub(super) fn running(&self) -> BTreeMap<&str, NodeSoftware> {
         let machines = self.evidence.map(|evidence| &evidence.nodes);
-        let of = |one: &Engine<'_>| {
-            Said {
+        let of = |one: &NodeEngine<'_>| {
+            NodeDescription {
                 engine: one.engine,
                 model: one.model,
                 model_sha256: one.model_sha256,
                 software_version: one.software_version,
                 machine: machines.and_then(|machines| machines.get(one.node)),
             }
-            .running()
+            .software()
         };
         self.engines.iter().map(|one| (one.node, of(one))).collect()
     }

@@ -15,27 +15,28 @@ mod settings;
 
 use netdiv_node_common::words::Mode;
 
-pub use crate::judge::suite::outside as outside_suite;
-pub use choice::{ACCURACY_COUNT, Choice, Engine, Tensor};
+pub use crate::judge::suite::check_suite as outside_suite;
+pub use choice::{ACCURACY_COUNT, NodeEngine, RunChoices, Tensor};
 
 use crate::{
     Finding,
     Rule::{self, N1, N2, N3, N10, N13, N32, N33},
     book::{Benchmark, Round, Suite, Table},
     compliance::audit_config,
-    facts::running::without_model,
+    facts::node_software::missing_model_reason,
     judge::{
-        alike::unlike,
-        engines::{outputs, reused_prompts, reuses_prompts},
-        loadgen::{Known, known, of_another_round},
-        one_token, suite, wrong_sut_name,
+        check_one_token_answers, check_sut_name,
+        engines::{check_outputs, check_prefix_caching, check_reused_prompts},
+        loadgen::{LoadGenMatch, check_round, look_up},
+        suite,
+        uniform_nodes::node_differences,
     },
     record::{Division, Node},
 };
 
 /// Returns true if the division requires the rule before a run. The Open division prescribes
 /// nothing (section 4.1.2), and an exploratory run is not a result.
-pub fn is_asked(division: Division, rule: Rule) -> bool {
+pub fn is_required(division: Division, rule: Rule) -> bool {
     match division {
         Division::Network => true,
         Division::Closed => rule.entry().in_closed,
@@ -44,9 +45,9 @@ pub fn is_asked(division: Division, rule: Rule) -> bool {
 }
 
 /// Returns findings about the rules of the Network division that the run would break, or that
-/// cannot be judged. [`is_asked`] selects the rules that another division requires. Empty for
+/// cannot be judged. [`is_required`] selects the rules that another division requires. Empty for
 /// divisions without rules.
-pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec<Finding> {
+pub fn before_run(table: &Table, division: Division, choice: &RunChoices<'_>) -> Vec<Finding> {
     if !division.has_rules() {
         return Vec::new();
     }
@@ -58,10 +59,10 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         );
         findings.push(Finding::fail(N32, "mode", text));
     }
-    if let Some(what) = wrong_sut_name(choice.sut_name_part) {
+    if let Some(what) = check_sut_name(choice.sut_name_part) {
         findings.push(Finding::fail(N13, "SUT name", format!("{what}; rename it")));
     }
-    if let Some(text) = suite::outside(table, choice.benchmark) {
+    if let Some(text) = suite::check_suite(table, choice.benchmark) {
         findings.push(Finding::fail(N1, "benchmark", text));
     }
     let seed = |setting: &str| choice.test_settings.get(setting)?.parse().ok();
@@ -70,13 +71,13 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         Some(benchmark) if benchmark.suite != Suite::Retired => {
             findings.extend(samples::check(benchmark, choice));
             findings.extend(settings::check(table, benchmark, choice));
-            findings.extend(choice.engines.iter().flat_map(|Engine { node, .. }| {
+            findings.extend(choice.engines.iter().flat_map(|NodeEngine { node, .. }| {
                 let machine = choice.evidence.and_then(|evidence| evidence.nodes.get(*node));
-                let why = machine.map(|machine| outputs(benchmark, round, machine));
+                let why = machine.map(|machine| check_outputs(benchmark, round, machine));
                 why.into_iter().flatten().map(|why| Finding::fail(N2, *node, why))
             }));
             let audit = choice.audit_config;
-            let audit = audit.and_then(|text| not_of_a_test(benchmark, text));
+            let audit = audit.and_then(|text| check_audit_config(benchmark, text));
             findings.extend(audit.map(|why| Finding::fail(N32, "audit.config", why)));
         }
         _ => {}
@@ -84,9 +85,9 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     findings.extend(loadgen(table, choice, round));
     findings.extend(settings::seeds(table, choice));
     findings.extend(engines(choice));
-    findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, .. }| {
+    findings.extend(choice.engines.iter().filter_map(|NodeEngine { node, engine, .. }| {
         let machine = choice.evidence?.nodes.get(*node)?;
-        Some(Finding::fail(N10, *node, reuses_prompts(engine, machine)?))
+        Some(Finding::fail(N10, *node, check_prefix_caching(engine, machine)?))
     }));
     findings.extend(machines::check(choice));
     if division == Division::Closed {
@@ -99,13 +100,15 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
 }
 
 /// Judges LoadGen by its files.
-fn loadgen(table: &Table, choice: &Choice<'_>, round: Option<&Round>) -> Option<Finding> {
+fn loadgen(table: &Table, choice: &RunChoices<'_>, round: Option<&Round>) -> Option<Finding> {
     let place = "LoadGen";
     let seed = |setting: &str| choice.test_settings.get(setting)?.parse().ok();
-    match known(table, choice.loadgen, seed("schedule_rng_seed")) {
-        Known::Listed(row) => Some(Finding::fail(N3, place, of_another_round(table, row, round?)?)),
-        Known::Unlisted(why) => Some(Finding::cannot_tell(N3, place, why)),
-        Known::Altered(why) => Some(Finding::fail(N3, place, why)),
+    match look_up(table, choice.loadgen, seed("schedule_rng_seed")) {
+        LoadGenMatch::Listed(row) => {
+            Some(Finding::fail(N3, place, check_round(table, row, round?)?))
+        }
+        LoadGenMatch::Unlisted(why) => Some(Finding::cannot_tell(N3, place, why)),
+        LoadGenMatch::Altered(why) => Some(Finding::fail(N3, place, why)),
     }
 }
 
@@ -114,24 +117,24 @@ pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
     if !division.has_rules() {
         return Vec::new();
     }
-    let ones = one_token(nodes).map(|why| Finding::fail(N33, "answers", why));
-    let reused = |node: &Node| Some(Finding::fail(N10, &node.name, reused_prompts(node)?));
+    let ones = check_one_token_answers(nodes).map(|why| Finding::fail(N33, "answers", why));
+    let reused = |node: &Node| Some(Finding::fail(N10, &node.name, check_reused_prompts(node)?));
     ones.into_iter().chain(nodes.iter().filter_map(reused)).collect()
 }
 
 /// Requires every node to run a model, and all nodes the same.
-fn engines(choice: &Choice<'_>) -> Vec<Finding> {
+fn engines(choice: &RunChoices<'_>) -> Vec<Finding> {
     let missing =
-        choice.engines.iter().filter_map(|Engine { node, engine, model_sha256, .. }| {
-            let why = without_model(engine, model_sha256)?;
+        choice.engines.iter().filter_map(|NodeEngine { node, engine, model_sha256, .. }| {
+            let why = missing_model_reason(engine, model_sha256)?;
             Some(Finding::fail(N2, *node, format!("no model runs there: {why}")))
         });
-    let differ = unlike(&choice.running());
+    let differ = node_differences(&choice.running());
     missing.chain(differ.into_iter().map(|why| Finding::fail(N2, "nodes", why))).collect()
 }
 
 /// Returns the reason why LoadGen must not read an audit.config: it is not of a compliance test.
-fn not_of_a_test(benchmark: &Benchmark, text: &str) -> Option<&'static str> {
+fn check_audit_config(benchmark: &Benchmark, text: &str) -> Option<&'static str> {
     let is_its = benchmark.compliance.iter().any(|test| audit_config(*test, benchmark) == text);
     (!is_its).then_some(
         "it is not the file of a compliance test of this benchmark; omit it, and run the tests with loadgen-node audit",

@@ -1,30 +1,30 @@
 //! Checks of the samples: their encoding, tensors and number.
 
-use super::choice::{ACCURACY_COUNT, Choice};
+use super::choice::{ACCURACY_COUNT, RunChoices};
 use crate::{
     Finding,
     Rule::{N2, N25, N26},
     book::Benchmark,
     judge::samples::{
-        is_allowed_input, may_be_encoded, not_the_whole_set, prepared_otherwise, wanted_input,
+        check_manifests, check_sample_count, describe_input, is_allowed_input, permits_encoding,
     },
 };
 use netdiv_contract::encoding::Encoding;
 
-pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> {
+pub(super) fn check(benchmark: &Benchmark, choice: &RunChoices<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(encoding(benchmark, choice.encoding));
     findings.extend(tensors(benchmark, choice));
     if choice.is_accurate() {
-        let part_of_set = not_the_whole_set(benchmark, choice.dataset_samples)
+        let part_of_set = check_sample_count(benchmark, choice.dataset_samples)
             .map(|what| Finding::fail(N2, "dataset", format!("it has {what}")));
         let shortened = || {
-            let what = not_the_whole_set(benchmark, choice.accuracy_samples())?;
+            let what = check_sample_count(benchmark, choice.accuracy_samples())?;
             Some(Finding::fail(N2, ACCURACY_COUNT, format!("it leaves {what}: do not set it")))
         };
         findings.extend(part_of_set.or_else(shortened));
     }
-    let otherwise = prepared_otherwise(benchmark, choice.prepared, choice.is_accurate());
+    let otherwise = check_manifests(benchmark, choice.prepared, choice.is_accurate());
     findings.extend(otherwise.map(|what| Finding::fail(N2, "dataset", what)));
     if choice.is_accurate() {
         findings.extend(labels(benchmark, choice.has_labels));
@@ -60,7 +60,7 @@ fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {
     if encoding == Encoding::None {
         return None;
     }
-    if !may_be_encoded(benchmark, encoding) {
+    if !permits_encoding(benchmark, encoding) {
         let text = format!(
             "samples of {name} must not be compressed, but {encoding} compresses them; choose none"
         );
@@ -73,9 +73,9 @@ fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {
     Some(Finding::cannot_tell(rule, place, text))
 }
 
-fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
+fn tensors(benchmark: &Benchmark, choice: &RunChoices<'_>) -> Option<Finding> {
     let (rule, place) = (N26, "input");
-    let want = format!("a sample of {} is {}", benchmark.name, wanted_input(benchmark));
+    let want = format!("a sample of {} is {}", benchmark.name, describe_input(benchmark));
     let tensors = match choice.input {
         None => {
             let text = format!("the contents of a sample are unknown; {want}");

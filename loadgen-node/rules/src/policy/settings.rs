@@ -2,15 +2,15 @@
 
 use std::{collections::BTreeMap, str::FromStr};
 
-use super::choice::Choice;
+use super::choice::RunChoices;
 use crate::{
     Finding,
     Rule::{self, N1, N2, N31, N32},
     Scenario,
     book::{Benchmark, Round, Seeds, Table},
     judge::{
-        limits::{ENDS, Limits, OFFLINE_SLACK, Server, early_end},
-        suite::outside_round,
+        limits::{END_SETTINGS, Limits, OFFLINE_SLACK, ServerLimits, check_early_end},
+        suite::check_benchmark_round,
         switches::{COALESCE, COALESCED, switches},
     },
 };
@@ -18,14 +18,14 @@ use crate::{
 const NS_PER_MS: f64 = 1e6;
 
 /// Reads settings for a rule, and collects findings.
-struct Settings<'a> {
+struct SettingsJudge<'a> {
     rule: Rule,
     values: &'a BTreeMap<String, String>,
     findings: Vec<Finding>,
 }
 
-impl<'a> Settings<'a> {
-    fn of(rule: Rule, choice: &Choice<'a>) -> Self {
+impl<'a> SettingsJudge<'a> {
+    fn of(rule: Rule, choice: &RunChoices<'a>) -> Self {
         Self { rule, values: choice.test_settings, findings: Vec::new() }
     }
 
@@ -62,8 +62,8 @@ impl<'a> Settings<'a> {
 }
 
 /// Judges scenario, duration, number of samples and latencies (rules, sections 3 and 4.1.1).
-pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> {
-    let mut settings = Settings::of(N32, choice);
+pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &RunChoices<'_>) -> Vec<Finding> {
+    let mut settings = SettingsJudge::of(N32, choice);
     let name = &benchmark.name;
     if !benchmark.scenarios.contains(&choice.scenario) {
         let (required, word) = (benchmark.required_scenarios(), choice.scenario.word());
@@ -72,7 +72,7 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
     }
     for switch in switches(benchmark) {
         // The switches of N2, for measuring latencies, apply to accuracy runs, too.
-        if switch.rule == N2 || choice.performs() {
+        if switch.rule == N2 || choice.is_performance() {
             settings.rule = switch.rule;
             settings.flag(switch.setting, switch.on, switch.why);
         }
@@ -82,7 +82,7 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
     if choice.scenario == Scenario::Server && coalesces {
         settings.findings.push(Finding::pass(N32, COALESCE, COALESCED));
     }
-    if choice.performs() {
+    if choice.is_performance() {
         let limits = Limits::of(table, None, benchmark, Some(choice.scenario));
         duration(&mut settings, limits.min_duration_ms);
         samples(&mut settings, benchmark, &limits, choice);
@@ -93,25 +93,25 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
     settings.findings
 }
 
-fn duration(settings: &mut Settings<'_>, least: u64) {
+fn duration(settings: &mut SettingsJudge<'_>, least: u64) {
     settings.ask("min_duration_ms", |ms: &u64| *ms >= least, |ms| {
         format!(
             "{ms} ms is too short; the minimum is {least} ms, as in LoadGen's mlperf.conf: do not set it"
         )
     });
-    for setting in ENDS {
+    for setting in END_SETTINGS {
         let Some(value) = settings.get::<u64>(setting) else { continue };
-        if let Some(why) = early_end(setting, value, least) {
+        if let Some(why) = check_early_end(setting, value, least) {
             settings.fail(setting, why);
         }
     }
 }
 
 fn samples(
-    settings: &mut Settings<'_>,
+    settings: &mut SettingsJudge<'_>,
     benchmark: &Benchmark,
     limits: &Limits,
-    choice: &Choice<'_>,
+    choice: &RunChoices<'_>,
 ) {
     let name = &benchmark.name;
     let field = "performance_sample_count_override";
@@ -150,7 +150,7 @@ fn samples(
     }
 }
 
-fn latencies(settings: &mut Settings<'_>, name: &str, limits: &Server) {
+fn latencies(settings: &mut SettingsJudge<'_>, name: &str, limits: &ServerLimits) {
     settings.rule = N2;
     let bounds = [
         ("server_target_latency_ns", "Server's latency bound", limits.latency_ms),
@@ -173,8 +173,8 @@ fn latencies(settings: &mut Settings<'_>, name: &str, limits: &Server) {
 }
 
 /// Requires the seeds of one round (rules, section 2.4).
-pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
-    let mut settings = Settings::of(N31, choice);
+pub(super) fn seeds(table: &Table, choice: &RunChoices<'_>) -> Vec<Finding> {
+    let mut settings = SettingsJudge::of(N31, choice);
     let seeds = Seeds::SETTINGS.map(|setting| settings.get::<u64>(setting));
     let seed = |name: &str| settings.values.get(name).and_then(|seed| seed.parse().ok());
     let round = table.round_of_seeds(seed);
@@ -198,7 +198,7 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
 /// Returns a finding if the round does not have the benchmark.
 fn of_round(table: &Table, round: &Round, benchmark: &str) -> Option<Finding> {
     let benchmark = table.find(benchmark)?;
-    let why = outside_round(benchmark, round)?;
+    let why = check_benchmark_round(benchmark, round)?;
     let last = benchmark.rounds.last().and_then(|name| table.round(*name));
     let remedy = last.map(|round| table.build_for(round)).unwrap_or_default();
     Some(Finding::fail(N1, "benchmark", format!("{why}: {remedy}")))

@@ -255,7 +255,7 @@ impl RunResult {
 
     /// Returns the settings that the run recorded; `None` if there are none, or if the model ran in
     /// the process of the LoadGen node.
-    pub(crate) fn given_settings(&self) -> Option<&BTreeMap<String, serde_json::Value>> {
+    pub(crate) fn recorded_settings(&self) -> Option<&BTreeMap<String, serde_json::Value>> {
         let are_known = !self.settings.is_empty() && !matches!(self.transport, Carrier::Process(_));
         are_known.then_some(&self.settings)
     }
@@ -278,7 +278,7 @@ impl RunResult {
 
     /// Returns the nodes with answers and their tokens, if LoadGen was configured to measure
     /// tokens.
-    pub(crate) fn counted_nodes(&self) -> impl Iterator<Item = (&Node, &Tokens)> {
+    pub(crate) fn nodes_with_tokens(&self) -> impl Iterator<Item = (&Node, &Tokens)> {
         let nodes = self.answering_nodes().filter(|_| self.counts_tokens());
         nodes.filter_map(|node| Some((node, node.tokens.as_ref()?)))
     }

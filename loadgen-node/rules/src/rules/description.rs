@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use crate::{
     Rule,
     derived::{cluster::Cluster, description::fields},
-    judge::stated::contradicts,
+    judge::statements::contradicts,
     record::RunResult,
     subject::{Findings, Subject, System, topology},
 };
 
 /// Fields that N5, N6 and N15 compare with the runs themselves.
-const ELSEWHERE: [&str; 4] =
+const JUDGED_BY_OTHER_RULES: [&str; 4] =
     ["network_protocol", "network_rate", "network_type", "number_of_nodes"];
 
 type Fields = BTreeMap<&'static str, String>;
@@ -21,7 +21,7 @@ pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
     for system in &subject.systems {
         let mut told = by_runs(subject, system);
         told.extend(by_links(system));
-        for (name, ways) in told.into_iter().filter(|(name, _)| of(name) == rule) {
+        for (name, ways) in told.into_iter().filter(|(name, _)| rule_of_field(name) == rule) {
             let Some(stated) = system.text(name) else { continue };
             if ways.iter().all(|seen| contradicts(name, &stated, seen)) {
                 let text = format!(
@@ -37,7 +37,7 @@ pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
 
 /// Returns the rule that judges a field: N6 for the network, whose fields describe its layers, and
 /// N36 for the rest.
-fn of(field: &str) -> Rule {
+fn rule_of_field(field: &str) -> Rule {
     let parts = ["network", "nic", "net_software", "connections"];
     if parts.iter().any(|part| field.contains(part)) { Rule::N6 } else { Rule::N36 }
 }
@@ -50,7 +50,7 @@ fn by_runs(subject: &Subject, system: &System) -> BTreeMap<&'static str, Vec<Str
     let mut told: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for (name, seen) in clusters.flat_map(|cluster| Fields::into_iter(fields(&cluster, &runs))) {
         let ways = told.entry(name).or_default();
-        if !ELSEWHERE.contains(&name) && !ways.contains(&seen) {
+        if !JUDGED_BY_OTHER_RULES.contains(&name) && !ways.contains(&seen) {
             ways.push(seen);
         }
     }

@@ -2,15 +2,15 @@
 
 use crate::{
     record::{Comparison, Digests, RunResult},
-    subject::{Entry, Findings, Subject},
+    subject::{Findings, ResultEntry, Subject},
 };
 
 /// Minimum number of samples with digests, if the data set has as many.
-const MANY: u64 = 1000;
+const MIN_SAMPLES: u64 = 1000;
 
 /// Returns the records whose digests are a proof, each with its path. Finds digests that prove too
 /// little, and results without digests.
-pub(super) fn proven<'s>(
+pub(super) fn conclusive_digests<'s>(
     subject: &'s Subject,
     found: &mut Findings,
 ) -> Vec<(&'s str, &'s RunResult, &'s Digests)> {
@@ -23,7 +23,7 @@ pub(super) fn proven<'s>(
         for (place, record) in entry.records() {
             let Some(digests) = &record.digests else { continue };
             has_some = true;
-            match too_little(entry, digests) {
+            match insufficiency(entry, digests) {
                 Some(text) => found.fail(place, text),
                 None => proven.push((place, record, digests)),
             }
@@ -37,9 +37,9 @@ pub(super) fn proven<'s>(
 }
 
 /// Returns the reason why digests prove nothing, such as too few samples.
-fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
+fn insufficiency(entry: &ResultEntry, digests: &Digests) -> Option<String> {
     let benchmark = entry.benchmark?;
-    let least = benchmark.dataset_samples.min(MANY);
+    let least = benchmark.dataset_samples.min(MIN_SAMPLES);
     let Comparison { sent, distinct, .. } = digests.samples;
     if let Some(tally) =
         [&digests.samples, &digests.responses].iter().find(|one| one.distinct > one.sent)

@@ -1,6 +1,6 @@
 //! The entry of a rule in the registry.
 
-use super::same::{self, Same};
+use super::agreement::{self, Agreement};
 use crate::{
     Rule,
     subject::{AllFindings, Findings, Subject},
@@ -22,20 +22,20 @@ pub(crate) struct RuleEntry {
     /// submission, and the reason for the Open division.
     pub(crate) in_open: bool,
     /// Code that keeps the rule.
-    pub(super) kept_in: &'static str,
+    pub(super) enforced_by: &'static str,
     /// Facts by which `check` judges the rule.
-    pub(super) looked_at: &'static str,
+    pub(super) evidence: &'static str,
     /// Tests of the rule.
-    pub(super) shown_by: &'static str,
+    pub(super) tests: &'static str,
     /// Facts that must be equal in two files.
-    pub(super) same: &'static [Same],
+    pub(super) agreements: &'static [Agreement],
     pub(super) judge: fn(&Subject, &mut Findings),
 }
 
 impl RuleEntry {
     pub(crate) fn judge(&self, subject: &Subject, found: &mut AllFindings) {
         let mut found = found.of(self.id);
-        same::compare(self.same, subject, &mut found);
+        agreement::compare(self.agreements, subject, &mut found);
         (self.judge)(subject, &mut found);
     }
 }

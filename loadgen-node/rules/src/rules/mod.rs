@@ -15,10 +15,11 @@
 //! - `separation`: the machines at both ends
 //! - `settings`: LoadGen's settings in its log, the record and `user.conf`
 
+mod agreement;
 mod description;
 mod digests;
+mod document_diff;
 mod entry;
-pub(crate) mod made_again;
 mod n01;
 mod n02;
 mod n03;
@@ -58,8 +59,7 @@ mod n36;
 mod n37;
 mod n38;
 mod purposes;
-mod regenerated;
-mod same;
+pub(crate) mod regeneration;
 mod separation;
 mod settings;
 #[cfg(test)]
@@ -71,8 +71,8 @@ use crate::{
     Finding, Rule,
     subject::{AllFindings, Subject},
 };
+use agreement::Agreement;
 use entry::RuleEntry;
-use same::Same;
 
 /// All rules, each at the index of its number.
 #[rustfmt::skip]
@@ -85,11 +85,11 @@ pub(crate) static RULES: [RuleEntry; 38] = [
 ];
 
 /// Rules that are judged first. Other rules do not report again what follows from their findings.
-const FIRST: [Rule; 3] = [Rule::N2, Rule::N16, Rule::N32];
+const JUDGED_FIRST: [Rule; 3] = [Rule::N2, Rule::N16, Rule::N32];
 
 /// Judges all rules except N38, which judges the findings of the others.
 pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
-    let is_first = |entry: &&RuleEntry| FIRST.contains(&entry.id);
+    let is_first = |entry: &&RuleEntry| JUDGED_FIRST.contains(&entry.id);
     let others = RULES.iter().filter(|entry| !is_first(entry) && entry.id != Rule::N38);
     for entry in RULES.iter().filter(is_first).chain(others) {
         entry.judge(subject, found);
@@ -114,7 +114,15 @@ impl Rule {
 
     /// Returns the row of the rule in the table of all rules.
     pub fn row(self) -> String {
-        let RuleEntry { id, section, title, kept_in, looked_at, shown_by, .. } = self.entry();
+        let RuleEntry {
+            id,
+            section,
+            title,
+            enforced_by: kept_in,
+            evidence: looked_at,
+            tests: shown_by,
+            ..
+        } = self.entry();
         format!("| {id} | {title} | {section} | {kept_in} | {looked_at} | {shown_by} |\n")
     }
 }

@@ -4,8 +4,8 @@ use super::RuleEntry;
 use crate::{
     Rule,
     book::{Benchmark, Round},
-    judge::suite::{outside, outside_round},
-    subject::{Entry, Findings, JudgedDivision, Subject},
+    judge::suite::{check_benchmark_round, check_suite},
+    subject::{Findings, JudgedDivision, ResultEntry, Subject},
     tree::INTERACTIVE,
 };
 
@@ -15,10 +15,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "datacenter suite only",
     in_closed: false,
     in_open: false,
-    kept_in: "`rules/policy` refuses the run",
-    looked_at: "`system_type`, the benchmark, that its round has it, and the folder of an interactive variant",
-    shown_by: "`rules.rs`",
-    same: &[],
+    enforced_by: "`rules/policy` refuses the run",
+    evidence: "`system_type`, the benchmark, that its round has it, and the folder of an interactive variant",
+    tests: "`rules.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -38,28 +38,32 @@ fn judge(subject: &Subject, found: &mut Findings) {
         if entry.name.is_empty() {
             at.unknown("the benchmark is unknown: only its result.json names it");
         } else {
-            at.fail_each(outside(subject.table, &entry.name));
+            at.fail_each(check_suite(subject.table, &entry.name));
         }
         at.or_pass("the benchmarks are of the datacenter suite");
         // For the Closed division, N2 judges this.
         if subject.division != JudgedDivision::Closed {
-            found.at(&entry.place).fail_each(not_of_round(subject, entry));
+            found.at(&entry.place).fail_each(round_violations(subject, entry));
         }
     }
 }
 
 /// Returns the violations of the round's rules by a benchmark or its folder.
-pub(super) fn not_of_round(subject: &Subject, entry: &Entry) -> Vec<String> {
+pub(super) fn round_violations(subject: &Subject, entry: &ResultEntry) -> Vec<String> {
     let (Some(benchmark), Some(round)) = (entry.benchmark, subject.round) else {
         return Vec::new();
     };
-    let wrong = outside_round(benchmark, round).into_iter();
-    wrong.chain(misplaced(entry, benchmark, round)).collect()
+    let wrong = check_benchmark_round(benchmark, round).into_iter();
+    wrong.chain(wrong_interactive_folder(entry, benchmark, round)).collect()
 }
 
 /// Returns a finding if the folder of an interactive variant is not the one that the round
 /// requires.
-fn misplaced(entry: &Entry, benchmark: &Benchmark, round: &Round) -> Option<String> {
+fn wrong_interactive_folder(
+    entry: &ResultEntry,
+    benchmark: &Benchmark,
+    round: &Round,
+) -> Option<String> {
     let of = benchmark.interactive_of.as_ref()?;
     let is_folder = entry.tree.as_ref()?.scenario.eq_ignore_ascii_case(INTERACTIVE);
     (is_folder != round.interactive_folder).then(|| {

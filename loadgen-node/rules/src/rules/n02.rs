@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
-use super::{RuleEntry, Same, n01::not_of_round, n15::left_early, same, settings};
+use super::{Agreement, RuleEntry, agreement, n01::round_violations, n15::lost_nodes, settings};
 use crate::{
     Rule, Scenario,
     book::{Benchmark, Round, TokenLatencies},
-    facts::running::without_model,
-    judge::{engines::outputs, samples::too_long},
+    facts::node_software::missing_model_reason,
+    judge::{engines::check_outputs, samples::check_prompt_length},
     placeholder::is_placeholder,
     record::{Node, RunResult},
-    subject::{Findings, JudgedDivision, Kind, Subject},
+    subject::{Findings, JudgedDivision, RunKind, Subject},
 };
 
 mod data_set;
@@ -24,28 +24,28 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "all rules of the Closed division",
     in_closed: true,
     in_open: false,
-    kept_in: "the sum of the others; `policy/` refuses latency bounds above the table's (`policy/settings.rs`), data sets \
+    enforced_by: "the sum of the others; `policy/` refuses latency bounds above the table's (`policy/settings.rs`), data sets \
          prepared for something else (`policy/samples.rs`), nodes without a model (`judge/engines.rs`), and nodes that \
-         differ in model, engine, framework, program, or in settings that decide the answers (`judge/alike.rs`)",
-    looked_at: "accuracy and latency against the table, calibration; for a language model, in all runs, how tokens are measured, \
+         differ in model, engine, framework, program, or in settings that decide the answers (`judge/uniform_nodes.rs`)",
+    evidence: "accuracy and latency against the table, calibration; for a language model, in all runs, how tokens are measured, \
          their bounds and number per response, speculative decoding, and room for the longest prompt and output \
          ([ENGINES.md](../ENGINES.md#rules-about-tokens)); `accuracy.txt` against what the run counted; data sets that were \
          prepared for another benchmark or subset, or differ between runs of a result (`n02/data_set.rs`, \
          [SUBMISSION.md](../SUBMISSION.md#prepare-the-data-set)); `user.conf` against the settings of the run, line by line; \
          nodes that differ; results of one system by different programs, kernels, or for one benchmark by different models, \
          engines, frameworks or images (`n02/same_system.rs`)",
-    shown_by: "mutations",
-    same: &SAME,
+    tests: "mutations",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 2] = [
-    Same::Logged {
+const SAME: [Agreement; 2] = [
+    Agreement::LogEntry {
         key: "qsl_reported_total_count",
-        log: same::integer,
+        log: agreement::integer,
         record: |_, record, _| Some(record.dataset_samples.to_string()),
     },
-    Same::InEffect {
+    Agreement::EffectiveSetting {
         effective: "target_latency_ns",
         requested: "server_target_latency_ns",
         scenario: Some(Scenario::Server),
@@ -56,10 +56,10 @@ fn judge(subject: &Subject, found: &mut Findings) {
     if subject.division == JudgedDivision::Closed {
         // For the other divisions, N1 and N15 judge this.
         for entry in &subject.results {
-            found.at(&entry.place).fail_each(not_of_round(subject, entry));
+            found.at(&entry.place).fail_each(round_violations(subject, entry));
         }
         for (run, record) in subject.records() {
-            found.at(&run.record_place).fail_each(left_early(record));
+            found.at(&run.record_place).fail_each(lost_nodes(record));
         }
     }
     quality::judge(subject, found);
@@ -68,24 +68,24 @@ fn judge(subject: &Subject, found: &mut Findings) {
         let texts = entry.benchmark.into_iter().flat_map(|benchmark| {
             other_outputs(benchmark, subject.round, record)
                 .into_iter()
-                .chain(of_benchmark(benchmark, record))
+                .chain(token_violations(benchmark, record))
         });
-        for text in texts.chain(no_model(record)).chain(timed_otherwise(record)) {
+        for text in texts.chain(nodes_without_model(record)).chain(misplaced_first_tokens(record)) {
             found.fail(&run.record_place, text);
         }
     }
     same_system::judge(subject, found);
     data_set::judge(subject, found);
-    settings::requested(subject, true, found);
-    settings::user_conf(subject, |kind| kind == Kind::Performance, found);
+    settings::judge_requested(subject, true, found);
+    settings::judge_user_conf(subject, |kind| kind == RunKind::Performance, found);
     retraining(subject, found);
 }
 
 /// Returns the nodes that ran no model, each with the reason.
-fn no_model(record: &RunResult) -> impl Iterator<Item = String> {
+fn nodes_without_model(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes.iter().filter_map(|node| {
         let Node { name, engine, model_sha256, .. } = node;
-        let why = without_model(engine, model_sha256)?;
+        let why = missing_model_reason(engine, model_sha256)?;
         Some(format!("no model ran at node {name}: {why}"))
     })
 }
@@ -94,14 +94,14 @@ fn no_model(record: &RunResult) -> impl Iterator<Item = String> {
 fn other_outputs(benchmark: &Benchmark, round: Option<&Round>, record: &RunResult) -> Vec<String> {
     let machines = record.evidence.iter().flat_map(|evidence| &evidence.nodes);
     let why = |(name, machine)| {
-        let why = outputs(benchmark, round, machine).into_iter();
+        let why = check_outputs(benchmark, round, machine).into_iter();
         why.map(move |why| format!("node {name}: {why}"))
     };
     machines.flat_map(why).collect()
 }
 
 /// Returns the differences between a run's tokens and the benchmark's requirements.
-fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
+fn token_violations(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     for (setting, kind) in [
         ("use_token_latencies", TokenLatencies::Measured),
@@ -117,12 +117,12 @@ fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
         }
     }
     let most = record.sample_bytes.map(|lengths| lengths.most);
-    wrong.extend(most.and_then(|bytes| too_long(benchmark, &record.input, bytes)));
+    wrong.extend(most.and_then(|bytes| check_prompt_length(benchmark, &record.input, bytes)));
     let tokens = record.nodes.iter().filter_map(|node| node.tokens.as_ref());
     let longest = tokens.map(|tokens| tokens.per_answer.max).max();
-    let most = benchmark.tokens().map(|limits| limits.output_most);
+    let most = benchmark.tokens().map(|limits| limits.output_max);
     if let (Some(most), Some(longest)) = (most, longest)
-        && longest > with_digits(most)
+        && longest > bucket_end(most)
     {
         wrong.push(format!(
             "an answer has {longest} tokens, and max_new_tokens is {most}: limit the outputs of the engine to that"
@@ -132,13 +132,13 @@ fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
 }
 
 /// Returns the end of the bucket that contains a value, in a histogram with three digits.
-fn with_digits(value: u64) -> u64 {
+fn bucket_end(value: u64) -> u64 {
     value + value / 2048 * 2
 }
 
 /// Returns nodes with times of first tokens in Offline, and nodes without them in another scenario.
-fn timed_otherwise(record: &RunResult) -> impl Iterator<Item = String> {
-    record.counted_nodes().filter_map(|(node, tokens)| {
+fn misplaced_first_tokens(record: &RunResult) -> impl Iterator<Item = String> {
+    record.nodes_with_tokens().filter_map(|(node, tokens)| {
         let is_timed = tokens.first_ns.max > 0;
         (is_timed != (record.scenario != Scenario::Offline)).then(|| {
             let what = if is_timed { "has times of first tokens" } else { "has no first tokens" };

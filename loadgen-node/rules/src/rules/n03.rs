@@ -1,14 +1,14 @@
 //! N3: an unaltered LoadGen that its round accepts wrote every log (rules, section 5.1).
 
-use super::{RuleEntry, Same, same};
+use super::{Agreement, RuleEntry, agreement};
 use crate::{
     Rule,
     book::{BuiltLoadGen, Sources},
-    facts::machines::said,
-    judge::loadgen::{Known, accepted, known, of_another_round},
+    facts::machines::non_empty,
+    judge::loadgen::{LoadGenMatch, check_round, describe_accepted, look_up},
     official_log::DetailLog,
     record::RunResult,
-    subject::{Entry, Findings, Subject},
+    subject::{Findings, ResultEntry, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -17,20 +17,20 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "LoadGen unmodified, from a commit that the round accepts",
     in_closed: true,
     in_open: true,
-    kept_in: "`loadgen-sys/build.rs`: pinned source distributions that were compared with commits, checked by SHA-256, compiled as \
+    enforced_by: "`loadgen-sys/build.rs`: pinned source distributions that were compared with commits, checked by SHA-256, compiled as \
          they are; `policy/` names a LoadGen whose files match no listed commit",
-    looked_at: "git status and the SHA-1 of each source file that LoadGen logs, against each state of `loadgen/` since the \
+    evidence: "git status and the SHA-1 of each source file that LoadGen logs, against each state of `loadgen/` since the \
          seeds of the round (`book/loadgens.toml`); one LoadGen in all logs of a result and in its record. The rules say \
          \"tagged\", the README of mlcommons/inference \"any commit since\" the seeds: either is accepted. For other files, \
          it cannot tell and prints the row to add",
-    shown_by: "every end-to-end test runs it; `complete.rs`",
-    same: &SAME,
+    tests: "every end-to-end test runs it; `complete.rs`",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 1] = [Same::Logged {
+const SAME: [Agreement; 1] = [Agreement::LogEntry {
     key: "loadgen_version",
-    log: same::text,
+    log: agreement::text,
     record: |_, record, _| Some(record.versions.loadgen.clone()),
 }];
 
@@ -41,12 +41,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let versions = |record: &RunResult| {
         (record.versions.loadgen.clone(), record.versions.loadgen_origin.clone())
     };
-    same::one_value(subject, "origin of one LoadGen is", versions, found);
+    agreement::find_conflicting_values(subject, "origin of one LoadGen is", versions, found);
     found.records(subject, other_versions);
 }
 
 /// Judges the logs of a result, which must come from one LoadGen.
-fn of_one_result(subject: &Subject, entry: &Entry, found: &mut Findings) {
+fn of_one_result(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
     let mut first: Option<(BuiltLoadGen, &str)> = None;
     let logs = entry.runs.iter().filter_map(|run| Some((run, run.detail()?)));
     for (run, log) in logs {
@@ -67,13 +67,13 @@ fn of_one_result(subject: &Subject, entry: &Entry, found: &mut Findings) {
             ));
         }
         let seed = log.seed("schedule_rng_seed");
-        match known(subject.table, &built, seed) {
-            Known::Altered(why) => at.fail(why),
-            Known::Unlisted(why) => at.unknown(why),
-            Known::Listed(row) => {
-                match subject.round.and_then(|round| of_another_round(subject.table, row, round)) {
+        match look_up(subject.table, &built, seed) {
+            LoadGenMatch::Altered(why) => at.fail(why),
+            LoadGenMatch::Unlisted(why) => at.unknown(why),
+            LoadGenMatch::Listed(row) => {
+                match subject.round.and_then(|round| check_round(subject.table, row, round)) {
                     Some(why) => at.fail(why),
-                    None => at.or_pass(accepted(row)),
+                    None => at.or_pass(describe_accepted(row)),
                 }
             }
         }
@@ -101,8 +101,9 @@ fn built(log: &DetailLog) -> Result<BuiltLoadGen, String> {
 fn other_versions(record: &RunResult) -> impl Iterator<Item = String> {
     let versions = &record.versions;
     let machine = record.evidence.as_ref().map(|evidence| &evidence.loadgen_node);
-    let named = machine.and_then(|machine| said(&machine.framework));
-    let other = same::other_version("the LoadGen node", named, "LoadGen ", &versions.loadgen);
+    let named = machine.and_then(|machine| non_empty(&machine.framework));
+    let other =
+        agreement::version_mismatch("the LoadGen node", named, "LoadGen ", &versions.loadgen);
     let number = versions.loadgen.split(' ').next().unwrap_or_default();
     let origin = versions.loadgen_origin.strip_prefix("mlcommons-loadgen ");
     let released = origin.and_then(|origin| origin.split(' ').next());
@@ -135,13 +136,13 @@ mod tests {
         DetailLog::read(file.path()).unwrap()
     }
 
-    fn judged(log: &DetailLog) -> Known<'static> {
-        known(Table::builtin().unwrap(), &built(log).unwrap(), Some(7))
+    fn judged(log: &DetailLog) -> LoadGenMatch<'static> {
+        look_up(Table::builtin().unwrap(), &built(log).unwrap(), Some(7))
     }
 
     fn listed(log: &DetailLog) -> &'static LoadGen {
         match judged(log) {
-            Known::Listed(row) => row,
+            LoadGenMatch::Listed(row) => row,
             other => panic!("{other:?}"),
         }
     }
@@ -168,7 +169,7 @@ mod tests {
         let zeros = "0000000000000000000000000000000000000000";
         let results = "239835696a1abe2cac9e866122d1dddc367e3548";
         for map in [MAP.replace(results, zeros), MAP.replace("\"/results.cc\"", "\"/more.cc\"")] {
-            let Known::Unlisted(why) = judged(&log("5.0.11 @ NA", "", &map)) else {
+            let LoadGenMatch::Unlisted(why) = judged(&log("5.0.11 @ NA", "", &map)) else {
                 panic!("{map}")
             };
             let row = &why[why.find("loadgen = [").unwrap()..];
@@ -177,7 +178,9 @@ mod tests {
             assert!(row.contains(&sum.sha256) && row.contains("schedule_seed = \"7\""), "{row}");
         }
         let header = MAP.replace("3d6fc18ef366524e751b68039699e0e48951167d", zeros);
-        let Known::Unlisted(why) = judged(&log("5.0.11 @ NA", "", &header)) else { panic!() };
+        let LoadGenMatch::Unlisted(why) = judged(&log("5.0.11 @ NA", "", &header)) else {
+            panic!()
+        };
         assert!(why.contains(&format!("its mlperf_conf.h (SHA-1 {zeros})")), "{why}");
     }
 
@@ -190,7 +193,7 @@ mod tests {
                 "reports version 6.0.17 @ d6147c7eb7, but its files",
             ),
         ] {
-            let Known::Altered(why) = judged(&log) else { panic!("{text}") };
+            let LoadGenMatch::Altered(why) = judged(&log) else { panic!("{text}") };
             assert!(why.contains(text), "{why}");
         }
         let missing = built(&log("5.0.11 @ ef1bd3b95e", "", "null")).unwrap_err();

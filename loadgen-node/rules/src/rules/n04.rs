@@ -4,12 +4,12 @@ use std::{collections::BTreeSet, net::SocketAddr};
 
 use serde_json::Value;
 
-use super::{RuleEntry, separation::of_run};
+use super::{RuleEntry, separation::judge_run};
 use crate::{
     Outcome, Rule,
     facts::machines::ip,
     record::{Evidence, Node, RunResult},
-    subject::{Findings, Seen, Subject, seen},
+    subject::{Findings, RunEvidence, Subject, runs_with_evidence},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -18,30 +18,30 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "SUT and QDL on physically separate systems",
     in_closed: false,
     in_open: false,
-    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
-    looked_at: "machine id, boot id, board serial and MACs of all machines, of adapters under any depth of VLAN, bond or \
+    enforced_by: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
+    evidence: "machine id, boot id, board serial and MACs of all machines, of adapters under any depth of VLAN, bond or \
          bridge (`facts/interfaces.rs`): equal values fail, measured or stated. Different values pass if boot or board was \
          measured and both machines are bare metal (`judge/distinct.rs`): no hypervisor was detected where it would show, \
          and the product was measured. In all other cases it cannot tell: also for virtual machines, records without \
          `virtual_machine`, and a serving engine on another machine, which has no evidence. A serving engine on the LoadGen \
          node fails",
-    shown_by: "`rules.rs`, mutations",
-    same: &[],
+    tests: "`rules.rs`, mutations",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    for seen in seen(subject, found) {
+    for seen in runs_with_evidence(subject, found) {
         let text = "the machines at both ends are bare metal, with different boots, boards and hardware addresses";
-        of_run(&seen, Rule::N4, text, on_the_loadgen_node(&seen), found);
+        judge_run(&seen, Rule::N4, text, on_the_loadgen_node(&seen), found);
     }
-    found.records(subject, not_given);
+    found.records(subject, address_differences);
     found.records(subject, |record| {
         let evidence = record.network_evidence().into_iter();
-        evidence.flat_map(|evidence| strangers(record, evidence))
+        evidence.flat_map(|evidence| unknown_peers(record, evidence))
     });
     for (run, record) in subject.records() {
-        if let Some(text) = record.network_evidence().and_then(translated) {
+        if let Some(text) = record.network_evidence().and_then(translated_address) {
             found.unknown(&run.record_place, text);
         }
     }
@@ -49,9 +49,9 @@ fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns differences between the addresses in the run's settings, of its nodes, and of its
 /// routes.
-fn not_given(record: &RunResult) -> Vec<String> {
+fn address_differences(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
-    let Some(settings) = record.given_settings() else { return wrong };
+    let Some(settings) = record.recorded_settings() else { return wrong };
     let given = settings.get("nodes").and_then(Value::as_array);
     let given: Option<Vec<_>> =
         given.map(|given| given.iter().filter_map(Value::as_str).map(str::trim).collect());
@@ -63,7 +63,7 @@ fn not_given(record: &RunResult) -> Vec<String> {
     }
     let routes = record.evidence.as_ref().map_or(&[][..], |all| &all.loadgen_node.routes);
     let is_reached = |node: &&Node| {
-        routes.is_empty() || routes.iter().any(|route| is_its(&node.address, &route.peer))
+        routes.is_empty() || routes.iter().any(|route| leads_to(&node.address, &route.peer))
     };
     for Node { name, address, .. } in record.nodes.iter().filter(|node| !is_reached(node)) {
         wrong.push(format!(
@@ -82,14 +82,15 @@ fn not_given(record: &RunResult) -> Vec<String> {
 }
 
 /// Returns true if a route leads to an address of a node.
-fn is_its(address: &str, peer: &str) -> bool {
+fn leads_to(address: &str, peer: &str) -> bool {
     address == peer || ip(peer).is_some_and(|peer| ip(address) == Some(peer))
 }
 
 /// Returns the routes of the LoadGen node to peers that are not nodes of the run.
-fn strangers(record: &RunResult, evidence: &Evidence) -> impl Iterator<Item = String> {
+fn unknown_peers(record: &RunResult, evidence: &Evidence) -> impl Iterator<Item = String> {
     let routes = evidence.loadgen_node.routes.iter();
-    let is_of_node = move |peer: &str| record.nodes.iter().any(|node| is_its(&node.address, peer));
+    let is_of_node =
+        move |peer: &str| record.nodes.iter().any(|node| leads_to(&node.address, peer));
     routes.filter(move |route| !is_of_node(&route.peer)).map(|route| {
         format!("the LoadGen node had a route to {}, which is not a node of the run", route.peer)
     })
@@ -97,7 +98,7 @@ fn strangers(record: &RunResult, evidence: &Evidence) -> impl Iterator<Item = St
 
 /// Returns a finding about a node that saw the LoadGen node at an address which the LoadGen node
 /// does not have.
-fn translated(evidence: &Evidence) -> Option<String> {
+fn translated_address(evidence: &Evidence) -> Option<String> {
     let routes = &evidence.loadgen_node.routes;
     let own: BTreeSet<_> =
         routes.iter().filter_map(|route| ip(route.local_address.as_ref()?)).collect();
@@ -114,7 +115,7 @@ fn translated(evidence: &Evidence) -> Option<String> {
 }
 
 /// Returns the nodes that the LoadGen node reached at a loopback or unspecified address.
-fn on_the_loadgen_node(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
+fn on_the_loadgen_node(seen: &RunEvidence) -> impl Iterator<Item = (Outcome, String)> {
     let is_local =
         |node: &&Node| ip(&node.address).is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
     seen.record.nodes.iter().filter(is_local).map(|Node { name, address, .. }| {

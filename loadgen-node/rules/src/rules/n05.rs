@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{RuleEntry, separation::of_run};
+use super::{RuleEntry, separation::judge_run};
 use crate::{
     Outcome, Rule,
     facts::{fabric, interfaces::Interfaces as _},
-    subject::{At, Findings, Seen, Subject, System, seen},
+    subject::{Findings, PlaceJudgement, RunEvidence, Subject, System, runs_with_evidence},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -15,10 +15,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a permitted fabric",
     in_closed: false,
     in_open: false,
-    kept_in: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
-    looked_at: "kind of the interface on each route, both ends; `network_type`",
-    shown_by: "`rules.rs`",
-    same: &[],
+    enforced_by: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
+    evidence: "kind of the interface on each route, both ends; `network_type`",
+    tests: "`rules.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -27,9 +27,9 @@ const FORBIDDEN: [&str; 10] =
     ["pcie", "pci", "cxl", "ccix", "hypertransport", "nvlink", "qpi", "upi", "ici", "thunderbolt"];
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    for seen in seen(subject, found) {
+    for seen in runs_with_evidence(subject, found) {
         let text = "every path between them uses an interface of a permitted fabric";
-        of_run(&seen, Rule::N5, text, unrouted(&seen), found);
+        judge_run(&seen, Rule::N5, text, unrouted(&seen), found);
     }
     for system in &subject.systems {
         if let Some(text) = system.text("network_type") {
@@ -38,7 +38,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn unrouted(seen: &Seen) -> impl Iterator<Item = (Outcome, String)> {
+fn unrouted(seen: &RunEvidence) -> impl Iterator<Item = (Outcome, String)> {
     let unrouted = seen.evidence.nodes.iter().filter(|(_, machine)| machine.routes.is_empty());
     unrouted.map(|(name, _)| {
         let text = format!("node {name} did not report the interface of its connection");
@@ -55,7 +55,7 @@ fn kinds(subject: &Subject, system: &System) -> BTreeSet<&'static str> {
     kinds.filter_map(|carrier| Some(fabric::of_kind(&carrier.kind)?.kind)).collect()
 }
 
-fn network_type(text: &str, kinds: &BTreeSet<&str>, mut at: At) {
+fn network_type(text: &str, kinds: &BTreeSet<&str>, mut at: PlaceJudgement) {
     let lower = text.to_lowercase();
     let words: Vec<_> = lower.split(|c: char| !c.is_alphanumeric()).collect();
     let named = fabric::named_in(text);

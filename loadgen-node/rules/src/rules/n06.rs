@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use netdiv_contract::v1::{Interface, Machine};
 use serde_json::json;
 
-use super::{RuleEntry, Same, description};
+use super::{Agreement, RuleEntry, description};
 use crate::{
     Rule,
     book::system_fields::network_fields,
@@ -13,12 +13,14 @@ use crate::{
     facts::{
         interfaces::Interfaces as _,
         machines::ip,
-        rate::{bits_per_second, in_words},
+        rate::{bits_per_second, format_rate},
     },
-    judge::stated::has_other_numbers,
+    judge::statements::has_other_numbers,
     placeholder::is_placeholder,
     record::{Carrier, RunResult, Transport},
-    subject::{At, Findings, Seen, Subject, System, seen, topology},
+    subject::{
+        Findings, PlaceJudgement, RunEvidence, Subject, System, runs_with_evidence, topology,
+    },
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -27,26 +29,26 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the metadata shows OSI layers 1 to 4",
     in_closed: false,
     in_open: false,
-    kept_in: "`submission` derives the fields from routes and interfaces",
-    looked_at: "the fields of the network against transport, TLS, addresses, rates, adapters, connections and links \
+    enforced_by: "`submission` derives the fields from routes and interfaces",
+    evidence: "the fields of the network against transport, TLS, addresses, rates, adapters, connections and links \
          (`derived/description.rs`, as for the document)",
-    shown_by: "mutations",
-    same: &SAME,
+    tests: "mutations",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 3] = [
-    Same::Given {
+const SAME: [Agreement; 3] = [
+    Agreement::RunSetting {
         key: "transport",
         default: Some(|| json!(Transport::default())),
         record: |record| json!(record.transport),
     },
-    Same::Given {
+    Agreement::RunSetting {
         key: "connections",
         default: Some(|| json!(1)),
         record: |record| json!(record.connections_per_node),
     },
-    Same::Given {
+    Agreement::RunSetting {
         key: "streams",
         default: Some(|| json!(1)),
         record: |record| json!(record.streams_per_connection),
@@ -60,17 +62,22 @@ const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "net
 const TOLERANCE: f64 = 1.02;
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    let seen = seen(subject, found);
+    let seen = runs_with_evidence(subject, found);
     // N27 judges the bandwidth of the runs that are submitted.
     let submitted = subject.runs().filter(|(_, run)| run.kind.is_submitted());
     let submitted: BTreeSet<_> = submitted.map(|(_, run)| run.record_place.as_str()).collect();
-    let is_submitted = |seen: &&Seen| submitted.contains(seen.place);
-    let known: BTreeSet<_> =
-        seen.iter().filter(is_submitted).flat_map(overloaded).map(|(names, _)| names).collect();
+    let is_submitted = |seen: &&RunEvidence| submitted.contains(seen.place);
+    let known: BTreeSet<_> = seen
+        .iter()
+        .filter(is_submitted)
+        .flat_map(overloaded_machines)
+        .map(|(names, _)| names)
+        .collect();
     for seen in &seen {
         let mut at = found.at(seen.place);
         speeds(seen, &mut at);
-        let over = overloaded(seen).into_iter().filter(|(names, _)| !known.contains(names));
+        let over =
+            overloaded_machines(seen).into_iter().filter(|(names, _)| !known.contains(names));
         at.fail_each(over.map(|(_, text)| text));
         at.or_pass("no interface carried more than it can");
     }
@@ -79,7 +86,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for system in &subject.systems {
         found.at(&system.place).fail_each(topologies(system));
         let mut at = found.at(&system.place);
-        filled(system, &mut at);
+        judge_filled_fields(system, &mut at);
         for seen in seen.iter().filter(|seen| seen.system == Some(system.name.as_str())) {
             at.fail_each(protocol(system, seen));
             rate(system, seen, &mut at);
@@ -94,7 +101,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 /// certificate.
 fn other_tls(record: &RunResult) -> Option<String> {
     let is_grpc = record.transport == Carrier::Network(Transport::Grpc);
-    let given = record.given_settings().filter(|_| is_grpc)?;
+    let given = record.recorded_settings().filter(|_| is_grpc)?;
     (given.contains_key("tls_ca") != record.tls)
         .then(|| "the run's tls_ca and the record's tls disagree".into())
 }
@@ -110,7 +117,7 @@ fn topologies(system: &System) -> Option<String> {
     })
 }
 
-fn filled(system: &System, at: &mut At) {
+fn judge_filled_fields(system: &System, at: &mut PlaceJudgement) {
     for field in network_fields() {
         let says_nothing =
             |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
@@ -126,7 +133,7 @@ fn filled(system: &System, at: &mut At) {
 
 /// Judges layers 3 and 4: returns the differences between the stated protocol and a run's. If the
 /// runs used several protocols, the field contains ` / ` between them.
-fn protocol(system: &System, seen: &Seen) -> Vec<String> {
+fn protocol(system: &System, seen: &RunEvidence) -> Vec<String> {
     let Some(text) = system.text("network_protocol") else { return Vec::new() };
     let mut parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
     if parts.iter().any(Vec::is_empty) {
@@ -137,7 +144,7 @@ fn protocol(system: &System, seen: &Seen) -> Vec<String> {
 }
 
 /// Returns the differences between one stated protocol and a run's.
-fn differences(text: &str, seen: &Seen) -> Vec<String> {
+fn differences(text: &str, seen: &RunEvidence) -> Vec<String> {
     let layers = layers(text, seen);
     if !layers.is_empty() {
         return layers.into_iter().map(Into::into).collect();
@@ -147,7 +154,7 @@ fn differences(text: &str, seen: &Seen) -> Vec<String> {
     other.map(|ran| format!("the runs used {ran}")).into_iter().collect()
 }
 
-fn layers(text: &str, seen: &Seen) -> Vec<&'static str> {
+fn layers(text: &str, seen: &RunEvidence) -> Vec<&'static str> {
     let lower = text.to_lowercase();
     let says = |word: &str| lower.contains(word);
     let mut all = Vec::new();
@@ -187,7 +194,7 @@ fn layers(text: &str, seen: &Seen) -> Vec<&'static str> {
 
 /// Judges layer 1: the interfaces have the stated rates, and the runs did not exceed them. If
 /// machines have different rates, the field contains ` / ` between them.
-fn rate(system: &System, seen: &Seen, at: &mut At) {
+fn rate(system: &System, seen: &RunEvidence, at: &mut PlaceJudgement) {
     let Some(text) = system.text("network_rate") else { return };
     let rates: Option<Vec<f64>> = text.split(" / ").map(bits_per_second).collect();
     let Some(rates) = rates else {
@@ -200,20 +207,20 @@ fn rate(system: &System, seen: &Seen, at: &mut At) {
         // The rate may be stated per adapter of a bond.
         let most = most * loadgen.adapters(&name).len() as f64;
         if bits > most * TOLERANCE {
-            let most = in_words(most);
+            let most = format_rate(most);
             at.fail(format!("network_rate is `{text}`, but {name} carried more than {most}"));
         }
     }
     let mut best = 0.0_f64;
     for (who, machine) in seen.machines() {
         for carrier in machine.carriers().used {
-            let Some(speed) = fastest(machine, carrier) else { continue };
+            let Some(speed) = max_speed(machine, carrier) else { continue };
             best = best.max(speed);
             if least > speed * TOLERANCE {
                 at.fail(format!(
                     "network_rate is `{text}`, but {} of {who} has {}",
                     carrier.name,
-                    in_words(speed)
+                    format_rate(speed)
                 ));
             }
         }
@@ -233,7 +240,7 @@ fn rate(system: &System, seen: &Seen, at: &mut At) {
 
 /// Returns the speed of an interface in bits per second: the higher of its own and of the sum of
 /// its adapters'.
-fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
+fn max_speed(machine: &Machine, carrier: &Interface) -> Option<f64> {
     let bits =
         |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64 * 1e6);
     let below = machine.adapters(&carrier.name).into_values();
@@ -242,20 +249,20 @@ fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
 }
 
 /// Compares the traffic of the LoadGen node's interfaces with their speeds.
-fn speeds(seen: &Seen, at: &mut At) {
+fn speeds(seen: &RunEvidence, at: &mut PlaceJudgement) {
     let traffic = traffic(seen);
     if traffic.is_empty() {
         at.unknown("the run did not count what its interfaces carried");
     }
     let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic {
-        match loadgen.interface(&name).and_then(|one| fastest(loadgen, one)) {
+        match loadgen.interface(&name).and_then(|one| max_speed(loadgen, one)) {
             None => at.unknown(format!(
                 "the speed of {name} is not known: state it in the evidence file"
             )),
             Some(speed) if bits > speed * TOLERANCE => at.fail(format!(
                 "{name} carried more than its speed of {}: the record or the stated speed is wrong",
-                in_words(speed)
+                format_rate(speed)
             )),
             Some(_) => {}
         }
@@ -264,7 +271,7 @@ fn speeds(seen: &Seen, at: &mut At) {
 
 /// Returns the machines of nodes whose interfaces are too slow for the run's samples and responses:
 /// the names of the nodes, and the finding.
-fn overloaded(seen: &Seen) -> Vec<(String, String)> {
+fn overloaded_machines(seen: &RunEvidence) -> Vec<(String, String)> {
     let seconds = seen.record.test_seconds;
     let machines = seen.evidence.nodes_by_machine();
     let over = machines.iter().filter(|_| seconds > 0.0).filter_map(|(names, machine)| {
@@ -278,8 +285,8 @@ fn overloaded(seen: &Seen) -> Vec<(String, String)> {
         let names = names.join(" and ");
         let text = format!(
             "samples and responses of {names} need {}, and their interfaces have {}: the record or the stated speed is wrong",
-            in_words(asked),
-            in_words(speed)
+            format_rate(asked),
+            format_rate(speed)
         );
         Some((names, text))
     });
@@ -287,7 +294,7 @@ fn overloaded(seen: &Seen) -> Vec<(String, String)> {
 }
 
 /// Returns the bits per second of each interface over the whole test, in the busier direction.
-fn traffic(seen: &Seen) -> Vec<(String, f64)> {
+fn traffic(seen: &RunEvidence) -> Vec<(String, f64)> {
     let seconds = seen.record.test_seconds;
     let carried = seen.record.interfaces.iter().filter(|_| seconds > 0.0);
     carried

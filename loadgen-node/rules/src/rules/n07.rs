@@ -13,15 +13,17 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "no pre-processing, conversion or padding in the QDL",
     in_closed: false,
     in_open: false,
-    kept_in: "`qdl/src/outgoing.rs`: a message is an id and the QSL's bytes; `proto/transport/` sees bytes only",
-    looked_at: "digests: each sample in the QSL and as the nodes received it",
-    shown_by: "`wire.rs`; `rules.rs`: a node that received something else",
-    same: &[],
+    enforced_by: "`qdl/src/sender.rs`: a message is an id and the QSL's bytes; `proto/transport/` sees bytes only",
+    evidence: "digests: each sample in the QSL and as the nodes received it",
+    tests: "`wire.rs`; `rules.rs`: a node that received something else",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    for (place, record, Digests { samples, bytes_issued, .. }) in digests::proven(subject, found) {
+    for (place, record, Digests { samples, bytes_issued, .. }) in
+        digests::conclusive_digests(subject, found)
+    {
         let mut at = found.at(place);
         at.fail_each(digests::differences("samples", samples));
         let sent = record.total(|node| node.bytes_sent);

@@ -12,15 +12,15 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "no post-processing of responses in the QDL",
     in_closed: false,
     in_open: false,
-    kept_in: "`qdl/src/replies.rs`",
-    looked_at: "digests: each response as the engine returned it and as LoadGen received it",
-    shown_by: "`accuracy.rs`; `rules.rs`",
-    same: &[],
+    enforced_by: "`qdl/src/replies.rs`",
+    evidence: "digests: each response as the engine returned it and as LoadGen received it",
+    tests: "`accuracy.rs`; `rules.rs`",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    for (place, _, digests) in digests::proven(subject, found) {
+    for (place, _, digests) in digests::conclusive_digests(subject, found) {
         let responses = &digests.responses;
         let mut at = found.at(place);
         at.fail_each(digests::differences("responses", responses));

@@ -6,7 +6,7 @@ use super::RuleEntry;
 use crate::{
     Rule,
     record::{Node, RunResult},
-    subject::{At, Findings, Kind, Run, Subject},
+    subject::{Findings, PlaceJudgement, RunFiles, RunKind, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -15,10 +15,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "no batching in the QDL",
     in_closed: false,
     in_open: false,
-    kept_in: "one message for each sample; an Offline or MultiStream query is split by sample",
-    looked_at: "messages that the nodes have acknowledged, against LoadGen's count",
-    shown_by: "`wire.rs`",
-    same: &[],
+    enforced_by: "one message for each sample; an Offline or MultiStream query is split by sample",
+    evidence: "messages that the nodes have acknowledged, against LoadGen's count",
+    tests: "`wire.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -32,7 +32,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
+fn one_by_one(run: &RunFiles, record: &RunResult, at: &mut PlaceJudgement) {
     let sent = record.total(|node| node.sent);
     let issued = record.samples.issued;
     if sent != issued {
@@ -50,17 +50,17 @@ fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
 }
 
 /// Returns the number of samples that LoadGen issued, according to its log.
-fn logged_samples(run: &Run) -> Option<u64> {
+fn logged_samples(run: &RunFiles) -> Option<u64> {
     let detail = run.detail()?;
     if detail.mode() == Some(Mode::Submission) {
         return None;
     }
     match run.kind {
-        Kind::Accuracy => detail.integer("qsl_reported_total_count"),
-        Kind::Performance | Kind::Test(_) => {
+        RunKind::Accuracy => detail.integer("qsl_reported_total_count"),
+        RunKind::Performance | RunKind::Test(_) => {
             let queries = detail.integer("result_query_count")?;
             Some(queries.saturating_mul(detail.samples_per_query()?))
         }
-        Kind::Submission | Kind::Digests => None,
+        RunKind::Submission | RunKind::Digests => None,
     }
 }

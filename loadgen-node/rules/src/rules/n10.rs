@@ -4,7 +4,7 @@
 use super::{RuleEntry, digests};
 use crate::{
     Rule,
-    judge::engines::{reused_prompts, reuses_prompts},
+    judge::engines::{check_prefix_caching, check_reused_prompts},
     record::{Comparison, Digests, Node, RunResult},
     subject::{Findings, Subject},
 };
@@ -15,12 +15,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "no caching of queries or responses",
     in_closed: true,
     in_open: false,
-    kept_in: "no table of contents in `qdl/` or `sut-node/`; the contract has no field for the index",
-    looked_at: "digests: received as often as issued; bytes sent; TEST04. Before and after a run, for a node in front of a \
+    enforced_by: "no table of contents in `qdl/` or `sut-node/`; the contract has no field for the index",
+    evidence: "digests: received as often as issued; bytes sent; TEST04. Before and after a run, for a node in front of a \
          serving engine: `prefix_caching` in its settings is `off` (not required for tensors behind Triton, \
          [ENGINES.md](../ENGINES.md)). After a run: no prompt had tokens that the serving engine did not compute",
-    shown_by: "`performance.rs`; `rules.rs`; `language.rs`; `mutations/n10.toml`",
-    same: &[],
+    tests: "`performance.rs`; `rules.rs`; `language.rs`; `mutations/n10.toml`",
+    agreements: &[],
     judge,
 };
 
@@ -30,7 +30,9 @@ fn judge(subject: &Subject, found: &mut Findings) {
             found.fail(&run.record_place, text);
         }
     }
-    for (place, record, Digests { samples, responses, .. }) in digests::proven(subject, found) {
+    for (place, record, Digests { samples, responses, .. }) in
+        digests::conclusive_digests(subject, found)
+    {
         let mut at = found.at(place);
         at.fail_each(miscounted("samples", samples, record.samples.issued));
         let responses_of_loadgen = record.samples.completed.saturating_add(record.first_tokens());
@@ -49,8 +51,8 @@ fn reused(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes.iter().flat_map(move |node| {
         let Node { name, engine, .. } = node;
         let machine = machines.and_then(|machines| machines.get(name));
-        let by_settings = machine.and_then(|machine| reuses_prompts(engine, machine));
-        let whys = by_settings.into_iter().chain(reused_prompts(node));
+        let by_settings = machine.and_then(|machine| check_prefix_caching(engine, machine));
+        let whys = by_settings.into_iter().chain(check_reused_prompts(node));
         whys.map(move |why| format!("node {name}: {why}"))
     })
 }

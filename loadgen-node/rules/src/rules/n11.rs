@@ -1,6 +1,6 @@
 //! N11: responses are decompressed inside the timed region (rules, section 6.2.1).
 
-use super::{RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::judge_by_construction};
 use crate::{
     Rule,
     subject::{Findings, Subject},
@@ -12,14 +12,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "responses are decompressed inside the timed region",
     in_closed: false,
     in_open: false,
-    kept_in: "`replies.rs`: decoded before `QuerySamplesComplete`",
-    looked_at: "by construction: the sources in the tree are those that ran (N16)",
-    shown_by: "`accuracy.rs`",
-    same: &[],
+    enforced_by: "`replies.rs`: decoded before `QuerySamplesComplete`",
+    evidence: "by construction: the sources in the tree are those that ran (N16)",
+    tests: "`accuracy.rs`",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    let claim = "a response is decoded before LoadGen receives it (qdl/src/incoming.rs)";
-    by_construction(claim, subject, found);
+    let claim = "a response is decoded before LoadGen receives it (qdl/src/receiver.rs)";
+    judge_by_construction(claim, subject, found);
 }

@@ -1,6 +1,6 @@
 //! N12: LoadGen sees a single SUT (rules, section 6.2.1).
 
-use super::{RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::judge_by_construction};
 use crate::{
     Rule,
     subject::{Findings, JudgedDivision, Subject},
@@ -12,16 +12,16 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a single SUT to LoadGen",
     in_closed: false,
     in_open: false,
-    kept_in: "`loadgen-sys`: one test at a time, one QDL",
-    looked_at: "one test and one name in each log",
-    shown_by: "`complete.rs`, `abort.rs`",
-    same: &[],
+    enforced_by: "`loadgen-sys`: one test at a time, one QDL",
+    evidence: "one test and one name in each log",
+    tests: "`complete.rs`, `abort.rs`",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let claim = "LoadGen has one QDL and one test at a time (loadgen-sys)";
-    by_construction(claim, subject, found);
+    judge_by_construction(claim, subject, found);
     if subject.division == JudgedDivision::Network {
         single_tests(subject, found);
     }

@@ -3,7 +3,7 @@
 use super::RuleEntry;
 use crate::{
     Rule,
-    judge::wrong_sut_name,
+    judge::check_sut_name,
     subject::{Findings, Subject},
 };
 
@@ -13,10 +13,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the SUT's name contains \"Network SUT\"",
     in_closed: false,
     in_open: false,
-    kept_in: "`qdl/src/qdl.rs`",
-    looked_at: "every detail log, also those of accuracy and compliance runs",
-    shown_by: "`wire.rs`",
-    same: &[],
+    enforced_by: "`qdl/src/qdl.rs`",
+    evidence: "every detail log, also those of accuracy and compliance runs",
+    tests: "`wire.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -26,7 +26,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         match detail.text("sut_name") {
             None => at.fail("the detail log has no sut_name"),
             Some(name) => {
-                at.fail_each(wrong_sut_name(name).map(|what| format!("sut_name {what}")));
+                at.fail_each(check_sut_name(name).map(|what| format!("sut_name {what}")));
             }
         }
         at.or_pass("sut_name contains \"Network SUT\" in every detail log");

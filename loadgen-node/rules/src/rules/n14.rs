@@ -1,9 +1,9 @@
 //! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
 
-use super::{RuleEntry, Same, same};
+use super::{Agreement, RuleEntry, agreement};
 use crate::{
     Rule,
-    subject::{At, Findings, Run, Subject},
+    subject::{Findings, PlaceJudgement, RunFiles, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -12,16 +12,16 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "Name() makes a round trip over the network",
     in_closed: false,
     in_open: false,
-    kept_in: "`Qdl::name` asks every node, every time",
-    looked_at: "`get_sut_name_duration_ns`: more than 10 µs, and at least half of the minimum round trip that was measured before",
-    shown_by: "`wire.rs`: a node that takes 100 ms",
-    same: &SAME,
+    enforced_by: "`Qdl::name` asks every node, every time",
+    evidence: "`get_sut_name_duration_ns`: more than 10 µs, and at least half of the minimum round trip that was measured before",
+    tests: "`wire.rs`: a node that takes 100 ms",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 1] = [Same::Logged {
+const SAME: [Agreement; 1] = [Agreement::LogEntry {
     key: "get_sut_name_duration_ns",
-    log: same::integer,
+    log: agreement::integer,
     record: |_, record, _| {
         let nanoseconds = record.get_sut_name_duration_ns;
         Some(nanoseconds.map_or_else(|| "nothing".into(), |ns| ns.to_string()))
@@ -40,7 +40,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn round_trip(run: &Run, duration: Option<u64>, mut at: At) {
+fn round_trip(run: &RunFiles, duration: Option<u64>, mut at: PlaceJudgement) {
     let Some(duration) = duration else {
         return at.fail(
             "the detail log has no get_sut_name_duration_ns: a LoadGen of v3.0 or later writes it",
@@ -55,7 +55,7 @@ fn round_trip(run: &Run, duration: Option<u64>, mut at: At) {
     let round_trips = || record.nodes.iter().map(|node| node.round_trip_ns);
     if round_trips().any(|ns| ns == 0) {
         let text = "the record lacks the round-trip time of a node";
-        return at.unknown_there(&run.record_place, text);
+        return at.unknown_at(&run.record_place, text);
     }
     // The minimum of several round trips to the farthest node. Half of it is the bound, because the
     // latency of a route varies.

@@ -6,7 +6,7 @@ use super::RuleEntry;
 use crate::{
     Rule,
     record::{Node, RunResult},
-    subject::{At, Entry, Findings, Run, Subject, System},
+    subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, System},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -15,10 +15,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "Name() asks each node; each has its own name",
     in_closed: false,
     in_open: false,
-    kept_in: "`qdl/src/node.rs`, `Qdl::name`",
-    looked_at: "the names in the log, the record and the system description",
-    shown_by: "`bad_input.rs`, `faults.rs`",
-    same: &[],
+    enforced_by: "`qdl/src/node.rs`, `Qdl::name`",
+    evidence: "the names in the log, the record and the system description",
+    tests: "`bad_input.rs`, `faults.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -43,7 +43,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 /// settings.
 fn other_name(record: &RunResult) -> Option<String> {
     let said = record.sut_name.as_deref()?;
-    record.given_settings()?;
+    record.recorded_settings()?;
     let cluster = record.settings.get("cluster_name").and_then(|name| name.as_str());
     let start = format!("{} Network SUT [", cluster.unwrap_or(UNNAMED));
     (!said.starts_with(&start)).then(|| {
@@ -51,7 +51,13 @@ fn other_name(record: &RunResult) -> Option<String> {
     })
 }
 
-fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
+fn nodes(
+    subject: &Subject,
+    entry: &ResultEntry,
+    run: &RunFiles,
+    name: &str,
+    mut at: PlaceJudgement,
+) {
     let Some(listed) = bracketed(name) else {
         let text = format!("sut_name is `{name}`, without the nodes' names in brackets");
         return match subject.is_foreign() {
@@ -72,7 +78,7 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
             let recorded = recorded.join(", ");
             at.fail(format!("sut_name is `{name}`, the run's nodes are {recorded}"));
         }
-        at.fail_each(left_early(record));
+        at.fail_each(lost_nodes(record));
         if record.sut_name.as_deref() != Some(name) {
             at.fail("the sut_name in result.json is missing, or differs from LoadGen's log");
         }
@@ -82,14 +88,14 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
         && let Some(count) = other_count(system, run, listed.len())
     {
         let text = format!("number_of_nodes is {count}, and sut_name lists {}", listed.len());
-        at.fail_there(&system.place, text);
+        at.fail_at(&system.place, text);
     }
     at.or_pass("sut_name lists every node, each once");
 }
 
 /// Returns findings about nodes that did not run to the end. For the Closed division, N2 judges
 /// this.
-pub(super) fn left_early(record: &RunResult) -> Vec<String> {
+pub(super) fn lost_nodes(record: &RunResult) -> Vec<String> {
     let lost = record.nodes.iter().filter(|node| node.lost.is_some()).map(|node| {
         format!("node {} was lost during the run: the named SUT did not run to the end", node.name)
     });
@@ -103,7 +109,7 @@ pub(super) fn left_early(record: &RunResult) -> Vec<String> {
 
 /// Returns the stated number of nodes if it is neither the number of a run's nodes nor the number
 /// of their machines, which nodes may share.
-pub(super) fn other_count(system: &System, run: &Run, nodes: usize) -> Option<String> {
+pub(super) fn other_count(system: &System, run: &RunFiles, nodes: usize) -> Option<String> {
     let count = system.text("number_of_nodes")?;
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
     let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());

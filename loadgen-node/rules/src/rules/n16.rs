@@ -6,11 +6,11 @@ use std::{io, path::Path};
 use super::RuleEntry;
 use crate::{
     Rule,
-    grouped::NEEDS_SUBMISSION,
+    grouping::NEEDS_SUBMISSION,
     input::files,
+    source_references::missing_sources,
     sources_digest::sources_sha256,
-    sources_named::missing_sources,
-    subject::{Findings, Subject, Tree},
+    subject::{Findings, Subject, SubmissionTree},
     tree,
 };
 
@@ -20,11 +20,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the QDL's source is in the submission",
     in_closed: false,
     in_open: false,
-    kept_in: "`loadgen-node/build.rs` puts the sources into the program",
-    looked_at: "SHA-256 of the tree's sources, names and bytes, against `REVISION` and what each run recorded; that every \
-         file that a manifest or a source names is present (`sources_named.rs`, as in a test of the program's own list)",
-    shown_by: "`rules.rs`, mutations; `rehearse.sh` builds them",
-    same: &[],
+    enforced_by: "`loadgen-node/build.rs` puts the sources into the program",
+    evidence: "SHA-256 of the tree's sources, names and bytes, against `REVISION` and what each run recorded; that every \
+         file that a manifest or a source names is present (`source_references.rs`, as in a test of the program's own list)",
+    tests: "`rules.rs`, mutations; `rehearse.sh` builds them",
+    agreements: &[],
     judge,
 };
 
@@ -36,7 +36,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Compares the sources in the tree with those of every program that ran.
-fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) {
+fn sources(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
     let place = tree.home.sources();
     let mut at = found.at(&place);
     let files = match read_sources(&tree.path(&place)) {
@@ -57,7 +57,7 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) {
     let revision = tree.home.revision();
     if tree.text(&revision).is_none_or(|text| text.trim() != here) {
         let text = format!("is not the SHA-256 of the sources beside it: write {here}");
-        at.fail_there(revision, text);
+        at.fail_at(revision, text);
     }
     for (run, record) in subject.records() {
         let mut at = found.at(&run.record_place);
@@ -89,7 +89,7 @@ fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
 
 /// Adds the finding of a rule that the sources keep by construction: a pass if N16 has shown that
 /// they ran.
-pub(super) fn by_construction(claim: &str, subject: &Subject, found: &mut Findings) {
+pub(super) fn judge_by_construction(claim: &str, subject: &Subject, found: &mut Findings) {
     if subject.is_foreign() {
         return;
     }

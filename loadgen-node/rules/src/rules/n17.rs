@@ -4,11 +4,11 @@ use super::RuleEntry;
 use crate::{
     Rule,
     drafting::sources::PROTOCOL,
-    facts::markdown_links::led_elsewhere,
-    subject::{Findings, Subject, Tree, listed},
+    facts::markdown_links::replace_targets,
+    subject::{Findings, Subject, SubmissionTree, list_first},
     tree::documents,
 };
-use wire_contract::{Field, contract, described};
+use wire_contract::{FieldKey, contract, described};
 
 mod wire_contract;
 
@@ -18,10 +18,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the session layer is documented",
     in_closed: false,
     in_open: false,
-    kept_in: "[PROTOCOL.md](../PROTOCOL.md)",
-    looked_at: "the document: each field's number, name and type against the contract, the rest against the sources in the tree",
-    shown_by: "`wire.rs`: golden bytes",
-    same: &[],
+    enforced_by: "[PROTOCOL.md](../PROTOCOL.md)",
+    evidence: "the document: each field's number, name and type against the contract, the rest against the sources in the tree",
+    tests: "`wire.rs`: golden bytes",
+    agreements: &[],
     judge,
 };
 
@@ -35,16 +35,16 @@ fn judge(subject: &Subject, found: &mut Findings) {
     let described = described(&text);
     let (mut missing, mut surplus) = (Vec::new(), Vec::new());
     for (message, fields) in contract() {
-        let named = |(number, name, kind): &Field| format!("{message} {number} `{name}` {kind}");
+        let named = |(number, name, kind): &FieldKey| format!("{message} {number} `{name}` {kind}");
         let shown = described.get(&message).cloned().unwrap_or_default();
         missing.extend(fields.difference(&shown).map(named));
         surplus.extend(shown.difference(&fields).map(named));
     }
     if !missing.is_empty() {
-        at.fail(format!("has no row for {}", listed(&missing)));
+        at.fail(format!("has no row for {}", list_first(&missing)));
     }
     if !surplus.is_empty() {
-        at.fail(format!("has rows for fields that no message has: {}", listed(&surplus)));
+        at.fail(format!("has rows for fields that no message has: {}", list_first(&surplus)));
     }
     // If the rows agree, the text around them may differ.
     if at.is_kept() {
@@ -55,10 +55,10 @@ fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns the first difference between the document and the sources' document. Links are ignored,
 /// because their targets differ.
-fn unlike_sources(tree: &Tree, text: &str) -> Option<String> {
+fn unlike_sources(tree: &SubmissionTree, text: &str) -> Option<String> {
     let path = format!("{}/{PROTOCOL}", tree.home.sources());
     let source = tree.text(&path)?;
-    let without_links = |text: &str| led_elsewhere(text, |_| Some(String::new()));
+    let without_links = |text: &str| replace_targets(text, |_| Some(String::new()));
     let (source, text) = (without_links(&source), without_links(text));
     if source == text {
         return None;

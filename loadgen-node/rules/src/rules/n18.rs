@@ -8,9 +8,9 @@ use super::RuleEntry;
 use crate::{
     Rule,
     book::{Benchmark, ElementType},
-    official_log::readable::{Readable, ReadableEntry},
+    official_log::readable_entries::{ReadableEntry, ReadableLog},
     record::{Evidence, InterfaceTraffic, RunResult},
-    subject::{At, Entry, Findings, Kind, Run, Subject},
+    subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject},
     tree::ACCURACY_LOG,
 };
 
@@ -20,11 +20,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "queries and responses all cross the network",
     in_closed: false,
     in_open: false,
-    kept_in: "`outgoing.rs`",
-    looked_at: "digests; payload bytes against samples × length, and that against the tensor; bytes of the responses against \
+    enforced_by: "`sender.rs`",
+    evidence: "digests; payload bytes against samples × length, and that against the tensor; bytes of the responses against \
          their tokens; the traffic of the interface",
-    shown_by: "`performance.rs`, `rules.rs`",
-    same: &[],
+    tests: "`performance.rs`, `rules.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -32,14 +32,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
 const ONE_NUMBER: &str = "acc";
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    found.records(subject, |record| uncounted(record, record.network_evidence()?));
+    found.records(subject, |record| misattributed_traffic(record, record.network_evidence()?));
     for (run, record) in subject.records() {
         let mut at = found.at(&run.record_place);
-        carried(record, &mut at);
+        judge_traffic(record, &mut at);
         at.or_pass("the bytes sent are those of the samples, and the interfaces carried them");
     }
     for entry in &subject.results {
-        let log = |run| Some((run, subject.answers(entry, run)?));
+        let log = |run| Some((run, subject.read_answers(entry, run)?));
         let logs: Vec<_> = entry.runs.iter().filter_map(log).collect();
         for (run, log) in &logs {
             if let Some(text) = other_bytes(run, log) {
@@ -55,7 +55,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns a finding about an interface whose traffic was counted and that no route uses, or that
 /// was counted twice.
-fn uncounted(record: &RunResult, evidence: &Evidence) -> Option<String> {
+fn misattributed_traffic(record: &RunResult, evidence: &Evidence) -> Option<String> {
     let routes = &evidence.loadgen_node.routes;
     let used: BTreeSet<_> = routes.iter().filter_map(|route| route.interface.as_deref()).collect();
     let counted = || record.interfaces.iter().map(|interface| interface.name.as_str());
@@ -68,7 +68,7 @@ fn uncounted(record: &RunResult, evidence: &Evidence) -> Option<String> {
         .then(|| "the traffic of one interface was counted twice".into())
 }
 
-fn carried(record: &RunResult, at: &mut At) {
+fn judge_traffic(record: &RunResult, at: &mut PlaceJudgement) {
     let samples = &record.samples;
     if samples.completed != samples.issued || samples.lost != 0 {
         at.fail(format!(
@@ -137,9 +137,9 @@ fn raw_bytes(record: &RunResult) -> Option<u64> {
 
 /// Returns a finding if the responses in LoadGen's log have other bytes than the nodes sent. N21
 /// counts the responses.
-fn other_bytes(run: &Run, log: &Readable) -> Option<String> {
+fn other_bytes(run: &RunFiles, log: &ReadableLog) -> Option<String> {
     let record = run.result().filter(|record| record.has_comparable_answers())?;
-    let is_all = log.is_whole && run.kind == Kind::Accuracy;
+    let is_all = log.is_whole && run.kind == RunKind::Accuracy;
     if is_all && log.entries.len() as u64 != record.samples.issued {
         return None;
     }
@@ -154,7 +154,12 @@ fn other_bytes(run: &Run, log: &Readable) -> Option<String> {
 }
 
 /// Finds responses of one number that differ in length, in all runs of a result.
-fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, Readable)], found: &mut Findings) {
+fn lengths(
+    benchmark: &Benchmark,
+    entry: &ResultEntry,
+    logs: &[(&RunFiles, ReadableLog)],
+    found: &mut Findings,
+) {
     if benchmark.quality.first().is_none_or(|quality| quality.metric != ONE_NUMBER) {
         return;
     }
@@ -188,7 +193,7 @@ fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, Readable)], foun
 
 /// Returns the nodes that sent another number of bytes than their tokens have.
 fn other_bytes_of_tokens(record: &RunResult) -> impl Iterator<Item = String> {
-    record.counted_nodes().filter_map(|(node, tokens)| {
+    record.nodes_with_tokens().filter_map(|(node, tokens)| {
         let bytes = tokens.total.saturating_mul(ID_BYTES as u64);
         // A lost node had sent more than was counted.
         let is_whole = node.lost.is_none() && node.redispatched == 0;

@@ -1,6 +1,6 @@
 //! N19: batching, pre- and post-processing at the SUT (rules, section 6.2.3).
 
-use super::{RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::judge_by_construction};
 use crate::{
     Rule,
     subject::{Findings, Subject},
@@ -12,14 +12,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "batching, pre- and post-processing at the SUT",
     in_closed: false,
     in_open: false,
-    kept_in: "`sut-node/`: batcher and `model/workloads/` ([ENGINES.md](../ENGINES.md#workloads))",
-    looked_at: "by construction; TEST04",
-    shown_by: "`accuracy.rs`, `torch.rs`",
-    same: &[],
+    enforced_by: "`sut-node/`: batcher and `model/workloads/` ([ENGINES.md](../ENGINES.md#workloads))",
+    evidence: "by construction; TEST04",
+    tests: "`accuracy.rs`, `torch.rs`",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let claim = "the QDL has no batches and no tensors; the nodes have (sut-node/)";
-    by_construction(claim, subject, found);
+    judge_by_construction(claim, subject, found);
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::Machine;
 use serde_json::{Value, json};
 
-use super::{RuleEntry, Same};
+use super::{Agreement, RuleEntry};
 use crate::{
     Rule,
-    facts::machines::said,
+    facts::machines::non_empty,
     input::files::sha256_of,
     record::{Evidence, Node, RunResult},
-    subject::{Findings, Seen, Subject, seen},
+    subject::{Findings, RunEvidence, Subject, runs_with_evidence},
 };
 
 mod same_machines;
@@ -22,17 +22,17 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the SUT's configuration is named",
     in_closed: false,
     in_open: false,
-    kept_in: "evidence: settings and their SHA-256",
-    looked_at: "for every machine, the SHA-256 computed again from the published text, and the one that a node announced; a \
+    enforced_by: "evidence: settings and their SHA-256",
+    evidence: "for every machine, the SHA-256 computed again from the published text, and the one that a node announced; a \
          name denotes the same machine in all runs, with the same setup, and one boot has one kernel and one hardware \
-         (`n20/same_machines.rs`); the LoadGen node's settings against the record (`rules/same.rs`; each rule has the rows \
+         (`n20/same_machines.rs`); the LoadGen node's settings against the record (`rules/agreement.rs`; each rule has the rows \
          of its settings)",
-    shown_by: "mutations",
-    same: &SAME,
+    tests: "mutations",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 1] = [Same::Given {
+const SAME: [Agreement; 1] = [Agreement::RunSetting {
     key: "checksums",
     default: Some(|| json!(false)),
     record: |record| json!(record.checksums),
@@ -42,19 +42,19 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for (place, nodes) in subject.shared_machines() {
         found.pass(place, format!("{nodes} are on one machine, and share its interfaces"));
     }
-    for seen in seen(subject, found) {
+    for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
-        at.fail_each(wrong(&seen));
+        at.fail_each(settings_violations(&seen));
         at.or_pass("the settings of every node are recorded, with their hashes");
     }
     same_machines::judge(subject, found);
-    found.records(subject, unlike_the_run);
+    found.records(subject, record_contradictions);
 }
 
 /// Returns the differences between a record and the settings of its machines, or of the run.
-fn unlike_the_run(record: &RunResult) -> Vec<String> {
+fn record_contradictions(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
-    let given = record.given_settings().map(|given| given.get("digests") == Some(&json!(true)));
+    let given = record.recorded_settings().map(|given| given.get("digests") == Some(&json!(true)));
     if record.digests.is_some() && given == Some(false) {
         wrong.push("the record has digests, and the run's settings do not request them".into());
     }
@@ -66,7 +66,9 @@ fn unlike_the_run(record: &RunResult) -> Vec<String> {
     for name in evidence.nodes.keys().filter(|name| !is_node(name)) {
         wrong.push(format!("there is evidence of {name}, which is not a node of the run"));
     }
-    wrong.extend(evidence.machines().flat_map(|(name, machine)| supplied(name, machine)));
+    wrong.extend(
+        evidence.machines().flat_map(|(name, machine)| unknown_supplied_fields(name, machine)),
+    );
     wrong
 }
 
@@ -79,7 +81,7 @@ fn too_large_batch(node: &Node, evidence: &Evidence) -> Option<String> {
     Some(format!("node {name} had batches of {largest}, and its max_batch is {most}"))
 }
 
-fn wrong(seen: &Seen) -> Vec<String> {
+fn settings_violations(seen: &RunEvidence) -> Vec<String> {
     let loadgen = &seen.evidence.loadgen_node;
     let settings = wrong_settings(loadgen, None);
     let mut wrong: Vec<_> =
@@ -104,7 +106,7 @@ fn wrong(seen: &Seen) -> Vec<String> {
 }
 
 /// Returns findings about fields that an evidence file stated and no machine has.
-fn supplied(who: &str, machine: &Machine) -> Vec<String> {
+fn unknown_supplied_fields(who: &str, machine: &Machine) -> Vec<String> {
     let fields = serde_json::to_value(machine).unwrap_or_default();
     let has = |path: &str| match path.split_once('.') {
         None => fields.get(path).is_some(),
@@ -129,7 +131,7 @@ fn wrong_settings(machine: &Machine, announced: Option<&str>) -> Vec<String> {
     if text.is_none() {
         wrong.push("did not report its settings".to_owned());
     }
-    let stated = said(&machine.settings_sha256);
+    let stated = non_empty(&machine.settings_sha256);
     match (text, stated) {
         (_, None) => wrong.push("did not report the SHA-256 of its settings".into()),
         (Some(text), Some(stated)) if sha256_of(text) != stated => wrong.push(

@@ -1,22 +1,22 @@
 //! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary,
 //! detail log and record belong to one test (rules, section 6.2.3).
 
-use super::{RuleEntry, n16::by_construction};
+use super::{RuleEntry, n16::judge_by_construction};
 use crate::{
     Rule,
     subject::{Findings, Subject, logs::disagreements},
 };
 
-mod answers;
 mod clocks;
-mod complete;
 mod issued;
 mod latencies;
-mod recorded;
+mod record_figures;
+mod required_figures;
+mod response_counts;
 mod tallies;
 mod throughput;
 mod times;
-mod tokens;
+mod token_counts;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N21,
@@ -24,28 +24,28 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "everything outside the LoadGen node is the SUT",
     in_closed: true,
     in_open: false,
-    kept_in: "`run/outcome/conclude.rs` takes verdict, metric and latency from LoadGen's log",
-    looked_at: "summary, detail log and record agree (`n21/recorded.rs`: metric, latencies, late queries; the settings asked \
+    enforced_by: "`run/outcome/conclude.rs` takes verdict, metric and latency from LoadGen's log",
+    evidence: "summary, detail log and record agree (`n21/record_figures.rs`: metric, latencies, late queries; the settings asked \
          for under N32); rates, samples, schedule, marks for power meters, times of entries and the record's clock belong to \
          one test; percentiles rise; batches, responses and tokens of each node agree, tokens also with LoadGen's rates",
-    shown_by: "mutations",
-    same: &[],
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    recorded::judge(subject, found);
+    record_figures::judge(subject, found);
     tallies::judge(subject, found);
-    answers::judge(subject, found);
+    response_counts::judge(subject, found);
     let claim = "times and verdicts are LoadGen's, taken from its log (official_log.rs)";
-    by_construction(claim, subject, found);
+    judge_by_construction(claim, subject, found);
     figures(subject, found);
-    complete::judge(subject, found);
+    required_figures::judge(subject, found);
     clocks::judge(subject, found);
     times::judge(subject, found);
     issued::judge(subject, found);
     throughput::judge(subject, found);
-    tokens::judge(subject, found);
+    token_counts::judge(subject, found);
     latencies::judge(subject, found);
 }
 

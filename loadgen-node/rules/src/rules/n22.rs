@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::{RuleEntry, made_again::only_system};
+use super::{RuleEntry, regeneration::only_system};
 use crate::{
     Rule,
     derived::markdown::rows,
     facts::{
-        interfaces::Interfaces as _, machines::said, markdown_links::targets, rate::bits_per_second,
+        interfaces::Interfaces as _, machines::non_empty, markdown_links::targets,
+        rate::bits_per_second,
     },
     input::files::entries,
-    subject::{Findings, Subject, Tree, lacking, seen, topology},
+    subject::{Findings, Subject, SubmissionTree, report_missing, runs_with_evidence, topology},
     tree::documents,
 };
 
@@ -22,11 +23,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "network interfaces of all components are described",
     in_closed: false,
     in_open: false,
-    kept_in: "`proto/machine/src/evidence`",
-    looked_at: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` equals the \
+    enforced_by: "`proto/machine/src/evidence`",
+    evidence: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` equals the \
          machines' evidence in the runs",
-    shown_by: "mutations",
-    same: &[],
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -68,7 +69,7 @@ fn misnamed(who: &str, machine: &Machine) -> Vec<String> {
 
 /// Judges the interfaces in use by the runs' evidence.
 fn of_runs(subject: &Subject, found: &mut Findings) {
-    for seen in seen(subject, found) {
+    for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
         for (who, machine) in seen.machines() {
             let carriers = machine.carriers();
@@ -80,7 +81,7 @@ fn of_runs(subject: &Subject, found: &mut Findings) {
                 if !unknown.is_empty() {
                     let (name, unknown) = (&interface.name, unknown.join(", "));
                     let text = format!("{unknown} of {name} of {who} not known");
-                    lacking(subject, &text, &mut at);
+                    report_missing(subject, &text, &mut at);
                 }
             }
         }
@@ -92,7 +93,7 @@ fn of_runs(subject: &Subject, found: &mut Findings) {
 fn unknown(machine: &Machine, interface: &Interface) -> Vec<&'static str> {
     let adapters = machine.adapters(&interface.name);
     let all = |of: fn(&Interface) -> &Option<String>| {
-        adapters.values().all(|adapter| adapter.is_some_and(|one| said(of(one)).is_some()))
+        adapters.values().all(|adapter| adapter.is_some_and(|one| non_empty(of(one)).is_some()))
     };
     let known = [
         ("model", all(|adapter| &adapter.model)),
@@ -133,7 +134,7 @@ fn published(subject: &Subject, found: &mut Findings) {
 }
 
 /// Finds evidence files that belong to no machine and that the architecture does not link to.
-fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
+fn strangers(tree: &SubmissionTree, names: &BTreeSet<&str>, found: &mut Findings) {
     let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
     let Some(architecture) = architecture else { return };
     let linked = targets(&architecture);
@@ -148,7 +149,7 @@ fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
 }
 
 /// Judges the switches by the systems' topologies.
-fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) {
+fn switches(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
     let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
     for system in &subject.systems {
         let Some(field) = system.text("network_topology") else { continue };

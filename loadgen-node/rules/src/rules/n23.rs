@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{RuleEntry, made_again::Texts, regenerated};
+use super::{RuleEntry, document_diff, regeneration::AcceptableTexts};
 use crate::{
     Rule,
-    subject::{Findings, Subject, Tree, topology},
+    subject::{Findings, Subject, SubmissionTree, topology},
     tree::documents,
 };
 
@@ -15,11 +15,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a system diagram with its text",
     in_closed: false,
     in_open: false,
-    kept_in: "`drafting/diagram.rs` draws it from evidence and topology",
-    looked_at: "diagram and text regenerated from records, links and switches (`rules/made_again.rs`), and compared byte by \
+    enforced_by: "`drafting/diagram.rs` draws it from evidence and topology",
+    evidence: "diagram and text regenerated from records, links and switches (`rules/regeneration.rs`), and compared byte by \
          byte; a reviewer judges one without the mark of `submission`, by the names that are missing from it",
-    shown_by: "mutations",
-    same: &[],
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -41,7 +41,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
     diagram(subject, tree, &switches, found);
 }
 
-fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &mut Findings) {
+fn diagram(
+    subject: &Subject,
+    tree: &SubmissionTree,
+    switches: &BTreeSet<String>,
+    found: &mut Findings,
+) {
     let ports = topology::ports(subject.records());
     let names: BTreeSet<_> =
         ports.iter().flat_map(|(device, port)| [device, port]).chain(switches).collect();
@@ -51,16 +56,16 @@ fn diagram(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>, found: &
     match tree.document(documents::DIAGRAM) {
         None => at.fail("is missing or empty: draw how the machines are connected"),
         Some(svg) => {
-            let ours = Texts::of(subject, tree, documents::DIAGRAM);
-            regenerated::compare(&mut at, &place, &svg, &ours, names());
+            let ours = AcceptableTexts::of(subject, tree, documents::DIAGRAM);
+            document_diff::compare(&mut at, &place, &svg, &ours, names());
         }
     }
     let place = tree.home.document(documents::DIAGRAM_TEXT);
     match tree.document(documents::DIAGRAM_TEXT) {
-        None => at.fail_there(place, "is missing or empty: explain the diagram"),
+        None => at.fail_at(place, "is missing or empty: explain the diagram"),
         Some(text) => {
-            let ours = Texts::of(subject, tree, documents::DIAGRAM_TEXT);
-            regenerated::compare(&mut at, &place, &text, &ours, names());
+            let ours = AcceptableTexts::of(subject, tree, documents::DIAGRAM_TEXT);
+            document_diff::compare(&mut at, &place, &text, &ours, names());
         }
     }
     if ports.is_empty() {

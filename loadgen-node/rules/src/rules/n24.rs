@@ -2,12 +2,12 @@
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::{RuleEntry, same};
+use super::{RuleEntry, agreement};
 use crate::{
     Rule,
-    facts::{interfaces::Interfaces as _, machines::said},
+    facts::{interfaces::Interfaces as _, machines::non_empty},
     record::RunResult,
-    subject::{Findings, Subject, lacking, listed, seen},
+    subject::{Findings, Subject, list_first, report_missing, runs_with_evidence},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -16,10 +16,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "an available system names all its versions",
     in_closed: false,
     in_open: false,
-    kept_in: "`proto/machine/src/evidence`",
-    looked_at: "kernel, system, drivers, framework, program, container image; versions of the programs in record and evidence",
-    shown_by: "mutations",
-    same: &[],
+    enforced_by: "`proto/machine/src/evidence`",
+    evidence: "kernel, system, drivers, framework, program, container image; versions of the programs in record and evidence",
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -30,7 +30,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
             format!("{}, wire contract {}", versions.loadgen_node, versions.wire_contract);
         (format!("sources {}", versions.sources_sha256), program)
     };
-    same::one_value(subject, "versions of one program are", versions, found);
+    agreement::find_conflicting_values(subject, "versions of one program are", versions, found);
     found.records(subject, other_versions);
     unnamed_versions(subject, found);
 }
@@ -38,13 +38,15 @@ fn judge(subject: &Subject, found: &mut Findings) {
 /// Returns findings if a record has another version of a program than its machine reported.
 fn other_versions(record: &RunResult) -> Vec<String> {
     let Some(evidence) = &record.evidence else { return Vec::new() };
-    let program = said(&evidence.loadgen_node.program);
+    let program = non_empty(&evidence.loadgen_node.program);
     let version = &record.versions.loadgen_node;
-    let loadgen = same::other_version("the LoadGen node", program, "loadgen-node ", version);
+    let loadgen =
+        agreement::version_mismatch("the LoadGen node", program, "loadgen-node ", version);
     let of_nodes = record.nodes.iter().filter_map(|node| {
-        let program = evidence.nodes.get(&node.name).and_then(|machine| said(&machine.program));
+        let program =
+            evidence.nodes.get(&node.name).and_then(|machine| non_empty(&machine.program));
         let who = format!("node {}", node.name);
-        same::other_version(&who, program, "sut-node ", &node.software_version)
+        agreement::version_mismatch(&who, program, "sut-node ", &node.software_version)
     });
     loadgen.into_iter().chain(of_nodes).collect()
 }
@@ -56,17 +58,17 @@ fn unnamed_versions(subject: &Subject, found: &mut Findings) {
         subject.systems.iter().filter_map(|system| system.text("status")).collect();
     let available = statuses.iter().any(|status| status.eq_ignore_ascii_case("available"));
     if !statuses.is_empty() && !available {
-        let text = format!("not required of a system with status {}", listed(&statuses));
+        let text = format!("not required of a system with status {}", list_first(&statuses));
         return found.pass("", text);
     }
-    for seen in seen(subject, found) {
+    for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
         for (who, machine) in seen.machines() {
             let is_node = who != "the LoadGen node";
             let unknown = unnamed(machine, is_node);
             if !unknown.is_empty() {
                 let text = format!("{who}: {} not known", unknown.join(", "));
-                lacking(subject, &text, &mut at);
+                report_missing(subject, &text, &mut at);
             }
         }
         at.or_pass(
@@ -78,7 +80,7 @@ fn unnamed_versions(subject: &Subject, found: &mut Findings) {
 /// Returns the unknown parts of a machine's software. The container image is optional, because
 /// there may be no container.
 fn unnamed(machine: &Machine, is_node: bool) -> Vec<&'static str> {
-    let is_said = |text: &Option<String>| said(text).is_some();
+    let is_said = |text: &Option<String>| non_empty(text).is_some();
     let carriers = machine.carriers().used;
     let adapters =
         carriers.iter().flat_map(|carrier| machine.adapters(&carrier.name).into_values());

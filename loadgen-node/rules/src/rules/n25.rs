@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use netdiv_contract::encoding::Encoding;
 use serde_json::json;
 
-use super::{RuleEntry, Same};
+use super::{Agreement, RuleEntry};
 use crate::{
     Rule,
     book::Benchmark,
-    judge::samples::may_be_encoded,
+    judge::samples::permits_encoding,
     placeholder::is_placeholder,
     record::{Evidence, Node, RunResult},
-    subject::{At, Entry, Findings, NO_BENCHMARK, Subject},
+    subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, Subject},
     tree::documents,
 };
 
@@ -22,15 +22,15 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "compression only as the table allows",
     in_closed: false,
     in_open: false,
-    kept_in: "`policy/samples.rs` refuses the run; `proto/contract/src/encoding.rs` is lossless, per sample, in the QSL. In \
+    enforced_by: "`policy/samples.rs` refuses the run; `proto/contract/src/encoding.rs` is lossless, per sample, in the QSL. In \
          Server a query is one sample, so DLRMv2's compression per query is the same",
-    looked_at: "encoding against the table (`judge/samples.rs`, as before the run), the approval",
-    shown_by: "`encoding.rs`, `rules.rs`",
-    same: &SAME,
+    evidence: "encoding against the table (`judge/samples.rs`, as before the run), the approval",
+    tests: "`encoding.rs`, `rules.rs`",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 1] = [Same::Given {
+const SAME: [Agreement; 1] = [Agreement::RunSetting {
     key: "encoding",
     default: Some(|| json!("none")),
     record: |record| json!(record.encoding),
@@ -66,10 +66,10 @@ fn other_encoding(node: &Node, evidence: &Evidence) -> Option<String> {
 
 fn encoding(
     subject: &Subject,
-    entry: &Entry,
+    entry: &ResultEntry,
     benchmark: &Benchmark,
     record: &RunResult,
-    mut at: At,
+    mut at: PlaceJudgement,
 ) {
     let of_responses = record.nodes.iter().flat_map(|node| &node.response_encodings);
     let used: BTreeSet<_> = of_responses
@@ -77,7 +77,7 @@ fn encoding(
         .chain([("samples", record.encoding)])
         .filter(|(_, encoding)| *encoding != Encoding::None)
         .collect();
-    for (what, encoding) in used.iter().filter(|(_, one)| !may_be_encoded(benchmark, *one)) {
+    for (what, encoding) in used.iter().filter(|(_, one)| !permits_encoding(benchmark, *one)) {
         at.fail(format!(
             "{what} were sent with {encoding}, which section 6.2.4 does not allow for {}",
             benchmark.name
@@ -110,7 +110,7 @@ fn says_something(text: &str) -> bool {
 }
 
 /// Returns the path of the file that states the approval.
-fn approval(subject: &Subject, entry: &Entry) -> Option<String> {
+fn approval(subject: &Subject, entry: &ResultEntry) -> Option<String> {
     if let Some(Ok((place, json))) = &entry.measurements {
         let entry = json.iter().find(|(key, _)| key.contains("approval"));
         let text = entry.and_then(|(_, value)| value.as_str());

@@ -4,9 +4,9 @@ use super::RuleEntry;
 use crate::{
     Rule,
     book::Benchmark,
-    judge::samples::{is_allowed_input, wanted_input},
+    judge::samples::{describe_input, is_allowed_input},
     record::RunResult,
-    subject::{At, Findings, NO_BENCHMARK, Subject},
+    subject::{Findings, NO_BENCHMARK, PlaceJudgement, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -15,10 +15,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "an LLM receives token ids",
     in_closed: false,
     in_open: false,
-    kept_in: "`policy/samples.rs`",
-    looked_at: "the tensors of a sample against the table (`judge/samples.rs`, as before the run)",
-    shown_by: "`rules.rs`",
-    same: &[],
+    enforced_by: "`policy/samples.rs`",
+    evidence: "the tensors of a sample against the table (`judge/samples.rs`, as before the run)",
+    tests: "`rules.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -34,8 +34,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn input(benchmark: &Benchmark, record: &RunResult, mut at: At) {
-    let wanted = wanted_input(benchmark);
+fn input(benchmark: &Benchmark, record: &RunResult, mut at: PlaceJudgement) {
+    let wanted = describe_input(benchmark);
     match is_allowed_input(benchmark, &record.input) {
         None => at.unknown(format!("the tensors of a sample are unknown; expected {wanted}")),
         Some(true) => at.or_pass(format!("samples contain what the benchmark allows: {wanted}")),

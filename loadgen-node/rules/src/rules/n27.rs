@@ -2,15 +2,14 @@
 //! (rules, section 5.1).
 
 use super::{
-    RuleEntry,
-    made_again::{Texts, report_on_bandwidth, unknown_bandwidths},
-    regenerated,
+    RuleEntry, document_diff,
+    regeneration::{AcceptableTexts, report_on_bandwidth, unknown_bandwidths},
 };
 use crate::{
     Rule,
-    facts::rate::in_words,
+    facts::rate::format_rate,
     judge::bandwidth::Demand,
-    subject::{Findings, NO_BENCHMARK, Subject, listed, seen},
+    subject::{Findings, NO_BENCHMARK, Subject, list_first, runs_with_evidence},
     tree::documents,
 };
 
@@ -20,16 +19,16 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the NICs carry what Appendix B requires",
     in_closed: true,
     in_open: false,
-    kept_in: "`judge/bandwidth.rs`, for the document and the check",
-    looked_at: "the bandwidth required at the measured rate, with the element types that were sent, against both ends' \
+    enforced_by: "`judge/bandwidth.rs`, for the document and the check",
+    evidence: "the bandwidth required at the measured rate, with the element types that were sent, against both ends' \
          interfaces; the report, regenerated and compared byte by byte",
-    shown_by: "mutations",
-    same: &[],
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    let described: Vec<_> = seen(subject, found);
+    let described: Vec<_> = runs_with_evidence(subject, found);
     for (entry, run) in subject.runs() {
         if !run.kind.is_submitted() {
             continue;
@@ -54,8 +53,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
                 Some(capacity) => at.fail(format!(
                     "{rate:.1} samples/s of {} need {} at {who}, whose interfaces have {}",
                     demand.formula(),
-                    in_words(end.asked),
-                    in_words(capacity)
+                    format_rate(end.asked),
+                    format_rate(capacity)
                 )),
                 None => at.unknown(format!(
                     "the speed of the interfaces of {who} is not known: state it in the machine's evidence file and run \
@@ -91,14 +90,14 @@ fn document(subject: &Subject, found: &mut Findings) {
         at.unknown(format!(
             "the figures of {} cannot be computed again, which requires a performance run with evidence and a benchmark of \
              the table; compare them by hand",
-            listed(&unexplained)
+            list_first(&unexplained)
         ));
     }
     let unknown: Vec<_> = unknown.iter().map(|(name, _)| name.as_str()).collect();
     let names = subject.results.iter().map(|entry| entry.name.as_str());
     let [ours, text] = [ours, text].map(|text| without(&text, &unknown));
-    let ours = Texts { texts: vec![&ours], are_all: true };
-    regenerated::compare(&mut at, &place, &text, &ours, names);
+    let ours = AcceptableTexts { texts: vec![&ours], are_all: true };
+    document_diff::compare(&mut at, &place, &text, &ours, names);
     at.or_pass("its figures are those of the runs");
 }
 
@@ -130,7 +129,7 @@ mod tests {
         std::fs::write(report, text.replacen(from, to, 1)).unwrap();
         let mut found = AllFindings::default();
         document(subject, &mut found.of(Rule::N27));
-        let said = found.settled().into_iter().filter(|finding| finding.rule == Rule::N27);
+        let said = found.into_grouped().into_iter().filter(|finding| finding.rule == Rule::N27);
         said.map(|finding| finding.outcome).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{RuleEntry, made_again::Texts, regenerated};
+use super::{RuleEntry, document_diff, regeneration::AcceptableTexts};
 use crate::{
     Rule,
     facts::rate::bits_per_second,
@@ -10,7 +10,7 @@ use crate::{
     tree::documents,
 };
 
-mod measured;
+mod fabric_reports;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N28,
@@ -18,10 +18,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a description of the system's architecture",
     in_closed: true,
     in_open: false,
-    kept_in: "`drafting/architecture.rs`",
-    looked_at: "regenerated and compared byte by byte; the measured bandwidth against the LoadGen node's interfaces",
-    shown_by: "mutations",
-    same: &[],
+    enforced_by: "`drafting/architecture.rs`",
+    evidence: "regenerated and compared byte by byte; the measured bandwidth against the LoadGen node's interfaces",
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -38,13 +38,13 @@ fn judge(subject: &Subject, found: &mut Findings) {
     };
     let ports = topology::ports(subject.records());
     let names: BTreeSet<_> = ports.iter().flat_map(|(device, port)| [&device[..], port]).collect();
-    let ours = Texts::of(subject, tree, documents::ARCHITECTURE);
-    regenerated::compare(&mut at, &place, &text, &ours, names);
+    let ours = AcceptableTexts::of(subject, tree, documents::ARCHITECTURE);
+    document_diff::compare(&mut at, &place, &text, &ours, names);
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
         at.fail("states no bandwidth, such as `100 Gb/s`");
     }
-    for (place, text) in measured::wrong(subject, tree, &text) {
-        at.fail_there(place, text);
+    for (place, text) in fabric_reports::wrong(subject, tree, &text) {
+        at.fail_at(place, text);
     }
     at.or_pass("every interface in use is described with its bandwidth");
 }

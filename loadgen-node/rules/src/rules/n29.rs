@@ -4,7 +4,7 @@ use super::RuleEntry;
 use crate::{
     Rule,
     judge::ecc,
-    subject::{Findings, Subject, seen},
+    subject::{Findings, Subject, runs_with_evidence},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -13,18 +13,18 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "ECC is on",
     in_closed: true,
     in_open: false,
-    kept_in: "`policy/machines.rs` refuses the run where it is known to be off",
-    looked_at: "main memory and accelerators of every machine (`judge/ecc.rs`, as before the run)",
-    shown_by: "mutations",
-    same: &[],
+    enforced_by: "`policy/machines.rs` refuses the run where it is known to be off",
+    evidence: "main memory and accelerators of every machine (`judge/ecc.rs`, as before the run)",
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    for seen in seen(subject, found) {
+    for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
         for (who, machine) in seen.machines() {
-            for (outcome, text) in ecc::memories(machine) {
+            for (outcome, text) in ecc::check_memories(machine) {
                 at.find(outcome, format!("{who}: {text}"));
             }
         }

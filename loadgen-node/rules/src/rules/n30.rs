@@ -7,9 +7,9 @@ use super::{RuleEntry, n34::answers_differ};
 use crate::{
     Rule,
     book::{Benchmark, Test},
-    facts::running::{Running, SETTING},
+    facts::node_software::{NodeSoftware, SETTING},
     record::RunResult,
-    subject::{Entry, Findings, NO_BENCHMARK, Subject},
+    subject::{Findings, NO_BENCHMARK, ResultEntry, Subject},
     tree::VERIFY_ACCURACY,
 };
 
@@ -19,11 +19,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the same responses in accuracy and performance mode",
     in_closed: true,
     in_open: false,
-    kept_in: "nothing in the QDL or the nodes knows the mode",
-    looked_at: "TEST01 or TEST06; in all runs of a result the same nodes, with the same program, kernel, image, engine, \
+    enforced_by: "nothing in the QDL or the nodes knows the mode",
+    evidence: "TEST01 or TEST06; in all runs of a result the same nodes, with the same program, kernel, image, engine, \
          framework, model and settings",
-    shown_by: "mutations",
-    same: &[],
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -40,7 +40,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Finds runs of a result with different programs, models or settings.
-fn same_code(entry: &Entry, found: &mut Findings) {
+fn same_code(entry: &ResultEntry, found: &mut Findings) {
     let mut records = entry.records();
     let Some((first_place, first)) = records.next() else { return };
     for (place, record) in records {
@@ -68,7 +68,10 @@ fn differences(one: &RunResult, other: &RunResult) -> Vec<String> {
 
 /// Returns the differences between the nodes of two runs: other nodes, or properties that both runs
 /// know.
-fn of_nodes(one: &BTreeMap<&str, Running>, other: &BTreeMap<&str, Running>) -> Vec<String> {
+fn of_nodes(
+    one: &BTreeMap<&str, NodeSoftware>,
+    other: &BTreeMap<&str, NodeSoftware>,
+) -> Vec<String> {
     if !one.keys().eq(other.keys()) {
         return vec!["nodes".into()];
     }
@@ -85,7 +88,12 @@ fn of_nodes(one: &BTreeMap<&str, Running>, other: &BTreeMap<&str, Running>) -> V
 
 /// Judges by a compliance test that the responses are the same in both modes. Digests cover one
 /// run, and show nothing about the other mode.
-fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+fn same_answers(
+    subject: &Subject,
+    entry: &ResultEntry,
+    benchmark: &Benchmark,
+    found: &mut Findings,
+) {
     let mut at = found.at(&entry.place);
     let mut tests = benchmark.compliance.iter().filter(|test| **test != Test::Test04).peekable();
     let (Some(tree), Some(place), Some(_)) = (&subject.tree, &entry.tree, tests.peek()) else {
@@ -102,10 +110,10 @@ fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: 
             let text = format!(
                 "{test} compares the responses of both modes, and its verdict is missing (N34)"
             );
-            at.unknown_there(folder, text);
+            at.unknown_at(folder, text);
         } else if answers_differ(tree, place, *test, benchmark, &subject.formats()).is_some() {
             let text = format!("{test}, which compares responses of both modes, did not pass");
-            at.fail_there(folder, text);
+            at.fail_at(folder, text);
         }
     }
     at.or_pass(

@@ -1,11 +1,11 @@
 //! N31: no randomness but the announced seeds (rules, section 2.4).
 
-use super::{RuleEntry, Same, same};
+use super::{Agreement, RuleEntry, agreement};
 use crate::{
     Rule,
     book::Round,
     official_log::DetailLog,
-    subject::{At, Findings, Subject},
+    subject::{Findings, PlaceJudgement, Subject},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -14,27 +14,27 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "no randomness but the announced seeds",
     in_closed: true,
     in_open: true,
-    kept_in: "seeds come from LoadGen; ours name sessions only",
-    looked_at: "the three seeds in every log",
-    shown_by: "mutations",
-    same: &SAME,
+    enforced_by: "seeds come from LoadGen; ours name sessions only",
+    evidence: "the three seeds in every log",
+    tests: "mutations",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 9] = [
+const SAME: [Agreement; 9] = [
     logged("requested_qsl_rng_seed"),
     logged("effective_qsl_rng_seed"),
     logged("requested_sample_index_rng_seed"),
     logged("effective_sample_index_rng_seed"),
     logged("requested_schedule_rng_seed"),
     logged("effective_schedule_rng_seed"),
-    Same::as_requested("qsl_rng_seed"),
-    Same::as_requested("sample_index_rng_seed"),
-    Same::as_requested("schedule_rng_seed"),
+    Agreement::effective_equals_requested("qsl_rng_seed"),
+    Agreement::effective_equals_requested("sample_index_rng_seed"),
+    Agreement::effective_equals_requested("schedule_rng_seed"),
 ];
 
-const fn logged(key: &'static str) -> Same {
-    Same::Logged { key, log: same::integer, record: same::setting }
+const fn logged(key: &'static str) -> Agreement {
+    Agreement::LogEntry { key, log: agreement::integer, record: agreement::setting }
 }
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -43,10 +43,10 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: At) {
+fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: PlaceJudgement) {
     let Some(round) = round else { return at.unknown("the table does not contain the round") };
     let (mut logged, mut announced) = (Vec::new(), Vec::new());
-    for (setting, seed, here) in round.seeds.unlike(|setting| detail.seed(setting)) {
+    for (setting, seed, here) in round.seeds.differing(|setting| detail.seed(setting)) {
         match here {
             None => at.fail(format!("the detail log has no effective_{setting}")),
             Some(here) => {

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use netdiv_node_common::words::Mode;
 use serde_json::{Value, json};
 
-use super::{RuleEntry, Same, same, settings};
+use super::{Agreement, RuleEntry, agreement, settings};
 use crate::{
     Outcome, Rule, Scenario,
     book::Benchmark,
     judge::{
-        limits::{ENDS, Limits, MAX_QUERIES, Server, early_end},
+        limits::{END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end},
         switches::{COALESCE, COALESCED},
         user_conf::number,
     },
     official_log::{DetailLog, elapsed},
     record::RunResult,
-    subject::{At, Entry, Findings, NO_BENCHMARK, Run, Subject},
+    subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, Subject},
 };
 
-mod in_effect;
+mod effective_settings;
 mod scenarios;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -28,54 +28,66 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "scenarios, duration and number of queries",
     in_closed: true,
     in_open: true,
-    kept_in: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that \
+    enforced_by: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that \
          belongs to no compliance test (`policy/mod.rs`)",
-    looked_at: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test \
+    evidence: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test \
          took and its queries, by what LoadGen measured (in SingleStream that also decides on `max_query_count`); both \
          scenarios. `server_coalesce_queries` is reported and breaks nothing: no rule and no checker forbids it, and \
          accepted results used it",
-    shown_by: "`rules.rs`",
-    same: &SAME,
+    tests: "`rules.rs`",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 24] = [
-    Same::Logged {
+const SAME: [Agreement; 24] = [
+    Agreement::LogEntry {
         key: "effective_scenario",
         log: |detail, key| Some(detail.text(key).and_then(Scenario::of_official_name)?.to_string()),
         record: |_, record, _| Some(record.scenario.to_string()),
     },
-    Same::Logged {
+    Agreement::LogEntry {
         key: "effective_test_mode",
-        log: same::text,
+        log: agreement::text,
         record: |_, record, _| Some(record.mode.official_name().into()),
     },
-    Same::Logged { key: "requested_min_duration_ms", log: same::integer, record: duration },
-    Same::Logged { key: "effective_min_duration_ms", log: same::integer, record: duration },
-    Same::Given { key: "scenario", default: None, record: |record| json!(record.scenario) },
-    Same::Given {
+    Agreement::LogEntry {
+        key: "requested_min_duration_ms",
+        log: agreement::integer,
+        record: duration,
+    },
+    Agreement::LogEntry {
+        key: "effective_min_duration_ms",
+        log: agreement::integer,
+        record: duration,
+    },
+    Agreement::RunSetting {
+        key: "scenario",
+        default: None,
+        record: |record| json!(record.scenario),
+    },
+    Agreement::RunSetting {
         key: "mode",
         default: Some(|| json!(Mode::default())),
         record: |record| json!(record.mode),
     },
-    Same::as_requested("scenario"),
-    Same::as_requested("test_mode"),
-    Same::as_requested("min_duration_ms"),
-    Same::as_requested("max_duration_ms"),
-    Same::as_requested("max_query_count"),
-    Same::as_requested("accuracy_log_rng_seed"),
-    Same::as_requested("accuracy_log_probability"),
-    Same::as_requested("accuracy_log_sampling_target"),
-    Same::as_requested("print_timestamps"),
-    Same::as_requested("performance_issue_unique"),
-    Same::as_requested("performance_issue_same"),
-    Same::as_requested("performance_issue_same_index"),
-    Same::as_requested("sample_concatenate_permutation"),
+    Agreement::effective_equals_requested("scenario"),
+    Agreement::effective_equals_requested("test_mode"),
+    Agreement::effective_equals_requested("min_duration_ms"),
+    Agreement::effective_equals_requested("max_duration_ms"),
+    Agreement::effective_equals_requested("max_query_count"),
+    Agreement::effective_equals_requested("accuracy_log_rng_seed"),
+    Agreement::effective_equals_requested("accuracy_log_probability"),
+    Agreement::effective_equals_requested("accuracy_log_sampling_target"),
+    Agreement::effective_equals_requested("print_timestamps"),
+    Agreement::effective_equals_requested("performance_issue_unique"),
+    Agreement::effective_equals_requested("performance_issue_same"),
+    Agreement::effective_equals_requested("performance_issue_same_index"),
+    Agreement::effective_equals_requested("sample_concatenate_permutation"),
     in_server("target_qps", "server_target_qps"),
     in_server("target_latency_percentile", "server_target_latency_percentile"),
     in_server("max_async_queries", "server_max_async_queries"),
     in_server("min_query_count", "min_query_count"),
-    Same::InEffect {
+    Agreement::EffectiveSetting {
         effective: "target_qps",
         requested: "offline_expected_qps",
         scenario: Some(Scenario::Offline),
@@ -83,12 +95,12 @@ const SAME: [Same; 24] = [
 ];
 
 /// Returns the duration that the record requests. TEST06's audit.config sets another one.
-fn duration(run: &Run, record: &RunResult, key: &str) -> Option<String> {
-    same::setting(run, record, key).filter(|_| !run.is_token_test())
+fn duration(run: &RunFiles, record: &RunResult, key: &str) -> Option<String> {
+    agreement::setting(run, record, key).filter(|_| !run.is_token_test())
 }
 
-const fn in_server(effective: &'static str, requested: &'static str) -> Same {
-    Same::InEffect { effective, requested, scenario: Some(Scenario::Server) }
+const fn in_server(effective: &'static str, requested: &'static str) -> Agreement {
+    Agreement::EffectiveSetting { effective, requested, scenario: Some(Scenario::Server) }
 }
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -100,14 +112,14 @@ fn judge(subject: &Subject, found: &mut Findings) {
         }
     }
     found.records(subject, other_fields);
-    settings::requested(subject, false, found);
+    settings::judge_requested(subject, false, found);
     for (entry, run, detail) in subject.details() {
         found.at(&run.place).fail_each(too_short(subject, entry, run, detail));
         let mut at = found.at(&run.place);
         at.fail_each(inferred(subject, entry, detail));
         match entry.benchmark {
             None => at.unknown(NO_BENCHMARK),
-            Some(benchmark) if run.measures() && !run.is_token_test() => {
+            Some(benchmark) if run.is_performance() && !run.is_token_test() => {
                 performance(subject, entry, benchmark, run, detail, &mut at);
             }
             Some(_) => {}
@@ -121,11 +133,11 @@ fn judge(subject: &Subject, found: &mut Findings) {
     if !subject.is_open() {
         scenarios::judge(subject, found);
     }
-    in_effect::judge(subject, found);
+    effective_settings::judge(subject, found);
 }
 
 /// Finds runs with an audit.config that are not compliance tests.
-fn audit_configs(entry: &Entry, run: &Run, found: &mut Findings) {
+fn audit_configs(entry: &ResultEntry, run: &RunFiles, found: &mut Findings) {
     if run.is_test() {
         return;
     }
@@ -168,7 +180,7 @@ fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
 /// Compares the settings that the run set by hand with the record. The last value of a field
 /// counts.
 fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
-    let settings = record.given_settings();
+    let settings = record.recorded_settings();
     let of = |key: &str| settings.and_then(|settings| settings.get(key));
     let samples = of("performance_samples");
     let samples = samples.map(|n| ("performance_sample_count_override".to_owned(), n.to_string()));
@@ -181,7 +193,7 @@ fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
         let is_same = said == &value
             || number(said)
                 .zip(number(&value))
-                .is_some_and(|(said, given)| same::is_within(said, given));
+                .is_some_and(|(said, given)| agreement::is_within(said, given));
         (!is_same).then(|| {
             format!("the settings of the run have {field} {value}, and test_settings has {said}")
         })
@@ -191,12 +203,12 @@ fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
 /// Returns findings about a test that was too short, or had too few queries.
 pub(super) fn too_short(
     subject: &Subject,
-    entry: &Entry,
-    run: &Run,
+    entry: &ResultEntry,
+    run: &RunFiles,
     detail: &DetailLog,
 ) -> Vec<String> {
     // TEST06 has its own settings.
-    if !run.measures() || run.is_token_test() || detail.mode() == Some(Mode::Accuracy) {
+    if !run.is_performance() || run.is_token_test() || detail.mode() == Some(Mode::Accuracy) {
         return Vec::new();
     }
     too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()
@@ -204,14 +216,14 @@ pub(super) fn too_short(
 
 /// Returns a finding if a test took less time than the minimum, as LoadGen measured it. Another
 /// finding covers its settings.
-fn too_little_time(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
+fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Option<String> {
     let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
     let least = limits.min_duration_ms;
     // A setting below the minimum is a separate finding.
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
     let took = elapsed::duration(detail.scenario()?, detail)?;
-    (took < least * (1.0 - same::DIGITS)).then(|| {
+    (took < least * (1.0 - agreement::DIGITS)).then(|| {
         format!(
             "by its figures the test took {took:.1} s, and the minimum is {least} s: run again, with more queries"
         )
@@ -228,7 +240,7 @@ fn too_few(detail: &DetailLog) -> Option<String> {
 
 /// Returns a finding if a result of the datacenter suite is inferred from a run of another
 /// scenario.
-fn inferred(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
+fn inferred(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Option<String> {
     let (wanted, of) = entry.scenario.zip(detail.scenario())?;
     entry.tree.as_ref()?;
     (wanted != of && !subject.is_of_edge(entry)).then(|| {
@@ -243,11 +255,11 @@ fn inferred(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<Stri
 
 fn performance(
     subject: &Subject,
-    entry: &Entry,
+    entry: &ResultEntry,
     benchmark: &Benchmark,
-    run: &Run,
+    run: &RunFiles,
     detail: &DetailLog,
-    at: &mut At,
+    at: &mut PlaceJudgement,
 ) {
     let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
     let least = [
@@ -258,9 +270,9 @@ fn performance(
     for (key, least) in least {
         let Some(least) = least else { continue };
         let wanted = format!("less than the minimum {least}");
-        at.logged(key, detail.integer(key), |value| *value >= least, wanted);
+        at.require_logged(key, detail.integer(key), |value| *value >= least, wanted);
     }
-    for setting in ENDS {
+    for setting in END_SETTINGS {
         let key = format!("effective_{setting}");
         // A maximum number of queries does not end Offline's only query. In SingleStream, the log
         // has the time that the queries took.
@@ -273,14 +285,14 @@ fn performance(
                 _ => false,
             };
         let end = detail.integer(&key).filter(|_| !is_harmless);
-        let why = end.and_then(|value| early_end(setting, value, limits.min_duration_ms));
+        let why = end.and_then(|value| check_early_end(setting, value, limits.min_duration_ms));
         at.fail_each(why.map(|why| format!("{key}: {why}, and run again")));
     }
     at.fail_each(settings::wrong_switches(Rule::N32, subject, entry, run));
-    if let Some(Server { percentile, .. }) = limits.server {
+    if let Some(ServerLimits { percentile, .. }) = limits.server {
         let key = "effective_target_latency_percentile";
         let wanted = format!("less than {percentile}");
-        at.logged(key, detail.number(key), |value| *value >= percentile, wanted);
+        at.require_logged(key, detail.number(key), |value| *value >= percentile, wanted);
     }
     let sampled = detail.integer("effective_accuracy_log_sampling_target");
     if !run.is_test() && sampled.is_some_and(|target| target != 0) {

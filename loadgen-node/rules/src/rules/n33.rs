@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::{RuleEntry, n12::single_tests};
 use crate::{
     Rule, Scenario,
-    grouped::LOGGED_ERROR,
-    judge::one_token,
+    grouping::LOGGED_ERROR,
+    judge::check_one_token_answers,
     official_log::DetailLog,
     record::{Carrier, Node, RunResult, Verdict},
-    subject::{At, Findings, JudgedDivision, Run, Subject, listed},
+    subject::{Findings, JudgedDivision, PlaceJudgement, RunFiles, Subject, list_first},
 };
 
 mod verdict_parts;
@@ -21,12 +21,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "the result is VALID and no log has an error",
     in_closed: true,
     in_open: true,
-    kept_in: "`run/outcome/judgement.rs`: an error line makes the verdict INVALID",
-    looked_at: "every log, but TEST06 in Server, whose 100 queries are always too few for early stopping; every part of the \
+    enforced_by: "`run/outcome/judgement.rs`: an error line makes the verdict INVALID",
+    evidence: "every log, but TEST06 in Server, whose 100 queries are always too few for early stopping; every part of the \
          verdict against the figures that make it (`n33/verdict_parts.rs`); responses of one token, for each of which \
          LoadGen logs an error",
-    shown_by: "`faults.rs`",
-    same: &[],
+    tests: "`faults.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -38,7 +38,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
         single_tests(subject, found);
     }
     for (run, record) in subject.records() {
-        if let Some(text) = one_token(&record.nodes) {
+        if let Some(text) = check_one_token_answers(&record.nodes) {
             found.fail(&run.record_place, text);
         }
     }
@@ -58,7 +58,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     verdict_parts::judge(subject, found);
 }
 
-fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
+fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
     if !detail.begins_with_an_entry() {
         at.fail("the detail log does not begin with an entry (:::MLLOG)");
     }
@@ -68,7 +68,7 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
         )
     }));
     at.fail_each(detail.errors().iter().map(|error| format!("{LOGGED_ERROR}{error}")));
-    let is_asked = run.measures() && detail.mode() != Some(Mode::Accuracy);
+    let is_asked = run.is_performance() && detail.mode() != Some(Mode::Accuracy);
     if is_asked && !is_too_short_by_design(run, detail) {
         let validity = detail.text("result_validity").unwrap_or("missing");
         if validity != "VALID" {
@@ -98,11 +98,11 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
     }
     if !matches!(verdict, Verdict::Valid | Verdict::Complete) {
         let text = format!("the run's verdict is {verdict:?}: {}", reasons.join("; "));
-        at.fail_there(&run.record_place, text);
+        at.fail_at(&run.record_place, text);
     } else if let Some(text) = unlikely(record, detail.mode().filter(|mode| *mode == record.mode)) {
-        at.fail_there(&run.record_place, text);
+        at.fail_at(&run.record_place, text);
     } else if let Some(text) = unexplained(record) {
-        at.unknown_there(&run.record_place, text);
+        at.unknown_at(&run.record_place, text);
     }
 }
 
@@ -129,7 +129,7 @@ fn unexplained(record: &RunResult) -> Option<String> {
 
 /// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that
 /// LoadGen always calls it INVALID. Neither the official script nor the checker reads that verdict.
-fn is_too_short_by_design(run: &Run, detail: &DetailLog) -> bool {
+fn is_too_short_by_design(run: &RunFiles, detail: &DetailLog) -> bool {
     run.is_token_test()
         && detail.scenario() == Some(Scenario::Server)
         && detail.is_on("early_stopping_met") == Some(false)
@@ -137,23 +137,23 @@ fn is_too_short_by_design(run: &Run, detail: &DetailLog) -> bool {
 
 /// Finds lines that LoadGen writes once and a log repeats: readers differ in which of them they
 /// use. A log of several tests repeats everything, and is a separate finding.
-fn repeated(run: &Run, detail: &DetailLog) -> Vec<String> {
+fn repeated(run: &RunFiles, detail: &DetailLog) -> Vec<String> {
     if detail.tests() > 1 {
         return Vec::new();
     }
     let summary = run.logs.as_ref().and_then(|logs| logs.summary.as_ref().ok());
     let in_summary = summary.into_iter().flat_map(|summary| summary.repeated());
-    let in_summary = in_summary.map(|(key, values)| format!("{key} ({})", listed(values)));
+    let in_summary = in_summary.map(|(key, values)| format!("{key} ({})", list_first(values)));
     let in_detail = detail.repeated().map(|(key, values)| {
         let values: Vec<_> = values.into_iter().map(short).collect();
-        format!("{key} ({})", listed(&values))
+        format!("{key} ({})", list_first(&values))
     });
     let all = [("detail log", in_detail.collect::<Vec<_>>()), ("summary", in_summary.collect())];
     let said = all.into_iter().filter(|(_, keys)| !keys.is_empty());
     said.map(|(log, keys)| {
         format!(
             "the {log} has more than one line of {}, and LoadGen writes one: submit the log as LoadGen wrote it",
-            listed(&keys)
+            list_first(&keys)
         )
     })
     .collect()

@@ -5,20 +5,24 @@ use super::{RuleEntry, purposes, settings};
 use crate::{
     Rule,
     book::{Benchmark, Formats, Test},
-    compliance::{self, baseline_agrees, test_settings},
+    compliance::{self, compare_baseline, test_settings},
     input::files::{self, entries},
     official_log::DetailLog,
     record::RunResult,
-    subject::{At, Entry, Findings, Kind, NO_BENCHMARK, Run, Subject, Tree},
+    subject::{
+        Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject,
+        SubmissionTree,
+    },
     tree::{
-        ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH, VERIFY_PERFORMANCE,
+        ACCURACY_LOG, ResultPaths, SUMMARY, VERIFY_ACCURACY, VERIFY_OUTPUT_LENGTH,
+        VERIFY_PERFORMANCE,
     },
 };
 use netdiv_node_common::words::Mode;
 use std::{collections::BTreeMap, path::Path};
 
-mod answers;
-mod verified;
+mod test01_responses;
+mod verification_files;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N34,
@@ -26,19 +30,19 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "compliance tests",
     in_closed: true,
     in_open: false,
-    kept_in: "`loadgen-node audit`, `rules/compliance`",
-    looked_at: "the tests of the table, their verdicts, and that their settings were in effect; the figures in \
-         `verify_*.txt` against the logs (TEST06's log must be verifiable, `n34/verified.rs`); the settings against \
+    enforced_by: "`loadgen-node audit`, `rules/compliance`",
+    evidence: "the tests of the table, their verdicts, and that their settings were in effect; the figures in \
+         `verify_*.txt` against the logs (TEST06's log must be verifiable, `n34/verification_files.rs`); the settings against \
          `user.conf`",
-    shown_by: "`tests/compliance`, mutations",
-    same: &[],
+    tests: "`tests/compliance`, mutations",
+    agreements: &[],
     judge,
 };
 
 fn judge(subject: &Subject, found: &mut Findings) {
-    settings::user_conf(subject, |kind| matches!(kind, Kind::Test(_)), found);
+    settings::judge_user_conf(subject, |kind| matches!(kind, RunKind::Test(_)), found);
     purposes::compare(subject, true, found);
-    answers::judge(subject, found);
+    test01_responses::judge(subject, found);
     for entry in &subject.results {
         if !subject.is_open() {
             other_tests(subject, entry, found);
@@ -59,7 +63,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
 
 const PASSES: &str = "every test that the benchmark needs was made with its settings, and passes";
 
-fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &mut Findings) {
     let name = &benchmark.name;
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else {
         let tests: Vec<_> = benchmark.tests().collect();
@@ -96,10 +100,11 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
         let unverified = not_verified(tree, place, *test, benchmark, &formats);
         let mut is_failed = !unverified.is_empty();
         at.fail_each(unverified);
-        if let Some(run) = entry.run(Kind::Test(*test)) {
-            used(tree, place, *test, benchmark, run, &mut at);
-            let differences =
-                verified::differences(tree, place, entry, *test, benchmark, &formats, is_foreign);
+        if let Some(run) = entry.run(RunKind::Test(*test)) {
+            judge_settings(tree, place, *test, benchmark, run, &mut at);
+            let differences = verification_files::differences(
+                tree, place, entry, *test, benchmark, &formats, is_foreign,
+            );
             if !is_failed {
                 is_failed = !differences.wrong.is_empty();
                 at.fail_each(differences.wrong);
@@ -109,7 +114,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
                     "{what}: netdiv requires this, the official script does not; review it"
                 ));
             }
-            if let Some(reference) = entry.run(Kind::Performance) {
+            if let Some(reference) = entry.run(RunKind::Performance) {
                 match [reference, run].map(is_valid) {
                     [Some(true), Some(true)] if is_failed => {}
                     [Some(true), Some(true)] => at.fail_each(speed(*test, reference, run)),
@@ -126,8 +131,8 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
 
 /// Returns findings if the files of the verification do not state that the test passed.
 fn not_verified(
-    tree: &Tree,
-    place: &Place,
+    tree: &SubmissionTree,
+    place: &ResultPaths,
     test: Test,
     benchmark: &Benchmark,
     formats: &Formats,
@@ -141,8 +146,8 @@ fn not_verified(
 /// Returns a finding if the verification does not state that the responses are the same in both
 /// modes.
 pub(super) fn answers_differ(
-    tree: &Tree,
-    place: &Place,
+    tree: &SubmissionTree,
+    place: &ResultPaths,
     test: Test,
     benchmark: &Benchmark,
     formats: &Formats,
@@ -153,7 +158,7 @@ pub(super) fn answers_differ(
             if wrong.is_contradiction {
                 return Some(wrong.text);
             }
-            let Wrong { text: wrong, .. } = wrong;
+            let FileViolation { text: wrong, .. } = wrong;
             let accuracy = tree.path(&place.compliance_accuracy(test.name()));
             let scores = scores_agree(&accuracy, benchmark, formats).err()?;
             Some(format!(
@@ -167,14 +172,20 @@ pub(super) fn answers_differ(
 }
 
 /// Violation in a file of a test's verification.
-struct Wrong {
+struct FileViolation {
     text: String,
     /// True if the file contains two verdicts.
     is_contradiction: bool,
 }
 
 /// Returns the violation in a file of a test's verification, if there is one.
-fn verdict(tree: &Tree, place: &Place, test: &str, name: &str, formats: &Formats) -> Option<Wrong> {
+fn verdict(
+    tree: &SubmissionTree,
+    place: &ResultPaths,
+    test: &str,
+    name: &str,
+    formats: &Formats,
+) -> Option<FileViolation> {
     let path = tree.path(&format!("{}/{name}", place.compliance(test)));
     let (wrong, is_contradiction) = match files::read_to_string(&path) {
         Ok(text) => match formats.lacking(&format!("{test}/{name}"), &text) {
@@ -183,7 +194,7 @@ fn verdict(tree: &Tree, place: &Place, test: &str, name: &str, formats: &Formats
         },
         Err(error) => (format!("cannot be read: {error}"), false),
     };
-    Some(Wrong { text: format!("{name} {wrong}"), is_contradiction })
+    Some(FileViolation { text: format!("{name} {wrong}"), is_contradiction })
 }
 
 /// Returns a finding if a file contains two verdicts. The official checker looks for the good one.
@@ -232,7 +243,7 @@ const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"]
 /// pass. Fails with the reasons if the scores differ.
 fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Result<(), String> {
     let [baseline, compliance] = BASELINE.map(|name| accuracy.join(name));
-    let part = baseline_agrees(&baseline, &compliance, benchmark, formats).map_err(|error| {
+    let part = compare_baseline(&baseline, &compliance, benchmark, formats).map_err(|error| {
         let why = error.problems().join("; ");
         format!("the scores of the same samples cannot be compared: {why}")
     })?;
@@ -240,7 +251,14 @@ fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Re
 }
 
 /// Finds a run without the test's settings, by LoadGen's own log.
-fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run, at: &mut At) {
+fn judge_settings(
+    tree: &SubmissionTree,
+    place: &ResultPaths,
+    test: Test,
+    benchmark: &Benchmark,
+    run: &RunFiles,
+    at: &mut PlaceJudgement,
+) {
     let Some(detail) = run.detail() else {
         // The official checker does not require a detail log of TEST06.
         if run.logs.is_none() && !has_sampled(tree, place, run) {
@@ -263,7 +281,7 @@ fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run
 
 /// Returns true if TEST06's accuracy log is the complete log of its run in performance mode.
 /// Without the test's settings, LoadGen would have logged no response.
-fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
+fn has_sampled(tree: &SubmissionTree, place: &ResultPaths, run: &RunFiles) -> bool {
     let path = tree.path(&format!("{}/{ACCURACY_LOG}", place.compliance_accuracy("TEST06")));
     let is_that_of = |record: &RunResult| {
         record.mode == Mode::Performance
@@ -282,14 +300,14 @@ fn number(detail: &DetailLog, key: &str) -> Option<u64> {
 
 /// Returns true if the run is VALID, so that its figures are meaningful (N33); `None` if a log is
 /// missing.
-fn is_valid(run: &Run) -> Option<bool> {
+fn is_valid(run: &RunFiles) -> Option<bool> {
     let summary = run.logs.as_ref()?.summary.as_ref().ok()?;
     let is_valid = run.detail()?.text("result_validity") == Some("VALID");
     Some(is_valid && !summary.repeats("Result is"))
 }
 
 /// Returns a finding if the speeds in LoadGen's logs fail a test, whatever its files state.
-fn speed(test: Test, reference: &Run, run: &Run) -> Option<String> {
+fn speed(test: Test, reference: &RunFiles, run: &RunFiles) -> Option<String> {
     if test == Test::Test06 {
         return None;
     }
@@ -302,7 +320,7 @@ fn speed(test: Test, reference: &Run, run: &Run) -> Option<String> {
 }
 
 /// Finds failures in files of tests that the benchmark does not need, or that netdiv cannot run.
-fn other_tests(subject: &Subject, entry: &Entry, found: &mut Findings) {
+fn other_tests(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
     let formats = subject.formats();
     let needed: Vec<_> = entry.benchmark.iter().flat_map(|one| one.tests()).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{RuleEntry, Same, purposes};
+use super::{Agreement, RuleEntry, purposes};
 use crate::{
     Rule,
     book::{Round, Table},
@@ -13,9 +13,9 @@ use crate::{
 mod contents;
 mod files;
 mod links;
+mod log_hashes;
 mod measurements;
 mod readme;
-mod unchanged;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     id: Rule::N35,
@@ -23,17 +23,20 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "files of a submission",
     in_closed: true,
     in_open: true,
-    kept_in: "`drafting/results.rs`",
-    looked_at: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
-         (`subject/set_aside.rs`); links in documents lead to files and headings of the submission; README, measurements and \
+    enforced_by: "`drafting/results.rs`",
+    evidence: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
+         (`subject/unusable_files.rs`); links in documents lead to files and headings of the submission; README, measurements and \
          data types against the records",
-    shown_by: "mutations",
-    same: &SAME,
+    tests: "mutations",
+    agreements: &SAME,
     judge,
 };
 
-const SAME: [Same; 1] =
-    [Same::Given { key: "benchmark", default: None, record: |record| json!(record.benchmark) }];
+const SAME: [Agreement; 1] = [Agreement::RunSetting {
+    key: "benchmark",
+    default: None,
+    record: |record| json!(record.benchmark),
+}];
 
 fn judge(subject: &Subject, found: &mut Findings) {
     of_round(subject, found);
@@ -41,7 +44,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     files::judge(subject, found);
     contents::judge(subject, found);
     links::judge(subject, found);
-    unchanged::judge(subject, found);
+    log_hashes::judge(subject, found);
     readme::judge(subject, found);
 }
 

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::{RuleEntry, description, n15::other_count};
 use crate::{
     Outcome, Rule,
-    book::system_fields::{FIELDS, Field, Kind},
-    input::json::TWICE,
+    book::system_fields::{FIELDS, FieldRequirement, SystemField},
+    input::json::REPEATED_KEY,
     placeholder::{is_not_applicable, is_placeholder},
-    subject::{At, Findings, JudgedDivision, Subject, System, Tree},
+    subject::{Findings, JudgedDivision, PlaceJudgement, Subject, SubmissionTree, System},
 };
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -20,10 +20,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "is_network and the fields of a network system",
     in_closed: true,
     in_open: true,
-    kept_in: "`drafting/systems.rs`",
-    looked_at: "48 fields; those of processors, memory, accelerators and software against the evidence (`judge/stated.rs`)",
-    shown_by: "mutations",
-    same: &[],
+    enforced_by: "`drafting/systems.rs`",
+    evidence: "48 fields; those of processors, memory, accelerators and software against the evidence (`judge/statements.rs`)",
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -52,7 +52,9 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for system in &subject.systems {
         let mut at = found.at(&system.place);
         match &system.json {
-            Err(why) if why.contains(TWICE) && subject.division != JudgedDivision::Network => {
+            Err(why)
+                if why.contains(REPEATED_KEY) && subject.division != JudgedDivision::Network =>
+            {
                 at.unknown(format!("{why}, and the official checker uses the last: state it once"));
             }
             Err(why) => at.fail(why),
@@ -87,7 +89,7 @@ fn says_network(json: &Map<String, Value>) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
 
-fn is_network(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) {
+fn is_network(json: &Map<String, Value>, division: JudgedDivision, at: &mut PlaceJudgement) {
     match (division, json.get("is_network")) {
         (_, Some(value)) if !value.is_string() => {
             at.fail(format!("is_network is {value}: it must be the text \"True\" or \"False\""));
@@ -102,23 +104,28 @@ fn is_network(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) 
     }
 }
 
-fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut At) {
+fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut PlaceJudgement) {
     let over_network = division == JudgedDivision::Network || says_network(json);
-    let asked = || FIELDS.iter().filter(|field| over_network || field.kind != Kind::Network);
+    let asked =
+        || FIELDS.iter().filter(|field| over_network || field.kind != FieldRequirement::Network);
     let missing = asked().map(|field| field.name).filter(|name| !json.contains_key(*name));
     let missing: Vec<_> = missing.collect();
     if !missing.is_empty() {
         at.fail(format!("fields are missing: {}", missing.join(", ")));
     }
-    for Field { name, kind, .. } in asked().filter(|field| field.kind != Kind::Free) {
+    for SystemField { name, kind, .. } in
+        asked().filter(|field| field.kind != FieldRequirement::Free)
+    {
         let Some(value) = json.get(*name) else { continue };
-        let is_blank = |text: &str| text.trim().is_empty() && *kind == Kind::Network;
+        let is_blank = |text: &str| text.trim().is_empty() && *kind == FieldRequirement::Network;
         if is_empty(value) || value.as_str().is_some_and(is_blank) {
             at.fail(match kind {
-                Kind::Network => format!("{name} is {value}: say what it is (section 6.2.2)"),
+                FieldRequirement::Network => {
+                    format!("{name} is {value}: say what it is (section 6.2.2)")
+                }
                 _ => format!("{name} is {value}, which the checker treats as empty"),
             });
-        } else if *kind == Kind::Filled
+        } else if *kind == FieldRequirement::Filled
             && let Some(text) = value.as_str().filter(|text| is_placeholder(text))
         {
             placeholder(name, text, json, division, at);
@@ -145,7 +152,7 @@ fn placeholder(
     text: &str,
     json: &Map<String, Value>,
     division: JudgedDivision,
-    at: &mut At,
+    at: &mut PlaceJudgement,
 ) {
     let has_none = json.get("accelerators_per_node").is_some_and(|count| match count {
         Value::String(text) => text.trim() == "0" || is_not_applicable(text),
@@ -175,7 +182,7 @@ pub(super) fn unwritten(division: JudgedDivision, what: String) -> (Outcome, Str
 }
 
 /// Judges fields with a fixed vocabulary, and fields that another file states.
-fn words(system: &System, tree: &Tree, at: &mut At) {
+fn words(system: &System, tree: &SubmissionTree, at: &mut PlaceJudgement) {
     let same = |field: &str, want: &str| system.text(field).is_none_or(|text| text == want);
     if !same("division", &tree.home.division) {
         at.fail(format!("division is not {}, the name of the folder", tree.home.division));

@@ -9,7 +9,7 @@ use super::RuleEntry;
 use crate::{
     Rule,
     book::system_fields::network_fields,
-    facts::{counted, interfaces::Interfaces as _},
+    facts::{count_texts, interfaces::Interfaces as _},
     record::RunResult,
     subject::{Findings, Subject, topology},
 };
@@ -20,10 +20,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "networking can be compared in an audit",
     in_closed: true,
     in_open: false,
-    kept_in: "evidence",
-    looked_at: "`--against`: interfaces, switches, transport",
-    shown_by: "mutations",
-    same: &[],
+    enforced_by: "evidence",
+    evidence: "`--against`: interfaces, switches, transport",
+    tests: "mutations",
+    agreements: &[],
     judge,
 };
 
@@ -40,7 +40,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
             "a run contains less than a submission: compare a submission with a submission, a run with a run",
         );
     }
-    let (ours, theirs) = (described(std::slice::from_ref(subject)), described(others));
+    let (ours, theirs) =
+        (networking_properties(std::slice::from_ref(subject)), networking_properties(others));
     if ours.is_empty() || theirs.is_empty() {
         return at
             .unknown("one of the two does not describe its networking: its runs have no evidence");
@@ -60,12 +61,12 @@ fn judge(subject: &Subject, found: &mut Findings) {
 fn cabling(subject: &Subject, text: &str) -> String {
     let Some(links) = topology::links(text) else { return text.to_owned() };
     let switches = topology::switches(subject, &links).len();
-    let cables = counted(links.iter().map(|link| &link.text));
+    let cables = count_texts(links.iter().map(|link| &link.text));
     format!("{switches} switches, {}", cables.join(", "))
 }
 
 /// Returns the properties of the networking, by the key under which they are compared.
-fn described(subjects: &[Subject]) -> BTreeMap<&'static str, String> {
+fn networking_properties(subjects: &[Subject]) -> BTreeMap<&'static str, String> {
     let mut all: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
     let mut add = |key, value: String| {
         all.entry(key).or_default().insert(value);
@@ -125,5 +126,5 @@ fn interfaces(machine: &Machine) -> String {
             )
         })
     });
-    counted(adapters).join(", ")
+    count_texts(adapters).join(", ")
 }

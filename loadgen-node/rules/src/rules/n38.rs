@@ -7,10 +7,10 @@ use super::RuleEntry;
 use crate::{
     Finding, Outcome, Rule,
     drafting::documents::WHY_OPEN,
-    grouped::grouped,
+    grouping::grouped,
     placeholder::is_placeholder,
     record::{Division, RunResult},
-    subject::{At, Findings, JudgedDivision, Subject},
+    subject::{Findings, JudgedDivision, PlaceJudgement, Subject},
     tree::documents,
 };
 
@@ -20,11 +20,11 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "what does not conform goes to the Open division",
     in_closed: true,
     in_open: true,
-    kept_in: "`run --division network` and `closed` refuse; `submission` writes `why-open.md`",
-    looked_at: "any rule above; a rehearsal, an exploratory run, or one for another division; in Open, a reason and the list \
+    enforced_by: "`run --division network` and `closed` refuse; `submission` writes `why-open.md`",
+    evidence: "any rule above; a rehearsal, an exploratory run, or one for another division; in Open, a reason and the list \
          of broken rules",
-    shown_by: "`rules.rs`",
-    same: &[],
+    tests: "`rules.rs`",
+    agreements: &[],
     judge,
 };
 
@@ -50,7 +50,7 @@ fn open(subject: &Subject, found: &mut Findings) {
         at.fail("has no reason below its heading: say why it is not in the Closed or the Network division");
     }
     if why.starts_with(WHY_OPEN) {
-        at.fail_each(listed_otherwise(&why, &broken, &unknown));
+        at.fail_each(list_differences(&why, &broken, &unknown));
     }
     // A submission with rehearsals for the Network division must mention them.
     match subject.records().filter(|(_, record)| record.rehearsal).count() {
@@ -67,7 +67,7 @@ fn open(subject: &Subject, found: &mut Findings) {
 
 /// Returns findings about broken rules that the list omits, and about listed rules that are kept.
 /// Rules of the Open division are broken in any case.
-fn listed_otherwise(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String> {
+fn list_differences(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String> {
     let items = why.lines().filter_map(|line| line.strip_prefix("- N"));
     let numbers = items.map(|item| item.split(|c: char| !c.is_ascii_digit()).next());
     let said: Vec<String> = numbers.flatten().map(|number| format!("N{number}")).collect();
@@ -105,11 +105,11 @@ fn records(subject: &Subject, found: &mut Findings) -> bool {
 }
 
 /// Finds a submission that was made as a rehearsal.
-fn no_rehearsal(subject: &Subject, at: &mut At) {
+fn no_rehearsal(subject: &Subject, at: &mut PlaceJudgement) {
     if let Some(tree) = &subject.tree {
         let place = tree.home.document(documents::REHEARSAL);
         if tree.path(&place).exists() {
-            at.fail_there(place, "the submission was made as a rehearsal: make it again without");
+            at.fail_at(place, "the submission was made as a rehearsal: make it again without");
         }
     }
 }
@@ -146,7 +146,12 @@ fn listed(rules: &[Rule]) -> String {
 
 /// Judges the division of a run by its record. A rule that is broken here already is not named
 /// again.
-fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], at: &mut At) {
+fn of_run(
+    record: &RunResult,
+    judged: JudgedDivision,
+    already_broken: &[Rule],
+    at: &mut PlaceJudgement,
+) {
     let is_closed = judged == JudgedDivision::Closed;
     match record.division {
         // A run for the Network division keeps every rule of Closed.
@@ -164,13 +169,13 @@ fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], a
     if record.rehearsal {
         at.fail("the run was a rehearsal: run again without --rehearsal");
     }
-    if let Some(given) = given_otherwise(record) {
+    if let Some(given) = setting_difference(record) {
         at.fail(format!(
             "the run's own settings have {given}: take the record as the run wrote it"
         ));
     }
     let is_new = |finding: &&Finding| {
-        let is_asked = judged.asks_for(finding.rule);
+        let is_asked = judged.requires(finding.rule);
         finding.outcome == Outcome::Fail && is_asked && !already_broken.contains(&finding.rule)
     };
     let broken = grouped(record.findings.iter().filter(is_new)).into_iter();
@@ -178,7 +183,7 @@ fn of_run(record: &RunResult, judged: JudgedDivision, already_broken: &[Rule], a
 }
 
 /// Returns the run's settings that differ from its record.
-fn given_otherwise(record: &RunResult) -> Option<String> {
+fn setting_difference(record: &RunResult) -> Option<String> {
     let given = |key: &str| record.settings.get(key);
     let division = given("division").filter(|given| **given != json!(record.division));
     let rehearsal = given("rehearsal").filter(|given| **given != json!(record.rehearsal));

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use netdiv_node_common::words::Mode;
 
 use crate::{
-    subject::{Entry, Findings, Kind, Run, Subject, set_aside::may_stand_for},
-    tree::Place,
+    subject::{Findings, ResultEntry, RunFiles, RunKind, Subject, unusable_files::may_stand_for},
+    tree::ResultPaths,
 };
 
 /// Finds runs that serve two purposes. `of_tests` selects pairs with a compliance test, or all
@@ -17,12 +17,12 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
     if subject.tree.is_none() {
         return;
     }
-    let mut known: BTreeMap<&str, Vec<(&Entry, &Run)>> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Vec<(&ResultEntry, &RunFiles)>> = BTreeMap::new();
     for (entry, run) in subject.runs().filter(|(_, run)| !has_unusable_log(run)) {
         let Some(hash) = run.detail_sha256() else { continue };
         let others = known.entry(hash).or_default();
-        let is_allowed = |of: &Entry, other: &Run| {
-            (std::ptr::eq(of, entry) && is_both(other, run))
+        let is_allowed = |of: &ResultEntry, other: &RunFiles| {
+            (std::ptr::eq(of, entry) && are_submission_halves(other, run))
                 || (other.kind == run.kind
                     && (are_two_targets(of, entry) || is_inferred(subject, of, entry)))
         };
@@ -42,7 +42,7 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
 
 /// Returns true if the result of one scenario is inferred from the run of the other
 /// (`preprocess_submission.py`, in the edge suite).
-fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
+fn is_inferred(subject: &Subject, one: &ResultEntry, other: &ResultEntry) -> bool {
     let scenarios = one.scenario.zip(other.scenario);
     subject.is_of_edge(one)
         && one.system() == other.system()
@@ -53,7 +53,7 @@ fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
 
 /// Returns true if two results have the same model, system and scenario, and differ in the accuracy
 /// target.
-fn are_two_targets(one: &Entry, other: &Entry) -> bool {
+fn are_two_targets(one: &ResultEntry, other: &ResultEntry) -> bool {
     // The target is a percentage of the reference's accuracy, such as 99 and 99.9, or 95 and 99.
     let target = |name: &str| {
         let (model, target) = name.rsplit_once('-')?;
@@ -62,7 +62,7 @@ fn are_two_targets(one: &Entry, other: &Entry) -> bool {
     };
     let (Some(one), Some(other)) = (&one.tree, &other.tree) else { return false };
     let targets = target(&one.benchmark).zip(target(&other.benchmark));
-    let is_alike = |one: &Place, other: &Place| {
+    let is_alike = |one: &ResultPaths, other: &ResultPaths| {
         one.system == other.system && one.scenario.eq_ignore_ascii_case(&other.scenario)
     };
     is_alike(one, other)
@@ -70,17 +70,17 @@ fn are_two_targets(one: &Entry, other: &Entry) -> bool {
 }
 
 /// Returns true if the detail log is unusable, which is a separate finding.
-fn has_unusable_log(run: &Run) -> bool {
+fn has_unusable_log(run: &RunFiles) -> bool {
     run.logs.as_ref().is_some_and(|logs| logs.detail.is_err())
 }
 
 /// Returns true if two runs are the two halves of a run in mode `submission`.
-fn is_both(one: &Run, other: &Run) -> bool {
-    let is_half = |run: &Run| {
+fn are_submission_halves(one: &RunFiles, other: &RunFiles) -> bool {
+    let is_half = |run: &RunFiles| {
         let logged = run.detail().and_then(|detail| detail.mode());
         logged.or_else(|| Some(run.result()?.mode)) == Some(Mode::Submission)
     };
     let kinds = [&one.kind, &other.kind];
-    let halves = [Kind::Performance, Kind::Accuracy];
+    let halves = [RunKind::Performance, RunKind::Accuracy];
     halves.iter().all(|half| kinds.contains(&half)) && is_half(one) && is_half(other)
 }

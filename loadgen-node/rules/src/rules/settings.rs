@@ -1,31 +1,31 @@
 //! LoadGen's settings in its log, the record and `user.conf` (N2, N32, N34).
 
-use super::same::is_within;
+use super::agreement::is_within;
 use crate::{
     Rule,
     book::Seeds,
     judge::{
-        switches::{Asked, switches},
+        switches::{SwitchScope, switches},
         user_conf::{differences, number},
     },
     official_log::DetailLog,
     record::RunResult,
-    subject::{Entry, Findings, Kind, Run, Subject},
+    subject::{Findings, ResultEntry, RunFiles, RunKind, Subject},
 };
 
 /// Settings that must be in every record.
-const ALWAYS: [&str; 4] =
+const REQUIRED_SETTINGS: [&str; 4] =
     ["max_duration_ms", "max_query_count", "min_duration_ms", "min_query_count"];
 
 /// Finds settings that differ between record and log. N2 judges the settings of token latencies,
 /// N32 the rest.
-pub(super) fn requested(subject: &Subject, is_of_tokens: bool, found: &mut Findings) {
+pub(super) fn judge_requested(subject: &Subject, is_of_tokens: bool, found: &mut Findings) {
     for (run, record) in subject.records() {
         let Some(detail) = run.detail() else { continue };
         // A run folder has no kind; only its settings show that it is a compliance test.
         let is_test = run.is_test()
             || (subject.tree.is_none() && record.settings.contains_key("audit_config"));
-        for (key, text) in other_settings(run, is_test, record, detail) {
+        for (key, text) in setting_differences(run, is_test, record, detail) {
             if key.ends_with("token_latencies") == is_of_tokens {
                 found.fail(&run.record_place, text);
             }
@@ -35,8 +35,8 @@ pub(super) fn requested(subject: &Subject, is_of_tokens: bool, found: &mut Findi
 
 /// Returns the requested settings that differ between log and record. An audit.config changes some
 /// of them after the record is filled.
-fn other_settings<'d>(
-    run: &Run,
+fn setting_differences<'d>(
+    run: &RunFiles,
     is_test: bool,
     record: &RunResult,
     detail: &'d DetailLog,
@@ -56,7 +56,7 @@ fn other_settings<'d>(
         let Some(logged) = logged.filter(|_| !is_changed(name)) else { continue };
         let said = record.test_settings.get(name);
         let what = match said {
-            None if ALWAYS.contains(&name) => "nothing".to_owned(),
+            None if REQUIRED_SETTINGS.contains(&name) => "nothing".to_owned(),
             Some(said)
                 if !is_bound && !number(said).is_some_and(|said| is_within(said, logged)) =>
             {
@@ -76,27 +76,31 @@ fn other_settings<'d>(
 pub(super) fn wrong_switches(
     rule: Rule,
     subject: &Subject,
-    entry: &Entry,
-    run: &Run,
+    entry: &ResultEntry,
+    run: &RunFiles,
 ) -> Vec<String> {
     let (Some(benchmark), Some(detail)) = (entry.benchmark, run.detail()) else { return vec![] };
     let switches = switches(benchmark).into_iter().filter(|switch| {
         let is_asked = match switch.asked {
-            Asked::Always => true,
-            Asked::Closed => !subject.is_open(),
-            Asked::NoTest => !run.is_test(),
+            SwitchScope::Always => true,
+            SwitchScope::Closed => !subject.is_open(),
+            SwitchScope::NoTest => !run.is_test(),
         };
         switch.rule == rule && is_asked
     });
-    switches.flat_map(|switch| switch.wrong_in(detail).collect::<Vec<_>>()).collect()
+    switches.flat_map(|switch| switch.violations(detail).collect::<Vec<_>>()).collect()
 }
 
 /// Prefixes of settings that the audit.config of a compliance test may change.
-const OF_TESTS: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
+const TEST_SETTING_PREFIXES: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
 
 /// Finds differences between `user.conf` and the settings of the runs of some kinds. A difference
 /// from the performance run is not reported again for a test.
-pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &mut Findings) {
+pub(super) fn judge_user_conf(
+    subject: &Subject,
+    is_judged: fn(RunKind) -> bool,
+    found: &mut Findings,
+) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
         let (Some(place), Some(scenario)) = (&entry.tree, entry.scenario) else { continue };
@@ -104,13 +108,14 @@ pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &
         let model = entry.benchmark.map_or(&entry.name, |benchmark| &benchmark.loadgen_model);
         let mut known = Vec::new();
         for run in &entry.runs {
-            if !matches!(run.kind, Kind::Performance | Kind::Test(_)) {
+            if !matches!(run.kind, RunKind::Performance | RunKind::Test(_)) {
                 continue;
             }
             let Some(record) = run.result() else { continue };
-            let given = given(record);
+            let given = overridden_fields(record);
             let mut differ = differences(&text, &record.test_settings, &given, model, scenario);
-            let is_set = |key: &str| OF_TESTS.iter().any(|start| key.starts_with(start));
+            let is_set =
+                |key: &str| TEST_SETTING_PREFIXES.iter().any(|start| key.starts_with(start));
             differ.retain(|key| !(known.contains(key) || run.is_test() && is_set(key)));
             if differ.is_empty() {
                 continue;
@@ -131,7 +136,7 @@ pub(super) fn user_conf(subject: &Subject, is_judged: fn(Kind) -> bool, found: &
 }
 
 /// Returns the fields of LoadGen's settings that the run set by hand.
-fn given(record: &RunResult) -> Vec<&str> {
+fn overridden_fields(record: &RunResult) -> Vec<&str> {
     let given = record.settings.get("setting").and_then(|given| given.as_array());
     given.into_iter().flatten().filter_map(|pair| pair.as_str()).collect()
 }

@@ -2,15 +2,15 @@
 
 use std::{fmt::Display, path::Path};
 
-use super::{Subject, Tree};
+use super::{Subject, SubmissionTree};
 use crate::{
-    Finding, Grouped, Outcome, Rule,
-    grouped::{NEEDS_SUBMISSION, grouped},
+    Finding, GroupedFinding, Outcome, Rule,
+    grouping::{NEEDS_SUBMISSION, grouped},
     record::RunResult,
 };
 
 /// Maximum number of items that a list names; it counts the rest.
-const NAMED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// All findings so far, in the order in which the rules reported them.
 #[derive(Debug, Default)]
@@ -37,13 +37,13 @@ impl AllFindings {
 
     /// Merges findings of equal text into one, and all passes of a rule into one. Returns at least
     /// one finding for each rule: by rule, failures first.
-    pub(crate) fn settled(self) -> Vec<Grouped> {
+    pub(crate) fn into_grouped(self) -> Vec<GroupedFinding> {
         let mut findings = Vec::new();
         for rule in Rule::all() {
             let of_rule = self.0.iter().filter(|finding| finding.rule == rule);
             let (kept, mut told): (Vec<_>, Vec<_>) =
                 grouped(of_rule).into_iter().partition(|group| group.outcome == Outcome::Pass);
-            told.extend(kept.into_iter().reduce(Grouped::with));
+            told.extend(kept.into_iter().reduce(GroupedFinding::with));
             if told.is_empty() {
                 let text = "nothing here shows it; the findings above say what could not be read";
                 told = grouped(&[Finding::cannot_tell(rule, "", text)]);
@@ -70,8 +70,8 @@ impl Findings<'_> {
     }
 
     /// Starts to judge the rule at a place.
-    pub(crate) fn at(&mut self, place: impl Into<String>) -> At<'_> {
-        At {
+    pub(crate) fn at(&mut self, place: impl Into<String>) -> PlaceJudgement<'_> {
+        PlaceJudgement {
             place: place.into(),
             is_kept: true,
             found: Findings { rule: self.rule, list: self.list },
@@ -120,7 +120,11 @@ impl Findings<'_> {
 
     /// Returns the tree of a submission. For a run folder, which has no tree, reports that the rule
     /// cannot be judged; `text` names the missing evidence.
-    pub(crate) fn tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
+    pub(crate) fn tree<'s>(
+        &mut self,
+        subject: &'s Subject,
+        text: &str,
+    ) -> Option<&'s SubmissionTree> {
         if subject.tree.is_none() {
             self.unknown("", format!("{NEEDS_SUBMISSION}{text}"));
         }
@@ -129,7 +133,11 @@ impl Findings<'_> {
 
     /// Returns the tree of a submission that netdiv made; `None` if another program made it,
     /// because such a rule does not apply to it.
-    pub(crate) fn own_tree<'s>(&mut self, subject: &'s Subject, text: &str) -> Option<&'s Tree> {
+    pub(crate) fn own_tree<'s>(
+        &mut self,
+        subject: &'s Subject,
+        text: &str,
+    ) -> Option<&'s SubmissionTree> {
         self.tree(subject, text).filter(|_| !subject.is_foreign())
     }
 
@@ -154,14 +162,14 @@ impl Findings<'_> {
 }
 
 /// Judgement of a rule at one place.
-pub(crate) struct At<'f> {
+pub(crate) struct PlaceJudgement<'f> {
     place: String,
     /// True until something is found against the rule.
     is_kept: bool,
     found: Findings<'f>,
 }
 
-impl At<'_> {
+impl PlaceJudgement<'_> {
     /// Reports that the rule is broken here.
     pub(crate) fn fail(&mut self, text: impl Into<String>) {
         self.find(Outcome::Fail, text);
@@ -175,25 +183,25 @@ impl At<'_> {
     }
 
     /// Reports that the rule is broken at another place, which is judged together with this one.
-    pub(crate) fn fail_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
+    pub(crate) fn fail_at(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.is_kept = false;
         self.found.fail(place, text);
     }
 
-    /// Like [`Self::fail_there`], for each reason.
-    pub(crate) fn fail_each_there<T: Into<String>>(
+    /// Like [`Self::fail_at`], for each reason.
+    pub(crate) fn fail_each_at<T: Into<String>>(
         &mut self,
         place: &str,
         texts: impl IntoIterator<Item = T>,
     ) {
         for text in texts {
-            self.fail_there(place, text);
+            self.fail_at(place, text);
         }
     }
 
     /// Reports that the rule cannot be judged at another place, which is judged together with this
     /// one.
-    pub(crate) fn unknown_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
+    pub(crate) fn unknown_at(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.is_kept = false;
         self.found.unknown(place, text);
     }
@@ -210,7 +218,7 @@ impl At<'_> {
     }
 
     /// Requires the detail log to have a right value of a key; `wanted` describes the right value.
-    pub(crate) fn logged<T: Display>(
+    pub(crate) fn require_logged<T: Display>(
         &mut self,
         key: &str,
         value: Option<T>,
@@ -238,9 +246,9 @@ impl At<'_> {
 }
 
 /// Lists the first items, and counts the others.
-pub(crate) fn listed<T: AsRef<str>>(items: &[T]) -> String {
-    let named: Vec<_> = items.iter().take(NAMED).map(AsRef::as_ref).collect();
-    match items.len().saturating_sub(NAMED) {
+pub(crate) fn list_first<T: AsRef<str>>(items: &[T]) -> String {
+    let named: Vec<_> = items.iter().take(MAX_LISTED).map(AsRef::as_ref).collect();
+    match items.len().saturating_sub(MAX_LISTED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }
@@ -265,7 +273,7 @@ mod tests {
         found.fail("y", "worse");
         found.pass("z", "good");
         assert_eq!(found.broken(), [first]);
-        let settled = all.settled();
+        let settled = all.into_grouped();
         let said: Vec<_> =
             settled.iter().take(4).map(|f| (f.places.join(" "), f.text.as_str())).collect();
         let want = [

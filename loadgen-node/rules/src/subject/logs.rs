@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::unusable::Unusable;
+use super::unusable::UnusableFile;
 use crate::{
     Scenario,
     book::Seeds,
@@ -16,23 +16,23 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Logs {
     /// Detail log, or the reason why it is unusable.
-    pub(crate) detail: Result<DetailLog, Unusable>,
+    pub(crate) detail: Result<DetailLog, UnusableFile>,
     /// Summary, or the reason why it is unusable.
-    pub(crate) summary: Result<Summary, Unusable>,
+    pub(crate) summary: Result<Summary, UnusableFile>,
     /// Marks of the round in the detail log, even if that log is set aside.
-    pub(crate) marks: Option<Marks>,
+    pub(crate) marks: Option<RoundMarks>,
 }
 
 /// Values in a detail log that identify its round.
 #[derive(Debug, Clone)]
-pub(crate) struct Marks {
+pub(crate) struct RoundMarks {
     /// The seeds in effect, in the order of [`Seeds::SETTINGS`].
     pub(crate) seeds: [Option<u64>; 3],
     /// LoadGen's version, without its revision.
     pub(crate) version: Option<String>,
 }
 
-impl Marks {
+impl RoundMarks {
     fn of(detail: &DetailLog) -> Self {
         let version = detail.text("loadgen_version").and_then(|text| text.split(' ').next());
         Self {
@@ -52,13 +52,14 @@ impl Logs {
     /// Reads the logs in `folder`.
     pub(crate) fn read(folder: &Path) -> Self {
         let [detail, summary] = [DETAIL, SUMMARY].map(|name| folder.join(name));
-        let log = DetailLog::read(&detail).map_err(|error| Unusable::unread(&detail, error));
-        let summary = Summary::read(&summary).map_err(|error| Unusable::unread(&summary, error));
+        let log = DetailLog::read(&detail).map_err(|error| UnusableFile::unread(&detail, error));
+        let summary =
+            Summary::read(&summary).map_err(|error| UnusableFile::unread(&summary, error));
         let log = log.and_then(|log| match log.is_empty() {
-            true => Err(Unusable::without_entries(&detail)),
+            true => Err(UnusableFile::without_entries(&detail)),
             false => Ok(log),
         });
-        let marks = log.as_ref().ok().map(Marks::of);
+        let marks = log.as_ref().ok().map(RoundMarks::of);
         Self { detail: log, summary, marks }
     }
 }

@@ -4,7 +4,7 @@ use netdiv_contract::v1::Machine;
 
 use super::{
     Subject,
-    findings::{At, Findings},
+    findings::{Findings, PlaceJudgement},
 };
 use crate::{
     Outcome,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Run with evidence about its machines.
-pub(crate) struct Seen<'a> {
+pub(crate) struct RunEvidence<'a> {
     /// Path of its record.
     pub(crate) place: &'a str,
     /// System of the run, in a tree.
@@ -22,7 +22,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) evidence: &'a Evidence,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RunEvidence<'a> {
     /// Returns the LoadGen node, then the nodes by name, each with a description for a sentence.
     pub(crate) fn machines(&self) -> Vec<(String, &'a Machine)> {
         let who = |name: &str| match name {
@@ -35,7 +35,10 @@ impl<'a> Seen<'a> {
 
 /// Returns all runs with evidence. Reports that the rule cannot be judged for other runs, and for
 /// nodes without evidence.
-pub(crate) fn seen<'a>(subject: &'a Subject, found: &mut Findings) -> Vec<Seen<'a>> {
+pub(crate) fn runs_with_evidence<'a>(
+    subject: &'a Subject,
+    found: &mut Findings,
+) -> Vec<RunEvidence<'a>> {
     let mut all = Vec::new();
     for (entry, run) in subject.runs() {
         let place = &run.record_place;
@@ -50,13 +53,13 @@ pub(crate) fn seen<'a>(subject: &'a Subject, found: &mut Findings) -> Vec<Seen<'
         for node in record.nodes.iter().filter(|node| !evidence.nodes.contains_key(&node.name)) {
             at.unknown(format!("node {} reported nothing about its machine", node.name));
         }
-        all.push(Seen { place, system: entry.system(), record, evidence });
+        all.push(RunEvidence { place, system: entry.system(), record, evidence });
     }
     all
 }
 
 /// Reports a missing statement: a failure for a submission, while a run may still supply it.
-pub(crate) fn lacking(subject: &Subject, text: &str, at: &mut At) {
+pub(crate) fn report_missing(subject: &Subject, text: &str, at: &mut PlaceJudgement) {
     let outcome = if subject.tree.is_some() { Outcome::Fail } else { Outcome::CannotTell };
     at.find(outcome, format!("{text}: state it in the machine's evidence file and run again"));
 }

@@ -1,14 +1,14 @@
 //! Subject of a check, read once: runs with their records and logs, and the tree around them.
 
 mod findings;
-mod judged;
+mod judgement_basis;
 pub(crate) mod logs;
 mod machines;
 pub(crate) mod read;
 pub(crate) mod round;
-pub(crate) mod set_aside;
 pub(crate) mod topology;
 pub(crate) mod unusable;
+pub(crate) mod unusable_files;
 
 use std::{
     cell::OnceCell,
@@ -18,12 +18,12 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub(crate) use findings::{AllFindings, At, Findings, listed};
-pub use judged::{JudgedDivision, JudgedRound, RoundSource};
-pub(crate) use machines::{Seen, lacking, seen};
+pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first};
+pub use judgement_basis::{JudgedDivision, JudgedRound, RoundSource};
+pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
 
 use logs::Logs;
-use unusable::Unusable;
+use unusable::UnusableFile;
 
 use crate::{
     Scenario,
@@ -31,10 +31,10 @@ use crate::{
     input::{files, json},
     official_log::{
         DetailLog,
-        readable::{Readable, readable},
+        readable_entries::{ReadableLog, read_entries},
     },
     record::RunResult,
-    tree::{ACCURACY_LOG, DETAIL, Home, Place},
+    tree::{ACCURACY_LOG, DETAIL, ResultPaths, SubmitterFolder},
 };
 
 /// Run folder, or a submitter's submission to a division.
@@ -48,15 +48,15 @@ pub(crate) struct Subject<'t> {
     /// Division whose rules apply.
     pub(crate) division: JudgedDivision,
     /// Tree; `None` for a run folder.
-    pub(crate) tree: Option<Tree>,
+    pub(crate) tree: Option<SubmissionTree>,
     /// Systems of a tree with results, in order.
     pub(crate) systems: Vec<System>,
     /// Descriptions of systems without results.
     pub(crate) idle_systems: Vec<String>,
-    pub(crate) results: Vec<Entry<'t>>,
+    pub(crate) results: Vec<ResultEntry<'t>>,
     /// Documents about the machines with their names, generated from the runs when a rule first
     /// needs them.
-    pub(crate) papers: OnceCell<Vec<(&'static str, String)>>,
+    pub(crate) generated_documents: OnceCell<Vec<(&'static str, String)>>,
     /// True if the whole tree is checked, and this is its first submitter.
     pub(crate) is_first: bool,
     /// Submissions or runs whose networking must be the same (N37).
@@ -64,13 +64,13 @@ pub(crate) struct Subject<'t> {
 }
 
 /// Files of a submitter.
-pub(crate) struct Tree {
+pub(crate) struct SubmissionTree {
     /// Folder that contains the divisions.
     pub(crate) root: PathBuf,
-    pub(crate) home: Home,
+    pub(crate) home: SubmitterFolder,
 }
 
-impl Tree {
+impl SubmissionTree {
     /// Returns the text of a file, by its path from the root; `None` if it is missing or blank.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = files::read_to_string(&self.root.join(path)).ok()?;
@@ -110,11 +110,11 @@ impl System {
 }
 
 /// Result: a benchmark in a scenario on a system. A run folder counts as a result.
-pub(crate) struct Entry<'t> {
+pub(crate) struct ResultEntry<'t> {
     /// Folder, from the root; empty for a run folder.
     pub(crate) place: String,
     /// Paths of the result, in a tree.
-    pub(crate) tree: Option<Place>,
+    pub(crate) tree: Option<ResultPaths>,
     /// Name of the benchmark, as written; empty if unknown.
     pub(crate) name: String,
     /// Benchmark; `None` if the table lacks the name.
@@ -123,20 +123,20 @@ pub(crate) struct Entry<'t> {
     pub(crate) scenario: Option<Scenario>,
     /// Measurements file, or its path and the reason why it cannot be read; `None` in a run folder.
     pub(crate) measurements: Option<Result<Measurements, (String, String)>>,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<RunFiles>,
 }
 
 /// Path and contents of the measurements file.
 pub(crate) type Measurements = (String, Map<String, Value>);
 
-impl Entry<'_> {
+impl ResultEntry<'_> {
     /// Returns the system of the result, in a tree.
     pub(crate) fn system(&self) -> Option<&str> {
         self.tree.as_ref().map(|place| place.system.as_str())
     }
 
     /// Returns the run of a kind.
-    pub(crate) fn run(&self, kind: Kind) -> Option<&Run> {
+    pub(crate) fn run(&self, kind: RunKind) -> Option<&RunFiles> {
         self.runs.iter().find(|run| run.kind == kind)
     }
 
@@ -161,7 +161,7 @@ pub(crate) const NO_BENCHMARK: &str =
 
 /// Purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RunKind {
     /// Performance run.
     Performance,
     /// Accuracy run.
@@ -174,7 +174,7 @@ pub(crate) enum Kind {
     Test(Test),
 }
 
-impl Kind {
+impl RunKind {
     /// Returns true if the figures of the run are those of the result.
     pub(crate) fn is_submitted(self) -> bool {
         matches!(self, Self::Performance | Self::Submission)
@@ -182,8 +182,8 @@ impl Kind {
 }
 
 /// A run and its files.
-pub(crate) struct Run {
-    pub(crate) kind: Kind,
+pub(crate) struct RunFiles {
+    pub(crate) kind: RunKind,
     /// Folder of its logs, in findings.
     pub(crate) place: String,
     /// Folder of its logs, for reading.
@@ -191,14 +191,14 @@ pub(crate) struct Run {
     /// Path of its record, which may be missing.
     pub(crate) record_place: String,
     /// Record, or the reason why it is unusable; `None` if it is missing.
-    pub(crate) record: Option<Result<Box<RunResult>, Unusable>>,
+    pub(crate) record: Option<Result<Box<RunResult>, UnusableFile>>,
     /// Logs; `None` if they are missing and not required.
     pub(crate) logs: Option<Logs>,
     /// SHA-256 of its detail log, computed when a rule first needs it.
     pub(crate) detail_sha256: OnceCell<Option<String>>,
 }
 
-impl Run {
+impl RunFiles {
     /// Returns the record, unless it is unusable.
     pub(crate) fn result(&self) -> Option<&RunResult> {
         self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
@@ -230,34 +230,34 @@ impl Run {
     }
 
     /// Returns true if LoadGen measured performance.
-    pub(crate) fn measures(&self) -> bool {
-        matches!(self.kind, Kind::Performance | Kind::Submission | Kind::Test(_))
+    pub(crate) fn is_performance(&self) -> bool {
+        matches!(self.kind, RunKind::Performance | RunKind::Submission | RunKind::Test(_))
     }
 
     /// Returns true for the run of a compliance test.
     pub(crate) fn is_test(&self) -> bool {
-        matches!(self.kind, Kind::Test(_))
+        matches!(self.kind, RunKind::Test(_))
     }
 
     /// Returns true for the run of TEST06, which has its own settings.
     pub(crate) fn is_token_test(&self) -> bool {
-        self.kind == Kind::Test(Test::Test06)
+        self.kind == RunKind::Test(Test::Test06)
     }
 
     /// Returns true if LoadGen issued the whole data set.
     pub(crate) fn is_accuracy(&self) -> bool {
-        matches!(self.kind, Kind::Accuracy | Kind::Submission)
+        matches!(self.kind, RunKind::Accuracy | RunKind::Submission)
     }
 }
 
 impl Subject<'_> {
     /// Returns all runs, each with its result.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = (&Entry<'_>, &Run)> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (&ResultEntry<'_>, &RunFiles)> {
         self.results.iter().flat_map(|entry| entry.runs.iter().map(move |run| (entry, run)))
     }
 
     /// Returns all records that could be read.
-    pub(crate) fn records(&self) -> impl Iterator<Item = (&Run, &RunResult)> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = (&RunFiles, &RunResult)> {
         self.runs().filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
@@ -265,27 +265,29 @@ impl Subject<'_> {
     pub(crate) fn records_of<'a>(
         &'a self,
         system: &'a System,
-    ) -> impl Iterator<Item = (&'a Run, &'a RunResult)> {
+    ) -> impl Iterator<Item = (&'a RunFiles, &'a RunResult)> {
         let runs = self.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
         runs.filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
     /// Returns all detail logs that could be read.
-    pub(crate) fn details(&self) -> impl Iterator<Item = (&Entry<'_>, &Run, &DetailLog)> {
+    pub(crate) fn details(
+        &self,
+    ) -> impl Iterator<Item = (&ResultEntry<'_>, &RunFiles, &DetailLog)> {
         self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
     }
 
     /// Reads the accuracy log of a run, if its record can be judged by it. In a tree, the accuracy
     /// log of a compliance test is in a separate folder.
-    pub(crate) fn answers(&self, entry: &Entry, run: &Run) -> Option<Readable> {
+    pub(crate) fn read_answers(&self, entry: &ResultEntry, run: &RunFiles) -> Option<ReadableLog> {
         run.logs.as_ref()?;
         let folder = match (&self.tree, &entry.tree, run.kind) {
-            (Some(tree), Some(place), Kind::Test(test)) => {
+            (Some(tree), Some(place), RunKind::Test(test)) => {
                 tree.path(&place.compliance_accuracy(test.name()))
             }
             _ => run.folder.clone(),
         };
-        let log = readable(&folder.join(ACCURACY_LOG));
+        let log = read_entries(&folder.join(ACCURACY_LOG));
         (!log.entries.is_empty()).then_some(log)
     }
 
@@ -301,7 +303,7 @@ impl Subject<'_> {
     }
 
     /// Returns the path of a missing file, or of the outermost missing folder around it.
-    pub(crate) fn missing(&self, path: &str) -> String {
+    pub(crate) fn outermost_missing(&self, path: &str) -> String {
         let mut missing = path;
         if let Some(tree) = &self.tree {
             while let Some((folder, _)) = missing.rsplit_once('/')
@@ -325,7 +327,7 @@ impl Subject<'_> {
 
     /// Returns true if the system of a result is described as an edge system, alone or among other
     /// types.
-    pub(crate) fn is_of_edge(&self, entry: &Entry) -> bool {
+    pub(crate) fn is_of_edge(&self, entry: &ResultEntry) -> bool {
         let mut systems = self.systems.iter();
         let system = systems.find(|system| entry.system() == Some(&system.name));
         let suites = system.and_then(|system| system.text("system_type"));
@@ -336,7 +338,7 @@ impl Subject<'_> {
     /// netdiv's sources are missing.
     pub(crate) fn is_foreign(&self) -> bool {
         let has_record = || self.runs().any(|(_, run)| run.record.is_some());
-        let has_sources = |tree: &Tree| tree.path(&tree.home.sources()).exists();
+        let has_sources = |tree: &SubmissionTree| tree.path(&tree.home.sources()).exists();
         self.tree.as_ref().is_some_and(|tree| !has_sources(tree)) && !has_record()
     }
 }
@@ -346,7 +348,7 @@ pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
     json::from_slice(text.as_bytes())
         .map_err(|error| match error.to_string() {
-            text if text.contains(json::TWICE) => {
+            text if text.contains(json::REPEATED_KEY) => {
                 format!("is not used: {text} with two values, and readers differ in which one they use; remove one")
             }
             text => format!("cannot be read as a JSON object: {text}"),

@@ -8,12 +8,12 @@ use std::{
 };
 
 use super::{
-    Entry, Kind, Measurements, Run, Subject, System, Tree,
-    judged::JudgedDivision,
+    Measurements, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree, System,
+    judgement_basis::JudgedDivision,
     logs::Logs,
     read_object, round,
-    set_aside::set_aside,
-    unusable::{MISSING, Unusable},
+    unusable::{MISSING, UnusableFile},
+    unusable_files::set_aside,
 };
 use crate::{
     Scenario,
@@ -21,7 +21,9 @@ use crate::{
     input::files::{self, entries},
     official_log::DetailLog,
     record::{Division, RunResult},
-    tree::{self, DETAIL, DIVISIONS, Home, INTERACTIVE, Layout, Place, list_homes},
+    tree::{
+        self, DETAIL, DIVISIONS, INTERACTIVE, Layout, ResultPaths, SubmitterFolder, list_homes,
+    },
 };
 
 /// Error that prevents the check of a folder.
@@ -69,7 +71,7 @@ pub(crate) fn all<'t>(
 }
 
 /// Finds the tree around a submitter's folder.
-fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
+fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, SubmitterFolder)>> {
     if !(dir.join("results").is_dir() || dir.join("systems").is_dir()) {
         return Ok(None);
     }
@@ -94,13 +96,13 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
     let logs = Logs::read(dir);
     let detail = logs.detail.as_ref().ok();
     let kind = match result.map(|result| result.mode).or_else(|| detail?.mode()) {
-        Some(Mode::Performance) if let Some(test) = detail.and_then(test_of) => Kind::Test(test),
-        Some(Mode::Accuracy) => Kind::Accuracy,
-        Some(Mode::Submission) => Kind::Submission,
-        _ => Kind::Performance,
+        Some(Mode::Performance) if let Some(test) = detail.and_then(test_of) => RunKind::Test(test),
+        Some(Mode::Accuracy) => RunKind::Accuracy,
+        Some(Mode::Submission) => RunKind::Submission,
+        _ => RunKind::Performance,
     };
     let scenario = result.map(|result| result.scenario).or_else(|| detail?.scenario());
-    let run = Run {
+    let run = RunFiles {
         kind,
         place: ".".into(),
         folder: dir.to_path_buf(),
@@ -109,7 +111,7 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         logs: Some(logs),
         detail_sha256: OnceCell::new(),
     };
-    let mut entry = Entry {
+    let mut entry = ResultEntry {
         place: String::new(),
         tree: None,
         benchmark: table.find(&name),
@@ -130,7 +132,7 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         systems: Vec::new(),
         idle_systems: Vec::new(),
         results,
-        papers: OnceCell::new(),
+        generated_documents: OnceCell::new(),
         is_first: false,
         against: None,
     }
@@ -149,30 +151,30 @@ fn test_of(detail: &DetailLog) -> Option<Test> {
     Some(if is_of_tokens { Test::Test06 } else { Test::Test01 })
 }
 
-fn record(path: &Path) -> Option<Result<Box<RunResult>, Unusable>> {
+fn record(path: &Path) -> Option<Result<Box<RunResult>, UnusableFile>> {
     let read = || {
         let json = files::read(path).map_err(|error| error.to_string())?;
         RunResult::of(&json).map(Box::new)
     };
-    path.exists().then(|| read().map_err(|error| Unusable::unread(path, error)))
+    path.exists().then(|| read().map_err(|error| UnusableFile::unread(path, error)))
 }
 
 /// Reads a submitter's submission to a division.
 fn submission<'t>(
     root: &Path,
-    home: Home,
+    home: SubmitterFolder,
     table: &'t Table,
     option: Option<RoundName>,
 ) -> std::io::Result<Subject<'t>> {
     let division = JudgedDivision::of_folder(&home.division);
-    let mut tree = Tree { root: root.to_path_buf(), home };
+    let mut tree = SubmissionTree { root: root.to_path_buf(), home };
     let mut results = entries_of(&tree, table)?;
-    let shown = tree::shown_layout(&tree.path(&tree.home.root()));
+    let shown = tree::detect_layout(&tree.path(&tree.home.root()));
     let (mut round, mut judged_round) = round::round(table, option, &results, shown);
     let layout = round.map(|round| round.layout).filter(|_| shown.is_none());
     if let Some(layout) = layout.filter(|layout| *layout != tree.home.layout) {
         // If the folders do not show the layout, the round determines it.
-        let Home { division, submitter, .. } = &tree.home;
+        let SubmitterFolder { division, submitter, .. } = &tree.home;
         tree.home = tree::find_home(root, division, submitter, layout);
         results = entries_of(&tree, table)?;
         (round, judged_round) = round::round(table, option, &results, Some(layout));
@@ -193,20 +195,23 @@ fn submission<'t>(
         systems,
         idle_systems,
         results,
-        papers: OnceCell::new(),
+        generated_documents: OnceCell::new(),
         is_first: false,
         against: None,
     })
 }
 
-fn entries_of<'t>(tree: &Tree, table: &'t Table) -> std::io::Result<Vec<Entry<'t>>> {
+fn entries_of<'t>(
+    tree: &SubmissionTree,
+    table: &'t Table,
+) -> std::io::Result<Vec<ResultEntry<'t>>> {
     let places = tree::list_results(&tree.root, &tree.home)?.into_iter();
     Ok(places.map(|place| entry(tree, place, table)).collect())
 }
 
 /// Returns true if a result belongs to the edge suite, which the Network division and its table
 /// lack.
-fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool {
+fn is_of_edge(entry: &ResultEntry, systems: &[System], round: Option<&Round>) -> bool {
     let is_its = |system: &&System| entry.system() == Some(&system.name);
     let kind = systems.iter().find(is_its).and_then(|system| system.text("system_type"));
     let kind = kind.unwrap_or_default();
@@ -226,8 +231,8 @@ fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool 
 }
 
 /// Returns the systems with results, and the descriptions of other systems.
-fn systems(tree: &Tree, results: &[Entry]) -> (Vec<System>, Vec<String>) {
-    let names: BTreeSet<_> = results.iter().filter_map(Entry::system).collect();
+fn systems(tree: &SubmissionTree, results: &[ResultEntry]) -> (Vec<System>, Vec<String>) {
+    let names: BTreeSet<_> = results.iter().filter_map(ResultEntry::system).collect();
     let folder = tree.path(&format!("{}/systems", tree.home.root()));
     let described = entries(&folder).unwrap_or_default();
     let described = described.iter().filter_map(|(name, _)| name.strip_suffix(".json"));
@@ -241,10 +246,10 @@ fn systems(tree: &Tree, results: &[Entry]) -> (Vec<System>, Vec<String>) {
     (names.into_iter().map(system).collect(), idle)
 }
 
-fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
-    let logged = |kind: Kind, folder: String, run: &str| {
+fn entry<'t>(tree: &SubmissionTree, place: ResultPaths, table: &'t Table) -> ResultEntry<'t> {
+    let logged = |kind: RunKind, folder: String, run: &str| {
         let path = tree.path(&folder);
-        Run {
+        RunFiles {
             logs: Some(Logs::read(&path)),
             detail_sha256: OnceCell::new(),
             kind,
@@ -255,13 +260,13 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         }
     };
     let mut runs = vec![
-        logged(Kind::Performance, place.performance(), "performance"),
-        logged(Kind::Accuracy, place.accuracy(), "accuracy"),
+        logged(RunKind::Performance, place.performance(), "performance"),
+        logged(RunKind::Accuracy, place.accuracy(), "accuracy"),
     ];
     let digests = place.record("digests");
     if let Some(record) = record(&tree.path(&digests)) {
-        runs.push(Run {
-            kind: Kind::Digests,
+        runs.push(RunFiles {
+            kind: RunKind::Digests,
             place: digests.clone(),
             folder: PathBuf::new(),
             record_place: digests,
@@ -275,7 +280,7 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         if !tree.path(&place.compliance(name)).is_dir() {
             continue;
         }
-        let mut run = logged(Kind::Test(test), place.compliance_performance(name), name);
+        let mut run = logged(RunKind::Test(test), place.compliance_performance(name), name);
         if test == Test::Test06 && !run.folder.is_dir() {
             // The official checker requires no logs of this test.
             run.logs = None;
@@ -288,7 +293,7 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         Some(variant) => (variant.name.clone(), Some(Scenario::Server)),
         None => (place.benchmark.clone(), Scenario::of_official_name(&place.scenario)),
     };
-    let mut entry = Entry {
+    let mut entry = ResultEntry {
         place: place.results(),
         benchmark: of_division(table, &place.home.division, &name),
         name,
@@ -309,7 +314,10 @@ fn of_division<'t>(table: &'t Table, division: &str, name: &str) -> Option<&'t B
 }
 
 /// Reads the measurements file, under any of the names that the official checkers accept.
-fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, (String, String)> {
+fn measurements(
+    tree: &SubmissionTree,
+    place: &ResultPaths,
+) -> Result<Measurements, (String, String)> {
     let folder = place.measurements();
     let is_one = |name: &str| match place.home.layout {
         Layout::A => name.starts_with(&place.system) && name.ends_with(".json"),

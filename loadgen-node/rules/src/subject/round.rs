@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Entry, Run, Subject,
+    ResultEntry, RunFiles, Subject,
     findings::AllFindings,
-    judged::{JudgedRound, RoundSource},
+    judgement_basis::{JudgedRound, RoundSource},
 };
 use crate::{
     Rule::{self, N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36},
@@ -21,7 +21,7 @@ const DEPENDENT: [Rule; 12] = [N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N3
 pub(crate) fn round<'t>(
     table: &'t Table,
     option: Option<RoundName>,
-    results: &[Entry],
+    results: &[ResultEntry],
     layout: Option<Layout>,
 ) -> (Option<&'t Round>, JudgedRound) {
     let named = |name: String, by| {
@@ -46,14 +46,14 @@ pub(crate) fn round<'t>(
 }
 
 /// Returns the rounds that measurements files name, each with the path of the file.
-pub(crate) fn stated<'a>(results: &'a [Entry]) -> impl Iterator<Item = (&'a str, &'a str)> {
+pub(crate) fn stated<'a>(results: &'a [ResultEntry]) -> impl Iterator<Item = (&'a str, &'a str)> {
     results.iter().filter_map(|entry| {
         let (place, json) = entry.measurements.as_ref()?.as_ref().ok()?;
         Some((place.as_str(), json.get("round")?.as_str()?))
     })
 }
 
-fn runs<'a>(results: &'a [Entry]) -> impl Iterator<Item = &'a Run> {
+fn runs<'a>(results: &'a [ResultEntry]) -> impl Iterator<Item = &'a RunFiles> {
     results.iter().flat_map(|entry| &entry.runs)
 }
 
@@ -69,12 +69,12 @@ fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
 
 /// Determines the round by the seeds in the logs, or without a log, by the seeds that the record
 /// requested.
-fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
-    let logged = |run: &Run| {
+fn of_seeds(table: &Table, results: &[ResultEntry]) -> Option<RoundName> {
+    let logged = |run: &RunFiles| {
         let marks = run.logs.as_ref()?.marks.as_ref()?;
         Some(table.round_of_seeds(|setting| marks.seed(setting))?.name)
     };
-    let asked_for = |run: &Run| {
+    let asked_for = |run: &RunFiles| {
         let settings = &run.result()?.test_settings;
         Some(table.round_of_seeds(|setting| settings.get(setting)?.parse().ok())?.name)
     };
@@ -85,8 +85,8 @@ fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
 /// Determines the round by the newest LoadGen in the table that is not newer than the logged
 /// version. Before the first LoadGen in the table, the round has the number of the version. After
 /// the last one, it is unknown.
-fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
-    let version = |run: &Run| run.logs.as_ref()?.marks.as_ref()?.version.clone();
+fn of_loadgen(table: &Table, results: &[ResultEntry]) -> Option<String> {
+    let version = |run: &RunFiles| run.logs.as_ref()?.marks.as_ref()?.version.clone();
     let version = most_frequent(runs(results).filter_map(version))?;
     let numbers = numbers(&version)?;
     let rows = table.loadgens.iter().flat_map(|row| {

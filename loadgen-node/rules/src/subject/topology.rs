@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Run, Subject, System};
+use super::{RunFiles, Subject, System};
 use crate::{
     facts::{interfaces::Interfaces as _, machines::LOADGEN, rate::bits_per_second},
     record::RunResult,
@@ -14,14 +14,14 @@ pub(crate) type Ports = BTreeSet<(String, String)>;
 
 /// Cable between two ports.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct DescribedCable {
     /// Device and port of each end.
     pub(crate) ends: [(String, String); 2],
     /// Description: the medium, the rate and others.
     pub(crate) text: String,
 }
 
-impl Link {
+impl DescribedCable {
     /// Returns the medium, which precedes the rate in the description.
     pub(crate) fn media(&self) -> Option<&str> {
         let rate = self.text.split(", ").find(|part| bits_per_second(part).is_some())?;
@@ -31,11 +31,11 @@ impl Link {
 }
 
 /// Parses all links; `None` if the text is not such a list.
-pub(crate) fn links(text: &str) -> Option<Vec<Link>> {
+pub(crate) fn links(text: &str) -> Option<Vec<DescribedCable>> {
     text.split("; ").map(link).collect()
 }
 
-fn link(text: &str) -> Option<Link> {
+fn link(text: &str) -> Option<DescribedCable> {
     let (ends, text) = match text.split_once(" (") {
         Some((ends, text)) => (ends, text.trim_end().strip_suffix(')').unwrap_or(text)),
         None => (text, ""),
@@ -46,11 +46,11 @@ fn link(text: &str) -> Option<Link> {
             .filter(|(device, port)| !device.is_empty() && !port.is_empty())
     };
     let (from, to) = ends.split_once("<->")?;
-    Some(Link { ends: [end(from)?, end(to)?], text: text.into() })
+    Some(DescribedCable { ends: [end(from)?, end(to)?], text: text.into() })
 }
 
 /// Returns the devices in the links that are not machines of the runs.
-pub(crate) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
+pub(crate) fn switches(subject: &Subject, links: &[DescribedCable]) -> BTreeSet<String> {
     let is_machine = |name: &str| {
         name == LOADGEN
             || subject
@@ -62,7 +62,7 @@ pub(crate) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
 }
 
 /// Returns the machines of runs, with their adapters on routes.
-pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>) -> Ports {
+pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a RunFiles, &'a RunResult)>) -> Ports {
     let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
     let machines = evidence.flat_map(|evidence| evidence.machines());
     let ports = machines.flat_map(|(name, machine)| {
@@ -74,7 +74,7 @@ pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>)
 }
 
 /// Returns the ports in use by a system's runs that are missing in the system's links.
-pub(crate) fn unlinked(subject: &Subject, system: &System, links: &[Link]) -> Ports {
+pub(crate) fn unlinked(subject: &Subject, system: &System, links: &[DescribedCable]) -> Ports {
     let linked: Ports = links.iter().flat_map(|link| link.ends.clone()).collect();
     ports(subject.records_of(system)).into_iter().filter(|port| !linked.contains(port)).collect()
 }

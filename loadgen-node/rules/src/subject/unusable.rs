@@ -6,14 +6,14 @@ use crate::Rule::{self, N35};
 
 /// Reason why a file is unusable for judging.
 #[derive(Debug, Clone)]
-pub(crate) struct Unusable {
+pub(crate) struct UnusableFile {
     /// Rule that the file breaks; `None` if another finding reports that.
     pub(crate) rule: Option<Rule>,
     /// Fault of the file, and its remedy.
     pub(crate) why: String,
 }
 
-impl Unusable {
+impl UnusableFile {
     /// Creates the reason for a file that could not be read.
     pub(crate) fn unread(path: &Path, error: impl ToString) -> Self {
         // The reader knows the folder.

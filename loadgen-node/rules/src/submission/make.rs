@@ -3,26 +3,26 @@
 
 use std::{io, path::Path};
 
-use super::refusals::Refusals;
+use super::refusals::DraftFindings;
 use crate::{
     book::Table,
     check::{Options, check},
     drafting::{
         documents,
         draft::draft,
-        folder::{Beside, Tree, is_folder_name, is_inside},
-        gap::{Gap, listed},
-        submission_toml::Settings,
+        folder::{FileTree, StagedFolder, is_folder_name, is_inside},
+        gap::{Gap, format_gaps},
+        submission_toml::SubmissionSettings,
     },
     record::Division,
-    sources_digest::Source,
+    sources_digest::SourceFile,
 };
 
 /// Reason why no submission was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
     /// All reasons against the submission, each with its remedy.
-    #[error("no submission was made:\n{}", listed(.0))]
+    #[error("no submission was made:\n{}", format_gaps(.0))]
     Refused(Vec<Gap>),
     /// The output folder exists already, or cannot be written.
     #[error(transparent)]
@@ -42,9 +42,9 @@ pub enum Strictness {
 
 /// Submission that was made.
 #[derive(Debug)]
-pub struct Made {
+pub struct NewSubmission {
     /// Files of the submission.
-    pub tree: Tree,
+    pub tree: FileTree,
     /// Rules of its division that cannot be judged, each with its remedy.
     pub open: Vec<String>,
 }
@@ -58,13 +58,13 @@ pub struct Made {
 /// Fails if settings are missing or invalid, or if a check of the tree would find anything against
 /// it in its division.
 pub fn make(
-    settings: &Settings,
+    settings: &SubmissionSettings,
     base: &Path,
     table: &Table,
-    sources: &[Source<'_>],
+    sources: &[SourceFile<'_>],
     strictness: Strictness,
     output: &Path,
-) -> Result<Made, MakeError> {
+) -> Result<NewSubmission, MakeError> {
     let mut draft = draft(settings, base, table, sources);
     let mut refused = std::mem::take(&mut draft.gaps);
     let of_rules = |text: String| Gap { file: None, text };
@@ -75,7 +75,7 @@ pub fn make(
     if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
         return Err(MakeError::Refused(refused));
     }
-    let beside = Beside::new(output)?;
+    let beside = StagedFolder::new(output)?;
     let is_open = settings.division == Some(Division::Open);
     if is_open {
         // The check determines the list of rules.
@@ -90,7 +90,7 @@ pub fn make(
         }
     };
     let home = &draft.home.root();
-    let found = Refusals { report: &report, part: beside.path(), home, runs: &draft.runs };
+    let found = DraftFindings { report: &report, part: beside.path(), home, runs: &draft.runs };
     let open = if is_open { Vec::new() } else { found.open() };
     let is_rehearsal = strictness == Strictness::Rehearsal;
     if refused.is_empty() {
@@ -116,5 +116,5 @@ pub fn make(
     }
     beside.write(&draft.tree)?;
     beside.finish()?;
-    Ok(Made { tree: draft.tree, open })
+    Ok(NewSubmission { tree: draft.tree, open })
 }

@@ -9,17 +9,17 @@ mod refusals;
 #[cfg(test)]
 mod tests;
 
-pub use make::{Made, MakeError, Strictness, make};
+pub use make::{MakeError, NewSubmission, Strictness, make};
 
 pub use crate::{
     drafting::{
-        folder::Tree,
+        folder::FileTree,
         gap::Gap,
         submission_toml::{
-            Architecture, Link, Power, ResultSettings, Retrained, Retraining, Settings, Status,
-            Switch, Topology,
+            Architecture, LinkSettings, Power, ResultSettings, Retrained, Retraining, Status,
+            SubmissionSettings, SwitchSettings, Topology,
         },
     },
-    sources_digest::{Source, sources_sha256},
-    sources_named::missing_sources,
+    source_references::missing_sources,
+    sources_digest::{SourceFile, sources_sha256},
 };

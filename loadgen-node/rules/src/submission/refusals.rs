@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use crate::{
-    Grouped, Outcome, Rule,
+    GroupedFinding, Outcome, Rule,
     check::{Report, UNJUDGED},
-    grouped::lines,
+    grouping::lines,
 };
 
 /// Rules about the machines. Gaps in the evidence for them prevent a submission, too: the operator
@@ -20,7 +20,7 @@ const CONCLUSION: Rule = Rule::N38;
 const COMPARISON: Rule = Rule::N37;
 
 /// Findings about a tree in progress.
-pub(super) struct Refusals<'a> {
+pub(super) struct DraftFindings<'a> {
     pub(super) report: &'a Report,
     /// Folder that was checked.
     pub(super) part: &'a Path,
@@ -30,7 +30,7 @@ pub(super) struct Refusals<'a> {
     pub(super) runs: &'a [(String, String)],
 }
 
-impl Refusals<'_> {
+impl DraftFindings<'_> {
     /// Lists all findings against the submission.
     pub(super) fn refused(&self, is_open: bool) -> Vec<String> {
         self.told(self.standing(is_open))
@@ -38,14 +38,15 @@ impl Refusals<'_> {
 
     /// Like [`Self::refused`], but only for findings about runs.
     pub(super) fn of_runs(&self, is_open: bool) -> Vec<String> {
-        let is_of_run = |finding: &&Grouped| finding.places.iter().any(|place| self.is_run(place));
+        let is_of_run =
+            |finding: &&GroupedFinding| finding.places.iter().any(|place| self.is_run(place));
         self.told(self.standing(is_open).filter(is_of_run))
     }
 
     /// Lists the rules that cannot be judged and do not prevent a submission outside of the Open
     /// division.
     pub(super) fn open(&self) -> Vec<String> {
-        let is_open = |finding: &&Grouped| {
+        let is_open = |finding: &&GroupedFinding| {
             let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);
             finding.outcome == Outcome::CannotTell && is_asked && !self.stands(finding, false)
         };
@@ -54,7 +55,7 @@ impl Refusals<'_> {
 
     /// Returns all findings against a submission in its division, with paths in the tree; for the
     /// Open division, also the rules that it waives.
-    pub(super) fn noted(&self, is_open: bool) -> Vec<Grouped> {
+    pub(super) fn noted(&self, is_open: bool) -> Vec<GroupedFinding> {
         let waived = self.report.waived().filter(|_| is_open);
         let mut noted: Vec<_> = self.standing(false).chain(waived).cloned().collect();
         noted.sort_by_key(|finding| finding.rule);
@@ -64,11 +65,11 @@ impl Refusals<'_> {
         noted
     }
 
-    fn standing(&self, is_open: bool) -> impl Iterator<Item = &Grouped> {
+    fn standing(&self, is_open: bool) -> impl Iterator<Item = &GroupedFinding> {
         self.report.findings().filter(move |finding| self.stands(finding, is_open))
     }
 
-    fn stands(&self, finding: &Grouped, is_open: bool) -> bool {
+    fn stands(&self, finding: &GroupedFinding, is_open: bool) -> bool {
         match finding.outcome {
             Outcome::Pass => false,
             Outcome::Fail => finding.rule != CONCLUSION || !finding.places.is_empty(),
@@ -85,13 +86,13 @@ impl Refusals<'_> {
     }
 
     /// Formats findings as lines about the run folders.
-    fn told<'f>(&self, findings: impl Iterator<Item = &'f Grouped>) -> Vec<String> {
+    fn told<'f>(&self, findings: impl Iterator<Item = &'f GroupedFinding>) -> Vec<String> {
         let findings: Vec<_> =
             findings.map(|finding| self.of_run_folders(finding.clone())).collect();
         lines(&findings, &format!("{}/", self.home))
     }
 
-    fn of_run_folders(&self, mut finding: Grouped) -> Grouped {
+    fn of_run_folders(&self, mut finding: GroupedFinding) -> GroupedFinding {
         let named = |place: &String| {
             let run = self.runs.iter().find_map(|(path, run)| Some((within(place, path)?, run)));
             run.map_or_else(|| place.clone(), |(rest, run)| format!("{run}{rest}"))

@@ -8,17 +8,17 @@ mod trees;
 
 use std::{fs, path::Path};
 
-use super::{Gap, MakeError, Settings, Strictness, Tree, make};
+use super::{FileTree, Gap, MakeError, Strictness, SubmissionSettings, make};
 use crate::{
     book::Table,
-    drafting::folder::Beside,
+    drafting::folder::StagedFolder,
     fixture::{self, SOURCES},
     record::RunResult,
 };
 
-fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
+fn build_in(folder: &Path, rehearsal: bool) -> Result<FileTree, Vec<String>> {
     let table = Table::builtin().unwrap();
-    let settings = Settings::read(&folder.join("submission.toml")).unwrap();
+    let settings = SubmissionSettings::read(&folder.join("submission.toml")).unwrap();
     let out = tempfile::tempdir().unwrap();
     let strictness = if rehearsal { Strictness::Rehearsal } else { Strictness::Usual };
     let made = make(&settings, folder, table, &SOURCES, strictness, &out.path().join("tree"));
@@ -34,9 +34,9 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
 }
 
 /// Writes the tree below NETDIV_TREE_OUT, if that is set, for the official checkers.
-fn keep(tree: &Tree, name: &str) {
+fn keep(tree: &FileTree, name: &str) {
     if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
-        let beside = Beside::new(&Path::new(&out).join(name)).unwrap();
+        let beside = StagedFolder::new(&Path::new(&out).join(name)).unwrap();
         beside.write(tree).unwrap();
         beside.finish().unwrap();
     }
@@ -64,6 +64,6 @@ fn change_settings(folder: &Path, from: &str, to: &str) {
     fs::write(&path, text.replace(from, to)).unwrap();
 }
 
-fn text<'a>(tree: &'a Tree, path: &str) -> &'a str {
+fn text<'a>(tree: &'a FileTree, path: &str) -> &'a str {
     std::str::from_utf8(&tree[path]).unwrap()
 }

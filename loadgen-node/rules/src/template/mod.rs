@@ -2,10 +2,10 @@
 //! comment. Values that the table lacks are placeholders, which the programs report when they read
 //! them. The texts are in `*.j2`.
 
-mod known;
 mod render;
+mod template_values;
 #[cfg(test)]
 mod tests;
 
-pub use known::{NODE, RUN, SUBMISSION, Template, USER_CONF};
 pub use render::files;
+pub use template_values::{NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};

@@ -3,14 +3,14 @@
 use minijinja::{Environment, Error, Value, context};
 use netdiv_node_common::words::TODO;
 
-use super::known::{NODE, RUN, SUBMISSION, Template, USER_CONF};
+use super::template_values::{NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
 use crate::{
     Division,
     book::{
         Compression,
-        system_fields::{FIELDS, Field, Kind},
+        system_fields::{FIELDS, FieldRequirement, SystemField},
     },
-    drafting::systems::is_said_elsewhere,
+    drafting::systems::is_fixed_field,
 };
 
 /// Files and their templates.
@@ -29,7 +29,7 @@ const WIDTH: usize = 110;
 const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
 
 /// Required fields of the system's description that no evidence contains (docs/SUBMISSION.md).
-const UNTOLD: [&str; 5] = [
+const UNRECORDED_FIELDS: [&str; 5] = [
     "system_name",
     "host_storage_capacity",
     "host_storage_type",
@@ -42,7 +42,7 @@ const UNTOLD: [&str; 5] = [
 /// # Errors
 ///
 /// Fails if a template cannot be rendered.
-pub fn files(template: &Template<'_>) -> Result<[(&'static str, String); 4], Error> {
+pub fn files(template: &TemplateValues<'_>) -> Result<[(&'static str, String); 4], Error> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
@@ -81,14 +81,14 @@ fn folded(text: &str) -> String {
     folded
 }
 
-fn values(template: &Template<'_>) -> Value {
-    let Template { benchmark, round, scenario, division, nodes, nodes_port, .. } = template;
+fn values(template: &TemplateValues<'_>) -> Value {
+    let TemplateValues { benchmark, round, scenario, division, nodes, nodes_port, .. } = template;
     let figure = |figure: Option<f64>| figure.map(|figure| figure.to_string());
     let of_scenario = |scenario: &crate::Scenario| {
         context! {
             word => scenario.word(),
             official => scenario.official_name(),
-            folder => Template::runs(*scenario),
+            folder => TemplateValues::runs(*scenario),
         }
     };
     let scenarios: Vec<_> = benchmark.scenarios.iter().map(of_scenario).collect();
@@ -98,17 +98,18 @@ fn values(template: &Template<'_>) -> Value {
     let input_types: Vec<_> = benchmark.input_types.iter().map(|one| one.word()).collect();
     // Without a topology, no evidence contains the connections of the nodes.
     let is_closed = *division == Division::Closed;
-    let is_untold = |field: &&Field| {
-        UNTOLD.contains(&field.name) || (is_closed && field.name == "host_networking_topology")
+    let is_untold = |field: &&SystemField| {
+        UNRECORDED_FIELDS.contains(&field.name)
+            || (is_closed && field.name == "host_networking_topology")
     };
     let untold = FIELDS.iter().filter(is_untold);
     let untold: Vec<_> =
         untold.map(|field| context! { name => field.name, example => field.example }).collect();
-    let is_asked = |field: &&Field| !is_closed || field.kind != Kind::Network;
+    let is_asked = |field: &&SystemField| !is_closed || field.kind != FieldRequirement::Network;
     let others = |is_free: bool| {
         let fields = FIELDS.iter().filter(is_asked);
-        let fields = fields.filter(|field| !is_untold(field) && !is_said_elsewhere(field.name));
-        let names = fields.filter(|field| (field.kind == Kind::Free) == is_free);
+        let fields = fields.filter(|field| !is_untold(field) && !is_fixed_field(field.name));
+        let names = fields.filter(|field| (field.kind == FieldRequirement::Free) == is_free);
         names.map(|field| field.name).collect::<Vec<_>>().join(", ")
     };
     let of_benchmark = context! {

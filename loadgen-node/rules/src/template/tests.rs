@@ -4,12 +4,13 @@ use netdiv_node_common::words::{TODO, todos};
 
 use super::*;
 use crate::{
-    Division, Scenario, book::Table, placeholder::is_placeholder, submission::Settings, user_conf,
+    Division, Scenario, book::Table, placeholder::is_placeholder, submission::SubmissionSettings,
+    user_conf,
 };
 
 /// Calls `with` for every benchmark of the suite, in every required scenario, of every round that
 /// has it.
-fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
+fn for_all(mut with: impl FnMut(&TemplateValues<'_>, &[(&str, String); 4])) {
     let table = Table::builtin().unwrap();
     let nodes = ["rack[1-8]:50051".to_owned()];
     let mut tried = 0;
@@ -19,7 +20,7 @@ fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
                 for (division, is_local) in
                     [(Division::Network, false), (Division::Closed, false), (Division::Open, true)]
                 {
-                    let template = Template {
+                    let template = TemplateValues {
                         benchmark,
                         round,
                         scenario: *scenario,
@@ -74,7 +75,7 @@ fn a_submission_is_read_and_has_every_key_that_the_reader_knows() {
         let text = &files[3].1;
         for (text, is_all) in [(text.clone(), false), (uncommented(text), true)] {
             std::fs::write(&path, &text).unwrap();
-            let settings = Settings::read(&path).unwrap();
+            let settings = SubmissionSettings::read(&path).unwrap();
             assert_eq!(settings.round, Some(template.round.name));
             assert_eq!(settings.division, Some(template.division));
             let scenarios: Vec<_> = settings.results.iter().map(|one| one.scenario).collect();
@@ -107,7 +108,7 @@ fn unset(file: &toml::Table) -> BTreeSet<String> {
     let mut unset = BTreeSet::new();
     for (wrong, table) in tables {
         // The error lists all keys that the reader accepts.
-        let error = toml::from_str::<Settings>(&wrong).unwrap_err().message().to_owned();
+        let error = toml::from_str::<SubmissionSettings>(&wrong).unwrap_err().message().to_owned();
         let (_, expected) = error.split_once("expected ").unwrap();
         let known: BTreeSet<_> = expected.split('`').skip(1).step_by(2).collect();
         assert!(known.len() > 1, "{error}");
@@ -169,7 +170,7 @@ fn figures_are_those_of_the_table() {
             let duration = template.round.min_duration_ms;
             assert!(conf.contains(&format!("{model}.min_duration = {duration}\n")), "{conf}");
             assert!(conf.contains(&format!("{model}.target_qps = TODO\n")), "{conf}");
-            let known = Template { rate: Some(1.5), ..template.clone() };
+            let known = TemplateValues { rate: Some(1.5), ..template.clone() };
             let conf = &super::files(&known).unwrap()[2].1;
             assert!(conf.contains(&format!("{model}.target_qps = 1.5\n")), "{conf}");
             assert!(

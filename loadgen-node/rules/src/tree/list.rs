@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{DIVISIONS, Home, Layout, Place};
+use super::{DIVISIONS, Layout, ResultPaths, SubmitterFolder};
 
 /// Lists all submitters of the tree in the folder `root`, in order. A folder that does not show its
 /// layout counts as layout A.
@@ -15,7 +15,7 @@ use super::{DIVISIONS, Home, Layout, Place};
 /// # Errors
 ///
 /// Fails if a folder cannot be read; the message names it.
-pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
+pub fn list_homes(root: &Path) -> io::Result<Vec<SubmitterFolder>> {
     let mut homes = Vec::new();
     for division in folders(root)?.into_iter().filter(|name| DIVISIONS.contains(&name.as_str())) {
         let submitters = folders(&root.join(&division))?;
@@ -26,17 +26,22 @@ pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
 
 /// Finds a submitter's folder in the tree `root`. Its contents show its layout; otherwise the
 /// layout is `layout`.
-pub(crate) fn find_home(root: &Path, division: &str, submitter: &str, layout: Layout) -> Home {
+pub(crate) fn find_home(
+    root: &Path,
+    division: &str,
+    submitter: &str,
+    layout: Layout,
+) -> SubmitterFolder {
     let folder = root.join(division).join(submitter);
-    let layout = shown_layout(&folder).unwrap_or(layout);
+    let layout = detect_layout(&folder).unwrap_or(layout);
     let names = [layout, Layout::A, Layout::B].map(Layout::code);
     let code = names.into_iter().find(|name| folder.join(name).is_dir()).unwrap_or(layout.code());
-    Home::new(layout, division, submitter).with_code(code)
+    SubmitterFolder::new(layout, division, submitter).with_code(code)
 }
 
 /// Returns the layout that the submitter's folder shows; `None` if it contains nothing that is
 /// specific to a layout.
-pub(crate) fn shown_layout(folder: &Path) -> Option<Layout> {
+pub(crate) fn detect_layout(folder: &Path) -> Option<Layout> {
     let has = |name: &&str| folder.join(name).is_dir();
     if ["measurements", "compliance"].iter().any(has) {
         return Some(Layout::A);
@@ -73,7 +78,7 @@ fn results(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// # Errors
 ///
 /// Fails if a folder cannot be read; the message names it.
-pub fn list_results(root: &Path, home: &Home) -> io::Result<Vec<Place>> {
+pub fn list_results(root: &Path, home: &SubmitterFolder) -> io::Result<Vec<ResultPaths>> {
     let folder = root.join(home.root()).join("results");
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -82,7 +87,7 @@ pub fn list_results(root: &Path, home: &Home) -> io::Result<Vec<Place>> {
         let path = path.strip_prefix(&folder).ok()?;
         let mut parts = path.iter().map(|part| part.to_string_lossy().into_owned());
         let (system, benchmark, scenario) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Place { home: home.clone(), system, benchmark, scenario })
+        Some(ResultPaths { home: home.clone(), system, benchmark, scenario })
     };
     Ok(results(&folder)?.into_iter().filter_map(place).collect())
 }

@@ -62,17 +62,19 @@ pub(super) fn log(responses: &[(u64, &str)]) -> String {
 }
 
 /// Tokens of a response, its first tokens as reported, and the reported number of tokens.
-pub(super) type Tokens<'a> = (&'a [i32], Option<&'a [i32]>, u64);
+pub(super) type TokenResponse<'a> = (&'a [i32], Option<&'a [i32]>, u64);
 
 /// Creates an accuracy log with token counts, and with first tokens if the scenario has them.
 /// Repeats the responses up to the number that the test requires.
-pub(super) fn token_log(responses: &[Tokens<'_>]) -> String {
+pub(super) fn token_log(responses: &[TokenResponse<'_>]) -> String {
     short_token_log(responses.iter().cycle().take(RESPONSES as usize))
 }
 
 /// Creates an accuracy log with these responses only.
-pub(super) fn short_token_log<'a>(responses: impl Iterator<Item = &'a Tokens<'a>>) -> String {
-    let entry = |(seq_id, (data, first, count)): (usize, &Tokens<'_>)| {
+pub(super) fn short_token_log<'a>(
+    responses: impl Iterator<Item = &'a TokenResponse<'a>>,
+) -> String {
+    let entry = |(seq_id, (data, first, count)): (usize, &TokenResponse<'_>)| {
         let mut entry = format!(
             "\n{{ \"seq_id\" : {seq_id}, \"qsl_idx\" : {seq_id}, \"data\" : \"{}\"",
             hex(data)

@@ -18,18 +18,18 @@ use crate::{
 
 /// Our verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Ours {
+enum OurVerdict {
     Pass,
     Fail,
     /// Failed although the official script passes.
     Stricter,
     Refused,
 }
-use Ours::{Fail, Pass, Refused, Stricter};
+use OurVerdict::{Fail, Pass, Refused, Stricter};
 
 /// Input of a test, each file as its text; empty if the file does not exist.
 #[derive(Clone)]
-struct Case {
+struct ComplianceCase {
     test: Test,
     name: &'static str,
     benchmark: &'static str,
@@ -40,12 +40,12 @@ struct Case {
     summary: String,
     /// True if the official script passes.
     official: bool,
-    ours: Ours,
+    ours: OurVerdict,
 }
 
-impl Case {
+impl ComplianceCase {
     /// Writes a case to `folder`: its input, the verdicts and our files.
-    fn run(&self, folder: &Path) -> (Ours, String) {
+    fn run(&self, folder: &Path) -> (OurVerdict, String) {
         let (results, run) = (folder.join("results"), folder.join("run"));
         let accuracy_log = results.join("accuracy").join(ACCURACY_LOG);
         let summary = results.join("performance/run_1").join(SUMMARY);
@@ -76,7 +76,7 @@ impl Case {
                 let why =
                     parts.iter().flat_map(|part| [&part.problems[..], &part.stricter].concat());
                 let why = why.collect::<Vec<_>>().join("; ");
-                match (verified.passed, parts.iter().all(|part| part.officially())) {
+                match (verified.passed, parts.iter().all(|part| part.passes_script())) {
                     (true, _) => (Pass, why),
                     (false, true) => (Stricter, why),
                     (false, false) => (Fail, why),
@@ -90,7 +90,7 @@ impl Case {
     }
 }
 
-fn all() -> Vec<Case> {
+fn all() -> Vec<ComplianceCase> {
     [speed::test01(), speed::test04(), responses::cases(), tokens::cases()].concat()
 }
 

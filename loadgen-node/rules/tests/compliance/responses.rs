@@ -6,10 +6,10 @@ use super::{
 };
 
 /// Name, type of the numbers, both logs, and the verdicts.
-type Row = (&'static str, &'static str, String, String, bool, Ours);
+type ResponsesRow = (&'static str, &'static str, String, String, bool, OurVerdict);
 
-fn case((name, dtype, accuracy_log, log, official, ours): Row) -> Case {
-    Case {
+fn case((name, dtype, accuracy_log, log, official, ours): ResponsesRow) -> ComplianceCase {
+    ComplianceCase {
         test: Test::Test01,
         name,
         benchmark: "retinanet",
@@ -23,7 +23,7 @@ fn case((name, dtype, accuracy_log, log, official, ours): Row) -> Case {
     }
 }
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<ComplianceCase> {
     let labels = log(&[(0, "01000000"), (1, "02000000"), (2, "01020304")]);
     let other_layout = labels.replace('\n', "").replace(", ", ",\n\n");
     let one = || log(&[(0, "01000000")]);

@@ -6,30 +6,30 @@ use super::{
 };
 
 /// Change to a summary's text.
-type Edit = fn(String) -> String;
+type SummaryEdit = fn(String) -> String;
 
-const SAME: Edit = |text| text;
-const INVALID: Edit = |text| text.replace("Result is : VALID", "Result is : INVALID");
-const ERROR: Edit = |text| text.replace("No errors encountered", "3 ERRORS encountered");
+const SAME: SummaryEdit = |text| text;
+const INVALID: SummaryEdit = |text| text.replace("Result is : VALID", "Result is : INVALID");
+const ERROR: SummaryEdit = |text| text.replace("No errors encountered", "3 ERRORS encountered");
 
-const MISSING: Edit = |_| String::new();
-const SERVER: Edit = |_| summary("Server", "1000");
-const DOS: Edit = |text| text.replace('\n', "\r\n");
-const NO_SCORE: Edit = |text| text.replace("Samples per second: 1000\n", "");
-const NO_RESULT: Edit = |text| text.replace("Result is : VALID\n", "");
-const NO_SCENARIO: Edit = |text| text.replace("Scenario : ", "Scenario ");
-const NO_LATENCY: Edit = |text| text.replace("target_latency (ns): 15000000\n", "");
-const OTHER_LATENCY: Edit = |text| text.replace("15000000", "50000000");
-const NO_SEED: Edit = |text| text.replace("720381539243781796", "0");
-const NOT_SAME: Edit = |text| text.replace("issue_same : 1", "issue_same : 0");
+const MISSING: SummaryEdit = |_| String::new();
+const SERVER: SummaryEdit = |_| summary("Server", "1000");
+const DOS: SummaryEdit = |text| text.replace('\n', "\r\n");
+const NO_SCORE: SummaryEdit = |text| text.replace("Samples per second: 1000\n", "");
+const NO_RESULT: SummaryEdit = |text| text.replace("Result is : VALID\n", "");
+const NO_SCENARIO: SummaryEdit = |text| text.replace("Scenario : ", "Scenario ");
+const NO_LATENCY: SummaryEdit = |text| text.replace("target_latency (ns): 15000000\n", "");
+const OTHER_LATENCY: SummaryEdit = |text| text.replace("15000000", "50000000");
+const NO_SEED: SummaryEdit = |text| text.replace("720381539243781796", "0");
+const NOT_SAME: SummaryEdit = |text| text.replace("issue_same : 1", "issue_same : 0");
 
 /// Name, scenario, both scores, a change to each summary, and the verdicts.
-type Row = (&'static str, &'static str, [&'static str; 2], [Edit; 2], bool, Ours);
+type SpeedRow = (&'static str, &'static str, [&'static str; 2], [SummaryEdit; 2], bool, OurVerdict);
 
-fn case(test: Test, (name, scenario, scores, edits, official, ours): Row) -> Case {
+fn case(test: Test, (name, scenario, scores, edits, official, ours): SpeedRow) -> ComplianceCase {
     let [reference, summary] = [0, 1].map(|i| edits[i](summary(scenario, scores[i])));
     let log = log(&[(0, "01000000"), (1, "02000000")]);
-    Case {
+    ComplianceCase {
         test,
         name,
         benchmark: "resnet50",
@@ -43,9 +43,9 @@ fn case(test: Test, (name, scenario, scores, edits, official, ours): Row) -> Cas
     }
 }
 
-pub(super) fn test01() -> Vec<Case> {
+pub(super) fn test01() -> Vec<ComplianceCase> {
     #[rustfmt::skip]
-    let rows: &[Row] = &[
+    let rows: &[SpeedRow] = &[
         ("offline 9.9 percent slower", "Offline", ["1000", "901"], [SAME; 2], true, Pass),
         ("offline 10 percent slower", "Offline", ["1000", "900"], [SAME; 2], false, Fail),
         ("offline 9.9 percent faster", "Offline", ["1000", "1099"], [SAME; 2], true, Pass),
@@ -78,9 +78,9 @@ pub(super) fn test01() -> Vec<Case> {
     rows.iter().map(|row| case(Test::Test01, *row)).collect()
 }
 
-pub(super) fn test04() -> Vec<Case> {
+pub(super) fn test04() -> Vec<ComplianceCase> {
     #[rustfmt::skip]
-    let rows: &[Row] = &[
+    let rows: &[SpeedRow] = &[
         ("offline 9.9 percent faster", "Offline", ["1000", "1099"], [SAME; 2], true, Pass),
         ("offline 10.1 percent faster", "Offline", ["1000", "1101"], [SAME; 2], false, Fail),
         ("offline much slower", "Offline", ["1000", "1"], [SAME; 2], true, Pass),

@@ -6,10 +6,10 @@ use super::{
 };
 
 /// Name, scenario, log, and the verdicts.
-type Row = (&'static str, &'static str, String, bool, Ours);
+type TokensRow = (&'static str, &'static str, String, bool, OurVerdict);
 
-fn case((name, scenario, log, official, ours): Row) -> Case {
-    Case {
+fn case((name, scenario, log, official, ours): TokensRow) -> ComplianceCase {
+    ComplianceCase {
         test: Test::Test06,
         name,
         benchmark: "llama2-70b-99",
@@ -23,15 +23,15 @@ fn case((name, scenario, log, official, ours): Row) -> Case {
     }
 }
 
-pub(super) fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<ComplianceCase> {
     let text = token_log(&[(&[5, 6, 2], None, 3), (&[7, 8], None, 2)]);
     let first = token_log(&[(&[5, 6, 2], Some(&[5]), 3), (&[7, 8], Some(&[7]), 2)]);
-    let llama3 = |name, ids: &[i32], official, ours| Case {
+    let llama3 = |name, ids: &[i32], official, ours| ComplianceCase {
         benchmark: "llama3.1-405b",
         ..case((name, "Offline", token_log(&[(ids, None, ids.len() as u64)]), official, ours))
     };
     let mut cases = vec![
-        Case {
+        ComplianceCase {
             dtype: "int64",
             ..case((
                 "numbers of 64 bits",
@@ -41,7 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Pass,
             ))
         },
-        Case {
+        ComplianceCase {
             dtype: "float32",
             ..case((
                 "two ends as floats",
@@ -55,7 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
         llama3("llama 3.1 with two ends", &[9, 128_009, 128_009], true, Stricter),
         llama3("llama 3.1 with unlike ends", &[9, 128_001, 128_009], true, Stricter),
         llama3("llama 3.1 ends in the token 2 twice", &[9, 2, 2], false, Fail),
-        Case {
+        ComplianceCase {
             benchmark: "mixtral-8x7b",
             ..case(("mixtral", "Server", first.clone(), true, Pass))
         },
@@ -90,7 +90,7 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     cases.extend(rows.into_iter().map(case));
     let summary = summary("Offline", "1000").replace("720381539243781796", "0");
-    cases.push(Case {
+    cases.push(ComplianceCase {
         summary,
         ..case(("audit.config was not in effect", "Offline", text, true, Refused))
     });

@@ -1,20 +1,20 @@
 //! Edits whose findings have one cause, which is reported once.
 
 use netdiv_rules::{
-    Grouped, Outcome,
+    GroupedFinding, Outcome,
     Rule::*,
     book::Table,
     check::{Options, check},
     testing::lines,
 };
 
-use super::{FILES, by_hand, edits, tree::Tree};
+use super::{FILES, coded_edits, edits, tree::EditableTree};
 
 /// Returns the report's lines on an edited tree, without N37 and N38, which are about other
 /// submissions and other rules.
-fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
+fn told(tree: &EditableTree, outcome: Outcome) -> Vec<String> {
     let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
-    let of_outcome = |f: &&Grouped| f.outcome == outcome && ![N37, N38].contains(&f.rule);
+    let of_outcome = |f: &&GroupedFinding| f.outcome == outcome && ![N37, N38].contains(&f.rule);
     lines(report.findings().filter(of_outcome), "")
 }
 
@@ -22,7 +22,7 @@ fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
 fn one_cause_is_said_once() {
     // Two lines are permitted for two places to fix, such as both scenarios.
     let mut wrong = Vec::new();
-    let mut look = |name: &str, tree: &Tree| {
+    let mut look = |name: &str, tree: &EditableTree| {
         let (broken, unknown) = (told(tree, Outcome::Fail), told(tree, Outcome::CannotTell));
         if broken.is_empty() || broken.len() > 2 || unknown.len() > 6 {
             wrong.push(format!("{name}:\n{}\n?\n{}", broken.join("\n"), unknown.join("\n")));
@@ -31,7 +31,7 @@ fn one_cause_is_said_once() {
     for edit in FILES.iter().flat_map(|(_, text)| edits(text)).filter(|edit| edit.one_cause) {
         look(&edit.name, &edit.made());
     }
-    for (name, valid, _, edit) in by_hand::ONE_CAUSE {
+    for (name, valid, _, edit) in coded_edits::ONE_CAUSE {
         let tree = valid.tree();
         edit(&tree);
         look(name, &tree);
@@ -41,7 +41,7 @@ fn one_cause_is_said_once() {
 
 #[test]
 fn what_cannot_be_judged_is_said_with_its_cause() {
-    let tree = Tree::new();
+    let tree = EditableTree::new();
     let record =
         "network/acme/measurements/two-H100-nodes/resnet50/Offline/performance.result.json";
     tree.remove(record);

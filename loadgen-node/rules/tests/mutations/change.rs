@@ -6,7 +6,7 @@ use netdiv_rules::record::RunResult;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tree::Tree;
+use super::tree::EditableTree;
 
 /// Edits in a rule's file.
 #[derive(Debug, Deserialize)]
@@ -22,7 +22,7 @@ pub(super) struct Edit {
     pub(super) name: String,
     /// Valid submission to edit.
     #[serde(default)]
-    pub(super) tree: Valid,
+    pub(super) tree: ValidTree,
     /// Requires a report of at most two lines, because all findings have one cause.
     #[serde(default)]
     pub(super) one_cause: bool,
@@ -33,7 +33,7 @@ pub(super) struct Edit {
 
 impl Edit {
     /// Returns a new tree with all changes.
-    pub(super) fn made(&self) -> Tree {
+    pub(super) fn made(&self) -> EditableTree {
         let tree = self.tree.tree();
         self.change.iter().for_each(|change| change.make(&tree));
         tree
@@ -43,7 +43,7 @@ impl Edit {
 /// Valid submission of the Network division.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Valid {
+pub(super) enum ValidTree {
     /// ResNet50 in round v5.0.
     #[default]
     Images,
@@ -53,12 +53,12 @@ pub(super) enum Valid {
     Chat,
 }
 
-impl Valid {
-    pub(super) fn tree(self) -> Tree {
+impl ValidTree {
+    pub(super) fn tree(self) -> EditableTree {
         match self {
-            Self::Images => Tree::new(),
-            Self::Llama => Tree::of_llama(),
-            Self::Chat => Tree::of_chat(),
+            Self::Images => EditableTree::new(),
+            Self::Llama => EditableTree::of_llama(),
+            Self::Chat => EditableTree::of_chat(),
         }
     }
 }
@@ -124,7 +124,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    pub(super) fn make(&self, tree: &Tree) {
+    pub(super) fn make(&self, tree: &EditableTree) {
         match self {
             Self::Record { record: run, set, remove } => {
                 tree.record(run, |record| edit_record(record, set, remove));

@@ -4,7 +4,7 @@ use std::{env, fs};
 
 use super::{
     FILES,
-    by_hand::{ONE_CAUSE, ROWS},
+    coded_edits::{ONE_CAUSE, ROWS},
     edits,
 };
 

@@ -2,7 +2,7 @@
 
 use netdiv_rules::{Outcome, Rule};
 
-use super::tree::{HOME, Tree};
+use super::tree::{EditableTree, HOME};
 
 const SVG: &str = "network/acme/documentation/system-diagram.svg";
 const TEXT: &str = "network/acme/documentation/system-diagram.md";
@@ -13,8 +13,8 @@ const BANDWIDTH: &str = "network/acme/documentation/bandwidth.md";
 #[test]
 fn why_it_is_open() {
     let path = "open/acme/documentation/why-open.md";
-    let fails = |edit: fn(&Tree, &str)| {
-        let tree = Tree::of("open", "v5.0");
+    let fails = |edit: fn(&EditableTree, &str)| {
+        let tree = EditableTree::of("open", "v5.0");
         edit(&tree, path);
         super::broken(&super::report(&tree)).into_iter().collect::<Vec<_>>()
     };
@@ -27,7 +27,7 @@ fn why_it_is_open() {
         fails(|tree, path| tree.write(path, &(tree.read(path) + "\n- N5 (section 6.2.2): a bus\n"))),
         ["N38"]
     );
-    fn without_ecc(tree: &Tree) {
+    fn without_ecc(tree: &EditableTree) {
         tree.every_record(|record| {
             record.evidence.as_mut().unwrap().loadgen_node.memory_ecc = Some(false)
         });
@@ -53,7 +53,7 @@ fn documents_by_another_hand_are_for_people_to_judge() {
             (format!("<svg><text>{names} resnet50</text></svg>"), ""),
             ("<svg><text>100 Gb/s</text></svg>".into(), "; missing from its text: "),
         ] {
-            let tree = Tree::new();
+            let tree = EditableTree::new();
             // The text describes the switch, and the architecture links to the measurement.
             let more = match path {
                 TEXT => "leaf-1, SN3700, 32 ports, 200 Gb/s",
@@ -75,7 +75,7 @@ fn documents_by_another_hand_are_for_people_to_judge() {
 /// Accepts any text of the submitter.
 #[test]
 fn the_submitters_own_words_are_free() {
-    let tree = Tree::new();
+    let tree = EditableTree::new();
     for (path, words) in [
         (TEXT, "The LoadGen node and both nodes hang on one switch."),
         (ARCHITECTURE, "NIC and accelerators hang on the same PCIe 5.0 root complex"),
@@ -91,7 +91,7 @@ fn the_submitters_own_words_are_free() {
 #[test]
 fn ends_of_lines_may_be_of_any_kind() {
     for path in [SVG, TEXT, ARCHITECTURE, BANDWIDTH] {
-        let tree = Tree::new();
+        let tree = EditableTree::new();
         tree.write(path, tree.read(path).replace('\n', "\r\n").trim_end());
         let report = super::report(&tree);
         for rule in [Rule::N23, Rule::N27, Rule::N28] {
@@ -109,7 +109,7 @@ fn the_mark_tells_the_form_where_it_stands() {
         (TEXT, format!("{mark}1."), format!("{mark}2."), Outcome::CannotTell),
         (SVG, "</svg>".into(), quoted, Outcome::Fail),
     ] {
-        let tree = Tree::new();
+        let tree = EditableTree::new();
         tree.replace(path, &from, &to);
         let report = super::report(&tree);
         assert_eq!(report.outcome(Rule::N23), outcome, "{to}: {}", report.text());
@@ -119,7 +119,7 @@ fn the_mark_tells_the_form_where_it_stands() {
 /// Ignores tables of the submitter that are not of switches, and does not fill gaps from them.
 #[test]
 fn the_submitters_tables_and_signs_are_words() {
-    let tree = Tree::new();
+    let tree = EditableTree::new();
     let words = "The LoadGen node and both nodes hang on one switch.";
     let table = "| switch | model | ports | speed |\n|---|---|---|---|\n| leaf-1 | a | 2 | 1 Gb/s |\n\n\u{fffc}";
     tree.replace(TEXT, words, table);
@@ -128,14 +128,14 @@ fn the_submitters_tables_and_signs_are_words() {
 }
 
 /// Adds a line to the document on calibration.
-fn calibration(tree: &Tree, line: &str) {
+fn calibration(tree: &EditableTree, line: &str) {
     let path = format!("{HOME}/documentation/calibration.md");
     tree.write(&path, &format!("{}\n{line}\n", tree.read(&path)));
 }
 
 #[test]
 fn links_that_lead_somewhere_are_let_be() {
-    let tree = Tree::new();
+    let tree = EditableTree::new();
     calibration(
         &tree,
         "[wire](wire-protocol.md#gRPC) <https://example.org> [x](https://example.org/a.md#b) [m](mailto:a@b.c)\n\

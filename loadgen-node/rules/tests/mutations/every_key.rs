@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::stated::{Source, join, unclassified};
+use super::stated::{FactFile, join, unclassified};
 use super::{
     Outcome, report,
-    tree::{HOME, SYSTEM, Tree},
+    tree::{EditableTree, HOME, SYSTEM},
 };
 use netdiv_rules::tree::{ACCURACY_LOG, DETAIL, SUMMARY};
 
@@ -26,7 +26,12 @@ const NODES: [&str; 2] = ["node-a", "node-b"];
 
 #[test]
 fn the_table_has_every_key() {
-    for tree in [Tree::new(), Tree::of_llama(), Tree::of_chat(), Tree::of("network", "v6.0")] {
+    for tree in [
+        EditableTree::new(),
+        EditableTree::of_llama(),
+        EditableTree::of_chat(),
+        EditableTree::of("network", "v6.0"),
+    ] {
         let missing: Vec<_> = unclassified(tree.root()).unwrap().into_iter().collect();
         assert!(missing.is_empty(), "stated.toml lacks:\n{}", missing.join("\n"));
     }
@@ -34,27 +39,27 @@ fn the_table_has_every_key() {
 
 #[test]
 fn an_edit_of_any_key_is_found() {
-    unseen(Tree::new);
+    unseen(EditableTree::new);
 }
 
 #[test]
 fn an_edit_of_any_key_of_a_language_model_is_found() {
-    unseen(Tree::of_llama);
+    unseen(EditableTree::of_llama);
 }
 
 /// Edit of a key, in the first run that has it.
-struct Edit {
-    source: Source,
+struct KeyEdit {
+    source: FactFile,
     run: &'static str,
     key: String,
 }
 
 /// Edits each key of a valid tree in both directions, and fails if neither edit is found.
-fn unseen(valid: fn() -> Tree) {
+fn unseen(valid: fn() -> EditableTree) {
     let tree = valid();
     let before = findings(&tree);
     let edits = edits(&tree);
-    let is_unseen = |Edit { source, run, key }: &&Edit| {
+    let is_unseen = |KeyEdit { source, run, key }: &&KeyEdit| {
         ![true, false].into_iter().any(|up| {
             let tree = valid();
             edit(&tree, *source, run, key, up);
@@ -63,22 +68,22 @@ fn unseen(valid: fn() -> Tree) {
     };
     let unseen = edits.iter().filter(is_unseen);
     let unseen: Vec<_> =
-        unseen.map(|Edit { source, run, key }| format!("{source:?}: {key} {run}")).collect();
+        unseen.map(|KeyEdit { source, run, key }| format!("{source:?}: {key} {run}")).collect();
     let (count, all) = (unseen.len(), edits.len());
     assert!(unseen.is_empty(), "{count} of {all} edits are not found:\n{}", unseen.join("\n"));
 }
 
 /// Lists the keys that the table compares.
-fn edits(tree: &Tree) -> Vec<Edit> {
+fn edits(tree: &EditableTree) -> Vec<KeyEdit> {
     let mut edits = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut add = |source: Source, run: &'static str, text: &str| {
+    let mut add = |source: FactFile, run: &'static str, text: &str| {
         for key in source.keys(text) {
             let (kind, name) = source.entry(&key);
-            let is_everywhere = source == Source::Evidence;
+            let is_everywhere = source == FactFile::Evidence;
             let is_held = kind.is_held(name) && (!is_everywhere || kind.is_held_everywhere(name));
             if is_held && seen.insert((source, key.clone())) {
-                edits.push(Edit { source, run, key });
+                edits.push(KeyEdit { source, run, key });
             }
         }
     };
@@ -88,9 +93,9 @@ fn edits(tree: &Tree) -> Vec<Edit> {
         if run != "Server/digests" && tree.path(&tree.folder(run)).exists() {
             let [detail, summary] =
                 [DETAIL, SUMMARY].map(|name| tree.read(&format!("{}/{name}", tree.folder(run))));
-            requested = Source::DetailLog.keys(&detail);
-            add(Source::DetailLog, run, &detail);
-            add(Source::Summary, run, &summary);
+            requested = FactFile::DetailLog.keys(&detail);
+            add(FactFile::DetailLog, run, &detail);
+            add(FactFile::Summary, run, &summary);
         }
         let Some(mut record) = tree.record_of(run) else { continue };
         // LoadGen logs the settings of the scenario, but the record contains all settings.
@@ -106,30 +111,30 @@ fn edits(tree: &Tree) -> Vec<Edit> {
         if let Some(fields) = record.as_object_mut() {
             fields.retain(|_, value| *value != json!({}));
         }
-        add(Source::Record, run, &record.to_string());
+        add(FactFile::Record, run, &record.to_string());
     }
-    add(Source::System, "", &tree.read(SYSTEM));
-    add(Source::Measurements, "", &tree.read(&tree.measurements_file()));
+    add(FactFile::System, "", &tree.read(SYSTEM));
+    add(FactFile::Measurements, "", &tree.read(&tree.measurements_file()));
     let machine = format!("{HOME}/documentation/evidence/{}.json", NODES[0]);
-    add(Source::Evidence, "", &tree.read(&machine));
+    add(FactFile::Evidence, "", &tree.read(&machine));
     edits
 }
 
 /// Lists the texts of all findings that are not passes.
-fn findings(tree: &Tree) -> BTreeSet<String> {
+fn findings(tree: &EditableTree) -> BTreeSet<String> {
     let report = report(tree);
     let bad = report.findings().filter(|finding| finding.outcome != Outcome::Pass);
     bad.map(|finding| format!("{} {:?} {}", finding.rule, finding.outcome, finding.text)).collect()
 }
 
-fn edit(tree: &Tree, source: Source, run: &str, key: &str, up: bool) {
+fn edit(tree: &EditableTree, source: FactFile, run: &str, key: &str, up: bool) {
     match source {
-        Source::DetailLog => tree.log(run, DETAIL, |text| edited_log(&text, key, up)),
-        Source::Summary => tree.log(run, SUMMARY, |text| edited_summary(&text, key, up)),
-        Source::Record => tree.record_json(run, |record| change(record, "", key, up)),
-        Source::Evidence => tree.every_machine(&NODES, |machine| change(machine, "", key, up)),
-        Source::System => tree.json(SYSTEM, |system| change(system, "", key, up)),
-        Source::Measurements => {
+        FactFile::DetailLog => tree.log(run, DETAIL, |text| edited_log(&text, key, up)),
+        FactFile::Summary => tree.log(run, SUMMARY, |text| edited_summary(&text, key, up)),
+        FactFile::Record => tree.record_json(run, |record| change(record, "", key, up)),
+        FactFile::Evidence => tree.every_machine(&NODES, |machine| change(machine, "", key, up)),
+        FactFile::System => tree.json(SYSTEM, |system| change(system, "", key, up)),
+        FactFile::Measurements => {
             tree.json(&tree.measurements_file(), |file| change(file, "", key, up));
         }
     }

@@ -3,10 +3,10 @@
 use netdiv_contract::v1::{Machine, ServingEngine};
 
 /// Edit of the LoadGen node's machine and of node-b's machine.
-type OfMachines = fn(&mut Machine, &mut Machine);
+type MachineEdit = fn(&mut Machine, &mut Machine);
 
 /// Edits that break no rule, but after which N4 cannot be judged.
-pub(super) const INDISTINCT: &[(&str, OfMachines)] = &[
+pub(super) const INDISTINCT: &[(&str, MachineEdit)] = &[
     ("a record of an older program", |_, node| node.virtual_machine = None),
     ("a LoadGen node of an older program", |loadgen, _| loadgen.virtual_machine = None),
     ("a virtual machine", |_, node| node.virtual_machine = Some(true)),

@@ -2,8 +2,8 @@
 //! must cause, and breaks no other rule.
 //!
 //! Edits are data: `n07.toml` contains the edits that break N7 first, and `change.rs` reads and
-//! makes them. `by_hand.rs` contains edits as code, `tree.rs` the submission and its changes.
-//! `allowed.rs` contains edits that break nothing, and `every_key.rs` edits every key separately.
+//! makes them. `coded_edits.rs` contains edits as code, `tree.rs` the submission and its changes.
+//! `harmless_edits.rs` contains edits that break nothing, and `every_key.rs` edits every key separately.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(
@@ -19,15 +19,15 @@ mod fixture;
 #[path = "../stated/mod.rs"]
 mod stated;
 
-mod allowed;
-mod by_hand;
 mod causes;
 mod change;
+mod coded_edits;
 mod counts;
 mod documents;
 mod every_key;
+mod harmless_edits;
 mod machines;
-mod papers;
+mod regenerate;
 mod tree;
 
 use std::{collections::BTreeSet, env, fs};
@@ -41,9 +41,9 @@ use netdiv_rules::{
     tree::DETAIL,
 };
 
-use by_hand::Row;
 use change::{Edit, Edits};
-use tree::{SOURCES, Tree};
+use coded_edits::CodedEdit;
+use tree::{EditableTree, SOURCES};
 
 /// Declares a test for each file of edits, and the list of all files.
 macro_rules! rules {
@@ -59,8 +59,8 @@ macro_rules! rules {
 
             #[test]
             fn by_hand() {
-                super::each_breaks_its_rules(super::by_hand::ROWS);
-                super::each_breaks_its_rules(super::by_hand::ONE_CAUSE);
+                super::each_breaks_its_rules(super::coded_edits::ROWS);
+                super::each_breaks_its_rules(super::coded_edits::ONE_CAUSE);
             }
         }
     };
@@ -77,10 +77,10 @@ fn edits(text: &str) -> Vec<Edit> {
     toml::from_str::<Edits>(text).unwrap_or_else(|error| panic!("{error}")).edit
 }
 
-fn report(tree: &Tree) -> Report {
+fn report(tree: &EditableTree) -> Report {
     let checked = || check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
     let report = checked();
-    if papers::write_again(tree, &report) { checked() } else { report }
+    if regenerate::write_again(tree, &report) { checked() } else { report }
 }
 
 fn broken(report: &Report) -> BTreeSet<String> {
@@ -89,10 +89,10 @@ fn broken(report: &Report) -> BTreeSet<String> {
 }
 
 /// Maximum number of lines about an edit; more lines would be repetitive.
-const MOST_LINES: usize = 9;
+const MAX_LINES: usize = 9;
 
 fn is_repetitive(report: &Report) -> bool {
-    lines(report.findings().filter(|f| f.outcome == Outcome::Fail), "").len() > MOST_LINES
+    lines(report.findings().filter(|f| f.outcome == Outcome::Fail), "").len() > MAX_LINES
 }
 
 /// Returns the findings that break a rule other than N38, each as its rule and its text.
@@ -102,7 +102,7 @@ fn failures(report: &Report) -> BTreeSet<String> {
 }
 
 /// Replaces the digests of the fixture's sources and of the tree's sources by names.
-fn without_digests(finding: &str, tree: &Tree) -> String {
+fn without_digests(finding: &str, tree: &EditableTree) -> String {
     let (made_of, here) = (sources_sha256(&fixture::SOURCES), tree.digest_of_sources(SOURCES));
     finding.replace(&made_of, "{digest}").replace(&here, "{digest here}")
 }
@@ -151,7 +151,7 @@ fn with_findings(text: &str, found: &[BTreeSet<String>]) -> String {
 }
 
 /// Makes edits that are code, and compares the rules that they break.
-fn each_breaks_its_rules(rows: &[Row]) {
+fn each_breaks_its_rules(rows: &[CodedEdit]) {
     let mut wrong = Vec::new();
     for (name, valid, rules, edit) in rows {
         let tree = valid.tree();
@@ -175,7 +175,7 @@ fn a_valid_submission_breaks_nothing() {
     for (division, round) in
         [("network", "v5.0"), ("network", "v6.0"), ("network", "v6.1"), ("open", "v5.0")]
     {
-        let tree = Tree::of(division, round);
+        let tree = EditableTree::of(division, round);
         let report = report(&tree);
         assert!(!report.failed(), "{division} {round}: {}", report.text());
         for rule in Rule::all() {
@@ -192,7 +192,7 @@ fn a_valid_submission_breaks_nothing() {
 
 #[test]
 fn a_submitters_folder_is_checked_as_the_tree_is() {
-    let tree = Tree::new();
+    let tree = EditableTree::new();
     let report =
         check(&tree.path("network/acme"), Table::builtin().unwrap(), &Options::default()).unwrap();
     assert!(!report.failed(), "{}", report.text());
@@ -201,7 +201,7 @@ fn a_submitters_folder_is_checked_as_the_tree_is() {
 #[test]
 fn machines_that_nothing_tells_apart_leave_n4_open() {
     for (name, edit) in machines::INDISTINCT {
-        let tree = Tree::new();
+        let tree = EditableTree::new();
         tree.every_record(|record| {
             let evidence = record.evidence.as_mut().unwrap();
             edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
@@ -216,7 +216,7 @@ fn machines_that_nothing_tells_apart_leave_n4_open() {
 
 #[test]
 fn a_valid_submission_of_a_language_model_breaks_nothing() {
-    for tree in [Tree::of_llama(), Tree::of_chat()] {
+    for tree in [EditableTree::of_llama(), EditableTree::of_chat()] {
         let report = report(&tree);
         assert!(!report.failed(), "{}", report.text());
         assert_eq!(report.outcome(Rule::N3), Outcome::Pass, "{}", report.text());
@@ -225,7 +225,7 @@ fn a_valid_submission_of_a_language_model_breaks_nothing() {
 }
 
 /// Sets the version and the files of another LoadGen in every log and record of the tree.
-fn with_loadgen(tree: &Tree, version: &str, edit: impl Fn(String) -> String) {
+fn with_loadgen(tree: &EditableTree, version: &str, edit: impl Fn(String) -> String) {
     for run in ["performance", "accuracy"] {
         for scenario in ["Offline", "Server"] {
             let run = format!("{scenario}/{run}");
@@ -242,7 +242,7 @@ fn with_loadgen(tree: &Tree, version: &str, edit: impl Fn(String) -> String) {
 
 #[test]
 fn a_loadgen_between_two_tags_is_accepted_with_both_texts() {
-    let tree = Tree::of_llama();
+    let tree = EditableTree::of_llama();
     with_loadgen(&tree, "5.0.13 @ be4314b08f", |text| of_release(&text, "5.0.13"));
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());
@@ -259,7 +259,7 @@ fn a_loadgen_between_two_tags_is_accepted_with_both_texts() {
 
 #[test]
 fn a_loadgen_of_unlisted_files_leaves_n3_open_with_the_row_to_add() {
-    let tree = Tree::of_llama();
+    let tree = EditableTree::of_llama();
     let (results, zeros) = ("239835696a1abe2cac9e866122d1dddc367e3548", "0".repeat(40));
     with_loadgen(&tree, "5.0.12 @ 0123456789", |text| text.replace(results, &zeros));
     let report = report(&tree);
@@ -271,7 +271,7 @@ fn a_loadgen_of_unlisted_files_leaves_n3_open_with_the_row_to_add() {
 
 #[test]
 fn a_loadgen_of_another_round_breaks_n3() {
-    let tree = Tree::of_llama();
+    let tree = EditableTree::of_llama();
     with_loadgen(&tree, "5.0.22 @ 75f297d44c", |text| of_release(&text, "5.0.22"));
     let report = report(&tree);
     assert_eq!(report.outcome(Rule::N3), Outcome::Fail, "{}", report.text());
@@ -291,9 +291,9 @@ fn there_is_a_row_for_every_rule_that_an_edit_can_break() {
 
 #[test]
 fn whatever_cannot_be_read_is_a_finding() {
-    let valid = Tree::new();
+    let valid = EditableTree::new();
     for path in netdiv_rules::tree::list_files(valid.root()).unwrap() {
-        let tree = Tree::new();
+        let tree = EditableTree::new();
         let path = path.to_str().unwrap();
         std::fs::write(tree.path(path), [b'{', 0xff, b'\n', 0, b':']).unwrap();
         let report = report(&tree);
@@ -308,7 +308,7 @@ fn whatever_cannot_be_read_is_a_finding() {
 
 #[test]
 fn without_its_sources_nothing_is_shown_by_construction() {
-    let tree = Tree::new();
+    let tree = EditableTree::new();
     tree.replace("network/acme/code/netdiv/qdl/src/lib.rs", "Query", "query");
     let report = report(&tree);
     for rule in [Rule::N11, Rule::N12, Rule::N19, Rule::N21] {
@@ -319,7 +319,7 @@ fn without_its_sources_nothing_is_shown_by_construction() {
 #[test]
 fn accelerators_that_are_not_described_may_lack_ecc() {
     for count in [None, Some(3)] {
-        let tree = Tree::new();
+        let tree = EditableTree::new();
         tree.every_record(|record| {
             let nodes = &mut record.evidence.as_mut().unwrap().nodes;
             nodes.get_mut("node-b").unwrap().accelerator_count = count;
@@ -330,7 +330,7 @@ fn accelerators_that_are_not_described_may_lack_ecc() {
 
 #[test]
 fn the_open_division_asks_for_less_and_for_a_reason() {
-    let tree = Tree::of("open", "v5.0");
+    let tree = EditableTree::of("open", "v5.0");
     tree.every_record(|record| {
         let evidence = record.evidence.as_mut().unwrap();
         evidence.loadgen_node.memory_ecc = Some(false);
@@ -356,8 +356,8 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
 
 #[test]
 fn for_an_audit_the_networking_must_be_the_same() {
-    let (one, other) = (Tree::new(), Tree::new());
-    let against = |tree: &Tree| {
+    let (one, other) = (EditableTree::new(), EditableTree::new());
+    let against = |tree: &EditableTree| {
         let options = Options { against: Some(one.root()), ..Options::default() };
         check(tree.root(), Table::builtin().unwrap(), &options).unwrap()
     };

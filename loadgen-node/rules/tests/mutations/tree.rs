@@ -10,13 +10,13 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::papers;
+use super::regenerate;
 use crate::fixture::{self, RunSpec};
 use netdiv_rules::{
     Scenario,
     book::{Table, Test},
     record::RunResult,
-    submission::{self, Settings, Strictness},
+    submission::{self, Strictness, SubmissionSettings},
     testing::readme::{self, DIGESTS, of_test},
     testing::{sha256_of, sources_sha256},
     tree::{self, DETAIL, SUMMARY},
@@ -30,7 +30,7 @@ pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
 /// Sources of the program.
 pub(super) const SOURCES: &str = "network/acme/code/netdiv";
 
-pub(super) struct Tree {
+pub(super) struct EditableTree {
     folder: tempfile::TempDir,
     /// Documents generated from runs, in their original form.
     documents: Files,
@@ -38,7 +38,7 @@ pub(super) struct Tree {
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-impl Tree {
+impl EditableTree {
     /// Creates a tree of the Network division, round v5.0.
     pub(super) fn new() -> Self {
         static FILES: OnceLock<Files> = OnceLock::new();
@@ -72,8 +72,9 @@ impl Tree {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        let documents =
-            files.iter().filter(|(path, _)| papers::NAMES.iter().any(|name| path.ends_with(name)));
+        let documents = files
+            .iter()
+            .filter(|(path, _)| regenerate::NAMES.iter().any(|name| path.ends_with(name)));
         let documents = documents.map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
         Self { folder, documents }
     }
@@ -342,7 +343,7 @@ fn files_of(round: &str, runs: &[RunSpec]) -> Files {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();
     fixture::submission_folder_of(dir, "network", round, runs);
-    let settings = Settings::read(&dir.join("submission.toml")).unwrap();
+    let settings = SubmissionSettings::read(&dir.join("submission.toml")).unwrap();
     let (table, sources) = (Table::builtin().unwrap(), &fixture::SOURCES);
     let tree = dir.join("tree");
     submission::make(&settings, dir, table, sources, Strictness::Usual, &tree).unwrap();

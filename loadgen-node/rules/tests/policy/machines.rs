@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn one_machine_at_both_ends_is_seen() {
     let same = |copy: fn(&Machine, &mut Machine)| {
-        move |case: &mut Case| {
+        move |case: &mut PolicyCase| {
             let mine = loadgen(case).clone();
             copy(&mine, node(case));
         }
@@ -83,7 +83,7 @@ fn what_tells_nothing_is_not_taken_for_the_same() {
 #[test]
 fn what_is_stated_tells_no_machines_apart() {
     let of = |field: &'static str| {
-        move |case: &mut Case| {
+        move |case: &mut PolicyCase| {
             loadgen(case).boot_id = None;
             node(case).supplied = vec![field.into()];
         }
@@ -128,7 +128,7 @@ fn virtual_machines_are_not_known_to_be_separate() {
 fn the_machine_of_a_serving_engine_describes_itself() {
     let engine = |address: &str, here: Option<bool>| {
         let (address, interface) = (address.to_owned(), Some("eth0".to_owned()));
-        move |case: &mut Case| {
+        move |case: &mut PolicyCase| {
             node(case).serving_engines = vec![ServingEngine { address, here, interface }];
         }
     };
@@ -150,7 +150,7 @@ fn the_machine_of_a_serving_engine_describes_itself() {
 fn the_way_is_a_permitted_fabric() {
     let place = "LoadGen node to rack-b:50051";
     let interface = |kind: &'static str| {
-        move |case: &mut Case| {
+        move |case: &mut PolicyCase| {
             let machine = loadgen(case);
             machine.interfaces.push(Interface {
                 name: "other0".into(),
@@ -225,12 +225,13 @@ fn ways_that_end_at_home_are_seen() {
 #[test]
 fn a_run_without_evidence_or_network_is_seen() {
     for evidence in [None, Some(Evidence::default())] {
-        let findings = found(Division::Network, &Case { evidence, ..images() });
+        let findings = found(Division::Network, &PolicyCase { evidence, ..images() });
         let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
         let want = [(Rule::N4, Outcome::CannotTell), (Rule::N5, Outcome::CannotTell)];
         assert_eq!(rules, want);
     }
-    let findings = found(Division::Network, &Case { in_process: true, evidence: None, ..images() });
+    let findings =
+        found(Division::Network, &PolicyCase { in_process: true, evidence: None, ..images() });
     let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
     assert_eq!(rules, [(Rule::N4, Outcome::Fail), (Rule::N18, Outcome::Fail)]);
 }

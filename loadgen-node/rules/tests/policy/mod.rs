@@ -17,9 +17,9 @@ use crate::{
     record::{Evidence, Prepared},
 };
 
-/// Owner of all that a [`Choice`] borrows.
+/// Owner of all that a [`RunChoices`] borrows.
 #[derive(Clone)]
-struct Case {
+struct PolicyCase {
     benchmark: &'static str,
     scenario: Scenario,
     mode: Mode,
@@ -35,12 +35,12 @@ struct Case {
     digests: bool,
     in_process: bool,
     audit_config: Option<&'static str>,
-    engines: Vec<Engine<'static>>,
+    engines: Vec<NodeEngine<'static>>,
     evidence: Option<Evidence>,
 }
 
-fn engine(node: &'static str) -> Engine<'static> {
-    Engine {
+fn engine(node: &'static str) -> NodeEngine<'static> {
+    NodeEngine {
         node,
         engine: "torch",
         model: "resnet50",
@@ -122,14 +122,14 @@ fn settings(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     all.iter().chain(more).map(|(key, value)| ((*key).into(), (*value).into())).collect()
 }
 
-fn images() -> Case {
+fn images() -> PolicyCase {
     let nodes = [("rack-a", machine("a", 2, "10.0.0.1")), ("rack-b", machine("b", 3, "10.0.0.1"))];
     let mut loadgen_node = machine("loadgen", 1, "10.0.0.2:50051");
     loadgen_node
         .routes
         .push(Route { peer: "rack-b:50051".into(), ..loadgen_node.routes[0].clone() });
     let nodes = nodes.map(|(name, machine)| (name.to_owned(), machine)).into();
-    Case {
+    PolicyCase {
         benchmark: "resnet50",
         scenario: Scenario::Server,
         mode: Mode::Performance,
@@ -150,8 +150,8 @@ fn images() -> Case {
     }
 }
 
-fn tokens() -> Case {
-    Case {
+fn tokens() -> PolicyCase {
+    PolicyCase {
         benchmark: "llama2-70b-99",
         input: Some(vec![tensor("int32", &[-1])]),
         dataset_samples: 24_576,
@@ -170,8 +170,8 @@ fn tokens() -> Case {
     }
 }
 
-fn found(division: Division, case: &Case) -> Vec<Finding> {
-    let choice = Choice {
+fn found(division: Division, case: &PolicyCase) -> Vec<Finding> {
+    let choice = RunChoices {
         benchmark: case.benchmark,
         scenario: case.scenario,
         mode: case.mode,
@@ -184,8 +184,8 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
         test_settings: &case.settings,
         loadgen: &case.loadgen,
         sut_name_part: case.sut_name,
-        digests: case.digests,
-        in_process: case.in_process,
+        has_digests: case.digests,
+        is_in_process: case.in_process,
         audit_config: case.audit_config,
         engines: &case.engines,
         evidence: case.evidence.as_ref(),
@@ -195,8 +195,8 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
 
 /// Requires a change of a valid case to cause one finding with `text` in it.
 fn spoiled(
-    mut case: Case,
-    spoil: impl FnOnce(&mut Case),
+    mut case: PolicyCase,
+    spoil: impl FnOnce(&mut PolicyCase),
     outcome: Outcome,
     rule: Rule,
     place: &str,
@@ -212,32 +212,44 @@ fn spoiled(
     assert_eq!(found(Division::Exploratory, &case), []);
 }
 
-fn fails(case: Case, rule: Rule, place: &str, text: &str, spoil: impl FnOnce(&mut Case)) {
+fn fails(
+    case: PolicyCase,
+    rule: Rule,
+    place: &str,
+    text: &str,
+    spoil: impl FnOnce(&mut PolicyCase),
+) {
     spoiled(case, spoil, Outcome::Fail, rule, place, text);
 }
 
-fn unclear(case: Case, rule: Rule, place: &str, text: &str, spoil: impl FnOnce(&mut Case)) {
+fn unclear(
+    case: PolicyCase,
+    rule: Rule,
+    place: &str,
+    text: &str,
+    spoil: impl FnOnce(&mut PolicyCase),
+) {
     spoiled(case, spoil, Outcome::CannotTell, rule, place, text);
 }
 
-fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut Case) {
+fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut PolicyCase) {
     move |case| drop(case.settings.insert(name.into(), value.into()))
 }
 
-fn node(case: &mut Case) -> &mut Machine {
+fn node(case: &mut PolicyCase) -> &mut Machine {
     case.evidence.as_mut().unwrap().nodes.get_mut("rack-a").unwrap()
 }
 
-fn loadgen(case: &mut Case) -> &mut Machine {
+fn loadgen(case: &mut PolicyCase) -> &mut Machine {
     &mut case.evidence.as_mut().unwrap().loadgen_node
 }
 
 /// Returns a case with the seeds of a round.
-fn of_round(case: Case, name: &str) -> Case {
+fn of_round(case: PolicyCase, name: &str) -> PolicyCase {
     let seeds = Table::builtin().unwrap().round(name.parse().unwrap()).unwrap().seeds;
     let release = if name == "v5.1" { "5.0.22" } else { "6.0.10" };
-    let mut case = Case { loadgen: built(release), ..case };
-    for (setting, seed, _) in seeds.unlike(|_| None) {
+    let mut case = PolicyCase { loadgen: built(release), ..case };
+    for (setting, seed, _) in seeds.differing(|_| None) {
         case.settings.insert(setting.into(), seed.to_string());
     }
     case

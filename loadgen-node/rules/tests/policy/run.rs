@@ -6,13 +6,13 @@ use netdiv_node_common::words::{Mode, Scenario};
 
 #[test]
 fn a_run_by_the_rules_may_start() {
-    let offline = Case { scenario: Scenario::Offline, ..images() };
-    let accuracy = Case { mode: Mode::Accuracy, ..images() };
-    let short = Case { settings: settings(&[("min_duration_ms", "0")]), ..accuracy.clone() };
-    let both = Case { mode: Mode::Submission, ..images() };
-    let floats = Case { input: Some(vec![tensor("float32", &[3, 224, 224])]), ..images() };
-    let checker_name = Case { benchmark: "resnet", ..images() };
-    let three = Case { input: Some(vec![tensor("int64", &[-1]); 3]), ..tokens() };
+    let offline = PolicyCase { scenario: Scenario::Offline, ..images() };
+    let accuracy = PolicyCase { mode: Mode::Accuracy, ..images() };
+    let short = PolicyCase { settings: settings(&[("min_duration_ms", "0")]), ..accuracy.clone() };
+    let both = PolicyCase { mode: Mode::Submission, ..images() };
+    let floats = PolicyCase { input: Some(vec![tensor("float32", &[3, 224, 224])]), ..images() };
+    let checker_name = PolicyCase { benchmark: "resnet", ..images() };
+    let three = PolicyCase { input: Some(vec![tensor("int64", &[-1]); 3]), ..tokens() };
     for case in [
         images(),
         tokens(),
@@ -32,7 +32,7 @@ fn a_run_by_the_rules_may_start() {
 #[test]
 fn accuracy_by_labels_needs_them_and_by_a_script_has_none() {
     for mode in [Mode::Accuracy, Mode::Submission] {
-        let of = |case: Case| Case { mode, ..case };
+        let of = |case: PolicyCase| PolicyCase { mode, ..case };
         fails(of(images()), Rule::N2, "labels", "pass --labels FILE", |case| {
             case.has_labels = false;
         });
@@ -41,12 +41,12 @@ fn accuracy_by_labels_needs_them_and_by_a_script_has_none() {
         });
         assert_eq!(found(Division::Network, &of(tokens())), []);
     }
-    assert_eq!(found(Division::Network, &Case { has_labels: false, ..images() }), []);
+    assert_eq!(found(Division::Network, &PolicyCase { has_labels: false, ..images() }), []);
 }
 
 #[test]
 fn only_the_datacenter_suite() {
-    let everything = |name: &'static str| move |case: &mut Case| case.benchmark = name;
+    let everything = |name: &'static str| move |case: &mut PolicyCase| case.benchmark = name;
     fails(
         images(),
         Rule::N1,
@@ -107,7 +107,8 @@ fn encodings_are_those_of_6_2_4() {
 
 #[test]
 fn tensors_are_those_of_6_2_4() {
-    let input = |tensors: Vec<Tensor<'static>>| move |case: &mut Case| case.input = Some(tensors);
+    let input =
+        |tensors: Vec<Tensor<'static>>| move |case: &mut PolicyCase| case.input = Some(tensors);
     let text = "a sample contains input uint8[?], but a sample of llama2-70b-99 is token ids + input mask + input lengths, or \
                 token ids, as int32 or int64";
     fails(tokens(), Rule::N26, "input", text, input(vec![tensor("uint8", &[-1])]));
@@ -143,20 +144,23 @@ fn a_prepared_data_set_is_the_benchmarks() {
         complete,
         manifest_sha256: "5ca1ab1e".into(),
     };
-    let with = |one: Prepared| move |case: &mut Case| case.prepared = vec![one];
+    let with = |one: Prepared| move |case: &mut PolicyCase| case.prepared = vec![one];
     let good = prepared("resnet50", "validation", true);
-    assert_eq!(found(Division::Network, &Case { prepared: vec![good], ..images() }), Vec::new());
+    assert_eq!(
+        found(Division::Network, &PolicyCase { prepared: vec![good], ..images() }),
+        Vec::new()
+    );
     let fails = |case, one, text: &str| fails(case, Rule::N2, "dataset", text, with(one));
     fails(images(), prepared("bert", "validation", true), "for bert, not for resnet50");
     fails(images(), prepared("resnet", "validation", true), "for resnet, not for resnet50");
     fails(images(), prepared("resnet50", "calibration", true), "is the calibration subset");
-    let accuracy = Case { mode: Mode::Accuracy, ..images() };
+    let accuracy = PolicyCase { mode: Mode::Accuracy, ..images() };
     fails(accuracy, prepared("resnet50", "validation", false), "was prepared for practice");
 }
 
 #[test]
 fn an_accuracy_run_is_not_shortened() {
-    let accuracy = Case { mode: Mode::Accuracy, ..images() };
+    let accuracy = PolicyCase { mode: Mode::Accuracy, ..images() };
     let field = "accuracy_sample_count_override";
     let text = "it leaves 49999 samples, but accuracy is measured over all 50000";
     fails(accuracy.clone(), Rule::N2, field, text, set(field, "49999"));
@@ -182,7 +186,7 @@ fn samples_are_enough() {
         set(field, "0")(case);
         case.performance_samples = 1000;
     });
-    let accuracy = Case { mode: Mode::Accuracy, ..images() };
+    let accuracy = PolicyCase { mode: Mode::Accuracy, ..images() };
     fails(
         accuracy,
         Rule::N2,
@@ -192,7 +196,7 @@ fn samples_are_enough() {
             case.dataset_samples = 500;
         },
     );
-    let offline = Case { scenario: Scenario::Offline, ..images() };
+    let offline = PolicyCase { scenario: Scenario::Offline, ..images() };
     fails(
         offline,
         Rule::N32,
@@ -276,7 +280,7 @@ fn every_node_runs_a_model() {
 
 #[test]
 fn all_nodes_run_the_same() {
-    let differ = |what: &'static str, change: fn(&mut Case)| {
+    let differ = |what: &'static str, change: fn(&mut PolicyCase)| {
         fails(images(), Rule::N2, "nodes", what, change);
     };
     differ(
@@ -296,7 +300,7 @@ fn all_nodes_run_the_same() {
 
 #[test]
 fn an_audit_config_is_of_a_compliance_test() {
-    let file = |text| move |case: &mut Case| case.audit_config = Some(text);
+    let file = |text| move |case: &mut PolicyCase| case.audit_config = Some(text);
     let place = "audit.config";
     let text = "*.*.min_duration = 0\n";
     fails(images(), Rule::N32, place, "not the file of a compliance test", file(text));
@@ -343,7 +347,8 @@ fn loadgen_is_of_a_listed_commit_and_unaltered() {
 
 #[test]
 fn all_that_is_wrong_is_said_at_once() {
-    let mut case = Case { benchmark: "digits", mode: Mode::FindPeak, sut_name: "", ..images() };
+    let mut case =
+        PolicyCase { benchmark: "digits", mode: Mode::FindPeak, sut_name: "", ..images() };
     set("qsl_rng_seed", "1")(&mut case);
     node(&mut case).memory_ecc = Some(false);
     let rules: Vec<_> = found(Division::Network, &case).iter().map(|f| f.rule).collect();
@@ -353,7 +358,7 @@ fn all_that_is_wrong_is_said_at_once() {
 /// Only the Network division has the rules of section 6.2.
 #[test]
 fn the_closed_division_asks_for_the_suite_and_not_for_a_network() {
-    let case = Case { benchmark: "bert-99", ..images() };
+    let case = PolicyCase { benchmark: "bert-99", ..images() };
     let findings = found(Division::Closed, &case);
     let texts: Vec<_> = findings.iter().map(|finding| (finding.rule, &finding.text[..])).collect();
     let is_edge = |(rule, text): &(Rule, &str)| {
@@ -364,8 +369,8 @@ fn the_closed_division_asks_for_the_suite_and_not_for_a_network() {
     let mut case = images();
     case.evidence = None;
     let findings = found(Division::Closed, &case);
-    let is_asked = |rule| crate::policy::is_asked(Division::Closed, rule);
+    let is_required = |rule| crate::policy::is_required(Division::Closed, rule);
     let [of_network, asked] = [false, true]
-        .map(|asked| findings.iter().filter(|finding| is_asked(finding.rule) == asked).count());
+        .map(|asked| findings.iter().filter(|finding| is_required(finding.rule) == asked).count());
     assert_eq!((of_network, asked), (2, 0), "{findings:?}");
 }

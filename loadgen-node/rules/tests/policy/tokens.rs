@@ -66,7 +66,7 @@ fn a_language_model_ends_its_outputs_as_the_benchmark_does() {
 #[test]
 fn outputs_are_drafted_only_where_the_rules_allow_it() {
     let reasoning = |round| {
-        let mut case = Case { benchmark: "deepseek-r1-interactive", ..tokens() };
+        let mut case = PolicyCase { benchmark: "deepseek-r1-interactive", ..tokens() };
         case.engines.truncate(1);
         of_round(case, round)
     };
@@ -77,7 +77,7 @@ fn outputs_are_drafted_only_where_the_rules_allow_it() {
         )
     };
     const HEAD: &str = "deepseek-ai/DeepSeek-R1";
-    let of = |case: &Case| {
+    let of = |case: &PolicyCase| {
         let all = found(Division::Network, case).into_iter();
         all.filter(|one| one.text.contains("speculative"))
             .map(|one| (one.rule, one.text))

@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Kind of file that states facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Source {
+pub(crate) enum FactFile {
     /// LoadGen's detail log.
     DetailLog,
     /// LoadGen's summary.
@@ -37,7 +37,7 @@ pub(crate) enum Source {
 /// Keys by the kind of comparison; `*` matches any text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Class {
+pub(crate) struct KeyClass {
     /// Another statement has or bounds the fact.
     pub(crate) compared: BTreeMap<String, String>,
     /// Other statements determine the fact.
@@ -49,10 +49,10 @@ pub(crate) struct Class {
 }
 
 /// Table of all keys; empty, so that every key is missing, if it cannot be read.
-static TABLE: LazyLock<BTreeMap<Source, Class>> =
+static TABLE: LazyLock<BTreeMap<FactFile, KeyClass>> =
     LazyLock::new(|| toml::from_str(include_str!("stated.toml")).unwrap_or_default());
 
-impl Source {
+impl FactFile {
     /// Returns the kind of a file of a submission or of a run's folder.
     fn of(path: &str) -> Option<Self> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -118,7 +118,7 @@ impl Source {
     }
 }
 
-impl Source {
+impl FactFile {
     /// Returns true if an edit of the key in one file is expected to be found.
     pub(crate) fn is_held(self, key: &str) -> bool {
         !TABLE[&self].once.keys().any(|pattern| matches(pattern, key))
@@ -139,7 +139,7 @@ impl Source {
 pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     let mut missing = BTreeSet::new();
     for path in list_files(root)? {
-        let Some(source) = path.to_str().and_then(Source::of) else { continue };
+        let Some(source) = path.to_str().and_then(FactFile::of) else { continue };
         let text = fs::read_to_string(root.join(&path))?;
         for key in source.keys(&text) {
             let (source, key) = source.entry(&key);

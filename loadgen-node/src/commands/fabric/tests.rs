@@ -3,7 +3,7 @@ use clap::Parser as _;
 use super::*;
 
 #[derive(clap::Parser)]
-struct Line {
+struct FabricCommandLine {
     #[command(flatten)]
     args: FabricArgs,
 }
@@ -13,13 +13,13 @@ fn plan(nodes: usize, options: &[&str]) -> Result<Plan, RunError> {
     let nodes: Vec<_> = (1..=nodes).map(|port| format!("127.0.0.1:{port}")).collect();
     let nodes = nodes.join(",");
     let line = ["fabric", "--nodes", &nodes].into_iter().chain(options.iter().copied());
-    let args = Line::try_parse_from(line).unwrap().args;
-    args.resolve(Names::LookUp).map(|config| config.plan)
+    let args = FabricCommandLine::try_parse_from(line).unwrap().args;
+    args.resolve(DnsNames::LookUp).map(|config| config.plan)
 }
 
 #[test]
 fn half_a_minute_is_enough_unless_more_is_asked_for() {
-    let seconds = |nodes, options: &[&str]| plan(nodes, options).unwrap().about(64).as_secs();
+    let seconds = |nodes, options: &[&str]| plan(nodes, options).unwrap().estimate(64).as_secs();
     for nodes in [1, 8, 64] {
         assert!(seconds(nodes, &[]) <= 30, "{nodes} nodes: {} s", seconds(nodes, &[]));
     }
@@ -70,7 +70,7 @@ fn a_misspelt_benchmark_is_refused_with_the_one_that_was_meant() {
     plan(1, &["--benchmark", "a-model-of-our-own,sorting"]).unwrap();
 }
 
-fn kind(text: &str) -> Result<Kind, RunError> {
+fn kind(text: &str) -> Result<MeasurementKind, RunError> {
     toml::from_str::<FabricArgs>(text).unwrap().kind()
 }
 
@@ -83,21 +83,21 @@ fn a_benchmark_is_named_as_for_a_run() {
         ("benchmark = 'resnet50, llama2-70b'", &["resnet50", "resnet50-fp32", "llama2-70b"]),
         (both, &["bert", "rgat"]),
     ] {
-        let Ok(Kind::Sweep { needs, .. }) = kind(text) else { panic!("{text}") };
+        let Ok(MeasurementKind::Sweep { needs, .. }) = kind(text) else { panic!("{text}") };
         assert_eq!(needs.iter().map(|need| &need.name[..]).collect::<Vec<_>>(), want);
     }
-    let Ok(Kind::Sweep { needs, .. }) = kind("") else { panic!("all sizes") };
+    let Ok(MeasurementKind::Sweep { needs, .. }) = kind("") else { panic!("all sizes") };
     assert!(needs.is_empty(), "no benchmark is requested");
     for (text, want) in [
         ("benchmark = 'bert-99,llama2-70b'", &[Some("bert"), Some("llama2-70b")][..]),
         ("benchmark = 'bert-99'\nsizes = [64]", &[None]),
     ] {
         let text = format!("rate = 5.0\n{text}");
-        let Ok(Kind::OpenLoop { shapes, .. }) = kind(&text) else { panic!("{text}") };
+        let Ok(MeasurementKind::OpenLoop { shapes, .. }) = kind(&text) else { panic!("{text}") };
         let names = shapes.iter().map(|(name, _)| name.as_deref());
         assert_eq!(names.collect::<Vec<_>>(), want, "{text}");
     }
-    assert!(matches!(kind("soak = '1s'\nbenchmark = 'bert-99'"), Ok(Kind::Soak)));
+    assert!(matches!(kind("soak = '1s'\nbenchmark = 'bert-99'"), Ok(MeasurementKind::Soak)));
     let refused = kind("rate = 5.0\nbenchmark = 'digits'").err().unwrap().to_string();
     assert!(refused.starts_with("--benchmark digits: choose one of"), "{refused}");
 }

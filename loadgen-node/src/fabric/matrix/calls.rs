@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use netdiv_contract::v1::{MeasureRequest, MeasureResponse};
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_qdl::{NodeInfo, Settings, Transport};
 use netdiv_transport::Connection;
 use tokio::{
@@ -12,20 +12,20 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use super::schedule::Pair;
+use super::schedule::PairIndexes;
 use crate::{RunError, fabric::watch::Times};
 
 /// Time limit for a node to open its connections to another node; the node gives up after 20 s.
-const OPENING: Duration = Duration::from_secs(25);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Maximum wait for a node that measures for another client. The node may first have to notice that
 /// an earlier measurement was abandoned.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two calls to a busy node.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Reply of a pair's sender.
-pub(super) type Answer = (Pair, Result<MeasureResponse, Status>);
+pub(super) type PairReply = (PairIndexes, Result<MeasureResponse, Status>);
 
 /// Makes the nodes measure, round by round, and passes the replies of each round to `tell`. Without
 /// times, the nodes only connect to each other.
@@ -34,9 +34,9 @@ pub(super) fn measure(
     nodes: &[NodeInfo],
     bytes: usize,
     times: Option<Times>,
-    rounds: &[Vec<Pair>],
-    mut tell: impl FnMut(&[Answer]),
-) -> Result<Vec<Answer>, RunError> {
+    rounds: &[Vec<PairIndexes>],
+    mut tell: impl FnMut(&[PairReply]),
+) -> Result<Vec<PairReply>, RunError> {
     let failed = |why: &dyn std::fmt::Display| RunError::Failed(why.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error))?;
@@ -52,7 +52,7 @@ pub(super) fn measure(
         // If no message is answered in time, the window doubles. Then messages in flight have to
         // arrive.
         let measuring = warm_up + 2 * duration + (warm_up + duration);
-        let limit = settings.network.control_timeout + OPENING + BUSY + measuring;
+        let limit = settings.network.control_timeout + OPEN_TIMEOUT + BUSY_TIMEOUT + measuring;
         let mut answers = Vec::new();
         for round in rounds {
             let mut calls = JoinSet::new();
@@ -78,7 +78,7 @@ pub(super) fn measure(
                     let answer = match sender {
                         Err(lost) => Err(lost),
                         Ok(sender) => {
-                            let call = timeout(limit, when_free(sender, request));
+                            let call = timeout(limit, measure_when_free(sender, request));
                             call.await.unwrap_or_else(silent)
                         }
                     };
@@ -97,8 +97,11 @@ pub(super) fn measure(
 }
 
 /// Calls a node, and repeats the call while the node measures for another client.
-async fn when_free(sender: Connection, request: MeasureRequest) -> Result<MeasureResponse, Status> {
-    let deadline = Instant::now() + BUSY;
+async fn measure_when_free(
+    sender: Connection,
+    request: MeasureRequest,
+) -> Result<MeasureResponse, Status> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match sender.measure(request.clone()).await {
             Err(status)
@@ -112,10 +115,10 @@ async fn when_free(sender: Connection, request: MeasureRequest) -> Result<Measur
 }
 
 /// Returns the reason why a pair cannot be measured.
-pub(super) fn words(status: &Status) -> String {
+pub(super) fn failure_reason(status: &Status) -> String {
     match status.code() {
         Code::Unimplemented => "it does not support --matrix; update its sut-node".into(),
-        _ => said(status.message()),
+        _ => sanitise(status.message()),
     }
 }
 

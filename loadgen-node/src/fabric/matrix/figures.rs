@@ -18,7 +18,7 @@ pub(crate) struct Matrix {
     /// Rates from each host to each other host, while no other pair used either of them.
     pub(crate) pairs: Vec<Pair>,
     /// Hosts and pairs that are clearly slower than the rest.
-    pub(crate) slow: Vec<Slow>,
+    pub(crate) slow: Vec<SlowFinding>,
     /// Measurements that failed, in all rounds or in some, each with its reason.
     pub(crate) failures: Vec<String>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Pair {
 impl Pair {
     /// Returns true if I/O threads were saturated.
     pub(crate) fn is_bound_by_processor(&self) -> bool {
-        self.busy.is_some_and(|share| share >= crate::fabric::figures::BUSY)
+        self.busy.is_some_and(|share| share >= crate::fabric::figures::SATURATED_SHARE)
     }
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Host {
 /// Host or pair that is clearly slower than the fastest quarter of the comparable pairs, by more
 /// than the rounds vary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Slow {
+pub(crate) struct SlowFinding {
     pub(crate) what: SlowPart,
     /// Rate of the pair; for a host, the rate of its best pair.
     pub(crate) bytes_per_second: f64,

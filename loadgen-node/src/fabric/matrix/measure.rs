@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use netdiv_contract::v1::MeasureResponse;
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_qdl::{NodeInfo, Settings};
 use tracing::info;
 
 use super::{
-    calls::{self, Answer, is_refusal, words},
+    calls::{self, PairReply, failure_reason, is_refusal},
     figures::{Host, Matrix, Pair},
     schedule,
-    slow::slow,
+    slow::find_slow,
 };
 use crate::{
     RunError,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Rate and busy share of the I/O threads, or the reason why they are missing.
-type Outcome = Result<(f64, Option<f64>), String>;
+type RateOutcome = Result<(f64, Option<f64>), String>;
 
 /// Measures each direction with each node alone and with all nodes at once, and from node to node,
 /// `rounds` times. Records failures and continues.
@@ -36,7 +36,7 @@ pub(crate) fn matrix(
     rounds: usize,
     known: f64,
 ) -> Result<Matrix, RunError> {
-    let (schedule, mut outcomes) = reach(settings, nodes, bytes)?;
+    let (schedule, mut outcomes) = connect_all(settings, nodes, bytes)?;
     let (mut at_once, mut failures) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 1..=rounds {
         let which = format!("round {round} of {rounds}");
@@ -70,7 +70,7 @@ pub(crate) fn matrix(
             }
         }
         let (mut step, steps) = (0, schedule.len());
-        let tell = |answers: &[Answer]| {
+        let tell = |answers: &[PairReply]| {
             step += 1;
             let measured = answers.iter().filter_map(|(_, answer)| answer.as_ref().ok());
             let rates = measured.filter_map(|measured| Some(rate(measured, bytes).ok()?.0));
@@ -79,7 +79,7 @@ pub(crate) fn matrix(
         };
         let answers = calls::measure(settings, nodes, bytes, Some(times), &schedule, tell)?;
         for ((from, to), answer) in answers {
-            let outcome = answer.map_err(|status| words(&status));
+            let outcome = answer.map_err(|status| failure_reason(&status));
             let outcome = outcome.and_then(|measured| rate(&measured, bytes));
             outcomes.add(host(nodes, from), host(nodes, to), outcome);
         }
@@ -87,7 +87,7 @@ pub(crate) fn matrix(
     let (pairs, of_pairs) = outcomes.pairs();
     failures.extend(of_pairs);
     let [fan_out, incast] = at_once.map(Bandwidth::median);
-    Ok(Matrix { message_bytes: bytes, fan_out, incast, slow: slow(&pairs), pairs, failures })
+    Ok(Matrix { message_bytes: bytes, fan_out, incast, slow: find_slow(&pairs), pairs, failures })
 }
 
 const ONE_WAY: [Direction; 2] = [Direction::ToNodes, Direction::FromNodes];
@@ -99,11 +99,11 @@ pub(crate) fn steps(nodes: usize) -> usize {
 
 /// Connects all nodes to each other. Returns the rounds of the pairs that can connect, and the
 /// reasons why the other pairs cannot.
-fn reach(
+fn connect_all(
     settings: &Settings,
     nodes: &[NodeInfo],
     bytes: usize,
-) -> Result<(Vec<Vec<schedule::Pair>>, Outcomes), RunError> {
+) -> Result<(Vec<Vec<schedule::PairIndexes>>, Outcomes), RunError> {
     let mut schedule = schedule::rounds(nodes.len());
     let mut outcomes = Outcomes::default();
     let answers = calls::measure(settings, nodes, bytes, None, &schedule, |_| {})?;
@@ -111,10 +111,10 @@ fn reach(
         let (sender, receiver) = (host(nodes, from), host(nodes, to));
         match answer {
             Err(status) if is_refusal(&status) => {
-                return Err(RunError::Usage(format!("node {sender}: {}", words(&status))));
+                return Err(RunError::Usage(format!("node {sender}: {}", failure_reason(&status))));
             }
             Err(status) => {
-                outcomes.add(sender, receiver, Err(words(&status)));
+                outcomes.add(sender, receiver, Err(failure_reason(&status)));
                 schedule.iter_mut().for_each(|round| round.retain(|pair| *pair != (from, to)));
             }
             Ok(reached) if Host::Node(reached.peer_name.clone()) != receiver => {
@@ -122,7 +122,7 @@ fn reach(
                     "address {} leads node {sender} to the node {}, but this machine to {receiver}; name the nodes by addresses that \
                      are the same on all machines",
                     nodes[to].address,
-                    said(&reached.peer_name)
+                    sanitise(&reached.peer_name)
                 )));
             }
             Ok(_) => {}
@@ -142,7 +142,7 @@ fn one_way(cell: &Bandwidth) -> f64 {
     }
 }
 
-fn rate(measured: &MeasureResponse, bytes: usize) -> Outcome {
+fn rate(measured: &MeasureResponse, bytes: usize) -> RateOutcome {
     if measured.messages == 0 || measured.window_ns == 0 {
         return Err("no message arrived in time; raise --duration, or lower --sizes".into());
     }
@@ -153,17 +153,17 @@ fn rate(measured: &MeasureResponse, bytes: usize) -> Outcome {
 
 /// Outcomes of each pair, one per round.
 #[derive(Default)]
-struct Outcomes(BTreeMap<(Host, Host), Vec<Outcome>>);
+struct Outcomes(BTreeMap<(Host, Host), Vec<RateOutcome>>);
 
 impl Outcomes {
-    fn add(&mut self, from: Host, to: Host, outcome: Outcome) {
+    fn add(&mut self, from: Host, to: Host, outcome: RateOutcome) {
         self.0.entry((from, to)).or_default().push(outcome);
     }
 
     /// Returns the pairs, and descriptions of the failures.
     fn pairs(self) -> (Vec<Pair>, Vec<String>) {
         let mut failures = Vec::new();
-        let pair = |((from, to), outcomes): ((Host, Host), Vec<Outcome>)| {
+        let pair = |((from, to), outcomes): ((Host, Host), Vec<RateOutcome>)| {
             let tried = outcomes.len();
             let (measured, failed): (Vec<_>, Vec<_>) =
                 outcomes.into_iter().partition(Result::is_ok);

@@ -1,12 +1,12 @@
 //! Schedule of the pairs that measure.
 
 /// Indexes of sender and receiver.
-pub(super) type Pair = (usize, usize);
+pub(super) type PairIndexes = (usize, usize);
 
 /// Returns all ordered pairs of `hosts` hosts, each once, in rounds in which no host occurs twice.
 /// The schedule is a round-robin tournament by the circle method; each of its rounds is repeated
 /// with the ends exchanged.
-pub(super) fn rounds(hosts: usize) -> Vec<Vec<Pair>> {
+pub(super) fn rounds(hosts: usize) -> Vec<Vec<PairIndexes>> {
     // With an odd number, one host pauses in each round.
     let places = hosts.next_multiple_of(2);
     let Some(circle) = places.checked_sub(1) else { return Vec::new() };
@@ -17,7 +17,7 @@ pub(super) fn rounds(hosts: usize) -> Vec<Vec<Pair>> {
         let all = std::iter::once(beside_the_fixed_one).chain(others);
         all.filter(|(one, two)| *one < hosts && *two < hosts).collect::<Vec<_>>()
     };
-    let there_and_back = |there: Vec<Pair>| {
+    let there_and_back = |there: Vec<PairIndexes>| {
         let back = there.iter().map(|(one, two)| (*two, *one)).collect();
         [there, back]
     };

@@ -1,11 +1,11 @@
 //! Detection of slow hosts and pairs.
 
-use super::figures::{Host, Pair, Slow, SlowPart};
-use crate::fabric::usual::{Usual, quantile};
+use super::figures::{Host, Pair, SlowFinding, SlowPart};
+use crate::fabric::usual_rates::{UsualRates, quantile};
 
 /// Rates of a pair's rounds.
 #[derive(Clone, Copy)]
-struct Measured<'a> {
+struct PairRates<'a> {
     from: &'a Host,
     to: &'a Host,
     median: f64,
@@ -14,7 +14,7 @@ struct Measured<'a> {
     rounds: usize,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> PairRates<'a> {
     fn of(pair: &'a Pair) -> Option<Self> {
         let rates = || pair.rounds_bytes_per_second.iter().copied();
         Some(Self {
@@ -30,38 +30,39 @@ impl<'a> Measured<'a> {
 
 /// Returns the rates that the fastest quarter of the comparable pairs reaches: in the median, and
 /// in every round.
-fn usual_of(pairs: &[Measured<'_>]) -> Usual {
-    let median = usual(pairs.iter().map(|pair| pair.median));
-    Usual { median, minimum: usual(pairs.iter().map(|pair| pair.minimum)) }
+fn usual_rates(pairs: &[PairRates<'_>]) -> UsualRates {
+    let median = usual_rate(pairs.iter().map(|pair| pair.median));
+    UsualRates { median, minimum: usual_rate(pairs.iter().map(|pair| pair.minimum)) }
 }
 
 /// Returns the slow hosts, then the slow pairs that no slow host explains. Pairs with this machine
 /// are compared among themselves, separately for each direction, because its link may differ.
-pub(super) fn slow(pairs: &[Pair]) -> Vec<Slow> {
-    let measured: Vec<_> = pairs.iter().filter_map(Measured::of).collect();
+pub(super) fn find_slow(pairs: &[Pair]) -> Vec<SlowFinding> {
+    let measured: Vec<_> = pairs.iter().filter_map(PairRates::of).collect();
     let of = |from_here: bool, to_here: bool| -> Vec<_> {
-        let is = |pair: &&Measured<'_>| {
+        let is = |pair: &&PairRates<'_>| {
             (*pair.from == Host::Here) == from_here && (*pair.to == Host::Here) == to_here
         };
         measured.iter().filter(is).copied().collect()
     };
     let mut slow = between_nodes(&of(false, false));
     for pairs in [of(true, false), of(false, true)] {
-        slow.extend(slow_pairs(&pairs, &usual_of(&pairs), |_| true));
+        slow.extend(slow_pairs(&pairs, &usual_rates(&pairs), |_| true));
     }
     slow
 }
 
-fn between_nodes(pairs: &[Measured<'_>]) -> Vec<Slow> {
-    let usual = usual_of(pairs);
+fn between_nodes(pairs: &[PairRates<'_>]) -> Vec<SlowFinding> {
+    let usual = usual_rates(pairs);
     let senders = slow_hosts(pairs, &usual, |pair| pair.from);
     let receivers = slow_hosts(pairs, &usual, |pair| pair.to);
-    let named = |hosts: &[Measured<'_>], what: fn(&Measured<'_>) -> SlowPart| -> Vec<Slow> {
-        hosts.iter().map(|best| one(what(best), best, &usual)).collect()
-    };
+    let named =
+        |hosts: &[PairRates<'_>], what: fn(&PairRates<'_>) -> SlowPart| -> Vec<SlowFinding> {
+            hosts.iter().map(|best| slow_finding(what(best), best, &usual)).collect()
+        };
     let mut slow = named(&senders, |best| SlowPart::Sender(best.from.to_string()));
     slow.extend(named(&receivers, |best| SlowPart::Receiver(best.to.to_string())));
-    let is_unexplained = |pair: &Measured<'_>| {
+    let is_unexplained = |pair: &PairRates<'_>| {
         !senders.iter().any(|slow| slow.from == pair.from)
             && !receivers.iter().any(|slow| slow.to == pair.to)
     };
@@ -72,10 +73,10 @@ fn between_nodes(pairs: &[Measured<'_>]) -> Vec<Slow> {
 /// Returns the best pair of each slow host, which shows what the host can do. A host with a single
 /// pair is not listed: either end may be slow.
 fn slow_hosts<'a>(
-    pairs: &[Measured<'a>],
-    usual: &Usual,
-    end: fn(&Measured<'a>) -> &'a Host,
-) -> Vec<Measured<'a>> {
+    pairs: &[PairRates<'a>],
+    usual: &UsualRates,
+    end: fn(&PairRates<'a>) -> &'a Host,
+) -> Vec<PairRates<'a>> {
     let mut hosts: Vec<_> = pairs.iter().map(end).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -89,19 +90,20 @@ fn slow_hosts<'a>(
 }
 
 fn slow_pairs(
-    pairs: &[Measured<'_>],
-    usual: &Usual,
-    counts: impl Fn(&Measured<'_>) -> bool,
-) -> Vec<Slow> {
+    pairs: &[PairRates<'_>],
+    usual: &UsualRates,
+    counts: impl Fn(&PairRates<'_>) -> bool,
+) -> Vec<SlowFinding> {
     let slow =
         pairs.iter().filter(|pair| usual.is_beyond(pair.median, pair.maximum) && counts(pair));
-    let named =
-        |pair: &Measured<'_>| one(SlowPart::Pair(pair.from.clone(), pair.to.clone()), pair, usual);
+    let named = |pair: &PairRates<'_>| {
+        slow_finding(SlowPart::Pair(pair.from.clone(), pair.to.clone()), pair, usual)
+    };
     slow.map(named).collect()
 }
 
-fn one(what: SlowPart, pair: &Measured<'_>, usual: &Usual) -> Slow {
-    Slow {
+fn slow_finding(what: SlowPart, pair: &PairRates<'_>, usual: &UsualRates) -> SlowFinding {
+    SlowFinding {
         what,
         bytes_per_second: pair.median,
         usual_bytes_per_second: usual.median,
@@ -111,7 +113,7 @@ fn one(what: SlowPart, pair: &Measured<'_>, usual: &Usual) -> Slow {
 
 /// Returns the rate that the fastest quarter of the pairs reaches. The median would be too low:
 /// with one slow host of three, two thirds of all pairs are slow.
-pub(crate) fn usual(rates: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn usual_rate(rates: impl Iterator<Item = f64>) -> f64 {
     quantile(rates, 3)
 }
 
@@ -131,7 +133,7 @@ mod tests {
             busy: None,
         };
         let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).map(pair).collect();
-        slow(&pairs).into_iter().map(|slow| slow.what).collect()
+        find_slow(&pairs).into_iter().map(|slow| slow.what).collect()
     }
 
     #[test]
@@ -167,7 +169,7 @@ mod tests {
 
     /// Returns the slow parts among three nodes. Pairs from node 1 have the rounds `from_1`; all
     /// others have the rounds `usual`.
-    fn named_with_rounds(usual: [f64; 3], from_1: [f64; 3]) -> Vec<Slow> {
+    fn named_with_rounds(usual: [f64; 3], from_1: [f64; 3]) -> Vec<SlowFinding> {
         let node = |number: usize| Host::Node(number.to_string());
         let ends = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
         let pair = |(from, to)| {
@@ -180,7 +182,7 @@ mod tests {
                 busy: None,
             }
         };
-        slow(&ends.filter(|(from, to)| from != to).map(pair).collect::<Vec<_>>())
+        find_slow(&ends.filter(|(from, to)| from != to).map(pair).collect::<Vec<_>>())
     }
 
     #[test]
@@ -216,7 +218,7 @@ mod tests {
             pair("a", "b", 1.0),
             pair("b", "a", 1.0),
         ];
-        let found: Vec<_> = slow(&pairs).into_iter().map(|slow| slow.what).collect();
+        let found: Vec<_> = find_slow(&pairs).into_iter().map(|slow| slow.what).collect();
         assert_eq!(found, [SlowPart::Pair(Host::Here, Host::Node("b".into()))]);
     }
 }

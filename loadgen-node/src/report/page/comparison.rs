@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 use super::{
-    parts::{document, picture, table},
+    elements::{document, picture, table},
     plot,
 };
 use crate::{
-    comparison::{Comparison, Figure, Judgement, Side},
+    comparison::{ChangeJudgement, Comparison, Figure, Side},
     recording::histograms::{Histograms, Measure},
-    report::comparison::{conclusion, letter, scale, values, words},
+    report::comparison::{change_cells, conclusion, scale, side_label, values},
 };
 
 /// Returns the page as an HTML document.
@@ -24,7 +24,7 @@ pub(crate) fn comparison(of: &Comparison) -> String {
         &html! {
             p class=(format!("verdict {verdict}")) { @for line in conclusion(of).lines() { (line) br; } }
             table { tbody { @for (number, side) in of.sides.iter().enumerate() { tr {
-                th.word scope="row" { (letter(number)) }
+                th.word scope="row" { (side_label(number)) }
                 td.word { (side.name) }
                 td.word { (side.folders.join(", ")) }
             } } } }
@@ -32,7 +32,7 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             @if of.differences.is_empty() {
                 p { "There are no differences in settings, programs or machines." }
             } @else {
-                @let sides: Vec<_> = (0..of.sides.len()).map(letter).collect();
+                @let sides: Vec<_> = (0..of.sides.len()).map(side_label).collect();
                 @let titles: Vec<_> = [""].into_iter().chain(sides.iter().map(|side| &side[..])).collect();
                 (table("Settings, programs and machines", &titles, &[], &html! {
                     @for difference in &of.differences { tr {
@@ -66,12 +66,12 @@ fn rows(figure: &Figure) -> Markup {
     html! {
         @for (number, spread) in figure.spreads.iter().enumerate() {
             @let change = number.checked_sub(1).and_then(|place| figure.changes.get(place));
-            @let worse = change.is_some_and(|change| change.judgement == Judgement::Worse);
+            @let worse = change.is_some_and(|change| change.judgement == ChangeJudgement::Worse);
             @let [median, least, most] = values(spread, scale);
-            @let [by, noise, judgement] = change.map(words).unwrap_or_default();
+            @let [by, noise, judgement] = change.map(change_cells).unwrap_or_default();
             tr {
                 th.word scope="row" { @if number == 0 { (figure.name) @if !unit.is_empty() { ", " (unit) } } }
-                td.word { (letter(number)) }
+                td.word { (side_label(number)) }
                 td { (median) } td { (least) } td { (most) }
                 td { (by) } td { (noise) }
                 td.word.bad[worse] { (judgement) }
@@ -88,7 +88,7 @@ fn distribution(sides: &[Side], measure: Measure, title: &str) -> Markup {
         .iter()
         .enumerate()
         .filter_map(|(number, side)| {
-            Some((format!("{} {}", letter(number), side.name), all(side)?))
+            Some((format!("{} {}", side_label(number), side.name), all(side)?))
         })
         .take(plot::LINES)
         .collect();

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use netdiv_machine::evidence::Machine;
 
-use super::parts::{figure, table, words};
+use super::elements::{figure, table, words};
 use crate::record::RunResult;
 
-pub(super) fn all(result: &RunResult) -> Markup {
+pub(super) fn render(result: &RunResult) -> Markup {
     let Some(evidence) = &result.evidence else {
         return html! { p.note { "The run has no record of its machines." } };
     };

@@ -4,16 +4,16 @@
 //! The attribute `data-pointer` of a figure from `result.json` is its JSON pointer there.
 
 mod comparison;
+mod elements;
 mod machines;
 mod nodes;
-mod parts;
 mod plot;
 mod times;
 
 use maud::{Markup, html};
 use netdiv_rules::{Finding, Outcome};
 
-use self::parts::{document, table, words};
+use self::elements::{document, table, words};
 use super::run::{facts, purpose, verdict};
 use crate::{
     record::{RunResult, Verdict},
@@ -87,9 +87,9 @@ fn section(number: usize, run: &RecordedRun) -> Markup {
             (facts_table(run))
             (part(0, times::latency(run)))
             (part(1, times::over_time(run)))
-            (part(2, nodes::all(run)))
+            (part(2, nodes::render(run)))
             (part(3, settings(&run.result)))
-            (part(4, machines::all(&run.result)))
+            (part(4, machines::render(&run.result)))
             (part(5, rules(&run.result)))
         }
     }

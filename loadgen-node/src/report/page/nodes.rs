@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts::{figure, ms, table};
+use super::elements::{figure, ms, table};
 use crate::{
     record::{Node, StageTimes},
     recording::run::RecordedRun,
@@ -19,7 +19,7 @@ const STAGES: [(&str, &str); 4] = [
     ("compute", "engine"),
 ];
 
-pub(super) fn all(run: &RecordedRun) -> Markup {
+pub(super) fn render(run: &RecordedRun) -> Markup {
     let nodes = &run.result.nodes;
     html! {
         (slow(nodes))

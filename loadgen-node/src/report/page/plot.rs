@@ -30,7 +30,7 @@ const GRID: RGBColor = RGBColor(1, 2, 1);
 const BOUND: RGBColor = RGBColor(1, 2, 2);
 
 /// Line with its name.
-pub(super) struct Line {
+pub(super) struct PlotLine {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -59,7 +59,7 @@ pub(super) fn percentiles(
 }
 
 /// Draws values over the seconds of a run.
-pub(super) fn over_time(lines: &[Line], unit: &str) -> Option<String> {
+pub(super) fn over_time(lines: &[PlotLine], unit: &str) -> Option<String> {
     let all = || lines.iter().flat_map(|line| &line.points);
     let (from, to) = all().fold((f64::MAX, 0.0_f64), |(a, b), p| (a.min(p.0), b.max(p.0)));
     let highest = all().fold(0.0_f64, |most, point| most.max(point.1));
@@ -75,7 +75,7 @@ pub(super) fn over_time(lines: &[Line], unit: &str) -> Option<String> {
 }
 
 /// Returns the points of a histogram: milliseconds, and nines, so that 0.99 is at 2.
-fn tail(name: &str, times: &Histogram<u64>) -> Line {
+fn tail(name: &str, times: &Histogram<u64>) -> PlotLine {
     let all = times.len() as f64;
     let mut points: Vec<(f64, f64)> = Vec::new();
     let mut until = 0.0;
@@ -94,7 +94,7 @@ fn tail(name: &str, times: &Histogram<u64>) -> Line {
             points.push(point);
         }
     }
-    Line { name: name.into(), points }
+    PlotLine { name: name.into(), points }
 }
 
 fn percent(nines: f64) -> String {
@@ -128,7 +128,7 @@ fn trimmed(value: f64) -> String {
 
 /// Returns an SVG element; `None` if it cannot be drawn.
 fn picture<X>(
-    lines: &[Line],
+    lines: &[PlotLine],
     x: X,
     y: std::ops::Range<f64>,
     title: &str,
@@ -151,7 +151,7 @@ where
 )]
 fn draw<X>(
     svg: &mut String,
-    lines: &[Line],
+    lines: &[PlotLine],
     x: X,
     y: std::ops::Range<f64>,
     title: &str,
@@ -180,7 +180,7 @@ where
         .bold_line_style(GRID)
         .light_line_style(GRID.mix(0.0))
         .draw()?;
-    for (number, Line { points, .. }) in lines.iter().enumerate() {
+    for (number, PlotLine { points, .. }) in lines.iter().enumerate() {
         stroke(&mut chart, points, line(number))?;
     }
     if let Some((at, nines)) = bound {
@@ -253,9 +253,9 @@ mod tests {
         assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
         none_at_all.record(u64::MAX >> 1).unwrap();
         assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
-        let one = Line { name: "a".into(), points: vec![(1.0, 1.0)] };
+        let one = PlotLine { name: "a".into(), points: vec![(1.0, 1.0)] };
         assert_eq!(over_time(&[one], "samples/s"), None);
-        let zeros = Line { name: "a".into(), points: vec![(0.0, 0.0), (1.0, 0.0)] };
+        let zeros = PlotLine { name: "a".into(), points: vec![(0.0, 0.0), (1.0, 0.0)] };
         assert!(over_time(&[zeros], "samples").is_some());
     }
 }

@@ -4,12 +4,12 @@ use hdrhistogram::Histogram;
 use maud::{Markup, html};
 
 use super::{
-    parts::{ms, picture},
-    plot::{self, LINES, Line},
+    elements::{ms, picture},
+    plot::{self, LINES, PlotLine},
 };
 use crate::{
     record::RunResult,
-    recording::{histograms::Measure, run::RecordedRun, series::Row},
+    recording::{histograms::Measure, run::RecordedRun, series::SeriesRow},
 };
 use netdiv_rules::{Mode, Scenario};
 
@@ -83,7 +83,7 @@ fn distribution(
     let nodes = slowest(run);
     // A single node has the same times as all nodes.
     if nodes.len() > 1 {
-        let times = |place: usize| run.histograms.of(place, measure);
+        let times = |place: usize| run.histograms.of_node(place, measure);
         let named = |place: usize| Some((run.result.nodes[place].name.clone(), times(place)?));
         lines.extend(nodes.iter().take(LINES - 1).filter_map(|place| named(*place)));
     }
@@ -96,7 +96,7 @@ fn distribution(
         }
         None => String::new(),
     };
-    picture(title, svg, &names, &[&few(run, LINES - 1), &told])
+    picture(title, svg, &names, &[&shown_nodes_note(run, LINES - 1), &told])
 }
 
 /// Returns the indexes of the nodes in the result, the highest p99 first.
@@ -108,7 +108,7 @@ fn slowest(run: &RecordedRun) -> Vec<usize> {
 }
 
 /// Returns a note if there are more nodes than lines.
-fn few(run: &RecordedRun, shown: usize) -> String {
+fn shown_nodes_note(run: &RecordedRun, shown: usize) -> String {
     match run.result.nodes.len() {
         all if all > shown => format!("The {shown} nodes of {all} with the highest p99 are shown."),
         _ => String::new(),
@@ -146,17 +146,18 @@ pub(super) fn over_time(run: &RecordedRun) -> Markup {
         nodes.iter().take(LINES).map(|place| run.result.nodes[*place].name.clone()).collect()
     };
     let points = POINTS / names.len().max(1);
-    let by_node = |value: fn(&[&Row]) -> Option<f64>| -> Vec<Line> {
+    let by_node = |value: fn(&[&SeriesRow]) -> Option<f64>| -> Vec<PlotLine> {
         names.iter().map(|name| line(run, name, name, points, value)).collect()
     };
-    let all =
-        |name: &str, value: fn(&[&Row]) -> Option<f64>| line(run, "", name, POINTS / 3, value);
+    let all = |name: &str, value: fn(&[&SeriesRow]) -> Option<f64>| {
+        line(run, "", name, POINTS / 3, value)
+    };
     let state = [
         all("sent, not answered", |rows| rows.last().map(|row| row.in_flight as f64)),
         all("waiting in the QDL", |rows| rows.last()?.waiting.map(|waiting| waiting as f64)),
     ];
     let state_names: Vec<_> = state.iter().map(|line| line.name.clone()).collect();
-    let told = few(run, LINES);
+    let told = shown_nodes_note(run, LINES);
     let rows = run.series.iter().filter(|row| row.node.is_empty()).count();
     let grouped = match rows.div_ceil(points.max(1)) {
         0 | 1 => String::new(),
@@ -179,8 +180,8 @@ fn line(
     node: &str,
     name: &str,
     points: usize,
-    value: fn(&[&Row]) -> Option<f64>,
-) -> Line {
+    value: fn(&[&SeriesRow]) -> Option<f64>,
+) -> PlotLine {
     let rows: Vec<_> = run.series.iter().filter(|row| row.node == node).collect();
     let points = rows.chunks(rows.len().div_ceil(points.max(1)).max(1)).filter_map(|rows| {
         let (first, last) = (rows.first()?, rows.last()?);
@@ -189,27 +190,27 @@ fn line(
         let middle = (first.start_seconds + last.end_seconds) / 2.0;
         value(rows).filter(|_| whole).map(|value| (middle, value))
     });
-    Line { name: name.into(), points: points.collect() }
+    PlotLine { name: name.into(), points: points.collect() }
 }
 
-fn per_second(rows: &[&Row], count: fn(&Row) -> Option<u64>) -> Option<f64> {
+fn per_second(rows: &[&SeriesRow], count: fn(&SeriesRow) -> Option<u64>) -> Option<f64> {
     let counted: Option<f64> = rows.iter().map(|row| count(row).map(|count| count as f64)).sum();
     Some(counted? / rows.iter().map(|row| row.seconds()).sum::<f64>())
 }
 
-fn rate(rows: &[&Row]) -> Option<f64> {
+fn rate(rows: &[&SeriesRow]) -> Option<f64> {
     per_second(rows, |row| Some(row.completed))
 }
 
-fn tokens(rows: &[&Row]) -> Option<f64> {
+fn tokens(rows: &[&SeriesRow]) -> Option<f64> {
     per_second(rows, |row| row.tokens)
 }
 
 /// Returns the maximum p99, in milliseconds.
-fn p99(rows: &[&Row]) -> Option<f64> {
+fn p99(rows: &[&SeriesRow]) -> Option<f64> {
     rows.iter().filter_map(|row| row.p99_ns).max().map(|ns| ns as f64 / 1e6)
 }
 
-fn first_p99(rows: &[&Row]) -> Option<f64> {
+fn first_p99(rows: &[&SeriesRow]) -> Option<f64> {
     rows.iter().filter_map(|row| row.first_p99_ns).max().map(|ns| ns as f64 / 1e6)
 }

@@ -20,20 +20,20 @@ const LOOK: Duration = Duration::from_millis(200);
 const LOST: Duration = Duration::from_secs(30);
 
 /// Function that returns the free bytes of a folder's file system.
-type Ask = fn(&Path) -> io::Result<u64>;
+type ReadFreeBytes = fn(&Path) -> io::Result<u64>;
 
 /// File system of a folder, and the free bytes that it must have.
 #[derive(Debug)]
 pub(crate) struct FreeSpace {
     folder: PathBuf,
     min_free_bytes: u64,
-    ask: Ask,
-    asking: Mutex<Option<Asking>>,
+    ask: ReadFreeBytes,
+    asking: Mutex<Option<AskThread>>,
 }
 
 /// Thread that asks the file system.
 #[derive(Debug)]
-struct Asking {
+struct AskThread {
     questions: Sender<()>,
     answers: Receiver<io::Result<u64>>,
     /// Time of the question that is not answered yet.
@@ -45,7 +45,7 @@ impl FreeSpace {
         Self::asked_by(free_bytes, folder, min_free_bytes)
     }
 
-    fn asked_by(ask: Ask, folder: &Path, min_free_bytes: u64) -> Self {
+    fn asked_by(ask: ReadFreeBytes, folder: &Path, min_free_bytes: u64) -> Self {
         Self { folder: folder.into(), min_free_bytes, ask, asking: Mutex::default() }
     }
 
@@ -64,7 +64,7 @@ impl FreeSpace {
         match asking.answers.recv_timeout(LOOK) {
             Ok(free) => {
                 asking.asked = None;
-                enough(free, &self.folder, self.min_free_bytes)
+                check_free_bytes(free, &self.folder, self.min_free_bytes)
             }
             Err(_) if asked.elapsed() < LOST => Ok(()),
             Err(_) => Err(format!(
@@ -76,7 +76,7 @@ impl FreeSpace {
         }
     }
 
-    fn start(&self) -> io::Result<Asking> {
+    fn start(&self) -> io::Result<AskThread> {
         let (questions, asked) = channel();
         let (answer, answers) = channel();
         let (folder, ask) = (self.folder.clone(), self.ask);
@@ -87,14 +87,14 @@ impl FreeSpace {
                 }
             }
         })?;
-        Ok(Asking { questions, answers, asked: None })
+        Ok(AskThread { questions, answers, asked: None })
     }
 }
 
 /// Checks that the file system of a folder has at least `min_free_bytes` free. Blocks until the
 /// file system responds.
-pub(crate) fn has_room(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
-    enough(free_bytes(folder), folder, min_free_bytes)
+pub(crate) fn check_free_space(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
+    check_free_bytes(free_bytes(folder), folder, min_free_bytes)
 }
 
 fn free_bytes(folder: &Path) -> io::Result<u64> {
@@ -102,7 +102,11 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
     Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
-fn enough(free: io::Result<u64>, folder: &Path, min_free_bytes: u64) -> Result<(), String> {
+fn check_free_bytes(
+    free: io::Result<u64>,
+    folder: &Path,
+    min_free_bytes: u64,
+) -> Result<(), String> {
     let free = free.map_err(|error| format!("{}: {error}", folder.display()))?;
     if free >= min_free_bytes.max(1) {
         return Ok(());
@@ -120,7 +124,9 @@ mod tests {
 
     #[test]
     fn a_file_system_without_room_is_named() {
-        for check in [has_room, |folder: &Path, bytes| FreeSpace::new(folder, bytes).check()] {
+        for check in
+            [check_free_space, |folder: &Path, bytes| FreeSpace::new(folder, bytes).check()]
+        {
             check(Path::new("/"), 1).unwrap();
             let error = check(Path::new("/"), u64::MAX).unwrap_err();
             assert!(error.contains("bytes free"), "{error}");

@@ -1,8 +1,8 @@
 //! The process of a run: its signals, memory, disk and time, and the watchdog that ends a failed
 //! run.
 
-pub(crate) mod fitness;
 pub(crate) mod free_space;
+pub(crate) mod interference;
 pub(crate) mod process;
 pub(crate) mod signals;
 pub(crate) mod watchdog;

@@ -14,10 +14,10 @@ use tracing::{error, warn};
 
 use crate::{
     RunError,
-    claim::{self, Claim},
     error::EXIT_FAILED,
+    folder_lock::{self, FolderLock},
     output,
-    run::{guard::fitness::Cut, progress},
+    run::{guard::interference::FileLimit, progress},
 };
 
 /// Period in which all signals count as one: a shell may send one to a process and to its group.
@@ -31,7 +31,7 @@ const TIDYING: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(crate) struct Interruptions {
     reaction: Arc<Mutex<Reaction>>,
-    cut: Cut,
+    cut: FileLimit,
 }
 
 /// Function that ends a run, for the signal of that name.
@@ -80,12 +80,12 @@ impl Interruptions {
 
     /// Prepares the folder of a run, like [`output::prepare`]. A signal that ends the process gives
     /// up the claim.
-    pub(crate) fn prepare(&self, folder: &Path) -> Result<Prepared, RunError> {
+    pub(crate) fn prepare(&self, folder: &Path) -> Result<ClaimedFolder, RunError> {
         // A signal waits until the claim is recorded.
         let mut reaction = self.reaction.lock();
         let claim = output::prepare(folder)?;
         reaction.claimed = Some(folder.into());
-        Ok(Prepared { reaction: self.reaction.clone(), _claim: claim })
+        Ok(ClaimedFolder { reaction: self.reaction.clone(), _claim: claim })
     }
 
     /// Calls `stop` for the first signal from now on.
@@ -94,19 +94,19 @@ impl Interruptions {
     }
 
     /// Returns the flag for files that cannot grow, which leaves a hole in the logs of a run.
-    pub(crate) fn cut(&self) -> Cut {
+    pub(crate) fn cut(&self) -> FileLimit {
         self.cut.clone()
     }
 }
 
 /// Prepared folder. Dropping it gives up the claim, after which another process may claim the
 /// folder.
-pub(crate) struct Prepared {
+pub(crate) struct ClaimedFolder {
     reaction: Arc<Mutex<Reaction>>,
-    _claim: Claim,
+    _claim: FolderLock,
 }
 
-impl Drop for Prepared {
+impl Drop for ClaimedFolder {
     fn drop(&mut self) {
         self.reaction.lock().claimed = None;
     }
@@ -126,7 +126,7 @@ impl Reaction {
         if let Some(folder) = self.claimed.clone() {
             let (done, tidied) = mpsc::channel::<()>();
             let tidy = move || {
-                claim::tidy(&folder);
+                folder_lock::tidy(&folder);
                 drop(done);
             };
             // Nor must it delay the end here.

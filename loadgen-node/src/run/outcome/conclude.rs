@@ -4,13 +4,14 @@ use std::path::Path;
 
 use loadgen_sys::{AnswerTokens, Mode, StartTestError};
 use netdiv_contract::layout::{self, InputLayout};
-use netdiv_node_common::said::shell_word;
+use netdiv_node_common::sanitise::shell_word;
 use netdiv_rules::{Finding, policy};
 use tracing::{error, warn};
 
 use crate::{
-    RunError, claim,
+    RunError,
     error::EXIT_FAILED,
+    folder_lock,
     official_log::{self, DetailLog},
     output,
     record::{RunResult, Samples, Steady, Verdict},
@@ -18,7 +19,7 @@ use crate::{
     report,
     run::{
         guard::{process::process, watchdog},
-        outcome::{counted::Counted, judgement::Judgement, record},
+        outcome::{counters::RunCounters, judgement::RunJudgement, record},
         progress,
         setup::loadgen_test::LoadGenTest,
     },
@@ -27,7 +28,7 @@ use crate::{
 /// Writes the result and prints the closing table.
 pub(crate) fn finish(
     test: &LoadGenTest,
-    counted: Counted,
+    counted: RunCounters,
     outcome: Result<(), StartTestError>,
 ) -> Result<Verdict, RunError> {
     let folder = &test.config.output;
@@ -35,7 +36,7 @@ pub(crate) fn finish(
         |error| warn!("the run is recorded without {}: {error}", histograms::HISTOGRAMS),
     );
     let log = DetailLog::read(&folder.join(output::DETAIL));
-    let judgement = Judgement::new(test, &counted, outcome, log.as_ref());
+    let judgement = RunJudgement::new(test, &counted, outcome, log.as_ref());
     let result = result(test, counted, judgement, &log.unwrap_or_default())?;
     let json = serde_json::to_vec_pretty(&result)
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
@@ -60,7 +61,7 @@ fn report_command(folder: &Path) -> String {
 
 /// Returns the error that spoils a run although LoadGen's test has succeeded. LoadGen has closed
 /// its logs, which may contain VALID, so the reason is added to them.
-pub(crate) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
+pub(crate) fn mark_spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
     let error = StartTestError::Aborted(reason);
     // The result is still written, with the reason.
     let marked = output::mark_failed(&test.config.output, &error.to_string());
@@ -71,26 +72,26 @@ pub(crate) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
 }
 
 /// Ends a process whose LoadGen does not end its test.
-pub(crate) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> ! {
+pub(crate) fn give_up(test: &LoadGenTest, counted: RunCounters, reason: String) -> ! {
     progress::restore();
     watchdog::exit_later();
     watchdog::end_loadgen(reason.clone());
     let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
     finished.inspect_err(|error| error!("{error}")).ok();
-    claim::tidy(&test.config.output);
+    folder_lock::tidy(&test.config.output);
     loadgen_sys::exit_now(EXIT_FAILED);
 }
 
 /// Combines LoadGen's logs and our counters.
 fn result(
     test: &LoadGenTest,
-    counted: Counted,
-    judgement: Judgement,
+    counted: RunCounters,
+    judgement: RunJudgement,
     log: &DetailLog,
 ) -> Result<RunResult, RunError> {
     let LoadGenTest { config, library, settings, .. } = test;
     let after = policy::after_run(config.division, &counted.nodes);
-    let is_asked = |finding: &Finding| policy::is_asked(config.division, finding.rule);
+    let is_asked = |finding: &Finding| policy::is_required(config.division, finding.rule);
     let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
     Ok(RunResult {
@@ -136,7 +137,7 @@ fn result(
         interfaces: counted.interfaces,
         evidence: counted.evidence,
         digests: counted.digests,
-        settings: config.given.clone(),
+        settings: config.recorded_settings.clone(),
         logs: official_log::digests(&config.output).map_err(|e| RunError::Failed(e.to_string()))?,
         test_settings: settings.fields().into_iter().collect(),
         process: process(),
@@ -150,7 +151,7 @@ fn steady_rate(folder: &Path) -> Option<Steady> {
     steady(&rows.inspect_err(|why| warn!("no rate of the steady state: {why}")).ok()?)
 }
 
-fn samples(counted: &Counted, mode: Mode, log: &DetailLog) -> Samples {
+fn samples(counted: &RunCounters, mode: Mode, log: &DetailLog) -> Samples {
     let (issued, completed) = (counted.issued, counted.completed());
     let late = || log.number("result_overlatency_query_count").map(|late| late as u64);
     Samples {

@@ -7,7 +7,7 @@ use crate::{
     output,
     record::{Accuracy, Digests, Verdict},
     run::{
-        outcome::{accuracy, counted::Counted},
+        outcome::{accuracy, counters::RunCounters},
         setup::loadgen_test::LoadGenTest,
     },
 };
@@ -16,18 +16,18 @@ use crate::{
 const SHOWN_ERRORS: usize = 5;
 
 /// Verdict and its reasons.
-pub(crate) struct Judgement {
+pub(crate) struct RunJudgement {
     pub(crate) verdict: Verdict,
     pub(crate) reasons: Vec<String>,
     pub(crate) accuracy: Option<Accuracy>,
     pub(crate) official_accuracy: Option<String>,
 }
 
-impl Judgement {
+impl RunJudgement {
     /// Judges a run by the end of LoadGen's test, its detail log, and the counters.
     pub(crate) fn new(
         test: &LoadGenTest,
-        counted: &Counted,
+        counted: &RunCounters,
         outcome: Result<(), StartTestError>,
         log: Result<&DetailLog, &LogError>,
     ) -> Self {
@@ -38,15 +38,15 @@ impl Judgement {
             official_accuracy: None,
         };
         match (outcome, log) {
-            (Ok(()), Ok(log)) => judgement.by_log(test, log),
+            (Ok(()), Ok(log)) => judgement.judge_log(test, log),
             (Err(error), _) => judgement.fail(counted, error.to_string()),
             (Ok(()), Err(error)) => judgement.fail(counted, error.to_string()),
         }
-        judgement.by_counts(counted);
+        judgement.judge_counters(counted);
         judgement
     }
 
-    fn fail(&mut self, counted: &Counted, error: String) {
+    fn fail(&mut self, counted: &RunCounters, error: String) {
         self.verdict = Verdict::Failed;
         let error = error.strip_prefix(output::FAILED).map_or(error.clone(), Into::into);
         self.reasons.push(counted.failure.clone().unwrap_or(error));
@@ -61,7 +61,7 @@ impl Judgement {
     }
 
     /// Judges a test that ended by LoadGen's logs.
-    fn by_log(&mut self, test: &LoadGenTest, log: &DetailLog) {
+    fn judge_log(&mut self, test: &LoadGenTest, log: &DetailLog) {
         let mode = test.config.mode;
         if mode != Mode::Accuracy {
             self.verdict = Verdict::Valid;
@@ -82,16 +82,16 @@ impl Judgement {
         }
         if matches!(mode, Mode::Accuracy | Mode::Submission) {
             match score(test) {
-                Ok(Score::Computed(accuracy)) => self.accuracy = Some(accuracy),
-                Ok(Score::By(command)) => self.official_accuracy = Some(command),
-                Ok(Score::NoLabels) => {}
+                Ok(AccuracyOutcome::Computed(accuracy)) => self.accuracy = Some(accuracy),
+                Ok(AccuracyOutcome::ByScript(command)) => self.official_accuracy = Some(command),
+                Ok(AccuracyOutcome::NoLabels) => {}
                 Err(reason) => self.fault(reason),
             }
         }
     }
 
     /// Judges a run by the counters on the path to the SUT.
-    fn by_counts(&mut self, counted: &Counted) {
+    fn judge_counters(&mut self, counted: &RunCounters) {
         let missing = counted.issued - counted.completed();
         if missing > 0 && self.verdict != Verdict::Failed {
             self.fault(format!("{missing} samples have no response"));
@@ -162,30 +162,31 @@ fn invalid_reason(log: &DetailLog) -> String {
 }
 
 /// Result of the accuracy check.
-enum Score {
+enum AccuracyOutcome {
     Computed(Accuracy),
     /// Computed by an official script, with this command.
-    By(String),
+    ByScript(String),
     NoLabels,
 }
 
 /// Checks that the accuracy log has a response to each sample, and compares the responses with the
 /// labels.
-fn score(test: &LoadGenTest) -> Result<Score, String> {
+fn score(test: &LoadGenTest) -> Result<AccuracyOutcome, String> {
     let LoadGenTest { config, library, labels, .. } = test;
     let path = config.output.join(output::ACCURACY);
     let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
     if let Some(labels) = labels {
-        return accuracy::of_labels(responses, labels, &config.output).map(Score::Computed);
+        return accuracy::compare_with_labels(responses, labels, &config.output)
+            .map(AccuracyOutcome::Computed);
     }
     match accuracy::script(&config.benchmark) {
         Some(script) => {
             script.check(responses, library.total_samples())?;
-            Ok(Score::By(script.command(&config.output)))
+            Ok(AccuracyOutcome::ByScript(script.command(&config.output)))
         }
         None => {
             accuracy::check_complete(responses, library.total_samples())?;
-            Ok(Score::NoLabels)
+            Ok(AccuracyOutcome::NoLabels)
         }
     }
 }

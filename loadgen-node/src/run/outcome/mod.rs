@@ -2,6 +2,6 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod conclude;
-pub(crate) mod counted;
+pub(crate) mod counters;
 mod judgement;
 pub(crate) mod record;

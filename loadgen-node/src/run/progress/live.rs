@@ -28,13 +28,13 @@ use ratatui::{
 };
 
 use crate::{
-    recording::series::Row,
+    recording::series::SeriesRow,
     run::{
         progress::{
             line::{PERIOD, latency_ms},
             recorder::Latest,
         },
-        setup::expected::Expected,
+        setup::length_estimate::LengthEstimate,
     },
 };
 
@@ -105,7 +105,7 @@ pub(crate) struct View<'a> {
     /// Rates at the last readings.
     rates: &'a [u64],
     /// Row of all nodes together, then a row for each node.
-    nodes: Vec<Row>,
+    nodes: Vec<SeriesRow>,
     log: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn show(
     title: &str,
     glance: &impl Fn() -> Progress,
     latest: &Latest,
-    expected: &Expected,
+    expected: &LengthEstimate,
     ended: &mpsc::Receiver<()>,
 ) -> io::Result<()> {
     let mut screen = Screen::take()?;
@@ -145,7 +145,7 @@ pub(crate) fn show(
             title,
             running: at - start,
             left: running.and_then(|running| expected.left(running, &now)),
-            doing: doing(before, now),
+            doing: describe_activity(before, now),
             now,
             rate,
             latency_ms: latency_ms(before, now),
@@ -159,7 +159,7 @@ pub(crate) fn show(
 }
 
 /// Describes LoadGen's activity, as far as its calls show it.
-fn doing(before: Progress, now: Progress) -> &'static str {
+fn describe_activity(before: Progress, now: Progress) -> &'static str {
     match now {
         Progress { issued: 0, .. } => "LoadGen prepares",
         _ if now.issued > before.issued => "LoadGen issues queries",
@@ -181,7 +181,7 @@ fn draw(frame: &mut Frame<'_>, view: &View<'_>) {
     let [title, time, counts, rates, nodes, lines] = areas.areas(frame.area());
     frame.render_widget(Line::from(vec![view.title.bold(), "  ".into(), view.doing.into()]), title);
     frame.render_widget(gauge(view), time);
-    frame.render_widget(Paragraph::new(counted(view)), counts);
+    frame.render_widget(Paragraph::new(counter_lines(view)), counts);
     frame.render_widget(sparkline(view.rates, rates), rates);
     frame.render_widget(table(&view.nodes, nodes), nodes);
     frame.render_widget(Paragraph::new(view.log.join("\n")).dim(), lines);
@@ -200,7 +200,7 @@ fn gauge<'a>(view: &View<'_>) -> Gauge<'a> {
     Gauge::default().ratio(ratio.clamp(0.0, 1.0)).label(label).gauge_style(Style::new().blue())
 }
 
-fn counted(view: &View<'_>) -> Vec<Line<'static>> {
+fn counter_lines(view: &View<'_>) -> Vec<Line<'static>> {
     let now = &view.now;
     let latency = view.latency_ms.map_or("–".into(), |ms| format!("{ms:.2} ms"));
     let in_flight = now.sent.saturating_sub(now.answered);
@@ -222,10 +222,10 @@ fn sparkline<'a>(rates: &'a [u64], area: Rect) -> Sparkline<'a> {
 }
 
 /// Draws the nodes that fit, with their figures of the last second.
-fn table<'a>(rows: &[Row], area: Rect) -> Table<'a> {
+fn table<'a>(rows: &[SeriesRow], area: Rect) -> Table<'a> {
     let ms = |ns: Option<u64>| ns.map_or("–".into(), |ns| format!("{:.2}", ns as f64 / 1e6));
     let right = |text: String| Cell::from(Line::from(text).right_aligned());
-    let row = |row: &Row| {
+    let row = |row: &SeriesRow| {
         let name = if row.node.is_empty() { "all nodes" } else { &*row.node };
         let rate = row.completed as f64 / row.seconds().max(f64::EPSILON);
         TableRow::new([
@@ -258,13 +258,13 @@ mod tests {
     use super::*;
 
     fn view<'a>(rates: &'a [u64], nodes: usize, log: &[&str]) -> View<'a> {
-        let row = |place: usize| Row {
+        let row = |place: usize| SeriesRow {
             node: if place == 0 { String::new() } else { format!("node-{place}") },
             end_seconds: 1.0,
             completed: 700,
             p50_ns: Some(1_250_000),
             in_flight: 7,
-            ..Row::default()
+            ..SeriesRow::default()
         };
         View {
             title: "digits server performance",
@@ -331,9 +331,9 @@ mod tests {
     #[test]
     fn what_loadgen_does_is_told_from_its_calls() {
         let at = |issued, answered| Progress { issued, sent: issued, answered, latency_sum_ns: 0 };
-        assert_eq!(doing(at(0, 0), at(0, 0)), "LoadGen prepares");
-        assert_eq!(doing(at(0, 0), at(5, 0)), "LoadGen issues queries");
-        assert_eq!(doing(at(5, 0), at(5, 3)), "waiting for answers");
-        assert_eq!(doing(at(5, 5), at(5, 5)), "all samples are answered");
+        assert_eq!(describe_activity(at(0, 0), at(0, 0)), "LoadGen prepares");
+        assert_eq!(describe_activity(at(0, 0), at(5, 0)), "LoadGen issues queries");
+        assert_eq!(describe_activity(at(5, 0), at(5, 3)), "waiting for answers");
+        assert_eq!(describe_activity(at(5, 5), at(5, 5)), "all samples are answered");
     }
 }

@@ -82,7 +82,7 @@ impl Endpoint {
 
 impl RunFacts {
     pub(crate) fn new(config: &RunConfig, findings: &[Finding]) -> Self {
-        let is_asked = |finding: &&Finding| policy::is_asked(config.division, finding.rule);
+        let is_asked = |finding: &&Finding| policy::is_required(config.division, finding.rule);
         let asked = || findings.iter().filter(is_asked);
         let count = |outcome| asked().filter(|finding| finding.outcome == outcome).count();
         Self {

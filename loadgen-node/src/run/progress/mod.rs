@@ -24,7 +24,7 @@ use self::line::{PERIOD, draw, latency_ms};
 pub(crate) use self::live::restore;
 use crate::{
     RunConfig,
-    run::{progress::recorder::Latest, setup::expected::Expected},
+    run::{progress::recorder::Latest, setup::length_estimate::LengthEstimate},
 };
 
 /// Interval between log lines, a multiple of [`PERIOD`].
@@ -33,7 +33,7 @@ const LOGGED: Duration = Duration::from_secs(10);
 /// Shows progress while the work is done, unless quiet.
 pub(crate) fn while_running<T>(
     config: &RunConfig,
-    expected: &Expected,
+    expected: &LengthEstimate,
     glance: impl Fn() -> Progress + Sync,
     latest: &Latest,
     work: impl FnOnce() -> T,
@@ -67,7 +67,7 @@ fn show(
     config: &RunConfig,
     glance: &impl Fn() -> Progress,
     latest: &Latest,
-    expected: &Expected,
+    expected: &LengthEstimate,
     ended: &mpsc::Receiver<()>,
 ) {
     let title = format!("{} {} {}", config.benchmark, config.scenario, config.mode);
@@ -82,7 +82,7 @@ fn show(
     _: &RunConfig,
     glance: &impl Fn() -> Progress,
     _: &Latest,
-    _: &Expected,
+    _: &LengthEstimate,
     ended: &mpsc::Receiver<()>,
 ) {
     draw(glance, ended);
@@ -96,9 +96,9 @@ pub(crate) const fn restore() {}
 fn log(
     glance: &impl Fn() -> Progress,
     ended: &mpsc::Receiver<()>,
-    expected: &Expected,
+    expected: &LengthEstimate,
     period: Duration,
-    line: impl Fn(&Lately),
+    line: impl Fn(&ProgressWindow),
 ) {
     let mut before = (Instant::now(), glance());
     let mut began = None;
@@ -110,14 +110,14 @@ fn log(
         if now.0 - before.0 >= period {
             let running = began.map(|began: Instant| now.0 - began);
             let left = running.and_then(|running| expected.left(running, &now.1));
-            line(&Lately { before: before.1, now: now.1, period: now.0 - before.0, left });
+            line(&ProgressWindow { before: before.1, now: now.1, period: now.0 - before.0, left });
             before = now;
         }
     }
 }
 
 /// Progress in a period.
-struct Lately {
+struct ProgressWindow {
     before: Progress,
     now: Progress,
     period: Duration,
@@ -125,7 +125,7 @@ struct Lately {
     left: Option<Duration>,
 }
 
-fn log_line(Lately { before, now, period, left }: &Lately) {
+fn log_line(ProgressWindow { before, now, period, left }: &ProgressWindow) {
     let answered = now.answered - before.answered;
     info!(
         issued = now.issued,
@@ -156,7 +156,7 @@ mod tests {
         };
         let (done, ended) = mpsc::channel();
         let done = Mutex::new(Some(done));
-        log(&glance, &ended, &Expected::samples(1000), Duration::from_millis(1), |lately| {
+        log(&glance, &ended, &LengthEstimate::samples(1000), Duration::from_millis(1), |lately| {
             let mut told = told.lock();
             told.push((lately.before.answered, lately.now.answered, lately.left.is_some()));
             if told.len() == 3 {

@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::{
-    recording::series::{Row, Writer},
+    recording::series::{SeriesRow, Writer},
     run::progress::metrics::Reading,
 };
 
 /// Rows of the last interval; empty before its end.
-pub(crate) type Latest = Mutex<Vec<Row>>;
+pub(crate) type Latest = Mutex<Vec<SeriesRow>>;
 
 /// Length of an interval.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ pub(crate) fn while_running<T>(
     thread::scope(|scope| {
         let recording = move || {
             if let (started, Some(first)) = begin {
-                record(&mut Series::create(folder), started, first, &read, latest, &ended);
+                record(&mut SeriesWriter::create(folder), started, first, &read, latest, &ended);
             }
         };
         let recorder = thread::Builder::new().name("recorder".into());
@@ -60,9 +60,9 @@ pub(crate) fn while_running<T>(
 }
 
 /// Writer of the series, for as long as the file can be written.
-struct Series(Option<Writer>);
+struct SeriesWriter(Option<Writer>);
 
-impl Series {
+impl SeriesWriter {
     fn create(folder: &Path) -> Self {
         let mut series = Self(None);
         match Writer::create(folder) {
@@ -72,7 +72,7 @@ impl Series {
         series
     }
 
-    fn add(&mut self, rows: &[Row]) {
+    fn add(&mut self, rows: &[SeriesRow]) {
         if let Some(Err(error)) = self.0.as_mut().map(|writer| writer.add(rows)) {
             self.give_up(&error);
         }
@@ -85,7 +85,7 @@ impl Series {
 }
 
 fn record(
-    series: &mut Series,
+    series: &mut SeriesWriter,
     started: Instant,
     mut before: Reading,
     read: &impl Fn() -> Option<Reading>,
@@ -116,12 +116,12 @@ fn rounded(seconds: f64) -> f64 {
 }
 
 /// Returns the rows between two readings: all nodes together, then each node.
-fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading) -> Vec<Row> {
-    let mut all: Option<Lately> = None;
-    let mut rows = vec![Row::default()];
+fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading) -> Vec<SeriesRow> {
+    let mut all: Option<IntervalActivity> = None;
+    let mut rows = vec![SeriesRow::default()];
     for (before, now) in before.nodes.iter().zip(&now.nodes) {
-        let lately = Lately::between(before, now);
-        rows.push(Row { node: now.name.clone(), ..lately.row() });
+        let lately = IntervalActivity::between(before, now);
+        rows.push(SeriesRow { node: now.name.clone(), ..lately.row() });
         match &mut all {
             Some(all) => all.add(&lately),
             None => all = Some(lately),
@@ -129,7 +129,7 @@ fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading)
     }
     if let Some(all) = all {
         let sent = now.nodes.iter().map(|node| node.sent.saturating_sub(node.taken_back)).sum();
-        rows[0] = Row {
+        rows[0] = SeriesRow {
             issued: Some(now.issued.saturating_sub(before.issued)),
             waiting: Some(now.issued.saturating_sub(sent)),
             ..all.row()
@@ -142,29 +142,29 @@ fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading)
 }
 
 /// Activity of a node, or of all together, between two readings.
-struct Lately {
+struct IntervalActivity {
     /// Counts, without a node's name and without what the histograms contain.
-    counts: Row,
+    counts: SeriesRow,
     latency: Histogram<u64>,
     first_token: Option<Histogram<u64>>,
 }
 
-impl Lately {
+impl IntervalActivity {
     fn between(before: &NodeReport, now: &NodeReport) -> Self {
         let tokens = |report: &NodeReport| report.tokens.as_ref().map_or(0, |tokens| tokens.tokens);
         let earlier = before.tokens.as_deref().map(|tokens| &tokens.first);
         Self {
-            counts: Row {
+            counts: SeriesRow {
                 sent: now.sent.saturating_sub(before.sent),
                 completed: now.answered.saturating_sub(before.answered),
                 in_flight: now.sent.saturating_sub(now.answered + now.taken_back),
                 bytes_sent: now.bytes_sent.saturating_sub(before.bytes_sent),
                 bytes_received: now.bytes_received.saturating_sub(before.bytes_received),
                 tokens: now.tokens.as_ref().map(|_| tokens(now).saturating_sub(tokens(before))),
-                ..Row::default()
+                ..SeriesRow::default()
             },
-            latency: without(&now.latency, Some(&before.latency)),
-            first_token: now.tokens.as_deref().map(|tokens| without(&tokens.first, earlier)),
+            latency: subtract(&now.latency, Some(&before.latency)),
+            first_token: now.tokens.as_deref().map(|tokens| subtract(&tokens.first, earlier)),
         }
     }
 
@@ -184,12 +184,12 @@ impl Lately {
         }
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> SeriesRow {
         let at = |times: &Histogram<u64>, quantile| {
             (!times.is_empty()).then(|| times.value_at_quantile(quantile))
         };
         let first = |quantile| self.first_token.as_ref().and_then(|times| at(times, quantile));
-        Row {
+        SeriesRow {
             p50_ns: at(&self.latency, 0.5),
             p99_ns: at(&self.latency, 0.99),
             max_ns: at(&self.latency, 1.0),
@@ -202,7 +202,7 @@ impl Lately {
 }
 
 /// Returns a histogram without its earlier values.
-fn without(now: &Histogram<u64>, before: Option<&Histogram<u64>>) -> Histogram<u64> {
+fn subtract(now: &Histogram<u64>, before: Option<&Histogram<u64>>) -> Histogram<u64> {
     let mut lately = now.clone();
     if let Some(before) = before {
         // Counts only grow, and the bounds are the same, so subtracting cannot fail.
@@ -261,7 +261,8 @@ mod tests {
         let before = reading(4, [node("a", 0, &[]), tokens(5, &[100])]);
         let now = reading(4, [tokens(7, &[30, 30]), tokens(9, &[100, 50])]);
         let rows = rows([0.0, 1.0], &before, &now);
-        let told = |row: &Row| (row.tokens, row.first_tokens, row.first_p50_ns, row.first_p99_ns);
+        let told =
+            |row: &SeriesRow| (row.tokens, row.first_tokens, row.first_p50_ns, row.first_p99_ns);
         assert_eq!(told(&rows[0]), (Some(11), Some(3), Some(30), Some(50)));
         assert_eq!(told(&rows[1]), (Some(7), Some(2), Some(30), Some(30)));
         assert_eq!(told(&rows[2]), (Some(4), Some(1), Some(50), Some(50)));

@@ -8,7 +8,7 @@ use netdiv_node_common::resources::files;
 use netdiv_qdl::{NodeInfo, SUT_NAME_PART};
 use netdiv_rules::{
     Finding, Outcome,
-    policy::{self, Choice, Engine, Tensor},
+    policy::{self, NodeEngine, RunChoices, Tensor},
     record::Evidence,
 };
 use tracing::{info, warn};
@@ -19,9 +19,9 @@ fn tensor(spec: &TensorSpec) -> Tensor<'_> {
     Tensor { name: &spec.name, data_type: layout::type_name(spec.data_type()), shape: &spec.shape }
 }
 
-fn engine(node: &NodeInfo) -> Engine<'_> {
+fn engine(node: &NodeInfo) -> NodeEngine<'_> {
     let description = &node.description;
-    Engine {
+    NodeEngine {
         node: &description.node_name,
         engine: &description.engine,
         model: &description.model_name,
@@ -49,7 +49,7 @@ pub(crate) fn findings(
     let findings = policy::before_run(
         &config.benchmarks,
         config.division,
-        &Choice {
+        &RunChoices {
             benchmark: &config.benchmark,
             scenario: config.scenario,
             mode: config.mode,
@@ -62,8 +62,8 @@ pub(crate) fn findings(
             test_settings: &settings,
             loadgen: &own_loadgen::built(),
             sut_name_part: SUT_NAME_PART,
-            digests: config.digests,
-            in_process: !matches!(config.target, Target::Nodes(_)),
+            has_digests: config.digests,
+            is_in_process: !matches!(config.target, Target::Nodes(_)),
             audit_config: audit_config.as_deref(),
             engines: &engines,
             evidence,
@@ -71,7 +71,7 @@ pub(crate) fn findings(
     );
     // The first check has no evidence, and leaves open the rules that need it.
     let is_strict = config.strict && evidence.is_some();
-    let is_asked = |f: &&Finding| policy::is_asked(config.division, f.rule);
+    let is_asked = |f: &&Finding| policy::is_required(config.division, f.rule);
     let is_against = |f: &&Finding| match f.outcome {
         Outcome::Fail => true,
         Outcome::CannotTell => is_strict,

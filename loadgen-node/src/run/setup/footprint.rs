@@ -8,7 +8,7 @@ use crate::qsl::witness::Witness;
 
 /// Returns the memory that a library of that data set needs, in bytes, if `loaded` samples are
 /// loaded at the same time. Fails if there is not enough memory.
-pub(crate) fn of_library(
+pub(crate) fn library_bytes(
     dataset: &dyn Dataset,
     loaded: usize,
     encoding: Encoding,
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_data_set_that_does_not_fit_is_refused_by_number() {
         let library = |name: &str, loaded, encoding, digests| {
-            of_library(dataset::open(name).unwrap().as_ref(), loaded, encoding, digests)
+            library_bytes(dataset::open(name).unwrap().as_ref(), loaded, encoding, digests)
         };
         let bytes = |name: &str, loaded, digests| library(name, loaded, Encoding::None, digests);
         let all = bytes("synthetic:1000x1000", 1000, false).unwrap();

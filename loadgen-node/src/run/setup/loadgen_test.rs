@@ -15,10 +15,10 @@ use crate::{
     RunError, output,
     qsl::{labels, library::Library, prompts, witness::Witness},
     run::setup::{
-        expected::Expected,
         footprint,
-        peak_search::{PeakSearch, Searching},
-        preparation::{self, Samples},
+        length_estimate::LengthEstimate,
+        peak_search::{PeakSearch, SearchLibrary},
+        preparation::{self, SampleCounts},
         test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     },
     settings::RunConfig,
@@ -33,7 +33,7 @@ pub struct LoadGenTest {
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
     /// Estimated length of the test.
-    pub(crate) expected: Expected,
+    pub(crate) expected: LengthEstimate,
     /// Treatment of the responses' tokens in LoadGen.
     pub(crate) tokens: AnswerTokens,
     /// LoadGen's latency bounds for tokens, if it has any.
@@ -56,9 +56,9 @@ impl LoadGenTest {
             test_settings(&config)?;
         check_settings(&config, &effective)?;
         prompts::check(&config, data.as_ref())?;
-        let labels = labels::of_run(&config, data.sample_count())?;
+        let labels = labels::read_labels(&config, data.sample_count())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
-        let expected = Expected::of(&effective, data.sample_count());
+        let expected = LengthEstimate::of(&effective, data.sample_count());
         let search = check_memory(&config, &effective, data.as_ref())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
@@ -114,7 +114,7 @@ impl LoadGenTest {
         // LoadGen prepares from here on, possibly for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
         let library = self.library.as_ref();
-        let searching = self.search.as_ref().map(|search| Searching { library, search });
+        let searching = self.search.as_ref().map(|search| SearchLibrary { library, search });
         let library = searching.as_ref().map_or(library as &dyn QuerySampleLibrary, |qsl| qsl);
         loadgen_sys::start_test(sut, library, &self.settings, &log, audit_config)
     }
@@ -128,9 +128,9 @@ fn check_memory(
     data: &dyn Dataset,
 ) -> Result<Option<PeakSearch>, RunError> {
     let total = data.sample_count();
-    let samples = Samples { total, performance: config.performance_samples.unwrap_or(total) };
+    let samples = SampleCounts { total, performance: config.performance_samples.unwrap_or(total) };
     let loaded = preparation::loaded_samples(settings, samples);
-    let own_bytes = footprint::of_library(data, loaded, config.encoding, config.digests).map_err(|error| {
+    let own_bytes = footprint::library_bytes(data, loaded, config.encoding, config.digests).map_err(|error| {
         RunError::Usage(format!(
             "data set {}: its samples do not fit: {error}. Use fewer (--performance-samples, or a smaller data set)",
             data.name()
@@ -150,9 +150,9 @@ mod tests {
     use crate::RunArgs;
 
     /// Reports, when asked for its name, whether the test owes calls by then.
-    struct Asked<'a>(&'a LoadGenTest);
+    struct NameProbe<'a>(&'a LoadGenTest);
 
-    impl SystemUnderTest for Asked<'_> {
+    impl SystemUnderTest for NameProbe<'_> {
         fn name(&self) -> Result<String, Abort> {
             Err(Abort(format!(
                 "owes calls: {}",
@@ -189,7 +189,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let test = test(folder.path(), &[]).unwrap();
         assert!(!test.library.owes_calls().load(Ordering::SeqCst));
-        let error = test.start(&Asked(&test)).unwrap_err();
+        let error = test.start(&NameProbe(&test)).unwrap_err();
         assert_eq!(error.to_string(), "owes calls: true");
     }
 

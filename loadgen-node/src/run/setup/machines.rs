@@ -32,7 +32,7 @@ pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidenc
 /// Returns evidence about this machine, with the routes to all nodes.
 fn loadgen_node(nodes: &[NodeInfo], config: &RunConfig) -> Result<Machine, RunError> {
     // The digest covers exactly this text, which is published with it.
-    let settings = serde_json::Value::from_iter(config.given.clone()).to_string();
+    let settings = serde_json::Value::from_iter(config.recorded_settings.clone()).to_string();
     let mut loadgen_node = Machine {
         program: Some(format!("loadgen-node {}", env!("CARGO_PKG_VERSION"))),
         framework: Some(format!("LoadGen {}", loadgen_sys::version())),

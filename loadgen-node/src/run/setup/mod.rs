@@ -2,8 +2,8 @@
 //! they must fit.
 
 pub(crate) mod eligibility;
-pub(crate) mod expected;
 mod footprint;
+pub(crate) mod length_estimate;
 mod loadgen_bounds;
 pub(crate) mod loadgen_test;
 pub(crate) mod machines;

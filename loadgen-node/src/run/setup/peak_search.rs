@@ -16,7 +16,7 @@ use crate::{
     output,
     run::setup::{
         loadgen_bounds,
-        preparation::{self, Samples},
+        preparation::{self, SampleCounts},
     },
 };
 
@@ -55,7 +55,7 @@ impl PeakSearch {
     /// could not go beyond its first rate.
     pub(crate) fn new(
         settings: &TestSettings,
-        samples: Samples,
+        samples: SampleCounts,
         other_bytes: u64,
         log: PathBuf,
     ) -> Result<Self, String> {
@@ -124,12 +124,12 @@ impl PeakSearch {
 }
 
 /// Query Sample Library during a search.
-pub(crate) struct Searching<'a, L> {
+pub(crate) struct SearchLibrary<'a, L> {
     pub(crate) library: &'a L,
     pub(crate) search: &'a PeakSearch,
 }
 
-impl<L: QuerySampleLibrary> QuerySampleLibrary for Searching<'_, L> {
+impl<L: QuerySampleLibrary> QuerySampleLibrary for SearchLibrary<'_, L> {
     fn name(&self) -> String {
         self.library.name()
     }
@@ -143,7 +143,7 @@ impl<L: QuerySampleLibrary> QuerySampleLibrary for Searching<'_, L> {
     }
 
     fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
-        self.search.load().map_err(output::failed)?;
+        self.search.load().map_err(output::run_failure)?;
         self.library.load_samples(indices)
     }
 
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    const SAMPLES: Samples = Samples { total: 64, performance: 64 };
+    const SAMPLES: SampleCounts = SampleCounts { total: 64, performance: 64 };
 
     fn search(fields: &[(&str, &str)]) -> Result<PeakSearch, String> {
         let mut settings = TestSettings::new(Scenario::Server, Mode::FindPeak);

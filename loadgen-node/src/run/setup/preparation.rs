@@ -17,7 +17,7 @@ const LONGEST_SCHEDULE: f64 = 366.0 * 24.0 * 3600.0;
 
 /// Numbers of samples of a data set.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Samples {
+pub(crate) struct SampleCounts {
     /// Number of all samples.
     pub(crate) total: usize,
     /// Number of samples that performance mode uses, unless LoadGen's settings name another one.
@@ -42,7 +42,7 @@ impl Numbers {
 
     /// Returns the number of samples that performance mode asks for, and how many of them the data
     /// set has; these are loaded together.
-    fn loaded(&self, samples: Samples) -> (u64, u64) {
+    fn loaded(&self, samples: SampleCounts) -> (u64, u64) {
         let wanted = match self.whole("performance_sample_count_override") {
             0 => samples.performance as u64,
             wanted => wanted,
@@ -52,7 +52,7 @@ impl Numbers {
 }
 
 /// Returns the number of samples that LoadGen loads at the same time.
-pub(crate) fn loaded_samples(settings: &TestSettings, samples: Samples) -> usize {
+pub(crate) fn loaded_samples(settings: &TestSettings, samples: SampleCounts) -> usize {
     Numbers(settings.fields().into_iter().collect()).loaded(samples).1 as usize
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn loaded_samples(settings: &TestSettings, samples: Samples) -> usize
 pub(crate) fn check(
     settings: &TestSettings,
     scenario: Scenario,
-    samples: Samples,
+    samples: SampleCounts,
     other_bytes: u64,
 ) -> Result<(), String> {
     let numbers = Numbers(settings.fields().into_iter().collect());
@@ -101,7 +101,7 @@ pub(crate) fn check(
     // empty.
     let per_query =
         if scenario == Scenario::Offline { 0 } else { numbers.whole("min_query_count") };
-    let set = wanted + per_sample(&numbers, scenario);
+    let set = wanted + samples_per_query(&numbers, scenario);
     let indices = (samples.total as u64 + set).saturating_add(3 * per_query).saturating_mul(8);
     let bytes =
         loadgen_bytes(queries, samples_in_them).saturating_add(indices).saturating_add(other_bytes);
@@ -114,7 +114,7 @@ pub(crate) fn check(
 }
 
 /// Returns the number of samples of a query, unless the query has all samples.
-fn per_sample(numbers: &Numbers, scenario: Scenario) -> u64 {
+fn samples_per_query(numbers: &Numbers, scenario: Scenario) -> u64 {
     match scenario {
         Scenario::MultiStream => numbers.whole("multi_stream_samples_per_query").max(1),
         Scenario::Offline | Scenario::Server | Scenario::SingleStream => 1,
@@ -136,7 +136,7 @@ fn once_each(numbers: &Numbers, scenario: Scenario, loaded: u64) -> (u64, u64) {
     if scenario == Scenario::Offline {
         return (1, loaded);
     }
-    let samples = per_sample(numbers, scenario);
+    let samples = samples_per_query(numbers, scenario);
     let queries = loaded.div_ceil(samples);
     (queries, queries.saturating_mul(samples))
 }
@@ -161,7 +161,7 @@ fn performance(numbers: &Numbers, scenario: Scenario, wanted: u64, loaded: u64) 
         }
         Scenario::SingleStream | Scenario::MultiStream => {
             let queries = least.max(in_time(STREAM_SLACK)).saturating_add(1 + 2 * more);
-            (queries, queries.saturating_mul(per_sample(numbers, scenario)))
+            (queries, queries.saturating_mul(samples_per_query(numbers, scenario)))
         }
     }
 }
@@ -170,7 +170,7 @@ fn performance(numbers: &Numbers, scenario: Scenario, wanted: u64, loaded: u64) 
 mod tests {
     use super::*;
 
-    const SAMPLES: Samples = Samples { total: 64, performance: 64 };
+    const SAMPLES: SampleCounts = SampleCounts { total: 64, performance: 64 };
 
     fn check_with(scenario: Scenario, fields: &[(&str, &str)]) -> Result<(), String> {
         let mut settings = TestSettings::new(scenario, Mode::Performance);
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn as_many_are_loaded_as_settings_and_data_set_allow() {
         let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
-        let few = Samples { total: 64, performance: 8 };
+        let few = SampleCounts { total: 64, performance: 8 };
         assert_eq!(loaded_samples(&settings, few), 8);
         for (wanted, loaded) in [("16", 16), ("1024", 64)] {
             settings.set("performance_sample_count_override", wanted).unwrap();

@@ -82,7 +82,7 @@ pub(crate) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
 /// Reads a file for LoadGen, which opens it by its path.
 fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {
     let Some(path) = path else { return Ok(None) };
-    match PlainText::of(path) {
+    match PlainText::read(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) => usage(format!("{}: {error}", path.display())),
     }

@@ -23,29 +23,29 @@ pub struct ReportArgs {
 
 /// Failure to write the report.
 #[derive(Debug)]
-pub struct UnwrittenReport {
+pub struct ReportWriteError {
     /// Path of the file.
     pub path: PathBuf,
     /// Error of the system.
     pub error: io::Error,
 }
 
-impl std::fmt::Display for UnwrittenReport {
+impl std::fmt::Display for ReportWriteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cannot write {}: {}", self.path.display(), self.error)
     }
 }
 
-impl std::error::Error for UnwrittenReport {}
+impl std::error::Error for ReportWriteError {}
 
 impl ReportArgs {
     /// Writes the JSON file, if one is requested. Returns the text to print, which is `text` or
     /// JSON, and the exit code.
-    pub fn put(&self, report: &Report, text: String) -> Result<(String, u8), UnwrittenReport> {
+    pub fn put(&self, report: &Report, text: String) -> Result<(String, u8), ReportWriteError> {
         let text = match &self.json {
             None => text,
             Some(path) => {
-                let failed = |error| UnwrittenReport { path: path.clone(), error };
+                let failed = |error| ReportWriteError { path: path.clone(), error };
                 let json = serde_json::to_string_pretty(report)
                     .map_err(|error| failed(io::Error::other(error)))?;
                 if path.as_os_str() == "-" {

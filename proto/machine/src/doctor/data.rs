@@ -9,7 +9,7 @@ use crate::doctor::remedy::{Remedy, Severity};
 /// Description of a finding. Names in braces are placeholders for facts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct About {
+pub struct FindingDescription {
     /// Severity, or several of them, the highest first.
     pub severity: Vec<Severity>,
     /// Condition of the finding.
@@ -28,7 +28,7 @@ pub struct About {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Data {
-    finding: BTreeMap<String, About>,
+    finding: BTreeMap<String, FindingDescription>,
     phrase: BTreeMap<String, String>,
     unknown: BTreeMap<String, String>,
 }
@@ -37,13 +37,13 @@ struct Data {
 static DATA: LazyLock<Data> =
     LazyLock::new(|| toml::from_str(include_str!("findings.toml")).unwrap_or_default());
 
-static NOTHING: LazyLock<About> = LazyLock::new(About::default);
+static NOTHING: LazyLock<FindingDescription> = LazyLock::new(FindingDescription::default);
 
 /// Name and value of a fact in a text.
 pub(crate) type Fact = (&'static str, String);
 
 /// Returns the description of a finding.
-pub(crate) fn about(word: &str) -> &'static About {
+pub(crate) fn about(word: &str) -> &'static FindingDescription {
     DATA.finding.get(word).unwrap_or(&NOTHING)
 }
 

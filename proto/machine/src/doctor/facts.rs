@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::evidence::{Condition, Interface, Machine, System};
 
 /// Maximum plausible speed of an interface, in Mb/s. A driver that reports more is wrong.
-const MOST_SPEED: u64 = 10_000_000;
+const MAX_SPEED: u64 = 10_000_000;
 
 /// Plausible MTUs of an interface, in bytes (RFC 791, and the longest IP packet).
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_536;
 
 /// Maximum nesting depth of interfaces.
-const STOREYS: usize = 4;
+const MAX_NESTING: usize = 4;
 
 /// Machine and its condition.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +65,7 @@ pub(crate) fn interface<'a>(machine: &'a Machine, name: &str) -> Option<&'a Inte
 
 /// Returns the speed of an interface in Mb/s, if it is plausible.
 pub(crate) fn speed(interface: &Interface) -> Option<u64> {
-    interface.speed_mbit_per_second.filter(|speed| (1..=MOST_SPEED).contains(speed))
+    interface.speed_mbit_per_second.filter(|speed| (1..=MAX_SPEED).contains(speed))
 }
 
 /// Returns the MTU of an interface in bytes, if it is plausible.
@@ -81,5 +81,5 @@ pub(crate) fn numa_node(machine: &Machine, name: &str) -> Option<u32> {
         let lower = || interface.over.iter().find_map(|lower| below(machine, lower, storeys));
         interface.numa_node.or_else(lower)
     }
-    below(machine, name, STOREYS)
+    below(machine, name, MAX_NESTING)
 }

@@ -1,6 +1,6 @@
 //! Findings of the doctor.
 
-use netdiv_node_common::said::{printable, said};
+use netdiv_node_common::sanitise::{printable, sanitise};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ impl From<Draft> for Finding {
         Self {
             id,
             severity: severity.unwrap_or(Severity::Problem),
-            about: said(&about),
+            about: sanitise(&about),
             seen: text(&known.text),
             cost: &known.cost,
             remedy: match known.remedy.get(remedy) {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use strum::IntoEnumIterator as _;
 
-use crate::doctor::data::{About, about, markdown};
+use crate::doctor::data::{FindingDescription, about, markdown};
 
 /// Name of a finding, which `findings.toml` describes. The JSON report contains it in lower case
 /// with hyphens.
@@ -73,7 +73,7 @@ impl Id {
     }
 
     /// Returns the description.
-    pub fn about(self) -> &'static About {
+    pub fn about(self) -> &'static FindingDescription {
         about(self.word())
     }
 }
@@ -83,7 +83,7 @@ pub fn table() -> String {
     let mut table =
         String::from("| finding | severity | condition | cost | remedy |\n|---|---|---|---|---|\n");
     for id in Id::all() {
-        let About { severity, when, cost, remedy, remark, .. } = id.about();
+        let FindingDescription { severity, when, cost, remedy, remark, .. } = id.about();
         let severities: Vec<&str> = severity.iter().map(|severity| severity.into()).collect();
         let remedies: Vec<_> = remedy.values().map(markdown).collect();
         table += &format!(

@@ -21,13 +21,13 @@ mod nodes;
 mod remedy;
 mod report;
 
-pub use args::{ReportArgs, UnwrittenReport};
-pub use data::About;
+pub use args::{ReportArgs, ReportWriteError};
+pub use data::FindingDescription;
 pub use facts::{Facts, Peer, PeerFacts};
 pub use finding::{Draft, Finding};
 pub use id::{Id, table};
 pub use judge::{examine, identify};
-pub use needs::{FilesNeeded, Links, MemoryNeeded, Needs};
+pub use needs::{FilesNeeded, LinkSelection, MemoryNeeded, Needs};
 pub use nodes::{AskedNode, SampleAnswer, SentSample};
 pub use remedy::{Remedy, Severity};
 pub use report::Report;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Interfaces to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Links {
+pub enum LinkSelection {
     /// All interfaces that are up and have underlying hardware.
     Up,
     /// Interfaces with these names.
@@ -51,7 +51,7 @@ pub struct Needs {
     /// Cores to which the I/O threads are bound, in turn.
     pub pin: Vec<usize>,
     /// Interfaces that the program uses.
-    pub links: Links,
+    pub links: LinkSelection,
     /// True if the program sends samples to accelerators of this machine.
     pub uses_accelerators: bool,
     /// Memory that the program's limits add up to, if they bound it.
@@ -72,7 +72,7 @@ impl Needs {
             files: FilesNeeded::default(),
             io_threads: 1,
             pin: Vec::new(),
-            links: Links::Up,
+            links: LinkSelection::Up,
             uses_accelerators: false,
             memory: None,
             clock_tolerance: Duration::from_secs(1),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::doctor::{
     data::{Fact, unknown},
     facts::Facts,
     finding::{Draft, Finding},
-    needs::{Links, Needs},
+    needs::{LinkSelection, Needs},
     nodes::{AskedNode, SentSample},
     remedy::{Remedy, Severity},
 };
@@ -46,17 +46,17 @@ impl Report {
         let machine = &facts.machine;
         let up = machine.interfaces.iter().filter(|link| link.up && link.kind != "virtual");
         let links: Vec<_> = match &needs.links {
-            Links::Up => up.map(|link| link.name.clone()).collect(),
-            Links::Named(names) => {
+            LinkSelection::Up => up.map(|link| link.name.clone()).collect(),
+            LinkSelection::Named(names) => {
                 names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect()
             }
         };
         Self {
             program: needs.program.clone(),
-            host_name: machine.host_name.as_deref().map(said),
-            kernel: machine.kernel.as_deref().map(said),
-            operating_system: machine.operating_system.as_deref().map(said),
-            interfaces: links.iter().map(|link| said(link)).collect(),
+            host_name: machine.host_name.as_deref().map(sanitise),
+            kernel: machine.kernel.as_deref().map(sanitise),
+            operating_system: machine.operating_system.as_deref().map(sanitise),
+            interfaces: links.iter().map(|link| sanitise(link)).collect(),
             links,
             nodes: Vec::new(),
             sample: None,
@@ -108,7 +108,7 @@ impl Report {
 
     /// Adds a fact that could not be read.
     pub(crate) fn unknown(&mut self, word: &str, facts: &[Fact]) {
-        let what = said(&unknown(word, facts));
+        let what = sanitise(&unknown(word, facts));
         if !self.not_known.contains(&what) {
             self.not_known.push(what);
         }

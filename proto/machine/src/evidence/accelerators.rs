@@ -19,8 +19,8 @@ impl System {
     /// Returns the accelerators, and their number if it is known.
     pub(crate) fn accelerators(&self) -> (Vec<Accelerator>, Option<u32>) {
         let query = format!("--query-gpu={FIELDS}");
-        let text = self.ask("nvidia-smi", &[&query, "--format=csv,noheader,nounits"]);
-        match listed(&text.unwrap_or_default()) {
+        let text = self.run_program("nvidia-smi", &[&query, "--format=csv,noheader,nounits"]);
+        match parse_accelerators(&text.unwrap_or_default()) {
             (none, _) if none.is_empty() => (none, self.has_no_accelerator().then_some(0)),
             some => some,
         }
@@ -52,7 +52,7 @@ impl System {
 }
 
 /// Parses the accelerators that `nvidia-smi` lists. Returns their number unless a line is invalid.
-fn listed(text: &str) -> (Vec<Accelerator>, Option<u32>) {
+fn parse_accelerators(text: &str) -> (Vec<Accelerator>, Option<u32>) {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let accelerators: Vec<_> = text.lines().filter_map(accelerator).collect();
     let count = u32::try_from(lines).ok().filter(|_| accelerators.len() == lines);
@@ -97,10 +97,10 @@ mod tests {
             host_link: Some("PCIe 5.0 x16".into()),
         };
         assert_eq!(
-            listed(&format!("{line}\n{line}\n")),
+            parse_accelerators(&format!("{line}\n{line}\n")),
             (vec![want.clone(), want.clone()], Some(2))
         );
-        assert_eq!(listed(&format!("{line}\nwhat is this\n")), (vec![want], None));
+        assert_eq!(parse_accelerators(&format!("{line}\nwhat is this\n")), (vec![want], None));
         let line = "NVIDIA GeForce, 8192, 580.65.06, [N/A], 00000000:01:00.0, [N/A], 16";
         let unknown = accelerator(line).unwrap();
         assert_eq!((unknown.ecc, unknown.host_link), (None, None));

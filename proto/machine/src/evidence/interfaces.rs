@@ -11,7 +11,7 @@ pub(crate) const NET: &str = "sys/class/net";
 
 /// Maximum nesting depth of interfaces, such as a VLAN on a bridge on a bond. A deeper tree is a
 /// loop.
-const STOREYS: usize = 4;
+const MAX_NESTING: usize = 4;
 
 /// Values of `/sys/class/net/IF/type` (`ARPHRD_*` of Linux's `if_arp.h`).
 const ETHERNET: &str = "1";
@@ -45,7 +45,7 @@ impl System {
         let bus_address = self.link_target(&format!("{NET}/{name}/device"));
         Some(Interface {
             name: name.into(),
-            kind: self.kind(name, &kind, STOREYS),
+            kind: self.kind(name, &kind, MAX_NESTING),
             mac: read("address"),
             model: self.model(name, bus_address.as_deref()),
             driver,
@@ -55,7 +55,7 @@ impl System {
             mtu_bytes: number("mtu"),
             up: read("operstate").is_some_and(|state| state == "up"),
             numa_node: read("device/numa_node").and_then(|node| node.parse().ok()),
-            over: self.lower(name),
+            over: self.underlying(name),
         })
     }
 
@@ -65,7 +65,7 @@ impl System {
             .is_ok_and(|path| path.components().any(|part| part.as_os_str() == "virtual"));
         if is_virtual {
             let Some(storeys) = storeys.checked_sub(1) else { return "virtual".into() };
-            let mut below = self.lower(name).into_iter().filter_map(|lower| {
+            let mut below = self.underlying(name).into_iter().filter_map(|lower| {
                 let number = self.read(&format!("{NET}/{lower}/type"))?;
                 Some(self.kind(&lower, &number, storeys)).filter(|kind| kind != "virtual")
             });
@@ -81,14 +81,14 @@ impl System {
     }
 
     /// Returns the underlying interfaces.
-    fn lower(&self, name: &str) -> Vec<String> {
+    fn underlying(&self, name: &str) -> Vec<String> {
         let names = self.names(&format!("{NET}/{name}"));
         names.iter().filter_map(|file| file.strip_prefix("lower_").map(Into::into)).collect()
     }
 
     /// Returns driver and firmware. `ethtool` reports more than the files contain.
     fn driver(&self, name: &str) -> (Option<String>, Option<String>) {
-        let text = self.ask("ethtool", &["-i", name]).unwrap_or_default();
+        let text = self.run_program("ethtool", &["-i", name]).unwrap_or_default();
         let value = |key: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(key))?.trim();
             (!value.is_empty() && value != "N/A").then(|| value.to_owned())
@@ -100,7 +100,7 @@ impl System {
 
     /// Returns the adapter's name, or at least its ids.
     fn model(&self, name: &str, bus_address: Option<&str>) -> Option<String> {
-        let line = bus_address.and_then(|address| self.ask("lspci", &["-s", address]));
+        let line = bus_address.and_then(|address| self.run_program("lspci", &["-s", address]));
         // Example: 01:00.0 Ethernet controller: Maker Model (rev 01)
         let named = line.as_deref().and_then(|line| line.trim().split_once(": "));
         if let Some((_, model)) = named {

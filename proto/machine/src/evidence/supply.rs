@@ -93,7 +93,7 @@ fn read(path: &Path) -> Result<Table, String> {
             format!("unknown field `{key}`; the fields are `{}`", STATED.join("`, `"))
         }
     });
-    none(wrong.collect())?;
+    fail_if_any(wrong.collect())?;
     let machine: Machine = toml::from_str(&text).map_err(|e| e.to_string())?;
     let mut names = machine.interfaces.iter().map(|i| &i.name);
     let mut wrong = Vec::new();
@@ -108,17 +108,17 @@ fn read(path: &Path) -> Result<Table, String> {
             }
         }
     }
-    none(wrong).map(|()| stated)
+    fail_if_any(wrong).map(|()| stated)
 }
 
-fn none(problems: Vec<String>) -> Result<(), String> {
+fn fail_if_any(problems: Vec<String>) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
 /// Joins the stated fields with the machine's.
 fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
     let mut known = Table::try_from(machine).map_err(|e| e.to_string())?;
-    let mut joining = Joining::default();
+    let mut joining = FieldMerge::default();
     let are_all = |key: &str| match key {
         "interfaces" => !machine.interfaces.is_empty(),
         _ => machine.accelerator_count.is_some(),
@@ -136,7 +136,7 @@ fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
             }
         }
     }
-    none(joining.problems)?;
+    fail_if_any(joining.problems)?;
     let mut machine: Machine = known.try_into().map_err(|e: toml::de::Error| e.to_string())?;
     machine.supplied.extend(joining.supplied);
     let listed = u32::try_from(machine.accelerators.len()).map_err(|e| e.to_string())?;
@@ -153,13 +153,13 @@ fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
 }
 
 #[derive(Default)]
-struct Joining {
+struct FieldMerge {
     /// Fields that were not measured, such as `memory_ecc` or `interfaces.eth2.model`.
     supplied: Vec<String>,
     problems: Vec<String>,
 }
 
-impl Joining {
+impl FieldMerge {
     /// Joins stated and measured interfaces or accelerators. Names identify them; accelerators with
     /// equal names are matched in order. If all were measured, the file cannot add any.
     fn list(

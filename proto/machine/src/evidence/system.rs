@@ -126,7 +126,7 @@ impl System {
     }
 
     /// Returns the output of a program, or `None` if it is missing, fails or takes too long.
-    pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Option<String> {
+    pub(crate) fn run_program(&self, program: &str, arguments: &[&str]) -> Option<String> {
         self.ask_for(PATIENCE, program, arguments)
     }
 
@@ -222,9 +222,9 @@ mod tests {
     #[test]
     fn a_program_that_is_missing_fails_or_hangs_says_nothing() {
         let system = System::default();
-        assert_eq!(system.ask("no-such-program", &[]), None);
-        assert_eq!(system.ask("false", &[]), None);
-        assert_eq!(system.ask("echo", &["a"]).as_deref(), Some("a\n"));
+        assert_eq!(system.run_program("no-such-program", &[]), None);
+        assert_eq!(system.run_program("false", &[]), None);
+        assert_eq!(system.run_program("echo", &["a"]).as_deref(), Some("a\n"));
         let started = Instant::now();
         assert_eq!(system.ask_for(Duration::from_millis(100), "sleep", &["60"]), None);
         assert!(started.elapsed() < Duration::from_secs(30));

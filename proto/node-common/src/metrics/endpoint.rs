@@ -78,7 +78,7 @@ async fn answer(
 ) -> io::Result<()> {
     let request = read_request(&mut stream).await?;
     let mut has_body = true;
-    let (status, text) = match request.as_deref().map(asked) {
+    let (status, text) = match request.as_deref().map(parse_request) {
         None => ("431 Request Header Fields Too Large", "the request is too long\n".into()),
         Some(Err(status)) => (status, format!("use: GET {PATH}\n")),
         Some(Ok(part)) => {
@@ -140,7 +140,7 @@ enum Part {
 }
 
 /// Returns the part of the metrics that a request asks for. An error is the status of the response.
-fn asked(request: &[u8]) -> Result<Part, &'static str> {
+fn parse_request(request: &[u8]) -> Result<Part, &'static str> {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
     let (Some(method), Some(target), Some(version), None) =

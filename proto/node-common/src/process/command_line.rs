@@ -14,8 +14,8 @@ use clap::{
 
 use crate::process::{
     log_format::LogFormat,
-    misspelt,
     unknown::{Successor, all_options, successor},
+    variable_check,
     variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
 };
 
@@ -99,7 +99,7 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, c
     let is_help = matches.as_ref().is_err_and(|error| !error.use_stderr());
     let variables = env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into(), value.to_string_lossy().into()));
-    if let Some(why) = misspelt::refusal(&command, variables).filter(|_| !is_help) {
+    if let Some(why) = variable_check::refusal(&command, variables).filter(|_| !is_help) {
         return Err(clap::Error::raw(ErrorKind::UnknownArgument, why));
     }
     let mut matches = matches.map_err(|error| with_tip(error, &command, &args))?;

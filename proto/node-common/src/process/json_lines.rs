@@ -1,6 +1,6 @@
 //! JSON log lines: text of peers in them is escaped for the terminal, and each remains one object.
 
-use crate::said::is_unprintable;
+use crate::sanitise::is_unprintable;
 use serde_json::Value;
 
 /// Suffix of a text that was cut.

@@ -14,10 +14,10 @@ use tracing_subscriber::{
 
 use crate::process::{
     kept_log::Sink,
-    limited::{Limited, Places},
     log_format::LogFormat,
     minimum,
-    shown::{Form, Shown},
+    rate_limit::{CallSites, RateLimitedFormat},
+    sanitising_writer::{Form, SanitisingWriter},
 };
 
 /// Limit on the number of log lines.
@@ -32,12 +32,12 @@ pub enum Lines {
 
 /// Guard of the log. Its drop reports the suppressed lines.
 #[derive(Debug)]
-pub struct Logging(Option<Places>);
+pub struct LogGuard(Option<CallSites>);
 
-impl Drop for Logging {
+impl Drop for LogGuard {
     fn drop(&mut self) {
         if let Some(places) = &self.0 {
-            places.say_left_out();
+            places.report_suppressed();
         }
     }
 }
@@ -55,7 +55,7 @@ fn wants_colour() -> bool {
 /// # Errors
 ///
 /// Returns the exit code after logging the reason.
-pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitCode> {
+pub fn start_logging(default_level: &str, lines: Lines) -> Result<LogGuard, ExitCode> {
     minimum::share_a_heap();
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
@@ -65,21 +65,21 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
         _ if io::stderr().is_terminal() && wants_colour() => Form::Coloured,
         _ => Form::Plain,
     };
-    let places = (lines == Lines::FewASecond).then(Places::default);
+    let places = (lines == Lines::FewASecond).then(CallSites::default);
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(move || Shown { to: Sink, form })
+        .with_writer(move || SanitisingWriter { to: Sink, form })
         .with_ansi(form == Form::Coloured)
         // Otherwise tracing would panic if standard error is closed.
         .log_internal_errors(false);
     if form == Form::Json {
         let format = Format::default().json().with_current_span(false).with_span_list(false);
-        let format = Limited::new(format, places.clone());
+        let format = RateLimitedFormat::new(format, places.clone());
         logging.fmt_fields(JsonFields::new()).event_format(format).init();
         // Logs a panic in the same format as other lines.
         panic::set_hook(Box::new(|panic| error!("{panic}")));
     } else {
-        logging.event_format(Limited::new(Format::default(), places.clone())).init();
+        logging.event_format(RateLimitedFormat::new(Format::default(), places.clone())).init();
     }
     if let Err(why) = asked {
         error!("{why}");
@@ -90,16 +90,16 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
         return Err(ExitCode::from(USAGE));
     }
     if let Some(places) = &places {
-        places.count_aloud();
+        places.start_reporting();
     }
-    Ok(Logging(places))
+    Ok(LogGuard(places))
 }
 
 /// Exit code for an invalid command line, equal to clap's.
 const USAGE: u8 = 2;
 
 /// Prints an error of the command line, or the requested help. Returns the exit code.
-pub fn refused(error: &clap::Error) -> ExitCode {
+pub fn report_usage_error(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && LogFormat::asked() == Ok(LogFormat::Json) {
         error!("{}", error.render().to_string().trim_end());
     } else {

@@ -1,37 +1,37 @@
 //! Process of both programs: settings from a file and the command line, logging, signals, cores.
 
 mod command_line;
-mod given;
 mod json_lines;
 mod kept_log;
-mod limited;
 mod log_format;
 mod logging;
 mod minimum;
-mod misspelt;
 mod paths;
+mod rate_limit;
+mod sanitising_writer;
 mod settings;
+mod settings_file;
 mod shell;
-mod shown;
 mod signals;
 mod terminal;
 mod units;
 mod unknown;
+mod variable_check;
 mod variables;
 
 use std::io::{self, Write as _};
 
-use crate::said::printable;
+use crate::sanitise::printable;
 pub use command_line::{check_options, command, parse, program};
-pub use given::SettingsFile;
 pub use kept_log::{keep_log, last_of_log, release_log};
 pub use log_format::{LogArgs, LogFormat};
-pub use logging::{Lines, Logging, refused, start_logging};
+pub use logging::{Lines, LogGuard, report_usage_error, start_logging};
 pub use paths::{Keys, Replace, absolute};
-pub use settings::{SettingsError, layered, with_absolute_paths};
+pub use settings::{SettingsError, merge_settings, with_absolute_paths};
+pub use settings_file::SettingsFile;
 pub use shell::ShellCommand;
 pub use signals::{Signal, Signals};
-pub use terminal::{columns, folded};
+pub use terminal::{columns, fold_tables};
 use tokio::signal::unix::{SignalKind, signal};
 pub use units::{ByteCount, TimeSpan, finite};
 pub use unknown::unknown_key;
@@ -46,7 +46,7 @@ pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
 }
 
 /// Waits until a signal asks the process to end. Returns the name of the signal.
-pub async fn asked_to_end() -> io::Result<&'static str> {
+pub async fn wait_for_stop_signal() -> io::Result<&'static str> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(tokio::select! {

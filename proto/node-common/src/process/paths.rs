@@ -25,10 +25,10 @@ pub trait Keys: clap::Args + Serialize + DeserializeOwned {
 }
 
 /// Keys of output paths. An old output in the current folder is not an error.
-const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];
+const OUTPUT_KEYS: [&str; 3] = ["json", "output", "ready_file"];
 
 /// Returns the value of a key, with the paths in it replaced by `place`.
-pub(crate) fn placed<T: Keys>(
+pub(crate) fn replace_paths<T: Keys>(
     key: &Arg,
     value: Value,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -36,13 +36,13 @@ pub(crate) fn placed<T: Keys>(
     let mixed = T::MIXED.iter().find(|(mixed, _)| key.get_id() == *mixed);
     let replace: Replace = match mixed {
         Some((_, replace)) => *replace,
-        None if key.get_value_parser().type_id() == TypeId::of::<PathBuf>() => whole,
+        None if key.get_value_parser().type_id() == TypeId::of::<PathBuf>() => replace_path,
         None => return Ok(value),
     };
     match value {
         Value::String(text) => replace(&text, place).map(Value::String),
         Value::Array(values) => {
-            let values = values.into_iter().map(|value| placed::<T>(key, value, place));
+            let values = values.into_iter().map(|value| replace_paths::<T>(key, value, place));
             values.collect::<Result<_, _>>().map(Value::Array)
         }
         other => Ok(other),
@@ -50,7 +50,7 @@ pub(crate) fn placed<T: Keys>(
 }
 
 /// Replaces a value that is a path. `-` means standard output and is not replaced.
-fn whole(
+fn replace_path(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<String, String> {
@@ -59,12 +59,12 @@ fn whole(
 
 /// Returns the path that a settings file names, relative to the file's folder. An empty value stays
 /// empty, and its reader refuses it.
-pub(crate) fn beside(file: &Path, key: &str, text: &str) -> Result<String, String> {
+pub(crate) fn resolve_in_folder(file: &Path, key: &str, text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Ok(String::new());
     }
     let place = file.parent().unwrap_or(Path::new("")).join(text);
-    let is_old = !WRITTEN.contains(&key) && !place.exists() && Path::new(text).exists();
+    let is_old = !OUTPUT_KEYS.contains(&key) && !place.exists() && Path::new(text).exists();
     if is_old {
         let file = file.file_name().unwrap_or_default().display();
         return Err(format!(

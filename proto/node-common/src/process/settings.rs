@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     process::{
-        paths::{Keys, absolute, beside, placed},
+        paths::{Keys, absolute, replace_paths, resolve_in_folder},
         unknown::unknown_key,
     },
     words::{Todo, todos, with_suggestion},
@@ -51,7 +51,7 @@ pub enum SettingsError {
     /// The file has placeholders, and neither command line nor environment has values for their
     /// keys.
     #[error("{}", todos.iter().map(|todo| format!("{}, {todo}", path.display())).collect::<Vec<_>>().join("\n"))]
-    Unwritten {
+    Placeholders {
         /// Path of the file.
         path: PathBuf,
         /// Placeholders without a value.
@@ -67,8 +67,8 @@ pub enum SettingsError {
 
 /// Returns the file's settings, overridden by the command line and the environment. `T` has an
 /// optional field for each key, so that unset keys keep the program's default.
-pub fn layered<T: Keys>(given: &T, file: Option<&Path>) -> Result<T, SettingsError> {
-    over(given, file.map(read::<T>).transpose()?.unwrap_or_default())
+pub fn merge_settings<T: Keys>(given: &T, file: Option<&Path>) -> Result<T, SettingsError> {
+    override_with(given, file.map(read::<T>).transpose()?.unwrap_or_default())
 }
 
 /// Returns the settings with absolute paths, which are valid in every folder.
@@ -77,7 +77,8 @@ pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
     let mut settings = serde_json::to_value(settings).map_err(|e| failed(&e))?;
     for key in T::augment_args(Command::new("")).get_arguments() {
         if let Some(value) = settings.get_mut(key.get_id().as_str()) {
-            *value = placed::<T>(key, value.take(), &mut absolute).map_err(|e| failed(&e))?;
+            *value =
+                replace_paths::<T>(key, value.take(), &mut absolute).map_err(|e| failed(&e))?;
         }
     }
     serde_json::from_value(settings).map_err(|e| failed(&e))
@@ -85,7 +86,7 @@ pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
 
 /// Content of a settings file.
 #[derive(Debug, Default)]
-pub(crate) struct FromFile {
+pub(crate) struct FileSettings {
     /// Keys and values, as JSON, which can represent any number that the command line accepts.
     settings: Map<String, Value>,
     /// Line of each key.
@@ -96,13 +97,13 @@ pub(crate) struct FromFile {
 }
 
 /// Returns the settings `given` over those of a file.
-pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsError> {
+pub(crate) fn override_with<T: Keys>(given: &T, file: FileSettings) -> Result<T, SettingsError> {
     let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
     let is_open = |todo: &Todo| on_top.get(&todo.top).is_none_or(Value::is_null);
     let todos: Vec<_> = file.todos.into_iter().filter(is_open).collect();
     if !todos.is_empty() {
-        return Err(SettingsError::Unwritten { path: file.path, todos });
+        return Err(SettingsError::Placeholders { path: file.path, todos });
     }
     let mut settings = file.settings;
     if let Value::Object(on_top) = on_top {
@@ -113,14 +114,14 @@ pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsErro
 
 /// Reads the keys of a file. Fails if no command of the program has a key, or its value is invalid.
 /// Ignores keys of other commands. Paths are relative to the file's folder.
-pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
+pub(crate) fn read<T: Keys>(path: &Path) -> Result<FileSettings, SettingsError> {
     let path_buf = || path.to_path_buf();
     let text = crate::resources::files::read_text(path)
         .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
     let own = T::augment_args(Command::new(""));
-    let mut file = FromFile { path: path_buf(), ..FromFile::default() };
+    let mut file = FileSettings { path: path_buf(), ..FileSettings::default() };
     let todos = todos(&text);
     for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
         let line = 1 + text[..key.span().start].matches('\n').count();
@@ -147,8 +148,8 @@ pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
         }
         if let Some(option) = own_option {
             let value = serde_json::to_value(value).map_err(|error| invalid(error.to_string()))?;
-            let place = &mut |text: &str| beside(path, &key, text);
-            let value = placed::<T>(option, value, place).map_err(invalid)?;
+            let place = &mut |text: &str| resolve_in_folder(path, &key, text);
+            let value = replace_paths::<T>(option, value, place).map_err(invalid)?;
             file.settings.insert(key, value);
         }
     }
@@ -230,10 +231,10 @@ mod tests {
         let wait = |millis| Some(TimeSpan::from_millis(millis));
         let more = |size, millis| MoreKeys { colour: None, size: Some(size), wait: wait(millis) };
         let file = file("name = 'a'\nsize = 1\nwait = '1ms'\n");
-        let below = layered(&Own::default(), Some(file.path())).unwrap();
+        let below = merge_settings(&Own::default(), Some(file.path())).unwrap();
         assert_eq!(below, Own { name: Some("a".into()), more: more(1, 1), ..Own::default() });
         let command_line = Own { more: more(2, 2), ..Own::default() };
-        let settings = layered(&command_line, Some(file.path())).unwrap();
+        let settings = merge_settings(&command_line, Some(file.path())).unwrap();
         assert_eq!(settings, Own { name: Some("a".into()), ..command_line });
     }
 
@@ -267,7 +268,7 @@ mod tests {
             ),
         ] {
             let file = file(text);
-            let error = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();
+            let error = merge_settings(&Own::default(), Some(file.path())).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
     }
@@ -281,9 +282,9 @@ mod tests {
             let more = MoreKeys { size, ..MoreKeys::default() };
             let hosts = Some(vec!["a".into()]);
             let own = Own { name: name.map(Into::into), more, hosts, ..Own::default() };
-            layered(&own, Some(file.path()))
+            merge_settings(&own, Some(file.path()))
         };
-        let all = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();
+        let all = merge_settings(&Own::default(), Some(file.path())).unwrap_err().to_string();
         assert_eq!(all.lines().count(), 4, "{all}");
         assert!(all.contains("line 5: hosts is still") && all.contains("line 6: hosts"), "{all}");
         let (path, error) = (file.path().display(), read(None, None).unwrap_err());
@@ -297,14 +298,14 @@ mod tests {
     #[test]
     fn keys_of_other_commands_are_checked_and_have_no_effect() {
         let with_others = file("name = 'a'\nrounds = 3\nlabels = 'nowhere'\n");
-        let read = layered(&Own::default(), Some(with_others.path())).unwrap();
+        let read = merge_settings(&Own::default(), Some(with_others.path())).unwrap();
         assert_eq!(read, Own { name: Some("a".into()), ..Own::default() });
         for (text, want) in [
             ("round = 3\n", "there is no such setting (did you mean rounds?)"),
             ("rounds = 'many'\n", "line 1: `rounds`: invalid type: string \"many\""),
         ] {
             let file = file(text);
-            let error = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();
+            let error = merge_settings(&Own::default(), Some(file.path())).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
     }
@@ -316,7 +317,7 @@ mod tests {
         let at = |name: &str| Some(folder.path().join(name));
         let read = |text: &str, given: &Own| {
             std::fs::write(&config, text).unwrap();
-            layered(given, Some(&config)).map_err(|error| error.to_string())
+            merge_settings(given, Some(&config)).map_err(|error| error.to_string())
         };
         let text = "data = 'd/x'\noutput = 'src'\nhosts = ['a', '@list']\nname = 'src'\n";
         let own = read(text, &Own::default()).unwrap();
@@ -366,13 +367,13 @@ mod tests {
 
     #[test]
     fn a_file_that_never_ends_is_refused_by_its_kind() {
-        let error = layered(&Own::default(), Some(Path::new("/dev/zero"))).unwrap_err();
+        let error = merge_settings(&Own::default(), Some(Path::new("/dev/zero"))).unwrap_err();
         assert!(error.to_string().contains("settings file /dev/zero: it is a device"), "{error}");
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = layered(&Own::default(), Some(Path::new("/nowhere.toml"))).unwrap_err();
+        let error = merge_settings(&Own::default(), Some(Path::new("/nowhere.toml"))).unwrap_err();
         assert!(error.to_string().contains("/nowhere.toml"), "{error}");
     }
 }

@@ -27,7 +27,7 @@ fn columns_of(output: BorrowedFd<'_>) -> Option<u16> {
 /// Folds the rows of tables in a text: the last cell of a row continues on further lines, aligned
 /// with itself. Two or more spaces separate cells. Sentences, and words without a space, are not
 /// folded.
-pub fn folded(text: &str, columns: Option<u16>) -> String {
+pub fn fold_tables(text: &str, columns: Option<u16>) -> String {
     let Some(columns) = columns.map(usize::from) else { return text.into() };
     text.split('\n').map(|line| folded_row(line, columns)).collect::<Vec<_>>().join("\n")
 }
@@ -84,16 +84,16 @@ mod tests {
         let want = "digits server: a sentence, whose line the terminal may break where it likes to\n  \
                     samples  10 issued, 10 completed, 0\n           lost, µs and more\n  \
                     path     /a/path/without/a/space/in/it/that/is/long\n  short    1";
-        assert_eq!(folded(text, Some(40)), want);
+        assert_eq!(fold_tables(text, Some(40)), want);
         let continued = format!("{:19}a further line of the last cell", "");
         let want = format!("{:19}a further line of the\n{:19}last cell", "", "");
-        assert_eq!(folded(&continued, Some(42)), want);
-        assert_eq!(folded(text, None), text);
-        assert_eq!(folded(text, Some(200)), text);
+        assert_eq!(fold_tables(&continued, Some(42)), want);
+        assert_eq!(fold_tables(text, None), text);
+        assert_eq!(fold_tables(text, Some(200)), text);
         // Narrow columns lose no words.
         for columns in 0..60 {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            assert_eq!(words(&folded(text, Some(columns))), words(text));
+            assert_eq!(words(&fold_tables(text, Some(columns))), words(text));
         }
     }
 }

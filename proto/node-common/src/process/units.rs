@@ -86,8 +86,8 @@ impl Serialize for TimeSpan {
 
 impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
-        impl de::Visitor<'_> for Written {
+        struct TimeVisitor;
+        impl de::Visitor<'_> for TimeVisitor {
             type Value = TimeSpan;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for TimeSpan {
                 text.parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_str(Written)
+        deserializer.deserialize_str(TimeVisitor)
     }
 }
 
@@ -146,8 +146,8 @@ impl FromStr for ByteCount {
 
 impl<'de> Deserialize<'de> for ByteCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
-        impl de::Visitor<'_> for Written {
+        struct BytesVisitor;
+        impl de::Visitor<'_> for BytesVisitor {
             type Value = ByteCount;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,7 +169,7 @@ impl<'de> Deserialize<'de> for ByteCount {
                 text.parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(BytesVisitor)
     }
 }
 
@@ -264,17 +264,18 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Keys {
+    struct UnitTestKeys {
         time: TimeSpan,
         bytes: ByteCount,
     }
 
     #[test]
     fn files_have_strings_and_numbers_of_bytes_also_plain() {
-        let keys = Keys { time: TimeSpan::from_millis(1500), bytes: ByteCount::new(1 << 20) };
+        let keys =
+            UnitTestKeys { time: TimeSpan::from_millis(1500), bytes: ByteCount::new(1 << 20) };
         for bytes in ["1048576", "'1MiB'", "'1048576'"] {
             let text = format!("time = '1500ms'\nbytes = {bytes}\n");
-            assert_eq!(toml::from_str::<Keys>(&text).unwrap(), keys);
+            assert_eq!(toml::from_str::<UnitTestKeys>(&text).unwrap(), keys);
         }
         let text = toml::to_string(&keys).unwrap();
         assert_eq!(text, "time = \"1500ms\"\nbytes = 1048576\n");
@@ -287,7 +288,7 @@ mod tests {
             ("time = '5s'\nbytes = nan", "expected a number of bytes"),
             ("time = '5s'\nbytes = '1 parsec'", "is not a number of bytes"),
         ] {
-            let error = toml::from_str::<Keys>(text).unwrap_err().to_string();
+            let error = toml::from_str::<UnitTestKeys>(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
     }

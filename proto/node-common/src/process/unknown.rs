@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, clap::Args)]
-    struct Keys {
+    struct KnownTestKeys {
         #[arg(long)]
         wait: Option<TimeSpan>,
         #[arg(long)]
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_known_key_is_fine() {
-        assert_eq!(unknown_key::<Keys>("wait"), None);
+        assert_eq!(unknown_key::<KnownTestKeys>("wait"), None);
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
             ("hold_ms", "there is no such setting"),
             ("wayt", "(did you mean wait?)"),
         ] {
-            let why = unknown_key::<Keys>(key).unwrap();
+            let why = unknown_key::<KnownTestKeys>(key).unwrap();
             assert!(why.contains(words), "{key}: {why}");
         }
     }

@@ -30,4 +30,4 @@ pub(crate) const OTHER_VARIABLES: [&str; 13] = [
 pub(crate) const ASKED_ONCE: [&str; 5] = ["help", "help-all", "version", "print-config", "json"];
 
 /// Options of one program that resemble a misspelt option of the other program.
-pub(crate) const ALIKE: [&str; 2] = ["NETDIV_MODE", "NETDIV_MODEL"];
+pub(crate) const SIMILAR_VARIABLES: [&str; 2] = ["NETDIV_MODE", "NETDIV_MODEL"];

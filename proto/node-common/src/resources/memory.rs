@@ -158,7 +158,7 @@ fn of_control_groups(root: &Path) -> u64 {
             Version::V2 => ("memory.max", "memory.current", ""),
             Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
         };
-        let number = |file: &str| kernel::said(folder.join(file))?.trim().parse::<u64>().ok();
+        let number = |file: &str| kernel::try_read(folder.join(file))?.trim().parse::<u64>().ok();
         if let (Some(limit), Some(used)) = (number(limit), number(used)) {
             let stat = kernel::read(folder.join("memory.stat"));
             let cache = |kind| kib(&stat, &format!("{prefix}{kind} ")).unwrap_or(0);

@@ -25,7 +25,7 @@ impl PlainText {
     /// # Errors
     ///
     /// Fails like [`files::read_text`].
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn read(path: &Path) -> io::Result<Self> {
         let bytes = files::read(path, files::TEXT_BYTES)?;
         let plain = text::decode(bytes.clone()).map_err(files::invalid)?;
         if plain.as_bytes() == bytes {
@@ -54,7 +54,7 @@ mod tests {
         let path = folder.path().join("user.conf");
         for written in ["a = 1\n", "\u{feff}a = 1\r\n", "a\u{a0}= 1\r"] {
             fs::write(&path, written).unwrap();
-            let plain = PlainText::of(&path).unwrap();
+            let plain = PlainText::read(&path).unwrap();
             // Reads twice: each opening begins at the start.
             for _ in 0..2 {
                 assert_eq!(fs::read_to_string(plain.path()).unwrap(), "a = 1\n", "{written:?}");

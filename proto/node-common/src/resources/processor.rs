@@ -22,7 +22,7 @@ pub fn time() -> Duration {
 pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let seconds = |task: fs::DirEntry| {
-        let stat = kernel::said(task.path().join("stat"))?;
+        let stat = kernel::try_read(task.path().join("stat"))?;
         let name = stat.split_once('(')?.1.rsplit_once(')')?.0;
         let id = task.file_name().into_string().ok()?;
         is_wanted(name).then_some((id, in_stat(&stat)?))

@@ -19,7 +19,7 @@ mod transport;
 
 pub use division::Division;
 pub use mode::Mode;
-pub use prefix_caching::{Found, PrefixCaching};
+pub use prefix_caching::{EngineFacts, PrefixCaching};
 pub use scenario::Scenario;
 pub use speculative_decoding::SpeculativeDecoding;
 pub use suggestion::{did_you_mean, with_suggestion};

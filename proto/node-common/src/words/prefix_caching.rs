@@ -34,7 +34,7 @@ pub enum PrefixCaching {
 
 /// Facts that a node detected when it started: the table `found` of its published settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct EngineFacts {
     /// Prefix caching of the serving engines: the highest value of any.
     pub prefix_caching: PrefixCaching,
     /// Maximum tokens of a prompt and its output together: the minimum of all engines; `None` if

@@ -34,9 +34,11 @@ pub(super) enum Target {
 
 impl Entry {
     /// Returns the node, if no name has to be looked up.
-    pub(super) fn node(&self) -> Option<Found<'_>> {
+    pub(super) fn node(&self) -> Option<ResolvedNode<'_>> {
         match &self.target {
-            Target::Address(address) => Some(Found { entry: self, address: address.clone() }),
+            Target::Address(address) => {
+                Some(ResolvedNode { entry: self, address: address.clone() })
+            }
             Target::Name { .. } => None,
         }
     }
@@ -49,7 +51,7 @@ impl Entry {
 
 /// Address of a node, and the entry that stands for it.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct ResolvedNode<'a> {
     pub(super) entry: &'a Entry,
     pub(super) address: String,
 }

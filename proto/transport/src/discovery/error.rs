@@ -25,7 +25,7 @@ pub enum DiscoveryError {
     },
     /// Two entries name the same address.
     #[error("{option} {second}: {address} is given twice{}", beside(first, second))]
-    Twice {
+    Duplicate {
         /// The option.
         option: &'static str,
         /// The address.

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::entry::{Entry, Found, Target};
+use self::entry::{Entry, ResolvedNode, Target};
 pub use self::{
     entry::{FILE_BYTES, MOST_NODES, with_files},
     error::DiscoveryError,
@@ -105,7 +105,7 @@ impl Nodes<'_> {
                     Ok(all) => found.extend(all.iter().map(|peer| {
                         // The name in a certificate has no dot at its end.
                         let address = format!("{}@{peer}", name.trim_end_matches('.'));
-                        Found { entry, address }
+                        ResolvedNode { entry, address }
                     })),
                     Err(why) => missing.push((&entry.written[..], why)),
                 }
@@ -148,15 +148,15 @@ impl Nodes<'_> {
     }
 
     /// Checks that the addresses are valid and different, and returns them.
-    fn checked(&self, found: Vec<Found<'_>>) -> Result<Vec<String>, DiscoveryError> {
+    fn checked(&self, found: Vec<ResolvedNode<'_>>) -> Result<Vec<String>, DiscoveryError> {
         let mut seen = HashMap::new();
-        for Found { entry, address: text } in &found {
+        for ResolvedNode { entry, address: text } in &found {
             let address = parsed(entry, text)?;
             let place = (address.canonical_host(), address.port);
             if let Some(first) = seen.insert(place, &entry.written) {
                 let (first, second) = (first.clone(), entry.written.clone());
                 let (option, address) = (self.option, text.clone());
-                return Err(DiscoveryError::Twice { option, address, first, second });
+                return Err(DiscoveryError::Duplicate { option, address, first, second });
             }
         }
         if found.len() > MOST_NODES {

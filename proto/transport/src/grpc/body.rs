@@ -11,14 +11,14 @@ use http::HeaderMap;
 use http_body::{Body as _, Frame};
 use tonic::{Status, body::Body};
 
-use super::ending::Ending;
-use crate::connections::StreamPlace;
+use super::connection_end::ConnectionEnd;
+use crate::connections::StreamPermit;
 
 /// Chunks of a received body. The status of a failed call is the last item, an error.
 pub(crate) struct BodyChunks {
     pub(super) body: Body,
     /// End of the connection; at a client only.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<ConnectionEnd>,
 }
 
 impl Stream for BodyChunks {
@@ -76,11 +76,11 @@ impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
 }
 
 /// Body of a node's stream of responses; the status becomes its trailers.
-pub(super) struct ReplyBody<S>(Option<(S, Option<StreamPlace>)>);
+pub(super) struct ReplyBody<S>(Option<(S, Option<StreamPermit>)>);
 
 impl<S> ReplyBody<S> {
     /// Creates the body. The permit is released when the stream has ended.
-    pub(super) fn new(replies: S, place: Option<StreamPlace>) -> Self {
+    pub(super) fn new(replies: S, place: Option<StreamPermit>) -> Self {
         Self(Some((replies, place)))
     }
 }

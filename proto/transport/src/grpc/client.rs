@@ -37,27 +37,28 @@ use tower::{Service, service_fn};
 
 use super::{
     body::{BodyChunks, RequestBody, status},
-    ending::Ending,
+    connection_end::ConnectionEnd,
     http2_close::Http2Close,
     service::{INFER, is_grpc},
     wire::Wire,
 };
 use crate::{
-    address::Address, at_once::Spawner, open_error::OpenError, options::Options, security::Token,
+    address::Address, inline_poll::Spawner, open_error::OpenError, options::Options,
+    security::Token,
 };
 
 /// HTTP/2 connection. It never reconnects: a lost node stays lost.
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct GrpcClient {
     channel: Channel,
     token: Option<Token>,
-    ending: Ending,
+    ending: ConnectionEnd,
     has_tls: bool,
     /// Set once the node has answered.
     answered: Arc<AtomicBool>,
 }
 
-impl Client {
+impl GrpcClient {
     /// Opens a connection to the first address of a name that answers, with a single attempt for
     /// each. Each address has the whole connect timeout.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
@@ -87,7 +88,7 @@ impl Client {
         let deadline = Instant::now() + options.connect_timeout;
         let dialled = timeout_at(deadline, dial(peer, address, options)).await;
         let stream = dialled.map_err(|_| unreachable(address, "no answer"))??;
-        let ending = Ending::default();
+        let ending = ConnectionEnd::default();
         let opening = timeout_at(deadline, async {
             let wire = wire(stream, address, options, &ending).await?;
             let endpoint = endpoint(address, options)?;
@@ -149,7 +150,7 @@ impl Client {
     }
 
     fn calls(&self) -> SutNodeClient<Channel> {
-        SutNodeClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_ANSWER_BYTES)
+        SutNodeClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_REPLY_BYTES)
     }
 
     fn authorize(&self, headers: &mut HeaderMap) {
@@ -187,7 +188,7 @@ impl Client {
                 headers.insert(name, header::HeaderValue::from_static("1"));
             }
         }
-        if let Some(word) = tokens::word(session.tokens) {
+        if let Some(word) = tokens::header_value(session.tokens) {
             headers.insert(TOKENS_HEADER, header::HeaderValue::from_static(word));
         }
         self.authorize(headers);
@@ -220,7 +221,7 @@ async fn dial(
     let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
     let failed = |error| OpenError::of_socket(address, &error);
     let socket = socket.map_err(failed)?;
-    options.way_out.apply(&socket, &peer).map_err(OpenError::Local)?;
+    options.egress.apply(&socket, &peer).map_err(OpenError::Local)?;
     let stream = socket.connect(peer).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(|error| unreachable(address, error))?;
     Ok(stream)
@@ -231,7 +232,7 @@ async fn wire(
     stream: TcpStream,
     address: &Address,
     options: &Options,
-    ending: &Ending,
+    ending: &ConnectionEnd,
 ) -> Result<Wire, OpenError> {
     match &options.tls {
         None => Ok(Wire::plain(stream, ending.clone())),
@@ -327,7 +328,8 @@ mod tests {
         let options = Options { connect_timeout, ..Options::default() };
         let address = Address::parse("node.lab:1").unwrap();
         let started = Instant::now();
-        let error = Client::open_first(peers, &address, &options).await.unwrap_err().to_string();
+        let error =
+            GrpcClient::open_first(peers, &address, &options).await.unwrap_err().to_string();
         assert!(error.contains("node.lab:1"), "{error}");
         assert!(started.elapsed() >= 2 * connect_timeout, "{:?}", started.elapsed());
     }

@@ -36,7 +36,7 @@ pub(super) struct Frames {
 
 /// Finding among the frames.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FrameFinding {
     GoAway(Http2Close),
     /// The peer uses HTTP/1.
     Http1,
@@ -44,7 +44,7 @@ pub(super) enum Found {
 
 impl Frames {
     /// Follows the next bytes, and returns the last finding among them.
-    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<Found> {
+    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<FrameFinding> {
         let mut found = None;
         while !bytes.is_empty() {
             if self.header_bytes < HEADER_BYTES {
@@ -58,7 +58,7 @@ impl Frames {
                 let [a, b, c, ..] = self.header;
                 self.missing = u32::from_be_bytes([0, a, b, c]) as usize;
                 if !self.has_begun && self.header.starts_with(HTTP1) {
-                    found = Some(Found::Http1);
+                    found = Some(FrameFinding::Http1);
                 }
                 self.has_begun = true;
             }
@@ -73,7 +73,7 @@ impl Frames {
             if self.missing == 0 {
                 self.header_bytes = 0;
                 if is_go_away && let Some(close) = close(&self.kept) {
-                    found = Some(Found::GoAway(close));
+                    found = Some(FrameFinding::GoAway(close));
                 }
                 self.kept.clear();
             }
@@ -112,7 +112,7 @@ mod tests {
             let mut frames = Frames::default();
             let found: Vec<_> =
                 bytes.chunks(piece).filter_map(|piece| frames.follow(piece)).collect();
-            let calm = Found::GoAway(Http2Close::go_away(11, b"too_many_pings"));
+            let calm = FrameFinding::GoAway(Http2Close::go_away(11, b"too_many_pings"));
             assert_eq!(found.last(), Some(&calm), "{piece}");
             assert!(found.len() <= 2, "{found:?}");
         }
@@ -123,7 +123,7 @@ mod tests {
         let mut frames = Frames::default();
         assert_eq!(frames.follow(&frame(GO_AWAY, &[0; 7])), None);
         let long = [&[0; 8][..], &[b'x'; 70_000]].concat();
-        let Some(Found::GoAway(close)) = frames.follow(&frame(GO_AWAY, &long)) else {
+        let Some(FrameFinding::GoAway(close)) = frames.follow(&frame(GO_AWAY, &long)) else {
             panic!("it is found")
         };
         assert!(close.to_string().len() < 400, "{close}");
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn only_a_peer_that_begins_with_http_1_speaks_it() {
         let answer = b"HTTP/1.1 400 Bad Request\r\n\r\n";
-        assert_eq!(Frames::default().follow(answer), Some(Found::Http1));
+        assert_eq!(Frames::default().follow(answer), Some(FrameFinding::Http1));
         let later = [frame(SETTINGS, b""), answer.to_vec()].concat();
         assert_eq!(Frames::default().follow(&later), None);
     }

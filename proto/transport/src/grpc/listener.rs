@@ -83,7 +83,7 @@ pub fn incoming(
                         if let Some(stream) = stream {
                             tokio::select! {
                                 () = linger(stream) => {}
-                                _ = guest.judged() => {}
+                                _ = guest.admission() => {}
                             }
                         }
                     }

@@ -6,16 +6,16 @@
 
 mod body;
 mod client;
-mod ending;
+mod connection_end;
 mod frames;
 mod guarded;
 mod http2_close;
 mod listener;
-mod newcomer;
+mod pending_peer;
 mod service;
 mod wire;
 
-pub(crate) use client::Client;
+pub(crate) use client::GrpcClient;
 pub use guarded::Guarded;
 pub use http2_close::Http2Close;
 pub use listener::{Incoming, incoming};

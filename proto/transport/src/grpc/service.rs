@@ -109,13 +109,13 @@ pub(super) fn let_in(
     caller: &Caller,
 ) -> Result<(), Status> {
     check_token(token, request, caller)?;
-    caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
+    caller.guest.as_ref().map_or(Ok(()), |guest| guest.admit())
 }
 
 /// Returns the answer to a call that is not admitted, and logs it.
 pub(super) fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
     if let Some(guest) = &caller.guest {
-        guest.refused();
+        guest.count_refusal();
     }
     let (peer, why) = (caller.address.map(display), refusal.message());
     warn!(peer, why, "a call was refused");
@@ -164,7 +164,7 @@ fn infer<H: Handler>(
     let wanted = |header| head.headers.get(header).is_some_and(|value| value == "1");
     let (digests, checksums) = (wanted(DIGESTS_HEADER), wanted(CHECKSUMS_HEADER));
     let word = head.headers.get(TOKENS_HEADER).map(|value| value.as_bytes());
-    let tokens = tokens::of_word(word).ok_or_else(|| {
+    let tokens = tokens::from_header_value(word).ok_or_else(|| {
         Status::invalid_argument("the header netdiv-tokens must be `first`, `every` or absent")
     })?;
     let session = SessionHeader { name: name.into(), digests, checksums, tokens };

@@ -19,9 +19,9 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
 use tracing::{field::display, warn};
 
-use super::{ending::Ending, frames::Frames, newcomer::Newcomer};
+use super::{connection_end::ConnectionEnd, frames::Frames, pending_peer::PendingPeer};
 use crate::{
-    connections::Guest,
+    connections::PeerConnection,
     security::{self, ClientTls, ServerTls},
 };
 
@@ -41,11 +41,11 @@ const HTTP2: &[u8] = b"h2";
 pub struct Wire {
     stream: Inner,
     /// State of a new connection; at the node only, until a call is admitted.
-    newcomer: Option<Newcomer>,
+    newcomer: Option<PendingPeer>,
     /// Set once a new connection was refused.
     refused: bool,
     caller: Caller,
-    ending: Ending,
+    ending: ConnectionEnd,
     /// Parser of the node's frames; at the client only.
     frames: Option<Frames>,
     /// Timer since the node has closed its half.
@@ -58,7 +58,7 @@ pub struct Caller {
     /// Address of the caller.
     pub(super) address: Option<SocketAddr>,
     /// Connection of the caller.
-    pub(super) guest: Option<Arc<Guest>>,
+    pub(super) guest: Option<Arc<PeerConnection>>,
 }
 
 impl std::fmt::Debug for Wire {
@@ -75,7 +75,7 @@ enum Inner {
 
 impl Wire {
     /// Creates a client's end without TLS.
-    pub(super) fn plain(stream: TcpStream, ending: Ending) -> Self {
+    pub(super) fn plain(stream: TcpStream, ending: ConnectionEnd) -> Self {
         Self { frames: Some(Frames::default()), ..Self::new(Inner::Plain(stream), ending) }
     }
 
@@ -84,7 +84,7 @@ impl Wire {
         stream: TcpStream,
         tls: &ClientTls,
         host: &str,
-        ending: Ending,
+        ending: ConnectionEnd,
     ) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
@@ -92,7 +92,7 @@ impl Wire {
         Ok(Self { frames: Some(Frames::default()), ..Self::new(stream, ending) })
     }
 
-    fn new(stream: Inner, ending: Ending) -> Self {
+    fn new(stream: Inner, ending: ConnectionEnd) -> Self {
         let (newcomer, caller) = (None, Caller::default());
         Self { stream, newcomer, refused: false, caller, ending, frames: None, lingering: None }
     }
@@ -101,7 +101,7 @@ impl Wire {
     pub(super) async fn server(
         (stream, peer): (TcpStream, SocketAddr),
         tls: Option<&ServerTls>,
-        guest: Arc<Guest>,
+        guest: Arc<PeerConnection>,
         closing: watch::Receiver<bool>,
     ) -> Result<Self, (io::Error, Option<TcpStream>)> {
         stream.set_nodelay(true).map_err(|error| (error, None))?;
@@ -113,14 +113,14 @@ impl Wire {
                 let accepted = tokio::select! {
                     accepted = acceptor.accept(stream).into_fallible() => accepted,
                     () = sleep(PATIENCE) => return Err(late("no TLS handshake")),
-                    Err(why) = guest.judged() => return Err(late(why)),
+                    Err(why) = guest.admission() => return Err(late(why)),
                 };
                 let stream = accepted.map_err(|(error, stream)| (error, Some(stream)))?;
                 Inner::Tls(Box::new(stream.into()))
             }
         };
-        let mut wire = Self::new(stream, Ending::default());
-        wire.newcomer = Some(Newcomer::new(&guest, closing));
+        let mut wire = Self::new(stream, ConnectionEnd::default());
+        wire.newcomer = Some(PendingPeer::new(&guest, closing));
         wire.caller = Caller { address: Some(peer), guest: Some(guest) };
         Ok(wire)
     }

@@ -8,17 +8,17 @@ use netdiv_contract::{
     framing, limits,
     v1::{CallHeader, CallStatus, Tokens},
 };
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use prost::Message;
 use quinn::{RecvStream, SendStream};
 use tokio::time::timeout;
 use tonic::Status;
 
 use super::{
-    chunks::{Received, send_all},
+    chunks::{ReceivedChunks, send_all},
     ending::explain,
 };
-use crate::{connections::Guest, handler::Handler, security::ServerToken};
+use crate::{connections::PeerConnection, handler::Handler, security::ServerToken};
 
 /// Maximum time for a call to send its header, or its only request.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,11 +32,11 @@ pub(super) async fn call<H: Handler>(
     handler: &H,
     token: Option<&ServerToken>,
     peer: SocketAddr,
-    guest: &Guest,
+    guest: &PeerConnection,
 ) -> Result<(), Status> {
     let outcome = answer(&mut send, receive, handler, token, peer, guest).await;
     if outcome.is_err() {
-        guest.refused();
+        guest.count_refusal();
     }
     let status = outcome.as_ref().err();
     let end = CallStatus {
@@ -56,9 +56,9 @@ async fn answer<H: Handler>(
     handler: &H,
     token: Option<&ServerToken>,
     peer: SocketAddr,
-    guest: &Guest,
+    guest: &PeerConnection,
 ) -> Result<(), Status> {
-    let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
+    let mut requests = Messages::new(ReceivedChunks::new(receive), limits::MAX_HEADER_BYTES);
     let header: CallHeader = timeout(PATIENCE, requests.next_message())
         .await
         .map_err(|_| Status::deadline_exceeded("the call sent no header in time"))??
@@ -72,10 +72,10 @@ async fn answer<H: Handler>(
         return Err(Status::failed_precondition(text));
     }
     if !METHODS.contains(&header.method.as_str()) {
-        let text = format!("no method `{}`", said(&header.method));
+        let text = format!("no method `{}`", sanitise(&header.method));
         return Err(Status::unimplemented(text));
     }
-    guest.let_in()?;
+    guest.admit()?;
     match header.method.as_str() {
         "Describe" => {
             let asked = request(&mut requests).await?;
@@ -100,7 +100,9 @@ async fn answer<H: Handler>(
 }
 
 /// Reads the only request of a call.
-async fn request<M: Message + Default>(requests: &mut Messages<Received>) -> Result<M, Status> {
+async fn request<M: Message + Default>(
+    requests: &mut Messages<ReceivedChunks>,
+) -> Result<M, Status> {
     let request = timeout(PATIENCE, requests.next_message()).await;
     let request = request.map_err(|_| Status::deadline_exceeded("no request in time"))??;
     request.ok_or_else(|| Status::invalid_argument("the request is missing"))

@@ -23,25 +23,25 @@ const CHUNKS: usize = 32;
 /// then sends the reason.
 pub(super) const MORE_FOLLOWS: VarInt = VarInt::from_u32(1);
 
-pub(crate) struct Received {
+pub(crate) struct ReceivedChunks {
     stream: RecvStream,
     ready: VecDeque<Bytes>,
 }
 
-impl Received {
+impl ReceivedChunks {
     pub(super) fn new(stream: RecvStream) -> Self {
         Self { stream, ready: VecDeque::with_capacity(CHUNKS) }
     }
 }
 
-impl Drop for Received {
+impl Drop for ReceivedChunks {
     fn drop(&mut self) {
         // The stream may have ended already.
         let _ = self.stream.stop(MORE_FOLLOWS);
     }
 }
 
-impl Stream for Received {
+impl Stream for ReceivedChunks {
     type Item = Result<Bytes, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -76,7 +76,7 @@ where
     loop {
         let mut bytes = 0;
         let end = poll_fn(|context| {
-            while ready.len() < CHUNKS && bytes < burst::BYTES {
+            while ready.len() < CHUNKS && bytes < burst::MAX_BURST_BYTES {
                 match Pin::new(&mut chunks).poll_next(context) {
                     Poll::Ready(Some(Ok(chunk))) => {
                         bytes += chunk.len();

@@ -25,10 +25,10 @@ use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::{
-    chunks::{Received, send_all},
+    chunks::{ReceivedChunks, send_all},
     ending::{NETDIV_CLOSES, explain, is_distrust},
-    endpoint::{self, ALPN, Path, default_mtu},
-    replies::Replies,
+    endpoint::{self, ALPN, ConnectionSettings, default_mtu},
+    replies::QuicReplies,
 };
 use crate::{
     address::Address,
@@ -49,13 +49,13 @@ pub struct QuicPath {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct QuicClient {
     endpoint: Endpoint,
     connection: Connection,
     token: Option<Token>,
 }
 
-impl Client {
+impl QuicClient {
     /// Opens a connection on its own socket, with a single attempt for each address.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
         let unreachable =
@@ -70,11 +70,11 @@ impl Client {
         let mut config = quinn::ClientConfig::new(Arc::new(crypto));
         let name = server_name(address.certified_host())
             .map_err(|error| unreachable(error.to_string()))?;
-        let chosen = options.way_out.congestion_control.as_deref();
+        let chosen = options.egress.congestion_control.as_deref();
         let congestion = chosen.and_then(endpoint::congestion_control);
         let mut last = unreachable("the name has no address".into());
         for peer in address.look_up(options.connect_timeout).await? {
-            let path = Path {
+            let path = ConnectionSettings {
                 mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
                 window_bytes: options.window_bytes,
                 connection_window_bytes: limits::connection_window_bytes(options.window_bytes),
@@ -89,7 +89,7 @@ impl Client {
                 SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
                 SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
             };
-            let bound = endpoint::bind_by(any, &options.way_out)
+            let bound = endpoint::bind_egress(any, &options.egress)
                 .and_then(|socket| endpoint::open(socket, None))
                 .map_err(|error| OpenError::of_socket(address, &error));
             let endpoint = match bound {
@@ -176,7 +176,7 @@ impl Client {
         // A node that refuses the call may stop reading; its answer contains the reason.
         let _ = send.write_all_chunks(&mut parts).await;
         let _ = send.finish();
-        let mut replies = Messages::new(Received::new(receive), limits::MAX_ANSWER_BYTES);
+        let mut replies = Messages::new(ReceivedChunks::new(receive), limits::MAX_REPLY_BYTES);
         // The end of the connection explains the end of the stream.
         let reply = replies.next_message().await;
         let reply = reply.map_err(|status| match self.connection.close_reason() {
@@ -191,7 +191,7 @@ impl Client {
         &self,
         session: &SessionHeader,
         requests: impl Stream<Item = Bytes> + Send + Unpin + 'static,
-    ) -> Result<Replies, Status> {
+    ) -> Result<QuicReplies, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let header = self.header("Infer", session);
         send.write_chunk(header).await.map_err(|error| Status::unavailable(explain(&error)))?;
@@ -200,7 +200,7 @@ impl Client {
             let stop = send.stopped();
             // The reader of the responses detects a lost connection.
             tokio::select! {
-                sent = send_all(&mut send, Endless(requests)) => match sent {
+                sent = send_all(&mut send, InfallibleChunks(requests)) => match sent {
                     Ok(_) => drop(send.finish()),
                     Err(WriteError::Stopped(code)) => drop(stopping.send(code)),
                     Err(_) => {}
@@ -208,7 +208,7 @@ impl Client {
                 Ok(Some(code)) = stop => drop(stopping.send(code)),
             }
         });
-        Ok(Replies::new(Received::new(receive), stopped))
+        Ok(QuicReplies::new(ReceivedChunks::new(receive), stopped))
     }
 }
 
@@ -222,9 +222,9 @@ fn lost(error: &ConnectionError) -> Status {
 }
 
 /// Adapter that makes a stream without errors a stream of results.
-struct Endless<S>(S);
+struct InfallibleChunks<S>(S);
 
-impl<S: Stream<Item = Bytes> + Unpin> Stream for Endless<S> {
+impl<S: Stream<Item = Bytes> + Unpin> Stream for InfallibleChunks<S> {
     type Item = Result<Bytes, std::convert::Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

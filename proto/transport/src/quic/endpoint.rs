@@ -18,7 +18,7 @@ use quinn::{
 use socket2::{Domain, Protocol, Socket, Type};
 use tracing::info;
 
-use crate::way_out::WayOut;
+use crate::egress::EgressOptions;
 
 /// ALPN of the wire contract, version 1.
 pub(super) const ALPN: &[u8] = b"netdiv/1";
@@ -42,7 +42,7 @@ pub fn default_mtu(peer: IpAddr) -> u16 {
 }
 
 /// Settings of a connection, the same at both ends.
-pub(super) struct Path {
+pub(super) struct ConnectionSettings {
     pub(super) mtu: u16,
     pub(super) window_bytes: u32,
     pub(super) connection_window_bytes: u32,
@@ -67,7 +67,7 @@ pub(super) fn congestion_control(name: &str) -> Option<Congestion> {
     })
 }
 
-impl Path {
+impl ConnectionSettings {
     pub(super) fn transport(&self) -> Arc<TransportConfig> {
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(self.mtu);
@@ -96,11 +96,11 @@ impl Path {
 
 /// Opens a UDP socket with large buffers.
 pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
-    bind_by(local, &WayOut::default())
+    bind_egress(local, &EgressOptions::default())
 }
 
 /// Like [`bind`], but with the egress options of a client.
-pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSocket> {
+pub(super) fn bind_egress(local: SocketAddr, way_out: &EgressOptions) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
     way_out.bind(&socket).map_err(io::Error::other)?;
     if local.is_ipv6() && local.ip().is_unspecified() {
@@ -144,7 +144,7 @@ pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way_out::CONGESTION_CONTROLS;
+    use crate::egress::CONGESTION_CONTROLS;
 
     #[test]
     fn each_congestion_control_is_there() {

@@ -8,7 +8,7 @@ mod endpoint;
 mod replies;
 mod server;
 
-pub(crate) use client::Client;
+pub(crate) use client::QuicClient;
 pub use client::QuicPath;
 pub use endpoint::{SOCKET_BUFFER_BYTES, bind, default_mtu};
 pub use server::{QuicServer, serve};

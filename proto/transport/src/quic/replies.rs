@@ -17,26 +17,26 @@ use tokio::{
 };
 use tonic::Status;
 
-use super::chunks::{MORE_FOLLOWS, Received};
+use super::chunks::{MORE_FOLLOWS, ReceivedChunks};
 
 /// Maximum silence of a node that has stopped reading: its reason may still be in transit.
 const SILENCE: Duration = Duration::from_millis(500);
 
-pub(crate) struct Replies {
-    received: Received,
+pub(crate) struct QuicReplies {
+    received: ReceivedChunks,
     /// Receives the code with which the node stops reading, if it does.
     stopped: Option<oneshot::Receiver<VarInt>>,
     /// Timer since the node has stopped reading, unless its code announces that more follows.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
-impl Replies {
-    pub(super) fn new(received: Received, stopped: oneshot::Receiver<VarInt>) -> Self {
+impl QuicReplies {
+    pub(super) fn new(received: ReceivedChunks, stopped: oneshot::Receiver<VarInt>) -> Self {
         Self { received, stopped: Some(stopped), silence: None }
     }
 }
 
-impl Stream for Replies {
+impl Stream for QuicReplies {
     type Item = Result<Bytes, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -15,10 +15,10 @@ use tracing::{debug, warn};
 use super::{
     calls::call,
     ending::{NETDIV_CLOSES, explain},
-    endpoint::{self, ALPN, Path, default_mtu},
+    endpoint::{self, ALPN, ConnectionSettings, default_mtu},
 };
 use crate::{
-    connections::{Connections, Guest, STRANGER_BYTES, STRANGER_CALLS},
+    connections::{Connections, PeerConnection, STRANGER_BYTES, STRANGER_CALLS},
     handler::Handler,
     security::{SecurityError, ServerTls, ServerToken},
 };
@@ -75,7 +75,7 @@ fn server_config(
     let crypto = QuicServerConfig::try_from(tls.config(ALPN))
         .map_err(|error| SecurityError::Unusable { path: "QUIC".into(), why: error.to_string() })?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    let path = Path {
+    let path = ConnectionSettings {
         mtu: settings.mtu.unwrap_or_else(|| default_mtu(peer.ip())),
         window_bytes: settings.window_bytes,
         // A client receives its larger window later.
@@ -113,7 +113,7 @@ async fn accept<H: Handler>(
         let peer = incoming.remote_address();
         match server_config(&tls, &settings, peer) {
             Ok(config) => {
-                let node = Node {
+                let node = ConnectionContext {
                     handler: handler.clone(),
                     token: settings.token.clone(),
                     connection_window_bytes: settings.connection_window_bytes,
@@ -136,7 +136,7 @@ async fn accept<H: Handler>(
 }
 
 /// Parts of the node that a connection needs.
-struct Node<H> {
+struct ConnectionContext<H> {
     handler: H,
     token: Option<Arc<ServerToken>>,
     /// Maximum number of bytes that a client may send before the node reads them.
@@ -147,8 +147,8 @@ struct Node<H> {
 async fn connection<H: Handler>(
     incoming: Incoming,
     config: quinn::ServerConfig,
-    guest: Arc<Guest>,
-    node: Node<H>,
+    guest: Arc<PeerConnection>,
+    node: ConnectionContext<H>,
 ) {
     let peer = incoming.remote_address();
     let outcome = match shake_hands(incoming, config, &guest).await {
@@ -164,13 +164,13 @@ async fn connection<H: Handler>(
 async fn shake_hands(
     incoming: Incoming,
     config: quinn::ServerConfig,
-    guest: &Guest,
+    guest: &PeerConnection,
 ) -> Result<Connection, String> {
     let connecting = incoming.accept_with(Arc::new(config)).map_err(|error| explain(&error))?;
     tokio::select! {
         shaken = connecting => shaken.map_err(|error| explain(&error)),
         () = sleep(PATIENCE) => Err("no handshake in time".into()),
-        Err(why) = guest.judged() => Err(why.into()),
+        Err(why) = guest.admission() => Err(why.into()),
     }
 }
 
@@ -178,14 +178,14 @@ async fn shake_hands(
 /// the connection.
 async fn answer_calls<H: Handler>(
     connection: Connection,
-    guest: Arc<Guest>,
-    mut node: Node<H>,
+    guest: Arc<PeerConnection>,
+    mut node: ConnectionContext<H>,
 ) -> Result<(), String> {
     let peer = connection.remote_address();
     debug!(%peer, "a connection was opened");
     let mut calls = JoinSet::new();
     let mut refused = Ok(());
-    let judged = guest.judged();
+    let judged = guest.admission();
     tokio::pin!(judged);
     let mut is_stranger = true;
     loop {

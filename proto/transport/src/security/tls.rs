@@ -151,7 +151,7 @@ impl ClientTls {
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| unusable(Path::new("TLS"), error))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider())))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider())))
             .with_no_client_auth();
         Ok(Self(config))
     }
@@ -162,7 +162,7 @@ impl ClientTls {
     }
 
     /// Trusts no authority: for a client whose servers all use plaintext.
-    pub fn trusting_nobody() -> Result<Self, SecurityError> {
+    pub fn without_authority() -> Result<Self, SecurityError> {
         let config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| unusable(Path::new("TLS"), error))?
@@ -270,9 +270,9 @@ fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {
 
 /// Verifier that accepts every certificate. Signatures are still checked, as in any handshake.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -8,7 +8,7 @@ use super::{
     BOTH, cut, fake_client,
     fake_node::{self, Then},
     ids, infer,
-    node::Node,
+    node::TestNode,
     open, options, prefix, requests, responses,
 };
 use crate::Transport;
@@ -28,7 +28,7 @@ fn damaged(good: &[u8], longest: usize) -> [(Vec<u8>, Code, &'static str); 5] {
 #[tokio::test]
 async fn a_node_reads_messages_in_any_pieces() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let short = requests(&[1, 2, 3], 5);
         let long = requests(&[1, 2, 3], 50_000);
         for (bytes, pieces_of) in [
@@ -50,7 +50,7 @@ async fn a_node_reads_messages_in_any_pieces() {
 #[tokio::test]
 async fn a_node_answers_what_comes_before_damage_and_says_what_is_wrong() {
     for transport in BOTH {
-        let node = Node { longest: 1000, ..Node::default() }.serve(transport).await;
+        let node = TestNode { longest: 1000, ..TestNode::default() }.serve(transport).await;
         for (bytes, code, why) in damaged(&requests(&[1], 5), 1000) {
             let outcome = fake_client::infer(transport, node.address, cut(&bytes, 4)).await;
             assert_eq!((&outcome.ids[..], outcome.code), (&[1][..], code), "{outcome:?}");

@@ -15,7 +15,7 @@ use super::{
     BOTH, cut, describe,
     fake_node::{self, Then},
     ids, infer,
-    node::Node,
+    node::TestNode,
     open, options, requests, responses,
 };
 use crate::{OpenError, Options, Transport};
@@ -23,7 +23,7 @@ use crate::{OpenError, Options, Transport};
 #[tokio::test]
 async fn an_open_connection_carries_all_calls() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         let asked = DescribeRequest { nonce: 7, ..DescribeRequest::default() };
         let said = connection.describe(asked).await.unwrap();
@@ -47,7 +47,7 @@ async fn an_open_connection_carries_all_calls() {
 #[tokio::test]
 async fn a_call_ends_with_its_caller() {
     for transport in BOTH {
-        let node = Node::default();
+        let node = TestNode::default();
         let flushing = node.flushing.clone();
         let until = async |flushes: usize| {
             while flushing.load(Ordering::SeqCst) != flushes {
@@ -71,12 +71,12 @@ async fn a_call_ends_with_its_caller() {
 #[tokio::test]
 async fn a_session_that_the_node_refuses_has_its_status() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         let session =
             netdiv_contract::SessionHeader { name: "refused".into(), ..Default::default() };
         let (_sender, receiver) = tokio::sync::mpsc::channel(1);
-        let status = match connection.infer(&session, super::Received(receiver)).await {
+        let status = match connection.infer(&session, super::ChannelStream(receiver)).await {
             Err(status) => status,
             Ok(mut replies) => ids(&mut replies).await.1.unwrap_err(),
         };
@@ -215,7 +215,7 @@ async fn infer_begins(connection: &crate::Connection) -> bool {
 #[tokio::test]
 async fn a_node_that_ends_lets_its_calls_finish() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         let (sender, mut replies) = infer(&connection).await.unwrap();
         sender.send(requests(&[1], 5).into()).await.unwrap();
@@ -245,13 +245,13 @@ async fn a_node_that_does_not_answer_pings_is_lost() {
     let connection = open(address, &impatient(Transport::Grpc)).await.unwrap();
     let (_requests, receiver) = tokio::sync::mpsc::channel(1);
     let session = netdiv_contract::SessionHeader::default();
-    let lost = connection.infer(&session, super::Received(receiver)).await.err().unwrap();
+    let lost = connection.infer(&session, super::ChannelStream(receiver)).await.err().unwrap();
     assert_eq!(lost.code(), Code::Unavailable, "{lost}");
 }
 
 #[tokio::test]
 async fn a_quic_node_that_falls_silent_is_lost() {
-    let node = Node::default().serve(Transport::Quic).await;
+    let node = TestNode::default().serve(Transport::Quic).await;
     // Datagrams go through this relay until it is cut.
     let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let (address, target) = (relay.local_addr().unwrap(), node.address);

@@ -1,4 +1,4 @@
-//! Limits of the transports. Time limits are tested in `connections/` and `grpc/newcomer.rs`,
+//! Limits of the transports. Time limits are tested in `connections/` and `grpc/pending_peer.rs`,
 //! limits of pending connections in `strangers.rs`, and a node's own limits in the SUT node.
 
 use std::{sync::atomic::Ordering, time::Duration};
@@ -7,7 +7,7 @@ use netdiv_contract::{
     burst::Messages,
     framing::encode,
     limits::{
-        MAX_ANSWER_BYTES, MAX_CALLS, MAX_HEADER_BYTES, MAX_STREAMS_PER_CONNECTION, WINDOW_BYTES,
+        MAX_CALLS, MAX_HEADER_BYTES, MAX_REPLY_BYTES, MAX_STREAMS_PER_CONNECTION, WINDOW_BYTES,
     },
     v1::*,
 };
@@ -16,7 +16,7 @@ use tonic::{Code, Status};
 
 use super::{
     BOTH, cut, describe, fake_client, infer,
-    node::{Node, Serving},
+    node::{Serving, TestNode},
     open, options, requests,
 };
 use crate::{Connection, Connections, Options, Replies, Transport};
@@ -26,9 +26,9 @@ const A_MOMENT: Duration = Duration::from_millis(50);
 #[tokio::test]
 async fn answers_of_calls_with_one_are_limited() {
     for transport in BOTH {
-        let longest = MAX_ANSWER_BYTES - 20;
-        for (name_bytes, fits) in [(longest, true), (MAX_ANSWER_BYTES, false)] {
-            let node = Node { name_bytes, ..Node::default() }.serve(transport).await;
+        let longest = MAX_REPLY_BYTES - 20;
+        for (name_bytes, fits) in [(longest, true), (MAX_REPLY_BYTES, false)] {
+            let node = TestNode { name_bytes, ..TestNode::default() }.serve(transport).await;
             let connection = open(node.address, &options(transport)).await.unwrap();
             match describe(&connection).await {
                 Ok(said) => assert!(fits && said.node_name.len() == name_bytes),
@@ -42,7 +42,7 @@ async fn answers_of_calls_with_one_are_limited() {
 async fn the_longest_request_is_taken_and_no_longer_one() {
     for transport in BOTH {
         // The id takes 9 bytes, the key and length of the payload 3.
-        let node = Node { longest: 1000 + 12, ..Node::default() }.serve(transport).await;
+        let node = TestNode { longest: 1000 + 12, ..TestNode::default() }.serve(transport).await;
         for (bytes, code) in [(1000, Code::Ok), (1001, Code::OutOfRange)] {
             let pieces = cut(&requests(&[1], bytes), 400);
             let outcome = fake_client::infer(transport, node.address, pieces).await;
@@ -54,7 +54,7 @@ async fn the_longest_request_is_taken_and_no_longer_one() {
 #[tokio::test]
 async fn requests_of_calls_with_one_are_limited() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         // The session's key and length take 3 bytes.
         let longest = MAX_HEADER_BYTES - 3;
@@ -82,7 +82,7 @@ type Stream = (tokio::sync::mpsc::Sender<bytes::Bytes>, Messages<Replies>);
 #[tokio::test]
 async fn a_connection_has_so_many_streams_and_room_for_other_calls_beside_them() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         let mut streams = Vec::new();
         for _ in 0..MAX_STREAMS_PER_CONNECTION {
@@ -107,12 +107,12 @@ async fn a_connection_has_so_many_streams_and_room_for_other_calls_beside_them()
 #[tokio::test]
 async fn headers_are_limited() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         let name = "s".repeat(2 * MAX_HEADER_BYTES);
         let session = netdiv_contract::SessionHeader { name, ..Default::default() };
         let (_sender, receiver) = tokio::sync::mpsc::channel(1);
-        let refused = match connection.infer(&session, super::Received(receiver)).await {
+        let refused = match connection.infer(&session, super::ChannelStream(receiver)).await {
             Err(status) => status,
             Ok(mut replies) => super::ids(&mut replies).await.1.unwrap_err(),
         };
@@ -123,7 +123,7 @@ async fn headers_are_limited() {
 
 #[tokio::test]
 async fn a_call_of_quic_begins_with_a_header_that_fits() {
-    let node = Node::default().serve(Transport::Quic).await;
+    let node = TestNode::default().serve(Transport::Quic).await;
     let old = CallHeader { protocol_version: 0, ..fake_client::header("Infer") };
     let sent = |header: &CallHeader| cut(&encode(header), 3);
     for (pieces, code, why) in [
@@ -142,7 +142,7 @@ async fn a_call_of_quic_begins_with_a_header_that_fits() {
 #[tokio::test]
 async fn a_node_takes_so_many_connections_and_others_once_they_end() {
     for transport in BOTH {
-        let node = Node { connections: Connections::new(1, |_| ()), ..Node::default() };
+        let node = TestNode { connections: Connections::new(1, |_| ()), ..TestNode::default() };
         let node: Serving = node.serve(transport).await;
         let first = open(node.address, &options(transport)).await.unwrap();
         describe(&first).await.unwrap();
@@ -171,7 +171,7 @@ async fn a_node_takes_so_many_connections_and_others_once_they_end() {
 #[tokio::test]
 async fn replies_that_nobody_reads_fill_the_window_and_no_more() {
     for transport in BOTH {
-        let node = Node { endless: true, window_bytes: 1 << 20, ..Node::default() };
+        let node = TestNode { endless: true, window_bytes: 1 << 20, ..TestNode::default() };
         let taken = node.taken.clone();
         let node = node.serve(transport).await;
         let window_bytes = *WINDOW_BYTES.start();
@@ -198,7 +198,7 @@ async fn replies_that_nobody_reads_fill_the_window_and_no_more() {
 #[tokio::test]
 async fn a_client_may_begin_with_many_streams() {
     for transport in BOTH {
-        let node = Node::default().serve(transport).await;
+        let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
         let mut streams = Vec::new();
         for _ in 0..20 {

@@ -1,17 +1,17 @@
 //! Tests of both ends of both transports over real sockets: each against the other, and against a
 //! fake peer that cuts its bytes like no library and breaks off anywhere.
 
-mod at_once;
 mod closes;
 mod fake_client;
 mod fake_node;
 mod framing;
 pub(crate) mod http2_frames;
+mod inline_poll;
 mod lifecycle;
 mod limits;
 mod node;
+mod pending;
 mod security;
-mod strangers;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -26,9 +26,9 @@ use crate::{Connection, OpenError, Options, Replies, Transport};
 const BOTH: [Transport; 2] = [Transport::Grpc, Transport::Quic];
 
 /// Stream of the messages of a channel.
-struct Received<T>(mpsc::Receiver<T>);
+struct ChannelStream<T>(mpsc::Receiver<T>);
 
-impl<T> Stream for Received<T> {
+impl<T> Stream for ChannelStream<T> {
     type Item = T;
 
     fn poll_next(
@@ -78,7 +78,7 @@ async fn infer(
 ) -> Result<(mpsc::Sender<Bytes>, Messages<Replies>), Status> {
     let (sender, receiver) = mpsc::channel(1);
     let session = SessionHeader { name: "s".into(), ..SessionHeader::default() };
-    Ok((sender, connection.infer(&session, Received(receiver)).await?))
+    Ok((sender, connection.infer(&session, ChannelStream(receiver)).await?))
 }
 
 /// Returns the ids of the replies up to the end of the stream, and the outcome.

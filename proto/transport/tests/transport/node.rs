@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_contract::{
     SessionHeader,
-    burst::{Messages, Next},
+    burst::{BurstOutcome, Messages},
     framing::encode,
     limits,
     v1::*,
@@ -24,7 +24,7 @@ use tokio::{
 };
 use tonic::{Status, transport::Server};
 
-use super::Received;
+use super::ChannelStream;
 use crate::{
     Connections, Handler, Transport, grpc,
     quic::{self, QuicServer},
@@ -33,7 +33,7 @@ use crate::{
 
 /// Settings and counters of the node.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct TestNode {
     pub(super) longest: usize,
     /// Window of QUIC streams, in bytes, also for sending.
     pub(super) window_bytes: u32,
@@ -50,7 +50,7 @@ pub(super) struct Node {
     pub(super) token: Option<Arc<ServerToken>>,
 }
 
-impl Default for Node {
+impl Default for TestNode {
     fn default() -> Self {
         Self {
             longest: limits::MAX_MESSAGE_BYTES,
@@ -81,7 +81,7 @@ impl Serving {
     }
 }
 
-impl Node {
+impl TestNode {
     pub(super) async fn serve(self, transport: Transport) -> Serving {
         let (closing, mut watching) = watch::channel(false);
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -140,8 +140,8 @@ impl Drop for Counted {
     }
 }
 
-impl Handler for Node {
-    type Replies = Received<Result<Bytes, Status>>;
+impl Handler for TestNode {
+    type Replies = ChannelStream<Result<Bytes, Status>>;
 
     fn longest_request(&self) -> usize {
         self.longest
@@ -193,7 +193,7 @@ impl Handler for Node {
                     taken.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            return Ok(Received(receiver));
+            return Ok(ChannelStream(receiver));
         }
         tokio::spawn(async move {
             let mut burst: Vec<InferRequest> = Vec::new();
@@ -205,12 +205,12 @@ impl Handler for Node {
                     let _ = sender.send(Ok(encode(&reply))).await;
                 }
                 match next {
-                    Ok(Next::End) => return,
+                    Ok(BurstOutcome::End) => return,
                     Ok(_) => {}
                     Err(status) => return drop(sender.send(Err(status)).await),
                 }
             }
         });
-        Ok(Received(receiver))
+        Ok(ChannelStream(receiver))
     }
 }

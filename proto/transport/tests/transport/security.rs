@@ -12,7 +12,7 @@ use tonic::Code;
 
 use super::{
     BOTH,
-    node::{Node, Serving},
+    node::{Serving, TestNode},
     options,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 const HOST: &str = "127.0.0.1";
 
 /// Creates certificates of a new authority, for this host and for a client.
-fn papers() -> tempfile::TempDir {
+fn certificates() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     make_certificates(folder.path(), &[HOST.into()]).unwrap();
     folder
@@ -40,7 +40,7 @@ fn files(folder: &Path, ca: bool, name: Option<&str>) -> TlsFiles {
 
 async fn node(folder: &Path, mutual: bool, transport: Transport) -> Serving {
     let tls = ServerTls::load(files(folder, mutual, Some(HOST))).unwrap();
-    Node { tls: Some(Arc::new(tls)), ..Node::default() }.serve(transport).await
+    TestNode { tls: Some(Arc::new(tls)), ..TestNode::default() }.serve(transport).await
 }
 
 /// Returns the outcome of `Describe` for a client with these options.
@@ -60,7 +60,7 @@ fn with_tls(transport: Transport, files: &TlsFiles) -> Options {
 
 #[tokio::test]
 async fn a_certificate_of_the_authority_is_taken_and_no_other() {
-    let (ours, theirs) = (papers(), papers());
+    let (ours, theirs) = (certificates(), certificates());
     for transport in BOTH {
         let node = node(ours.path(), false, transport).await;
         let trusted = with_tls(transport, &files(ours.path(), true, None));
@@ -73,7 +73,7 @@ async fn a_certificate_of_the_authority_is_taken_and_no_other() {
 
 #[tokio::test]
 async fn a_client_without_the_right_certificate_is_refused() {
-    let (ours, theirs) = (papers(), papers());
+    let (ours, theirs) = (certificates(), certificates());
     for transport in BOTH {
         let node = node(ours.path(), true, transport).await;
         let right = with_tls(transport, &files(ours.path(), true, Some("client")));
@@ -92,7 +92,7 @@ async fn a_client_without_the_right_certificate_is_refused() {
 
 #[tokio::test]
 async fn one_with_tls_and_one_without_do_not_talk() {
-    let ours = papers();
+    let ours = certificates();
     let node_with = node(ours.path(), false, Transport::Grpc).await;
     let error = describe(&node_with, &options(Transport::Grpc)).await.unwrap_err();
     assert!(error.contains("if the node uses TLS, give --tls-ca"), "{error}");
@@ -123,7 +123,7 @@ async fn a_call_needs_the_token() {
     let (right, wrong) = (token("0123456789abcdef"), token("0123456789abcdeX"));
     for transport in BOTH {
         let required = ServerToken::load(right.clone()).unwrap();
-        let node = Node { token: Some(Arc::new(required)), ..Node::default() };
+        let node = TestNode { token: Some(Arc::new(required)), ..TestNode::default() };
         let node = node.serve(transport).await;
         let client =
             |path: &Path| Options { token: Some(Token::read(path).unwrap()), ..options(transport) };
@@ -143,7 +143,7 @@ async fn a_token_that_changes_ends_no_connection_that_was_let_in() {
     for transport in BOTH {
         write("0123456789abcdef");
         let required = Arc::new(ServerToken::load(path.clone()).unwrap());
-        let node = Node { token: Some(required.clone()), ..Node::default() };
+        let node = TestNode { token: Some(required.clone()), ..TestNode::default() };
         let node = node.serve(transport).await;
         let options = Options { token: Some(Token::read(&path).unwrap()), ..options(transport) };
         let (known, stranger) = (
@@ -183,7 +183,7 @@ fn a_token_is_one_line_of_visible_characters_and_is_never_printed() {
 
 #[test]
 fn a_node_that_cannot_read_its_files_again_keeps_what_it_has() {
-    let folder = papers();
+    let folder = certificates();
     let tls = ServerTls::load(files(folder.path(), false, Some(HOST))).unwrap();
     std::fs::write(folder.path().join("127.0.0.1.key"), "no key").unwrap();
     let error = tls.reload().unwrap_err().to_string();

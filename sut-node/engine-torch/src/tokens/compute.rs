@@ -8,7 +8,7 @@ use super::{
     beams::Candidate,
     cache::Cache,
     exchange::{Exchange, Upload},
-    model::{Model, Parts, States},
+    model::{LanguageModel, Parts, States},
     sample::{self, Sample},
     schedule::{self, Chunk, Rows},
 };
@@ -40,7 +40,7 @@ impl Plan {
 }
 
 /// Results of a step, in the order of [`Plan::slots`].
-pub(super) enum Chosen {
+pub(super) enum StepChoice {
     Ids(Vec<i64>),
     /// Candidates, `Limits::candidates` for each slot.
     Candidates(Vec<Candidate>),
@@ -48,15 +48,15 @@ pub(super) enum Chosen {
 
 /// Results of a step, and the states of the rows that it began for the next step.
 #[derive(Default)]
-pub(super) struct Computed {
+pub(super) struct StepResult {
     /// Tokens or candidates; `None` if no token was due.
-    pub(super) chosen: Option<Chosen>,
+    pub(super) chosen: Option<StepChoice>,
     pub(super) begun: Option<Tensor>,
 }
 
 /// An instance's model, stream, cache and copies.
 pub(super) struct Computer<'a> {
-    pub(super) model: &'a Model,
+    pub(super) model: &'a LanguageModel,
     pub(super) stream: Stream,
     pub(super) cache: Cache,
     exchange: Exchange,
@@ -66,7 +66,7 @@ pub(super) struct Computer<'a> {
 
 impl<'a> Computer<'a> {
     /// Creates a cache on the stream, which must be this thread's current one.
-    pub(super) fn new(model: &'a Model, stream: Stream) -> Result<Self, Failure> {
+    pub(super) fn new(model: &'a LanguageModel, stream: Stream) -> Result<Self, Failure> {
         let (limits, room) = (&model.limits, model.room());
         let place = (model.kind, model.device);
         let cache =
@@ -83,7 +83,7 @@ impl<'a> Computer<'a> {
         &mut self,
         plan: &Plan,
         samples: &[Option<Sample>],
-    ) -> Result<Computed, Failure> {
+    ) -> Result<StepResult, Failure> {
         let (model, beams) = (self.model, self.model.limits.beams);
         let mut upload = Upload::default();
         let prompt = |part: &Chunk| {
@@ -121,7 +121,7 @@ impl<'a> Computer<'a> {
         }
         if states.is_empty() {
             self.stream.mark()?;
-            return Ok(Computed::default());
+            return Ok(StepResult::default());
         }
         let early = early.map(|early| sent.get(early)?.f_ne(0).map_err(Failure::from));
         let states = match states.as_slice() {
@@ -133,7 +133,7 @@ impl<'a> Computer<'a> {
             let scores = sent.get(scores)?.f_view_dtype(Kind::Double)?.f_to_kind(Kind::Float)?;
             let chosen = self.candidates(&states, plan.done().count(), scores)?;
             self.stream.mark()?;
-            return Ok(Computed { chosen: Some(chosen), begun: None });
+            return Ok(StepResult { chosen: Some(chosen), begun: None });
         }
         let ids = model.choose(&states, &self.ends)?;
         let fetched = self.exchange.fetch(&ids)?;
@@ -146,12 +146,12 @@ impl<'a> Computer<'a> {
             }
         };
         self.stream.wait()?;
-        Ok(Computed { chosen: Some(Chosen::Ids(Vec::try_from(&fetched)?)), begun })
+        Ok(StepResult { chosen: Some(StepChoice::Ids(Vec::try_from(&fetched)?)), begun })
     }
 
     /// Returns the best continuations, first of the `done` completed prompts with one row each,
     /// then of the rows that beams share, with their scores.
-    fn candidates(&self, all: &States, done: usize, scores: Tensor) -> Result<Chosen, Failure> {
+    fn candidates(&self, all: &States, done: usize, scores: Tensor) -> Result<StepChoice, Failure> {
         let (beams, keep) = (self.model.limits.beams, self.model.limits.candidates());
         let new = Tensor::f_zeros([done as i64], (Kind::Float, self.model.device))?;
         let (mut found, mut start) = (Vec::new(), 0);
@@ -172,13 +172,13 @@ impl<'a> Computer<'a> {
             let (beam, id) = (which / vocabulary, (which % vocabulary) as i32);
             Candidate { score: score as f32, beam, id }
         });
-        Ok(Chosen::Candidates(candidates.collect()))
+        Ok(StepChoice::Candidates(candidates.collect()))
     }
 }
 
 /// Returns the rows of the cache whose tokens the host knows.
-fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::Row> {
-    let of_slot = |(slot, row): (usize, &schedule::Row)| {
+fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::CacheRow> {
+    let of_slot = |(slot, row): (usize, &schedule::SlotRow)| {
         let sample = samples[slot].as_ref().filter(|_| row.runs);
         sample::rows(sample, slot, row.position, beams)
     };

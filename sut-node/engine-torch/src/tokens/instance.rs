@@ -6,30 +6,30 @@ use netdiv_plugin::abi;
 use tch::{Kind, Tensor};
 
 use super::{
-    compute::{Chosen, Computer, Plan},
-    model::Model,
+    compute::{Computer, Plan, StepChoice},
+    model::LanguageModel,
     sample::{Sample, Search},
     schedule::{self, Rows, Schedule},
 };
 use crate::{failure::Failure, shim::InferenceMode, stream::Stream, threads};
 
 /// Result of a step for a sample.
-struct Event {
+struct SampleEvent {
     sample: u64,
-    /// Range of its ids in `Instance::ids`.
+    /// Range of its ids in `TokenInstance::ids`.
     ids: Range<usize>,
     is_last: bool,
 }
 
 /// Rows of the next step, whose tokens the device already computes.
-struct Begun {
+struct BegunRows {
     rows: Rows,
     states: Tensor,
 }
 
 /// An instance, which one thread of the node owns.
-pub(crate) struct Instance<'a> {
-    model: &'a Model,
+pub(crate) struct TokenInstance<'a> {
+    model: &'a LanguageModel,
     computer: Computer<'a>,
     schedule: Schedule,
     /// Samples, by slot.
@@ -37,14 +37,14 @@ pub(crate) struct Instance<'a> {
     /// Begins a step's rows before the tokens of the previous step are read, so that the device
     /// does not wait for the host. Rows of samples that have ended are discarded.
     pub(super) runs_ahead: bool,
-    begun: Option<Begun>,
+    begun: Option<BegunRows>,
     /// Events of the last step.
-    events: Vec<Event>,
+    events: Vec<SampleEvent>,
     ids: Vec<i32>,
 }
 
-impl<'a> Instance<'a> {
-    pub(crate) fn open(model: &'a Model) -> Result<Self, Failure> {
+impl<'a> TokenInstance<'a> {
+    pub(crate) fn open(model: &'a LanguageModel) -> Result<Self, Failure> {
         let _mode = InferenceMode::enter();
         let stream = Stream::new(model.device)?;
         let _entered = stream.enter()?;
@@ -88,7 +88,7 @@ impl<'a> Instance<'a> {
             samples[0] = None;
         }
         let rows = |count, length| {
-            let row = schedule::Row { position: 0, runs: false };
+            let row = schedule::SlotRow { position: 0, runs: false };
             Rows { rows: vec![row; count], length }
         };
         // The maximum number of prompts in a step, together with rows of all slots.
@@ -196,7 +196,7 @@ impl<'a> Instance<'a> {
         }
         let computed = self.computer.run(&plan, &self.samples)?;
         let rows = mem::take(&mut plan.next);
-        self.begun = computed.begun.map(|states| Begun { rows, states });
+        self.begun = computed.begun.map(|states| BegunRows { rows, states });
         let Some(chosen) = computed.chosen else { return Ok(()) };
         for (place, (slot, runs)) in plan.slots().enumerate() {
             if runs {
@@ -225,23 +225,23 @@ impl<'a> Instance<'a> {
     /// Adds an event without ids, which shows that a sample made progress.
     fn goes_on(&mut self, slot: usize) {
         if let Some(sample) = &self.samples[slot] {
-            self.events.push(Event { sample: sample.number, ids: 0..0, is_last: false });
+            self.events.push(SampleEvent { sample: sample.number, ids: 0..0, is_last: false });
         }
     }
 
     /// Passes the next token to a sample, or candidates to its beams.
-    fn take(&mut self, slot: usize, chosen: &Chosen, place: usize) {
+    fn take(&mut self, slot: usize, chosen: &StepChoice, place: usize) {
         let limits = &self.model.limits;
         let Some(sample) = &mut self.samples[slot] else { return };
         sample.given += 1;
         let start = self.ids.len();
         let is_last = match (&mut sample.search, chosen) {
-            (Search::Greedy(last), Chosen::Ids(ids)) => {
+            (Search::Greedy(last), StepChoice::Ids(ids)) => {
                 *last = ids[place] as i32;
                 self.ids.push(*last);
                 sample.given >= sample.most || limits.ends.contains(last)
             }
-            (Search::Beams(beams), Chosen::Candidates(all)) => {
+            (Search::Beams(beams), StepChoice::Candidates(all)) => {
                 let keep = limits.candidates();
                 let given = &all[place * keep..(place + 1) * keep];
                 let Some(output) = beams.take(given, &limits.ends, sample.most) else {
@@ -252,7 +252,7 @@ impl<'a> Instance<'a> {
             }
             _ => return,
         };
-        let event = Event { sample: sample.number, ids: start..self.ids.len(), is_last };
+        let event = SampleEvent { sample: sample.number, ids: start..self.ids.len(), is_last };
         self.events.push(event);
         if is_last {
             self.leave(slot);

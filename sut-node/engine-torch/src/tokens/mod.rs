@@ -23,8 +23,8 @@ use std::slice;
 
 use netdiv_plugin::abi::{self, Status, Text};
 
-use self::{instance::Instance, model::Model};
-use crate::guard::{guarded, hand_over, take_back};
+use self::{instance::TokenInstance, model::LanguageModel};
+use crate::guard::{drop_handle, guarded, into_handle};
 
 /// The functions for language models.
 pub(crate) static TABLE: abi::TokenEngine = abi::TokenEngine {
@@ -47,16 +47,16 @@ unsafe extern "C" fn load(
 ) -> Status {
     guarded(error, || {
         // SAFETY: the caller's settings, strings and ids.
-        let loaded = unsafe { Model::load(&*settings) }?;
+        let loaded = unsafe { LanguageModel::load(&*settings) }?;
         // SAFETY: the caller's memory for the model.
-        unsafe { hand_over(loaded, model) };
+        unsafe { into_handle(loaded, model) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::TokenModel) {
     // SAFETY: it is from `load` and is returned once.
-    unsafe { take_back::<Model, _>(model) };
+    unsafe { drop_handle::<LanguageModel, _>(model) };
 }
 
 unsafe extern "C" fn open(
@@ -67,11 +67,11 @@ unsafe extern "C" fn open(
 ) -> Status {
     guarded(error, || {
         // SAFETY: a model from `load`, which outlives its instances.
-        let opened = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        let opened = TokenInstance::open(unsafe { &*model.cast::<LanguageModel>() })?;
         // SAFETY: the caller's memory for the room and the instance.
         unsafe {
             *room = opened.room();
-            hand_over(opened, instance);
+            into_handle(opened, instance);
         }
         Ok(())
     })
@@ -79,7 +79,7 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn close(instance: *mut abi::TokenInstance) {
     // SAFETY: it is from `open` and is returned once.
-    unsafe { take_back::<Instance<'_>, _>(instance) };
+    unsafe { drop_handle::<TokenInstance<'_>, _>(instance) };
 }
 
 /// Borrows an instance for one call.
@@ -87,14 +87,14 @@ unsafe extern "C" fn close(instance: *mut abi::TokenInstance) {
 /// # Safety
 ///
 /// The instance is from `open`, is not closed, and no other thread uses it.
-unsafe fn lent<'a>(instance: *mut abi::TokenInstance) -> &'a mut Instance<'a> {
+unsafe fn borrow_instance<'a>(instance: *mut abi::TokenInstance) -> &'a mut TokenInstance<'a> {
     // SAFETY: as above.
-    unsafe { &mut *instance.cast::<Instance<'a>>() }
+    unsafe { &mut *instance.cast::<TokenInstance<'a>>() }
 }
 
 unsafe extern "C" fn warm_up(instance: *mut abi::TokenInstance, error: Text) -> Status {
     // SAFETY: the caller's instance.
-    guarded(error, || unsafe { lent(instance) }.warm_up())
+    guarded(error, || unsafe { borrow_instance(instance) }.warm_up())
 }
 
 unsafe extern "C" fn submit(
@@ -113,7 +113,7 @@ unsafe extern "C" fn submit(
             _ => unsafe { slice::from_raw_parts(ids, count as usize) },
         };
         // SAFETY: the caller's instance.
-        unsafe { lent(instance) }.submit(sample, ids, least as usize, most as usize)
+        unsafe { borrow_instance(instance) }.submit(sample, ids, least as usize, most as usize)
     })
 }
 
@@ -127,7 +127,8 @@ unsafe extern "C" fn step(
     guarded(error, || {
         // SAFETY: the caller's instance, memory for `room` events, and memory for their number.
         unsafe {
-            *count = lent(instance).step(slice::from_raw_parts_mut(events, room as usize))?;
+            *count =
+                borrow_instance(instance).step(slice::from_raw_parts_mut(events, room as usize))?;
         }
         Ok(())
     })
@@ -135,7 +136,7 @@ unsafe extern "C" fn step(
 
 unsafe extern "C" fn cancel(instance: *mut abi::TokenInstance, sample: u64) {
     // SAFETY: the caller's instance.
-    unsafe { lent(instance) }.cancel(sample);
+    unsafe { borrow_instance(instance) }.cancel(sample);
 }
 
 #[cfg(test)]

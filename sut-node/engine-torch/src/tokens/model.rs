@@ -38,7 +38,7 @@ pub(super) struct Limits {
     pub(super) ends: Vec<i32>,
 }
 
-pub(crate) struct Model {
+pub(crate) struct LanguageModel {
     module: CModule,
     pub(super) device: Device,
     pub(super) threads: i32,
@@ -77,7 +77,7 @@ pub(super) struct Parts {
     pub(super) counts: Vec<i64>,
 }
 
-impl Model {
+impl LanguageModel {
     /// Loads a file onto a device.
     ///
     /// # Safety

@@ -33,7 +33,7 @@ impl Sample {
 
 /// Work of a row of the cache in a step.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct CacheRow {
     /// Token that the row computes.
     pub(super) id: i32,
     pub(super) position: usize,
@@ -50,21 +50,22 @@ pub(super) fn rows(
     slot: usize,
     position: usize,
     beams: usize,
-) -> Vec<Row> {
+) -> Vec<CacheRow> {
     let row = |beam| slot * beams + beam;
-    let still = |beam| Row { id: 0, position, score: 0.0, source: row(beam), output: position };
+    let still =
+        |beam| CacheRow { id: 0, position, score: 0.0, source: row(beam), output: position };
     match sample.map(|it| (&it.search, it.prompt.len())) {
         None => (0..beams).map(still).collect(),
-        Some((Search::Greedy(id), _)) => vec![Row { id: *id, ..still(0) }],
+        Some((Search::Greedy(id), _)) => vec![CacheRow { id: *id, ..still(0) }],
         Some((Search::Beams(search), output)) => search
             .rows()
-            .map(|(id, score, from)| Row { id, position, score, source: row(from), output })
+            .map(|(id, score, from)| CacheRow { id, position, score, source: row(from), output })
             .collect(),
     }
 }
 
 /// Returns the range of positions in which rows differ from their sources, if any.
-pub(super) fn moved(rows: &[Row]) -> Option<(usize, usize)> {
+pub(super) fn moved(rows: &[CacheRow]) -> Option<(usize, usize)> {
     let moved =
         || rows.iter().enumerate().filter(|(at, row)| row.source != *at).map(|(_, row)| row);
     let start = moved().map(|row| row.output).min()?;

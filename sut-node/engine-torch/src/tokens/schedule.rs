@@ -25,7 +25,7 @@ pub(super) struct Chunk {
 
 /// The work of a slot while tokens are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct SlotRow {
     /// Position that the slot writes to.
     pub(super) position: usize,
     /// Set if the slot has a sample with a complete prompt. Results of other slots are discarded.
@@ -36,13 +36,13 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     /// Rows by slot; empty if no prompt is complete.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<SlotRow>,
     /// Number of positions that the rows attend to.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
-struct Sample {
+struct ScheduledSample {
     number: u64,
     /// Length of the prompt.
     prompt: usize,
@@ -52,7 +52,7 @@ struct Sample {
 
 #[derive(Debug)]
 pub(super) struct Schedule {
-    slots: Vec<Option<Sample>>,
+    slots: Vec<Option<ScheduledSample>>,
     /// Slots with incomplete prompts, oldest first.
     waiting: VecDeque<usize>,
     /// Maximum number of prompt tokens in a step.
@@ -70,13 +70,14 @@ impl Schedule {
     /// Assigns the lowest free slot to a sample, if there is one.
     pub(super) fn admit(&mut self, number: u64, prompt: usize) -> Option<usize> {
         let slot = self.slots.iter().position(Option::is_none)?;
-        self.slots[slot] = Some(Sample { number, prompt, written: 0 });
+        self.slots[slot] = Some(ScheduledSample { number, prompt, written: 0 });
         self.waiting.push_back(slot);
         Some(slot)
     }
 
     pub(super) fn slot_of(&self, number: u64) -> Option<usize> {
-        let is = |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.number == number);
+        let is =
+            |slot: &Option<ScheduledSample>| slot.as_ref().is_some_and(|it| it.number == number);
         self.slots.iter().position(is)
     }
 
@@ -89,8 +90,9 @@ impl Schedule {
     /// Returns rows for every sample with a complete prompt in a slot for which `goes_on` holds.
     /// They count as written from now on.
     pub(super) fn rows(&mut self, goes_on: impl Fn(usize) -> bool) -> Rows {
-        let is_done =
-            |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.written >= it.prompt);
+        let is_done = |slot: &Option<ScheduledSample>| {
+            slot.as_ref().is_some_and(|it| it.written >= it.prompt)
+        };
         let running: Vec<_> =
             self.slots.iter().enumerate().map(|(at, slot)| is_done(slot) && goes_on(at)).collect();
         let Some(last) = running.iter().rposition(|&runs| runs) else { return Rows::default() };
@@ -102,7 +104,7 @@ impl Schedule {
                 sample.written += 1;
                 planned.length = planned.length.max(sample.written);
             }
-            planned.rows.push(Row { position, runs });
+            planned.rows.push(SlotRow { position, runs });
         }
         planned.length = room_for(planned.length).min(self.room);
         planned
@@ -166,12 +168,12 @@ mod tests {
     use super::*;
 
     /// A cache that records each write: the sample and its position.
-    struct Cache {
+    struct WriteRecord {
         rows: Vec<Vec<Option<(u64, usize)>>>,
     }
 
     /// A sample in flight, as the caller sees it.
-    struct Under {
+    struct ActiveSample {
         number: u64,
         slot: usize,
         prompt: usize,
@@ -179,13 +181,13 @@ mod tests {
         given: usize,
     }
 
-    impl Cache {
+    impl WriteRecord {
         fn write(&mut self, slot: usize, position: usize, what: Option<u64>) {
             self.rows[slot][position] = what.map(|number| (number, position));
         }
 
         /// Writes the results of rows. Their samples must have all earlier positions.
-        fn decode(&mut self, rows: &Rows, under: &[Under], shapes: &[(usize, usize)]) {
+        fn decode(&mut self, rows: &Rows, under: &[ActiveSample], shapes: &[(usize, usize)]) {
             if rows.rows.is_empty() {
                 return;
             }
@@ -221,8 +223,8 @@ mod tests {
         let room = room_for(longest + most);
         let shapes = shapes(slots, room);
         let mut schedule = Schedule::new(slots, chunk, room);
-        let mut cache = Cache { rows: vec![vec![None; room]; slots] };
-        let mut under: Vec<Under> = Vec::new();
+        let mut cache = WriteRecord { rows: vec![vec![None; room]; slots] };
+        let mut under: Vec<ActiveSample> = Vec::new();
         let mut begun: Option<Rows> = None;
         let (mut next, mut ended, mut waited) = (0, 0, 0);
         while ended < 60 {
@@ -233,7 +235,7 @@ mod tests {
                 assert_eq!(schedule.admit(next, prompt), lowest);
                 let slot = lowest.unwrap();
                 assert_eq!(schedule.slot_of(next), Some(slot));
-                under.push(Under { number: next, slot, prompt, output, given: 0 });
+                under.push(ActiveSample { number: next, slot, prompt, output, given: 0 });
                 next += 1;
             }
             if under.len() == slots {

@@ -104,9 +104,9 @@ unsafe extern "C" fn devices(
 }
 
 /// A model that keeps the node's settings, and reads them again when it is unloaded.
-struct Model(ModelSettings);
+struct FakeModel(ModelSettings);
 
-impl Model {
+impl FakeModel {
     fn said(&self) -> String {
         let settings = &self.0;
         // SAFETY: strings and specs live until unload.
@@ -130,7 +130,7 @@ unsafe extern "C" fn load(
 ) -> Status {
     outcome(error, || {
         // SAFETY: the node's settings; a copy keeps their pointers.
-        let loaded = Model(unsafe { ptr::read(settings) });
+        let loaded = FakeModel(unsafe { ptr::read(settings) });
         note(format!("load {}", loaded.said()));
         // SAFETY: the node's pointer for the model.
         unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
@@ -139,7 +139,7 @@ unsafe extern "C" fn load(
 
 unsafe extern "C" fn unload(model: *mut abi::Model) {
     // SAFETY: the pointer is from `load`.
-    let model = unsafe { Box::from_raw(model.cast::<Model>()) };
+    let model = unsafe { Box::from_raw(model.cast::<FakeModel>()) };
     note(format!("unload {}", model.said()));
 }
 

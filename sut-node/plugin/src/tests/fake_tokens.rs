@@ -25,9 +25,9 @@ pub(super) fn event(sample: u64, ids: &'static [i32], is_last: u32) -> TokenEven
 }
 
 /// Settings of a model as the node passed them. They live until unload.
-struct Model(TokenSettings);
+struct FakeTokenModel(TokenSettings);
 
-impl Model {
+impl FakeTokenModel {
     fn said(&self) -> String {
         let asked = &self.0;
         // SAFETY: strings and ids live until unload.
@@ -47,7 +47,7 @@ unsafe extern "C" fn load(
 ) -> Status {
     outcome(error, || {
         // SAFETY: the node's settings; a copy keeps their pointers.
-        let loaded = Model(unsafe { settings.read() });
+        let loaded = FakeTokenModel(unsafe { settings.read() });
         note(format!("load {}", loaded.said()));
         // SAFETY: the node's pointer for the model.
         unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
@@ -56,7 +56,7 @@ unsafe extern "C" fn load(
 
 unsafe extern "C" fn unload(model: *mut TokenModel) {
     // SAFETY: the pointer is from `load`.
-    let model = unsafe { Box::from_raw(model.cast::<Model>()) };
+    let model = unsafe { Box::from_raw(model.cast::<FakeTokenModel>()) };
     note(format!("unload {}", model.said()));
 }
 

@@ -10,7 +10,8 @@ use fake::{FAULT, Fault, GATE, IN_FLIGHT, TABLE, calls};
 use netdiv_contract::layout::{DataType, TensorSpec};
 
 use crate::{
-    Batch, DeviceInfo, Instance, Model, Plugin, PluginError, Precision, Settings, Tensor,
+    Batch, DeviceInfo, Plugin, PluginError, PluginInstance, PluginModel, PluginModelSettings,
+    PluginTensor, Precision,
     abi::{self, Engine},
 };
 
@@ -22,16 +23,16 @@ fn plugin(table: Engine) -> Result<Plugin, PluginError> {
     calls();
     TABLE.set(Box::leak(Box::new(table)));
     // SAFETY: the table lives for ever.
-    unsafe { Plugin::of(Path::new("fake.so"), fake::entry) }
+    unsafe { Plugin::from_entry(Path::new("fake.so"), fake::entry) }
 }
 
-fn settings() -> Settings {
+fn settings() -> PluginModelSettings {
     let numbers = TensorSpec {
         name: "numbers".into(),
         data_type: DataType::Float32 as i32,
         shape: vec![3, -1],
     };
-    Settings {
+    PluginModelSettings {
         path: "model.x".into(),
         device: "fake:0".into(),
         precision: Precision::Tf32,
@@ -42,15 +43,15 @@ fn settings() -> Settings {
     }
 }
 
-fn model() -> Model {
+fn model() -> PluginModel {
     plugin(fake::table()).unwrap().load(settings()).unwrap()
 }
 
-fn tensor(instance: &Instance) -> Tensor {
+fn tensor(instance: &PluginInstance) -> PluginTensor {
     instance.tensor(DataType::Uint8, &[1, 4]).unwrap()
 }
 
-fn batch(instance: &Instance) -> Batch {
+fn batch(instance: &PluginInstance) -> Batch {
     Batch { inputs: vec![tensor(instance)], outputs: vec![tensor(instance)] }
 }
 
@@ -77,7 +78,10 @@ fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
     // A status that version 1 did not have is an ordinary failure.
     FAULT.set(Fault::Fails(abi::DEVICE_LOST, "7\0"));
     let failed = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
-    assert!(matches!(failed, PluginError::Failed(_)) && instance.lost().is_none(), "{failed}");
+    assert!(
+        matches!(failed, PluginError::Failed(_)) && instance.loss_reason().is_none(),
+        "{failed}"
+    );
     FAULT.set(Fault::None);
     let error = plugin.load_tokens(tokens::settings()).unwrap_err().to_string();
     assert!(error.starts_with("the plug-in fake does not support language models"), "{error}");
@@ -100,7 +104,7 @@ fn another_size_is_refused() {
 fn no_table_and_every_missing_function_are_named() {
     TABLE.set(ptr::null());
     // SAFETY: a plug-in may return null.
-    let none = unsafe { Plugin::of(Path::new("fake.so"), fake::entry) }.unwrap_err();
+    let none = unsafe { Plugin::from_entry(Path::new("fake.so"), fake::entry) }.unwrap_err();
     assert!(matches!(none, PluginError::Missing { function: abi::ENTRY, .. }), "{none}");
     let whole = fake::table();
     for (table, missing) in [
@@ -199,7 +203,7 @@ fn a_model_gets_its_settings_and_can_read_them_until_it_is_unloaded() {
 #[test]
 fn settings_that_c_cannot_hold_are_refused() {
     let plugin = plugin(fake::table()).unwrap();
-    let zero = Settings { device: "a\0b".into(), ..settings() };
+    let zero = PluginModelSettings { device: "a\0b".into(), ..settings() };
     assert!(plugin.load(zero).unwrap_err().to_string().contains("holds a zero byte"));
     let mut long = settings();
     long.inputs[0].shape = vec![1; 9];
@@ -302,7 +306,7 @@ fn nothing_is_given_back_to_a_lost_device() {
         FAULT.set(Fault::Fails(abi::DEVICE_LOST, "an illegal memory access\0"));
         let (_, lost) = instance.finish(1).unwrap();
         assert_eq!(lost.unwrap_err().to_string(), "the device is lost: an illegal memory access");
-        assert_eq!(instance.lost(), Some("an illegal memory access"));
+        assert_eq!(instance.loss_reason(), Some("an illegal memory access"));
         FAULT.set(Fault::None);
         calls();
         let again = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
@@ -324,10 +328,10 @@ fn nothing_is_given_back_to_a_lost_device() {
 fn a_waiter_waits_for_the_batch_that_it_is_told() {
     let mut instance = model().open().unwrap();
     let waiter = instance.waiter().unwrap();
-    assert_eq!((instance.begun(0), instance.begun(9)), (None, None));
+    assert_eq!((instance.batch_in(0), instance.batch_in(9)), (None, None));
     let first = batch(&instance);
     assert!(instance.begin(0, first).is_ok());
-    let begun = instance.begun(0).unwrap();
+    let begun = instance.batch_in(0).unwrap();
     calls();
     waiter.wait(begun);
     assert_eq!(calls(), ["wait 0"]);
@@ -340,7 +344,7 @@ fn a_waiter_waits_for_the_batch_that_it_is_told() {
     assert_eq!(calls(), ["begin 0"]);
     // `finish` reports the error.
     FAULT.set(Fault::Fails(abi::FAILED, "hot\0"));
-    waiter.wait(instance.begun(0).unwrap());
+    waiter.wait(instance.batch_in(0).unwrap());
     assert_eq!(instance.finish(0).unwrap().1.unwrap_err().to_string(), "hot");
     FAULT.set(Fault::None);
     // The waiter keeps the instance open.
@@ -357,19 +361,19 @@ fn batches_are_begun_while_a_waiter_waits() {
     let mut instance = model.open().unwrap();
     let (waiter, first, second) = (instance.waiter().unwrap(), batch(&instance), batch(&instance));
     assert!(instance.begin(0, first).is_ok());
-    let begun = instance.begun(0).unwrap();
+    let begun = instance.batch_in(0).unwrap();
     let waits = std::thread::spawn(move || {
         FAULT.set(Fault::Waits);
         waiter.wait(begun);
     });
     // The waiter waits from here on.
     GATE.wait();
-    assert_eq!(instance.begun(0), Some(begun));
-    assert!(instance.begin(2, second).is_ok() && instance.begun(2).is_some());
+    assert_eq!(instance.batch_in(0), Some(begun));
+    assert!(instance.begin(2, second).is_ok() && instance.batch_in(2).is_some());
     GATE.wait();
     waits.join().unwrap();
     assert!(instance.finish(0).is_some() && instance.finish(2).is_some());
-    assert_eq!(instance.begun(0), None);
+    assert_eq!(instance.batch_in(0), None);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use super::{
     plugin,
 };
 use crate::{
-    Plugin, PluginError, Precision, TokenEvent, TokenInstance, TokenSettings,
+    Plugin, PluginError, PluginTokenInstance, PluginTokenSettings, Precision, StepEvent,
     abi::{self, Engine, TokenEngine},
 };
 
-pub(super) fn settings() -> TokenSettings {
-    TokenSettings {
+pub(super) fn settings() -> PluginTokenSettings {
+    PluginTokenSettings {
         path: "model.x".into(),
         device: "fake:0".into(),
         precision: Precision::Bf16,
@@ -51,7 +51,7 @@ fn with(tokens: TokenEngine) -> Result<Plugin, PluginError> {
     plugin(Engine { tokens, ..none })
 }
 
-fn instance() -> TokenInstance {
+fn instance() -> PluginTokenInstance {
     with(fake_tokens::table()).unwrap().load_tokens(settings()).unwrap().open().unwrap()
 }
 
@@ -137,7 +137,7 @@ fn samples_get_slots_and_their_ids_come_by_number() {
     assert_eq!((error.as_str(), calls().len()), ("no slot is free", 0));
     SCRIPT.set(vec![event(2, &[50], 0), event(0, &[2], 1)]);
     let events = instance.step().unwrap();
-    let ids = |sample, ids, is_last| TokenEvent { sample, ids, is_last };
+    let ids = |sample, ids, is_last| StepEvent { sample, ids, is_last };
     assert_eq!(events, [ids(2, &[50], false), ids(0, &[2], true)]);
     assert_eq!(instance.step().unwrap(), [], "a step may have no events");
     assert_eq!(instance.submit(&[3], 1, 5).unwrap(), 3, "no number is used twice");
@@ -222,7 +222,7 @@ fn every_call_can_fail() {
     assert!(full(instance.warm_up().unwrap_err()));
     assert!(full(instance.submit(&[1], 1, 5).unwrap_err()));
     assert!(full(instance.step().unwrap_err()));
-    let zero = TokenSettings { path: "a\0b".into(), ..settings() };
+    let zero = PluginTokenSettings { path: "a\0b".into(), ..settings() };
     let error = plugin.load_tokens(zero).unwrap_err().to_string();
     assert!(error.contains("holds a zero byte"), "{error}");
 }

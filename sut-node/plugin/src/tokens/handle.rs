@@ -4,7 +4,7 @@ use std::{ptr::NonNull, sync::Arc};
 
 use crate::{
     abi, strings::Strings, table::Table, token_table::TokenFunctions,
-    tokens::settings::TokenSettings,
+    tokens::settings::PluginTokenSettings,
 };
 
 /// A plug-in's language model, unloaded with the last of its instances.
@@ -14,20 +14,20 @@ pub(crate) struct TokenModelHandle {
     pub(crate) functions: TokenFunctions,
     pub(crate) model: NonNull<abi::TokenModel>,
     /// Settings and strings, which the plug-in may read until the model is unloaded.
-    pub(crate) settings: TokenSettings,
+    pub(crate) settings: PluginTokenSettings,
     pub(crate) _strings: Strings,
 }
 
 // SAFETY: the header lets several threads use a model, one at a time for load, unload, open and
-// close, which `Table::alone` ensures. Strings and settings never change.
+// close, which `Table::lock_exclusive` ensures. Strings and settings never change.
 unsafe impl Send for TokenModelHandle {}
 // SAFETY: as above.
 unsafe impl Sync for TokenModelHandle {}
 
 impl Drop for TokenModelHandle {
     fn drop(&mut self) {
-        let _alone = self.table.alone();
-        if self.table.lost().is_some() {
+        let _alone = self.table.lock_exclusive();
+        if self.table.loss_reason().is_some() {
             return;
         }
         // SAFETY: instances hold the handle, so no instance is left; strings and settings are

@@ -15,14 +15,14 @@ use crate::{
 
 /// An instance, with its samples in flight.
 #[derive(Debug)]
-pub struct TokenInstance {
+pub struct PluginTokenInstance {
     model: Arc<TokenModelHandle>,
     instance: NonNull<abi::TokenInstance>,
-    room: TokenRoom,
+    room: InstanceRoom,
     /// Room for the events of a step, one for each slot.
     events: Vec<abi::TokenEvent>,
     /// Outputs by the number of their sample.
-    under_way: HashMap<u64, Output>,
+    in_flight: HashMap<u64, Output>,
     /// Number of the next sample.
     next: u64,
     /// Number of steps so far.
@@ -31,11 +31,11 @@ pub struct TokenInstance {
 
 // SAFETY: the header lets any thread use an instance, one at a time, which needs `&mut` here. The
 // ids of the events are only read in the step that wrote them.
-unsafe impl Send for TokenInstance {}
+unsafe impl Send for PluginTokenInstance {}
 
 /// Room of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenRoom {
+pub struct InstanceRoom {
     /// Maximum number of samples in flight.
     pub slots: usize,
     /// Bytes of the device's memory for keys and values.
@@ -44,7 +44,7 @@ pub struct TokenRoom {
 
 /// Result of a step for a sample.
 #[derive(Debug, PartialEq, Eq)]
-pub struct TokenEvent<'a> {
+pub struct StepEvent<'a> {
     /// Number of the sample.
     pub sample: u64,
     /// Ids that follow the previous ones.
@@ -53,11 +53,11 @@ pub struct TokenEvent<'a> {
     pub is_last: bool,
 }
 
-impl TokenInstance {
+impl PluginTokenInstance {
     pub(crate) fn open(model: Arc<TokenModelHandle>) -> Result<Self, PluginError> {
         let (mut instance, mut room) = (ptr::null_mut(), abi::TokenRoom::default());
         {
-            let _alone = model.table.alone();
+            let _alone = model.table.lock_exclusive();
             // SAFETY: the model is loaded.
             model.table.call(|error| unsafe {
                 (model.functions.open)(model.model.as_ptr(), &mut instance, &mut room, error)
@@ -73,9 +73,9 @@ impl TokenInstance {
         let mut opened = Self {
             model,
             instance,
-            room: TokenRoom { slots: slots as usize, cache_bytes },
+            room: InstanceRoom { slots: slots as usize, cache_bytes },
             events: Vec::new(),
-            under_way: HashMap::new(),
+            in_flight: HashMap::new(),
             next: 0,
             steps: 0,
         };
@@ -89,7 +89,7 @@ impl TokenInstance {
     }
 
     /// Returns the room of the instance.
-    pub fn room(&self) -> TokenRoom {
+    pub fn room(&self) -> InstanceRoom {
         self.room
     }
 
@@ -102,7 +102,7 @@ impl TokenInstance {
 
     /// Submits a sample, whose output must have from `least` to `most` ids. Returns its number.
     pub fn submit(&mut self, ids: &[i32], least: u32, most: u32) -> Result<u64, PluginError> {
-        if self.under_way.len() >= self.room.slots {
+        if self.in_flight.len() >= self.room.slots {
             return Err(PluginError::Failed("no slot is free".into()));
         }
         let (sample, submit) = (self.next, self.model.functions.submit);
@@ -112,13 +112,13 @@ impl TokenInstance {
             let (instance, count) = (self.instance.as_ptr(), ids.len() as u32);
             submit(instance, sample, ids.as_ptr(), count, least, most, error)
         })?;
-        self.under_way.insert(sample, Output::new(least, most));
+        self.in_flight.insert(sample, Output::new(least, most));
         Ok(sample)
     }
 
     /// Runs a step for all samples. Returns at most one event for each. All events are checked
     /// before any is returned.
-    pub fn step(&mut self) -> Result<Vec<TokenEvent<'_>>, PluginError> {
+    pub fn step(&mut self) -> Result<Vec<StepEvent<'_>>, PluginError> {
         self.steps += 1;
         let mut count = 0;
         // SAFETY: the instance is open, and borrowed exclusively; there is room for the stated
@@ -137,7 +137,7 @@ impl TokenInstance {
         for event in written {
             // SAFETY: the event's ids are valid until the next call, and the next call needs `&mut
             // self`.
-            match unsafe { checked(event, &mut self.under_way, &self.model, self.steps) } {
+            match unsafe { check_event(event, &mut self.in_flight, &self.model, self.steps) } {
                 Ok(event) => events.push(event),
                 Err(why) => return Err(self.breach(format!("sample {}: {why}", event.sample))),
             }
@@ -147,7 +147,7 @@ impl TokenInstance {
 
     /// Ends a sample at once.
     pub fn cancel(&mut self, sample: u64) {
-        if self.under_way.remove(&sample).is_some() && self.model.table.lost().is_none() {
+        if self.in_flight.remove(&sample).is_some() && self.model.table.loss_reason().is_none() {
             // SAFETY: the instance is open, and borrowed exclusively.
             unsafe { (self.model.functions.cancel)(self.instance.as_ptr(), sample) }
         }
@@ -155,12 +155,12 @@ impl TokenInstance {
 
     /// Ends all samples at once.
     pub fn cancel_all(&mut self) {
-        let all: Vec<_> = self.under_way.keys().copied().collect();
+        let all: Vec<_> = self.in_flight.keys().copied().collect();
         all.into_iter().for_each(|sample| self.cancel(sample));
     }
 
     fn breach(&self, why: String) -> PluginError {
-        PluginError::Breach { plugin: self.model.table.name.clone(), why }
+        PluginError::Violation { plugin: self.model.table.name.clone(), why }
     }
 }
 
@@ -170,15 +170,15 @@ impl TokenInstance {
 /// # Safety
 ///
 /// If the event's ids are not null, there are as many as it states, for as long as `'a`.
-unsafe fn checked<'a>(
+unsafe fn check_event<'a>(
     event: &abi::TokenEvent,
     under_way: &mut HashMap<u64, Output>,
     model: &TokenModelHandle,
     step: u64,
-) -> Result<TokenEvent<'a>, String> {
+) -> Result<StepEvent<'a>, String> {
     let abi::TokenEvent { sample, ids, count, is_last } = *event;
     let output = under_way.get_mut(&sample).ok_or("an event, but the sample is not in flight")?;
-    output.claim(count, step)?;
+    output.check_count(count, step)?;
     let ids: &[i32] = match count {
         0 => &[],
         _ if ids.is_null() || !ids.is_aligned() => {
@@ -187,18 +187,18 @@ unsafe fn checked<'a>(
         // SAFETY: as above; their number is at most the output's.
         _ => unsafe { slice::from_raw_parts(ids, count as usize) },
     };
-    output.take(ids, &model.settings)?;
+    output.check_ids(ids, &model.settings)?;
     if is_last != 0 {
-        output.end()?;
+        output.check_end()?;
         under_way.remove(&sample);
     }
-    Ok(TokenEvent { sample, ids, is_last: is_last != 0 })
+    Ok(StepEvent { sample, ids, is_last: is_last != 0 })
 }
 
-impl Drop for TokenInstance {
+impl Drop for PluginTokenInstance {
     fn drop(&mut self) {
-        let _alone = self.model.table.alone();
-        if self.model.table.lost().is_some() {
+        let _alone = self.model.table.lock_exclusive();
+        if self.model.table.loss_reason().is_some() {
             // The instance stays open, and reads the data that its model points at.
             return std::mem::forget(self.model.clone());
         }

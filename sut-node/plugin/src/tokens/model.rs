@@ -10,15 +10,20 @@ use crate::{
     error::PluginError,
     strings::Strings,
     table::Table,
-    tokens::{handle::TokenModelHandle, instance::TokenInstance, settings::TokenSettings},
+    tokens::{
+        handle::TokenModelHandle, instance::PluginTokenInstance, settings::PluginTokenSettings,
+    },
 };
 
 /// A loaded language model, shared by its instances.
 #[derive(Debug, Clone)]
-pub struct TokenModel(Arc<TokenModelHandle>);
+pub struct PluginTokenModel(Arc<TokenModelHandle>);
 
-impl TokenModel {
-    pub(crate) fn load(table: Arc<Table>, settings: TokenSettings) -> Result<Self, PluginError> {
+impl PluginTokenModel {
+    pub(crate) fn load(
+        table: Arc<Table>,
+        settings: PluginTokenSettings,
+    ) -> Result<Self, PluginError> {
         let functions = table.tokens()?;
         let mut strings = Strings::default();
         let asked = abi::TokenSettings {
@@ -39,7 +44,7 @@ impl TokenModel {
         };
         let mut model = ptr::null_mut();
         {
-            let _alone = table.alone();
+            let _alone = table.lock_exclusive();
             // SAFETY: the handle keeps the data that `asked` points at, at the same addresses.
             table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
@@ -51,7 +56,7 @@ impl TokenModel {
     }
 
     /// Opens an instance.
-    pub fn open(&self) -> Result<TokenInstance, PluginError> {
-        TokenInstance::open(self.0.clone())
+    pub fn open(&self) -> Result<PluginTokenInstance, PluginError> {
+        PluginTokenInstance::open(self.0.clone())
     }
 }

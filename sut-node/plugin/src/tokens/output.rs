@@ -1,6 +1,6 @@
 //! Checks of an output: the ids that a plug-in has returned, and may still return.
 
-use crate::tokens::settings::TokenSettings;
+use crate::tokens::settings::PluginTokenSettings;
 
 /// An output in progress.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Output {
     }
 
     /// Checks an event of `count` ids before the ids are read.
-    pub(crate) fn claim(&mut self, count: u32, step: u64) -> Result<(), String> {
+    pub(crate) fn check_count(&mut self, count: u32, step: u64) -> Result<(), String> {
         if self.step.replace(step) == Some(step) {
             return Err("two events in one step".into());
         }
@@ -36,7 +36,11 @@ impl Output {
     }
 
     /// Checks the ids of an event.
-    pub(crate) fn take(&mut self, ids: &[i32], settings: &TokenSettings) -> Result<(), String> {
+    pub(crate) fn check_ids(
+        &mut self,
+        ids: &[i32],
+        settings: &PluginTokenSettings,
+    ) -> Result<(), String> {
         let known = 0..i64::from(settings.vocabulary);
         for id in ids {
             if !known.contains(&i64::from(*id)) {
@@ -58,7 +62,7 @@ impl Output {
     }
 
     /// Fails if the output must not end here.
-    pub(crate) fn end(&self) -> Result<(), String> {
+    pub(crate) fn check_end(&self) -> Result<(), String> {
         let Self { given, least, most, has_end, .. } = self;
         if given < least {
             return Err(format!("an end after {given} ids, before the minimum of {least}"));

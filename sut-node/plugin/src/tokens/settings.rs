@@ -6,7 +6,7 @@ use crate::precision::Precision;
 
 /// Settings of a language model.
 #[derive(Debug, Clone)]
-pub struct TokenSettings {
+pub struct PluginTokenSettings {
     /// Path of the model file.
     pub path: PathBuf,
     /// Name of the device.

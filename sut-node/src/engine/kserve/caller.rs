@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, Uri};
 use netdiv_contract::limits;
-use netdiv_node_common::said::said;
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::Http2Close;
 use tonic::{
     Request, Status,
@@ -17,16 +17,16 @@ use crate::{
         kserve::rpc::grpc_inference_service_client::GrpcInferenceServiceClient,
         remote::{
             connector::{Version, connector},
-            refused::{Refused, with_causes},
+            refusal::{Refusal, with_causes},
             servers,
         },
     },
-    settings::served::ServersConfig,
+    settings::serving_engines::ServersConfig,
 };
 
-pub(super) type Servers = servers::Servers<Caller>;
+pub(super) type KserveServers = servers::Servers<Caller>;
 
-pub(super) type Server = servers::Server<Caller>;
+pub(super) type KserveServer = servers::Server<Caller>;
 
 pub(super) struct Caller {
     client: GrpcInferenceServiceClient<Channel>,
@@ -73,13 +73,13 @@ fn metadata(header: &HeaderValue) -> Option<MetadataValue<Ascii>> {
     Some(value)
 }
 
-impl From<Status> for Refused {
+impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
         if Http2Close::of(&status).is_some() {
-            return Self::without_answer(&status);
+            return Self::from_error(&status);
         }
         let text = format!("{:?}: {}", status.code(), status.message());
-        let why = said(&with_causes(text, &status));
-        Self::by_status(&status, why)
+        let why = sanitise(&with_causes(text, &status));
+        Self::from_status(&status, why)
     }
 }

@@ -4,49 +4,53 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     engine::{
-        kserve::{caller::Servers, tensors::Tensors, tokens::Tokens},
-        remote::{tasks, tries::Tries},
+        kserve::{caller::KserveServers, tensors::TensorPlan, tokens::TokenPlan},
+        remote::{retries::Retries, tasks},
         sink::Sink,
     },
     ground::error::EngineError,
     model::{
         payload::Payload,
-        workload::{Answer, integers},
+        workload::{SampleResponse, integers},
     },
 };
 
 /// Conversion of samples into requests.
 pub(super) enum Plan {
-    Tensors(Tensors),
-    Tokens(Tokens),
+    Tensors(TensorPlan),
+    Tokens(TokenPlan),
 }
 
 /// State that all samples of an instance share.
-pub(super) struct Exchange {
+pub(super) struct KserveExchange {
     pub(super) plan: Arc<Plan>,
-    pub(super) servers: Servers,
+    pub(super) servers: KserveServers,
     pub(super) timeout: Duration,
 }
 
-impl tasks::Answer for Exchange {
-    async fn answer(&self, payload: Payload, mut sink: Sink, _place: tasks::Place) {
+impl tasks::SampleHandler for KserveExchange {
+    async fn answer(&self, payload: Payload, mut sink: Sink, _place: tasks::SlotGuard) {
         match self.ask(&payload, &mut sink).await {
-            Ok(Some(answer)) => sink.last(answer),
+            Ok(Some(answer)) => sink.finish_with(answer),
             Ok(None) => sink.end(),
-            Err(error) => sink.last(Err(error)),
+            Err(error) => sink.finish_with(Err(error)),
         }
     }
 }
 
-impl Exchange {
+impl KserveExchange {
     /// Asks a server. Tokens go to the sink as they arrive. Returns `None` if the tokens were the
     /// whole output.
-    async fn ask(&self, payload: &Payload, sink: &mut Sink) -> Result<Option<Answer>, EngineError> {
+    async fn ask(
+        &self,
+        payload: &Payload,
+        sink: &mut Sink,
+    ) -> Result<Option<SampleResponse>, EngineError> {
         let prompt: Vec<_> = match (&*self.plan, payload.tensors()) {
             (Plan::Tokens(_), [prompt, ..]) => integers(prompt).collect(),
             _ => Vec::new(),
         };
-        let mut tries = Tries::new();
+        let mut tries = Retries::new();
         loop {
             let server = tries.next(|busy| self.servers.pick(busy))?;
             let outcome = match &*self.plan {
@@ -59,7 +63,7 @@ impl Exchange {
             };
             match outcome {
                 Ok(answer) => return Ok(answer),
-                Err(refused) => tries.again(server, refused, sink).await?,
+                Err(refused) => tries.wait_for_retry(server, refused, sink).await?,
             }
         }
     }

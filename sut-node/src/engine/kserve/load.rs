@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netdiv_node_common::{
     resources::files,
-    words::{Found, PrefixCaching},
+    words::{EngineFacts, PrefixCaching},
 };
 
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
         interface::EngineKind,
         kserve::{
             caller::Caller,
-            exchange::{Exchange, Plan},
-            probe::{Probed, Wanted, probe},
+            exchange::{KserveExchange, Plan},
+            probe::{ExpectedModel, KserveProbe, probe},
         },
         remote::{servers::Servers, tasks::Tasks},
         workload::workload,
@@ -35,26 +35,26 @@ pub(crate) fn load(
     let (model, wanted) = match model {
         KserveModel::Tensors(manifest) => {
             let (model, workload) = of_tensors(manifest, config)?;
-            (model, Wanted::Tensors(manifest.clone(), workload))
+            (model, ExpectedModel::Tensors(manifest.clone(), workload))
         }
         KserveModel::Tokens(model) => {
-            (Model::of_language("kserve", &model.served), Wanted::Tokens(model.clone()))
+            (Model::of_language("kserve", &model.served), ExpectedModel::Tokens(model.clone()))
         }
     };
-    let Probed { framework, response_cache, plan } = probe(settings, &wanted)?;
+    let KserveProbe { framework, response_cache, plan } = probe(settings, &wanted)?;
     check_rows(&plan)?;
     let found = match (&wanted, response_cache) {
-        (Wanted::Tensors(..), PrefixCaching::Off) => None,
+        (ExpectedModel::Tensors(..), PrefixCaching::Off) => None,
         // The protocol reports nothing about prefixes.
-        (Wanted::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
+        (ExpectedModel::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
         (_, found) => Some(found),
     };
-    let found = found.map(|prefix_caching| Found { prefix_caching, context_tokens: None });
+    let found = found.map(|prefix_caching| EngineFacts { prefix_caching, context_tokens: None });
     let (plan, servers) = (Arc::new(plan), Servers::new(&settings.urls));
     let engine = |_| {
         let plan = plan.clone();
         let servers = || servers.with(|url| Caller::new(url, settings));
-        let exchange = || Exchange { plan, servers: servers(), timeout: settings.timeout };
+        let exchange = || KserveExchange { plan, servers: servers(), timeout: settings.timeout };
         EngineKind::waiting(Tasks::new("kserve", config.batching.max_batch, exchange))
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
@@ -83,7 +83,9 @@ fn of_tensors(
 /// Refuses a model without a batch dimension for workloads whose samples are several rows.
 fn check_rows(plan: &Plan) -> Result<(), EngineError> {
     match plan {
-        Plan::Tensors(tensors) if !tensors.batch && tensors.workload.row_steps(&[1]) != [1] => {
+        Plan::Tensors(tensors)
+            if !tensors.has_batch_dimension && tensors.workload.row_steps(&[1]) != [1] =>
+        {
             let workload = tensors.manifest.workload;
             Err(EngineError::Unsupported {
                 path: tensors.manifest.name.clone(),

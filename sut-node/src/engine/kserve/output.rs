@@ -5,7 +5,7 @@ use netdiv_contract::layout::DataType;
 use crate::{
     engine::{
         kserve::{
-            reply::{belongs, output},
+            reply::{check_response, output},
             rpc::{ModelStreamInferResponse, infer_parameter::ParameterChoice},
         },
         remote::{ids::Ids, reading},
@@ -22,9 +22,9 @@ pub(crate) fn read_stream(
     mut messages: &[u8],
 ) -> (Vec<i32>, Result<(), String>) {
     use prost::Message as _;
-    use reading::Output as _;
+    use reading::TokenOutput as _;
 
-    let (mut ids, mut output) = (Vec::new(), Output::new(model, DataType::Int32, id));
+    let (mut ids, mut output) = (Vec::new(), KserveOutput::new(model, DataType::Int32, id));
     let mut read = || {
         while !messages.is_empty() {
             let message = ModelStreamInferResponse::decode_length_delimited(&mut messages);
@@ -39,7 +39,7 @@ pub(crate) fn read_stream(
 /// Parameter of a message: set if no message follows.
 const FINAL: &str = "triton_final_response";
 
-pub(super) struct Output<'a> {
+pub(super) struct KserveOutput<'a> {
     model: &'a DecoupledModel,
     data_type: DataType,
     /// Id of the request.
@@ -48,13 +48,13 @@ pub(super) struct Output<'a> {
     is_whole: bool,
 }
 
-impl<'a> Output<'a> {
+impl<'a> KserveOutput<'a> {
     pub(super) fn new(model: &'a DecoupledModel, data_type: DataType, id: &'a str) -> Self {
         Self { model, data_type, id, ids: Ids::new(&model.served), is_whole: false }
     }
 }
 
-impl reading::Output for Output<'_> {
+impl reading::TokenOutput for KserveOutput<'_> {
     type Part = ModelStreamInferResponse;
     type Remarks = ();
 
@@ -67,7 +67,7 @@ impl reading::Output for Output<'_> {
             return Err(format!("the server failed: {}", message.error_message));
         }
         let answer = message.infer_response.ok_or("a message has no response")?;
-        belongs(&answer, &self.model.served.name, self.id)?;
+        check_response(&answer, &self.model.served.name, self.id)?;
         if self.is_whole {
             return Err("messages follow the final response".into());
         }
@@ -113,7 +113,7 @@ impl reading::Output for Output<'_> {
         }
         self.ids.check_least()?;
         // Without end-of-text ids, only the model knows where an output ends.
-        match self.ids.cut_off() {
+        match self.ids.cut_off_reason() {
             Some(why) if !self.model.served.eos.is_empty() && !self.ids.end_is_eos() => {
                 Err(format!("{why} and without an id of eos"))
             }

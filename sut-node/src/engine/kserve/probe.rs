@@ -10,25 +10,25 @@ use tracing::warn;
 use crate::{
     engine::{
         kserve::{
-            caller::{Caller, Server},
+            caller::{Caller, KserveServer},
             exchange::Plan,
             rpc::{
                 ModelConfigRequest, ModelConfigResponse, ModelMetadataRequest, ModelReadyRequest,
                 ServerMetadataRequest, ServerReadyRequest,
             },
-            tensors::{Tensors, has_batch},
-            tokens::Tokens,
+            tensors::{TensorPlan, has_batch},
+            tokens::TokenPlan,
         },
-        remote::{refused::Refused, servers::Servers, taker::Nobody},
+        remote::{refusal::Refusal, servers::Servers, token_receiver::Discard},
     },
     ground::error::EngineError,
     model::{
-        decoupled::{DecoupledModel, Given, Word},
+        decoupled::{DecoupledModel, InputSource, InputValue},
         manifest::Manifest,
-        served::ServedModel,
+        served_model::ServedModel,
         workload::Workload,
     },
-    settings::served::ServersConfig,
+    settings::serving_engines::ServersConfig,
 };
 
 /// Tokens of the probe's prompt and of its output.
@@ -36,13 +36,13 @@ const PROMPT_TOKENS: u32 = 8;
 const OUTPUT_TOKENS: u32 = 2;
 
 /// The expected model.
-pub(super) enum Wanted {
+pub(super) enum ExpectedModel {
     Tensors(Arc<Manifest>, Arc<dyn Workload>),
     Tokens(Arc<DecoupledModel>),
 }
 
 /// Result of the probe.
-pub(super) struct Probed {
+pub(super) struct KserveProbe {
     /// Names of the servers, with their versions.
     pub(super) framework: String,
     /// Cache of responses; the worst value among the servers.
@@ -51,12 +51,15 @@ pub(super) struct Probed {
 }
 
 /// Probes all servers.
-pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed, EngineError> {
+pub(super) fn probe(
+    settings: &ServersConfig,
+    wanted: &ExpectedModel,
+) -> Result<KserveProbe, EngineError> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
     let name = match wanted {
-        Wanted::Tensors(manifest, _) => &manifest.name,
-        Wanted::Tokens(model) => &model.served.name,
+        ExpectedModel::Tensors(manifest, _) => &manifest.name,
+        ExpectedModel::Tokens(model) => &model.served.name,
     };
     let probed = runtime.block_on(async {
         let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
@@ -86,7 +89,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
         }
         let names: Vec<_> = names.into_iter().collect();
         let plan = plan.ok_or_else(|| EngineError::Failed("there is no server".into()))?;
-        Ok(Probed { framework: names.join(", "), response_cache: worst, plan })
+        Ok(KserveProbe { framework: names.join(", "), response_cache: worst, plan })
     });
     runtime.shutdown_background();
     probed
@@ -94,7 +97,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
 
 fn is_same(a: &Plan, b: &Plan) -> bool {
     match (a, b) {
-        (Plan::Tensors(a), Plan::Tensors(b)) => a.batch == b.batch,
+        (Plan::Tensors(a), Plan::Tensors(b)) => a.has_batch_dimension == b.has_batch_dimension,
         (Plan::Tokens(a), Plan::Tokens(b)) => a == b,
         _ => false,
     }
@@ -102,11 +105,11 @@ fn is_same(a: &Plan, b: &Plan) -> bool {
 
 /// Asks a server for the model that it serves, and tries that model.
 async fn ask(
-    server: &Server,
+    server: &KserveServer,
     name: &str,
-    wanted: &Wanted,
+    wanted: &ExpectedModel,
     time: Duration,
-) -> Result<Probed, String> {
+) -> Result<KserveProbe, String> {
     let caller = &server.caller;
     let mut client = caller.client();
     let ready = client.server_ready(caller.call(ServerReadyRequest {}));
@@ -139,25 +142,31 @@ async fn ask(
         Some(_) => PrefixCaching::Off,
     };
     let plan = match wanted {
-        Wanted::Tensors(manifest, workload) => {
+        ExpectedModel::Tensors(manifest, workload) => {
             let batch = has_batch(manifest, &model.inputs, &model.outputs)?;
             let (manifest, workload) = (manifest.clone(), workload.clone());
-            let tensors = Tensors { manifest, workload, batch };
+            let tensors = TensorPlan { manifest, workload, has_batch_dimension: batch };
             for pass in tensors.workload.warm_up(&[1], &[]) {
-                tensors.try_pass(server, &pass, &Nobody, time).await.map_err(Refused::why)?;
+                tensors
+                    .try_pass(server, &pass, &Discard, time)
+                    .await
+                    .map_err(Refusal::into_text)?;
             }
             Plan::Tensors(tensors)
         }
-        Wanted::Tokens(wanted) => {
+        ExpectedModel::Tokens(wanted) => {
             let few = Arc::new(with_few_tokens(wanted));
             let prompt: Vec<_> = prompt(&few.served).collect();
-            let tokens = Tokens::new(few, &model.inputs, &model.outputs)?;
-            tokens.attempt(server, &prompt, &mut Nobody, time).await.map_err(Refused::why)?;
-            Plan::Tokens(Tokens::new(wanted.clone(), &model.inputs, &model.outputs)?)
+            let tokens = TokenPlan::new(few, &model.inputs, &model.outputs)?;
+            tokens
+                .attempt(server, &prompt, &mut Discard, time)
+                .await
+                .map_err(Refusal::into_text)?;
+            Plan::Tokens(TokenPlan::new(wanted.clone(), &model.inputs, &model.outputs)?)
         }
     };
     let framework = format!("{} {}", metadata.name, metadata.version);
-    Ok(Probed { framework, response_cache, plan })
+    Ok(KserveProbe { framework, response_cache, plan })
 }
 
 /// Limits the duration of a call.
@@ -168,14 +177,15 @@ async fn within<T>(
 ) -> Result<T, String> {
     match timeout(time, call).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
-        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status).why())),
+        Ok(Err(status)) => Err(format!("{what}: {}", Refusal::from(status).into_text())),
         Err(_) => Err(format!("{what}: no answer")),
     }
 }
 
 /// Returns the model with a short output, if the model has an input for the maximum length.
 fn with_few_tokens(model: &DecoupledModel) -> DecoupledModel {
-    let is_told = model.inputs.values().any(|given| *given == Given::Word(Word::MaxTokens));
+    let is_told =
+        model.inputs.values().any(|given| *given == InputValue::Word(InputSource::MaxTokens));
     let mut model = model.clone();
     if is_told {
         model.served.max_tokens = model.served.max_tokens.min(OUTPUT_TOKENS);

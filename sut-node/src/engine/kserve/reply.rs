@@ -19,13 +19,17 @@ pub(super) fn name_of(data_type: DataType) -> &'static str {
 }
 
 /// Shape and bytes of an output; their sizes agree.
-pub(super) struct Output {
+pub(super) struct OutputTensor {
     pub(super) shape: Vec<usize>,
     pub(super) data: Bytes,
 }
 
 /// Checks that a response belongs to the request.
-pub(super) fn belongs(answer: &ModelInferResponse, model: &str, id: &str) -> Result<(), String> {
+pub(super) fn check_response(
+    answer: &ModelInferResponse,
+    model: &str,
+    id: &str,
+) -> Result<(), String> {
     if answer.id != id {
         return Err(format!("the response is to request {:?}, not {id:?}", answer.id));
     }
@@ -47,7 +51,7 @@ pub(super) fn output(
     answer: &ModelInferResponse,
     name: &str,
     data_type: DataType,
-) -> Result<Output, String> {
+) -> Result<OutputTensor, String> {
     let mut places = answer.outputs.iter().zip(&answer.raw_output_contents);
     let found = places.find(|(output, _)| output.name == name);
     let (output, data) = found.ok_or_else(|| format!("the response has no output {name:?}"))?;
@@ -60,7 +64,7 @@ pub(super) fn output(
     let bytes = shape.as_deref().and_then(|shape| bytes_of(data_type, shape));
     match (shape, bytes) {
         (Some(shape), Some(bytes)) if bytes == data.len() => {
-            Ok(Output { shape, data: data.clone() })
+            Ok(OutputTensor { shape, data: data.clone() })
         }
         _ => {
             let bytes = data.len();

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::{
     engine::{
         kserve::{
-            caller::Server,
-            reply::{belongs, bytes_of, name_of, output},
+            caller::KserveServer,
+            reply::{bytes_of, check_response, name_of, output},
             rpc::{
                 ModelInferRequest, ModelInferResponse,
                 model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
@@ -21,41 +21,41 @@ use crate::{
             },
         },
         remote::{
-            refused::Refused,
-            taker::{Patience, Taker},
+            refusal::Refusal,
+            token_receiver::{StallTimer, TokenReceiver},
         },
     },
     model::{
-        aligned::Aligned,
+        aligned_bytes::AlignedBytes,
         manifest::{Dimension, Manifest, Shape},
         payload::Payload,
-        workload::{Answer, Job, Pass, Workload, no_answer},
+        workload::{Job, Pass, SampleResponse, Workload, no_answer},
     },
 };
 
 /// Conversion of samples into requests.
-pub(super) struct Tensors {
+pub(super) struct TensorPlan {
     pub(super) manifest: Arc<Manifest>,
     pub(super) workload: Arc<dyn Workload>,
     /// Set if the served model's tensors have a batch dimension.
-    pub(super) batch: bool,
+    pub(super) has_batch_dimension: bool,
 }
 
-impl Tensors {
+impl TensorPlan {
     /// Runs a sample through the model.
     pub(super) async fn attempt(
         &self,
-        server: &Server,
+        server: &KserveServer,
         payload: &Payload,
-        taker: &impl Taker,
+        taker: &impl TokenReceiver,
         timeout: Duration,
-    ) -> Result<Answer, Refused> {
+    ) -> Result<SampleResponse, Refusal> {
         let mut job = self.workload.clone().job([payload.clone()].into());
         while let Some(pass) = job.next_pass() {
             let request = self.request(server, &pass, Some(&mut *job))?;
             let outputs = self.infer(server, &pass, request, taker, timeout).await?;
-            let outputs: Vec<_> = outputs.iter().map(Aligned::bytes).collect();
-            job.take(&outputs);
+            let outputs: Vec<_> = outputs.iter().map(AlignedBytes::bytes).collect();
+            job.read_outputs(&outputs);
         }
         Ok(job.answers().pop().unwrap_or_else(no_answer))
     }
@@ -63,18 +63,18 @@ impl Tensors {
     /// Runs zeros through the model.
     pub(super) async fn try_pass(
         &self,
-        server: &Server,
+        server: &KserveServer,
         pass: &Pass,
-        taker: &impl Taker,
+        taker: &impl TokenReceiver,
         timeout: Duration,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Refusal> {
         let request = self.request(server, pass, None)?;
         self.infer(server, pass, request, taker, timeout).await.map(drop)
     }
 
     fn request(
         &self,
-        server: &Server,
+        server: &KserveServer,
         pass: &Pass,
         job: Option<&mut dyn Job>,
     ) -> Result<ModelInferRequest, String> {
@@ -84,7 +84,7 @@ impl Tensors {
             let shape = self.shape(input, pass)?;
             let bytes = bytes_of(input.data_type, &shape);
             let bytes = bytes.ok_or_else(|| format!("the input {:?} is too long", input.name))?;
-            contents.push(Aligned::zeros(bytes));
+            contents.push(AlignedBytes::zeros(bytes));
             inputs.push(InferInputTensor {
                 name: input.name.clone(),
                 datatype: name_of(input.data_type).into(),
@@ -92,7 +92,9 @@ impl Tensors {
             });
         }
         if let Some(job) = job {
-            job.fill(&mut contents.iter_mut().map(Aligned::bytes_mut).collect::<Vec<_>>());
+            job.write_inputs(
+                &mut contents.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>(),
+            );
         }
         let output = |shape: &Shape| InferRequestedOutputTensor { name: shape.name.clone() };
         Ok(ModelInferRequest {
@@ -107,17 +109,17 @@ impl Tensors {
 
     async fn infer(
         &self,
-        server: &Server,
+        server: &KserveServer,
         pass: &Pass,
         request: ModelInferRequest,
-        taker: &impl Taker,
+        taker: &impl TokenReceiver,
         timeout: Duration,
-    ) -> Result<Vec<Aligned>, Refused> {
+    ) -> Result<Vec<AlignedBytes>, Refusal> {
         let id = request.id.clone();
         let mut client = server.caller.client();
         let answer = client.model_infer(server.caller.call(request));
         let until = Instant::now() + timeout;
-        let answer = Patience::new(until).wait(answer, taker, until).await??;
+        let answer = StallTimer::new(until).wait(answer, taker, until).await??;
         Ok(self.outputs(&answer.into_inner(), pass, &id)?)
     }
 
@@ -127,8 +129,8 @@ impl Tensors {
         answer: &ModelInferResponse,
         pass: &Pass,
         id: &str,
-    ) -> Result<Vec<Aligned>, String> {
-        belongs(answer, &self.manifest.name, id)?;
+    ) -> Result<Vec<AlignedBytes>, String> {
+        check_response(answer, &self.manifest.name, id)?;
         let outputs = self.manifest.outputs.iter().map(|shape| {
             let want = self.shape(shape, pass)?;
             let got = output(answer, &shape.name, shape.data_type)?;
@@ -138,7 +140,7 @@ impl Tensors {
                     shape.name, got.shape
                 ));
             }
-            Ok(Aligned::from(&got.data[..]))
+            Ok(AlignedBytes::from(&got.data[..]))
         });
         outputs.collect()
     }
@@ -146,7 +148,7 @@ impl Tensors {
     /// Returns a tensor's lengths in a pass.
     fn shape(&self, shape: &Shape, pass: &Pass) -> Result<Vec<usize>, String> {
         let mut lengths = shape.of_batch(pass.rows, &pass.lengths);
-        if !self.batch {
+        if !self.has_batch_dimension {
             lengths.remove(0);
             if pass.rows != 1 {
                 return Err(format!(

@@ -10,8 +10,8 @@ use tonic::Streaming;
 use crate::{
     engine::{
         kserve::{
-            caller::Server,
-            output::Output,
+            caller::KserveServer,
+            output::KserveOutput,
             reply::name_of,
             rpc::{
                 InferParameter, ModelInferRequest, ModelStreamInferResponse,
@@ -23,11 +23,11 @@ use crate::{
         },
         remote::{
             reading::{Parts, read},
-            refused::Refused,
-            taker::{Patience, Taker},
+            refusal::Refusal,
+            token_receiver::{StallTimer, TokenReceiver},
         },
     },
-    model::decoupled::{DecoupledModel, Given, Word},
+    model::decoupled::{DecoupledModel, InputSource, InputValue},
 };
 
 /// Parameter of a request: asks for a final response even if it holds no tokens.
@@ -35,7 +35,7 @@ const WANTS_END: &str = "triton_enable_empty_final_response";
 
 /// Conversion of prompts into requests.
 #[derive(PartialEq)]
-pub(super) struct Tokens {
+pub(super) struct TokenPlan {
     model: Arc<DecoupledModel>,
     inputs: Vec<Input>,
     /// Type of the output's ids.
@@ -48,17 +48,17 @@ struct Input {
     data_type: String,
     /// Shape without the prompt's length.
     shape: Vec<i64>,
-    holds: Holds,
+    holds: InputContent,
 }
 
 #[derive(PartialEq)]
-enum Holds {
+enum InputContent {
     Prompt,
     PromptTokens,
     Constant(Bytes),
 }
 
-impl Tokens {
+impl TokenPlan {
     /// Plans requests to a model that is served with these tensors. Fails if the tensors do not
     /// fit.
     pub(super) fn new(
@@ -85,37 +85,37 @@ impl Tokens {
     /// Passes the tokens of a response on as they arrive.
     pub(super) async fn attempt(
         &self,
-        server: &Server,
+        server: &KserveServer,
         prompt: &[i64],
-        taker: &mut impl Taker,
+        taker: &mut impl TokenReceiver,
         timeout: Duration,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Refusal> {
         let request = self.request(server, prompt)?;
         let id = request.id.clone();
-        let output = Output::new(&self.model, self.data_type, &id);
+        let output = KserveOutput::new(&self.model, self.data_type, &id);
         let mut client = server.caller.client();
         let request = server.caller.call(tokio_stream::once(request));
         let until = Instant::now() + timeout;
         let begins = client.model_stream_infer(request);
-        let begins = Patience::new(until).wait(begins, taker, until).await??;
+        let begins = StallTimer::new(until).wait(begins, taker, until).await??;
         read(&mut Messages(begins.into_inner()), output, taker, timeout).await
     }
 
-    fn request(&self, server: &Server, prompt: &[i64]) -> Result<ModelInferRequest, String> {
+    fn request(&self, server: &KserveServer, prompt: &[i64]) -> Result<ModelInferRequest, String> {
         let (mut inputs, mut contents) = (Vec::new(), Vec::new());
         for Input { name, data_type, shape, holds } in &self.inputs {
             let mut shape = shape.clone();
             contents.push(match holds {
-                Holds::Prompt => {
+                InputContent::Prompt => {
                     shape.extend(i64::try_from(prompt.len()));
                     ids(prompt, data_type)
                 }
-                Holds::PromptTokens => {
+                InputContent::PromptTokens => {
                     let tokens = i64::try_from(prompt.len()).unwrap_or(i64::MAX);
-                    let bytes = scalar::bytes(Given::Integer(tokens), data_type);
+                    let bytes = scalar::bytes(InputValue::Integer(tokens), data_type);
                     bytes.ok_or_else(|| format!("{name:?} cannot hold {tokens}"))?.into()
                 }
-                Holds::Constant(bytes) => bytes.clone(),
+                InputContent::Constant(bytes) => bytes.clone(),
             });
             let (name, datatype) = (name.clone(), data_type.clone());
             inputs.push(InferInputTensor { name, datatype, shape });
@@ -138,29 +138,37 @@ struct Messages(Streaming<ModelStreamInferResponse>);
 impl Parts for Messages {
     type Part = ModelStreamInferResponse;
 
-    async fn next(&mut self) -> Result<Option<ModelStreamInferResponse>, Refused> {
+    async fn next(&mut self) -> Result<Option<ModelStreamInferResponse>, Refusal> {
         Ok(self.0.message().await?)
     }
 }
 
 impl Input {
-    fn new(model: &DecoupledModel, tensor: TensorMetadata, given: Given) -> Result<Self, String> {
+    fn new(
+        model: &DecoupledModel,
+        tensor: TensorMetadata,
+        given: InputValue,
+    ) -> Result<Self, String> {
         let TensorMetadata { name, datatype: data_type, mut shape } = tensor;
         let is = format!("its input {name:?} is {data_type}{shape:?}");
         let served = &model.served;
         let number = match given {
-            Given::Word(Word::Prompt) => {
+            InputValue::Word(InputSource::Prompt) => {
                 let length = shape.pop();
                 if length != Some(-1) || of_ids(&data_type).is_none() {
                     return Err(format!("{is}; a prompt must be INT32 or INT64 of dynamic length"));
                 }
                 None
             }
-            Given::Word(Word::PromptTokens) => Some(Given::Integer(0)),
-            Given::Word(Word::MaxTokens) => Some(Given::Integer(served.max_tokens.into())),
-            Given::Word(Word::MinTokens) => Some(Given::Integer(served.min_tokens.into())),
-            Given::Word(Word::Eos) => {
-                Some(Given::Integer(served.eos.first().copied().unwrap_or_default().into()))
+            InputValue::Word(InputSource::PromptTokens) => Some(InputValue::Integer(0)),
+            InputValue::Word(InputSource::MaxTokens) => {
+                Some(InputValue::Integer(served.max_tokens.into()))
+            }
+            InputValue::Word(InputSource::MinTokens) => {
+                Some(InputValue::Integer(served.min_tokens.into()))
+            }
+            InputValue::Word(InputSource::Eos) => {
+                Some(InputValue::Integer(served.eos.first().copied().unwrap_or_default().into()))
             }
             constant => Some(constant),
         };
@@ -169,13 +177,13 @@ impl Input {
         }
         shape.fill(1);
         let holds = match number {
-            None => Holds::Prompt,
+            None => InputContent::Prompt,
             Some(number) => {
                 let bytes = scalar::bytes(number, &data_type);
                 let bytes = bytes.ok_or_else(|| format!("{is}, which cannot hold {number:?}"))?;
                 match given {
-                    Given::Word(Word::PromptTokens) => Holds::PromptTokens,
-                    _ => Holds::Constant(bytes.into()),
+                    InputValue::Word(InputSource::PromptTokens) => InputContent::PromptTokens,
+                    _ => InputContent::Constant(bytes.into()),
                 }
             }
         };

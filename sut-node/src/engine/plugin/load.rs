@@ -4,14 +4,14 @@ use std::{io, iter, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
 use netdiv_node_common::resources::files;
-use netdiv_plugin::Settings;
+use netdiv_plugin::PluginModelSettings;
 use tracing::{info, warn};
 
 use crate::{
     engine::{
         interface::Engine,
         plugin::{
-            open::{Places, open},
+            open::{Placement, open},
             run::PluginEngine,
         },
         workload::workload,
@@ -35,7 +35,7 @@ pub(in crate::engine) fn load(
     let length_steps = workload.length_steps(&config.batching.buckets);
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
     let (plugin, _) = open(&settings.file)?;
-    let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
+    let places = Placement::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let is_sample = workload.row_steps(&[1]) == [1];
     // Padding would exceed a limit on tokens.
     let is_free = settings.batch_sizes.is_empty() && config.batching.max_tokens.is_none();
@@ -55,7 +55,7 @@ pub(in crate::engine) fn load(
 
     let engines = places.fill(
         |device, threads| {
-            let model = plugin.load(Settings {
+            let model = plugin.load(PluginModelSettings {
                 path: manifest.model.clone(),
                 device: device.into(),
                 precision: manifest.precision,
@@ -76,10 +76,13 @@ pub(in crate::engine) fn load(
             Ok(Box::new(engine.map_err(cannot_start)?) as Box<dyn Engine>)
         },
     )?;
-    let batches: usize = engines.iter().map(|engine| engine.in_flight()).sum();
-    if let Some(why) =
-        starves(&workload.layout(), |sample| workload.working_bytes(sample), batches, config)
-    {
+    let batches: usize = engines.iter().map(|engine| engine.max_in_flight()).sum();
+    if let Some(why) = starvation_warning(
+        &workload.layout(),
+        |sample| workload.working_bytes(sample),
+        batches,
+        config,
+    ) {
         warn!("{why}");
     }
     let model = Model {
@@ -138,7 +141,7 @@ fn check_batching(
 
 /// Returns a warning if the node accepts fewer bytes than the batches in flight and one more
 /// incoming batch need. Returns `None` if samples have no fixed length.
-fn starves(
+fn starvation_warning(
     layout: &InputLayout,
     working_bytes: impl Fn(u64) -> u64,
     batches: usize,
@@ -189,16 +192,16 @@ mod tests {
         let mut config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
         // 256 MiB hold two batches of RetinaNet's 64 images. The third has to arrive while two are
         // in flight.
-        let why = starves(&layout(vec![image.clone()]), |_| 0, 2, &config).unwrap();
+        let why = starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &config).unwrap();
         assert!(
             why.contains("has room for 139 samples") && why.contains("Set it to 368640000"),
             "{why}"
         );
         config.max_in_flight_bytes = 368_640_000;
-        assert_eq!(starves(&layout(vec![image.clone()]), |_| 0, 2, &config), None);
+        assert_eq!(starvation_warning(&layout(vec![image.clone()]), |_| 0, 2, &config), None);
         config.max_in_flight_bytes = 1;
         let free = TensorSpec { shape: vec![-1, 3], ..image.clone() };
-        assert_eq!(starves(&layout(vec![image, free]), |_| 0, 2, &config), None);
-        assert_eq!(starves(&layout(Vec::new()), |_| 0, 2, &config), None);
+        assert_eq!(starvation_warning(&layout(vec![image, free]), |_| 0, 2, &config), None);
+        assert_eq!(starvation_warning(&layout(Vec::new()), |_| 0, 2, &config), None);
     }
 }

@@ -1,14 +1,14 @@
 //! Language models in shared libraries: loading, and placement of the instances.
 
 use netdiv_node_common::resources::files;
-use netdiv_plugin::{TokenRoom, TokenSettings};
+use netdiv_plugin::{InstanceRoom, PluginTokenSettings};
 use tracing::info;
 
 use crate::{
     engine::{
         interface::StreamingEngine,
         plugin::{
-            open::{Places, open},
+            open::{Placement, open},
             tokens::{TokenEngine, cannot_start},
         },
     },
@@ -28,15 +28,15 @@ pub(in crate::engine) fn load_tokens(
         Ok(sha256) => sha256,
         Err(error) => return Err(EngineError::Unreadable { path, error }),
     };
-    if let Some(why) = served.other_weights(&sha256, "manifest") {
+    if let Some(why) = served.weights_mismatch(&sha256, "manifest") {
         return Err(EngineError::Unsupported { path, why });
     }
     let (plugin, _) = open(&settings.file)?;
-    let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
-    let mut all = TokenRoom { slots: 0, cache_bytes: 0 };
+    let places = Placement::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
+    let mut all = InstanceRoom { slots: 0, cache_bytes: 0 };
     let engines = places.fill(
         |device, threads| {
-            let model = plugin.load_tokens(TokenSettings {
+            let model = plugin.load_tokens(PluginTokenSettings {
                 path: asked.file.clone(),
                 device: device.into(),
                 precision: asked.precision,
@@ -54,7 +54,7 @@ pub(in crate::engine) fn load_tokens(
         },
         |device, model| {
             let instance = model.open().map_err(|error| cannot_start(asked, error))?;
-            let TokenRoom { slots, cache_bytes } = instance.room();
+            let InstanceRoom { slots, cache_bytes } = instance.room();
             let (model, weights) = (&served.name, &asked.weights);
             info!(device, model, weights, slots, cache_bytes, "loaded");
             all.slots += slots;

@@ -1,8 +1,8 @@
 //! Engines in shared libraries.
 
+mod batch_waiter;
 pub(super) mod load;
 pub(super) mod load_tokens;
 pub(super) mod open;
 mod run;
 mod tokens;
-mod waiting;

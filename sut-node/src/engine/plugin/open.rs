@@ -48,7 +48,7 @@ pub(crate) fn devices(file: &PluginFile) -> Result<String, EngineError> {
 
 /// Placement of the instances: their devices, the number on each device, and the host threads of
 /// each.
-pub(super) struct Places {
+pub(super) struct Placement {
     devices: Vec<String>,
     instances: usize,
     threads: usize,
@@ -56,7 +56,7 @@ pub(super) struct Places {
     pub(super) new_sizes_stall: bool,
 }
 
-impl Places {
+impl Placement {
     /// Places instances as the operator chose. The defaults are all devices of the preferred kind,
     /// and an equal share of the cores.
     pub(super) fn choose(

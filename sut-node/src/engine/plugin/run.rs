@@ -10,28 +10,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_plugin::{Batch, Instance, PluginError, Tensor};
+use netdiv_plugin::{Batch, PluginError, PluginInstance, PluginTensor};
 use tracing::warn;
 
 use crate::{
     engine::{
-        interface::{Done, Engine, Inference},
-        plugin::waiting::Waiting,
+        interface::{DoneCallback, Engine, Inference},
+        plugin::batch_waiter::BatchWaiter,
     },
     ground::error::EngineError,
     model::{
         batching::Batching,
         manifest::Shape,
         payload::Payload,
-        workload::{Answer, Job, Lengths, Pass, Workload},
+        workload::{Job, Lengths, Pass, SampleResponse, Workload},
     },
     settings::plugin::PluginConfig,
 };
 
 pub(super) struct PluginEngine {
-    instance: Instance,
+    instance: PluginInstance,
     /// Thread that waits for the plug-in's batches, if the plug-in supports this.
-    waiting: Option<Waiting>,
+    waiting: Option<BatchWaiter>,
     settings: PluginConfig,
     workload: Arc<dyn Workload>,
     /// Maximum batch, in samples and in tokens.
@@ -43,16 +43,16 @@ pub(super) struct PluginEngine {
     /// Memory of free slots.
     spare: Vec<Batch>,
     /// Batches, oldest first.
-    running: VecDeque<Running>,
+    running: VecDeque<BatchInFlight>,
     /// Numbers of the next batch to begin and of the next batch to finish.
     next: usize,
     oldest: usize,
     /// Passes in slots, oldest first.
-    begun: VecDeque<Begun>,
+    begun: VecDeque<BegunPass>,
 }
 
 /// A pass in a slot.
-struct Begun {
+struct BegunPass {
     slot: usize,
     rows: usize,
     /// Number of its batch.
@@ -60,7 +60,7 @@ struct Begun {
 }
 
 /// A batch in flight.
-struct Running {
+struct BatchInFlight {
     number: usize,
     batch: Arc<[Payload]>,
     job: Box<dyn Job>,
@@ -74,14 +74,14 @@ struct Running {
 
 impl PluginEngine {
     pub(super) fn new(
-        instance: Instance,
+        instance: PluginInstance,
         settings: PluginConfig,
         workload: Arc<dyn Workload>,
         batching: &Batching,
     ) -> io::Result<Self> {
         let waiter = instance.waiter().filter(|_| instance.in_flight() > 1);
         Ok(Self {
-            waiting: waiter.map(Waiting::start).transpose()?,
+            waiting: waiter.map(BatchWaiter::start).transpose()?,
             row_steps: workload.row_steps(&settings.batch_sizes),
             length_steps: workload.length_steps(&batching.buckets),
             instance,
@@ -97,9 +97,9 @@ impl PluginEngine {
         })
     }
 
-    fn start(&self, number: usize, batch: Arc<[Payload]>) -> Running {
+    fn start(&self, number: usize, batch: Arc<[Payload]>) -> BatchInFlight {
         let job = self.workload.clone().job(batch.clone());
-        Running {
+        BatchInFlight {
             number,
             batch,
             job,
@@ -113,18 +113,23 @@ impl PluginEngine {
     /// Begins passes while a slot is free.
     fn pump(&mut self) {
         while let Some(slot) = self.instance.free_slot() {
-            let waits = |running: &Running| !running.exhausted && running.failure.is_none();
+            let waits = |running: &BatchInFlight| !running.exhausted && running.failure.is_none();
             let Some(place) = self.running.iter().position(waits) else { return };
             let Some(mut running) = self.running.remove(place) else { return };
-            if let Some(rows) = self.begin_pass(&mut running, slot, Fill::Up) {
-                self.begun.push_back(Begun { slot, rows, batch: running.number });
+            if let Some(rows) = self.begin_pass(&mut running, slot, Padding::Up) {
+                self.begun.push_back(BegunPass { slot, rows, batch: running.number });
             }
             self.running.insert(place, running);
         }
     }
 
     /// Begins a batch's next pass. Returns its number of rows if it is in flight.
-    fn begin_pass(&mut self, running: &mut Running, slot: usize, fill: Fill) -> Option<usize> {
+    fn begin_pass(
+        &mut self,
+        running: &mut BatchInFlight,
+        slot: usize,
+        fill: Padding,
+    ) -> Option<usize> {
         let Some(pass) = running.job.next_pass() else {
             running.exhausted = true;
             return None;
@@ -134,7 +139,7 @@ impl PluginEngine {
             let mut inputs: Vec<_> =
                 batch.inputs.iter_mut().map(|input| split(input, pass.rows)).collect();
             let mut rows: Vec<_> = inputs.iter_mut().map(|(rows, _)| &mut **rows).collect();
-            running.job.fill(&mut rows);
+            running.job.write_inputs(&mut rows);
             inputs.into_iter().for_each(|(_, padding)| padding.fill(0));
             running.prepare += started.elapsed();
             self.instance.begin(slot, batch).map_err(|(error, batch)| {
@@ -155,7 +160,7 @@ impl PluginEngine {
     }
 
     /// Waits for a pass of the batch.
-    fn finish_pass(&mut self, running: &mut Running, slot: usize, rows: usize) {
+    fn finish_pass(&mut self, running: &mut BatchInFlight, slot: usize, rows: usize) {
         running.passes -= 1;
         let Some((mut batch, finished)) = self.instance.finish(slot) else { return };
         match finished {
@@ -163,7 +168,7 @@ impl PluginEngine {
             Ok(()) if running.failure.is_none() => {
                 let outputs: Vec<_> =
                     batch.outputs.iter_mut().map(|output| &*split(output, rows).0).collect();
-                running.job.take(&outputs);
+                running.job.read_outputs(&outputs);
             }
             Ok(()) => {}
             Err(error) => {
@@ -175,7 +180,7 @@ impl PluginEngine {
 
     /// Waits for the pass that was begun first. Returns false if there is none.
     fn finish_oldest(&mut self) -> bool {
-        let Some(Begun { slot, rows, batch }) = self.begun.pop_front() else { return false };
+        let Some(BegunPass { slot, rows, batch }) = self.begun.pop_front() else { return false };
         match self.running.iter().position(|running| running.number == batch) {
             Some(place) => {
                 if let Some(mut running) = self.running.remove(place) {
@@ -190,9 +195,9 @@ impl PluginEngine {
     }
 
     /// Returns memory for the pass's shapes.
-    fn stage(&mut self, pass: &Pass, fill: Fill) -> Result<Batch, PluginError> {
+    fn stage(&mut self, pass: &Pass, fill: Padding) -> Result<Batch, PluginError> {
         let (mut rows, mut lengths) = (pass.rows, pass.lengths.clone());
-        if fill == Fill::Up {
+        if fill == Padding::Up {
             rows = round_up(rows, &self.row_steps);
             lengths.iter_mut().for_each(|length| *length = round_up(*length, &self.length_steps));
         }
@@ -202,30 +207,31 @@ impl PluginEngine {
         let manifest = &self.settings.manifest;
         let (inputs, outputs) = (shapes(&manifest.inputs), shapes(&manifest.outputs));
         let batch = self.spare.pop().unwrap_or(Batch { inputs: Vec::new(), outputs: Vec::new() });
-        let fit = |tensors: Vec<Tensor>, shapes: &[_]| -> Result<Vec<Tensor>, PluginError> {
-            let mut tensors = tensors.into_iter();
-            let fit = |(data_type, shape): &(_, Vec<usize>)| match tensors.next() {
-                Some(mut tensor) if tensor.has_room_for(shape) => {
-                    tensor.reshape(shape)?;
-                    Ok(tensor)
-                }
-                outgrown => {
-                    drop(outgrown);
-                    self.instance.tensor(*data_type, shape)
-                }
+        let fit =
+            |tensors: Vec<PluginTensor>, shapes: &[_]| -> Result<Vec<PluginTensor>, PluginError> {
+                let mut tensors = tensors.into_iter();
+                let fit = |(data_type, shape): &(_, Vec<usize>)| match tensors.next() {
+                    Some(mut tensor) if tensor.has_room_for(shape) => {
+                        tensor.reshape(shape)?;
+                        Ok(tensor)
+                    }
+                    outgrown => {
+                        drop(outgrown);
+                        self.instance.tensor(*data_type, shape)
+                    }
+                };
+                shapes.iter().map(fit).collect()
             };
-            shapes.iter().map(fit).collect()
-        };
         Ok(Batch { inputs: fit(batch.inputs, &inputs)?, outputs: fit(batch.outputs, &outputs)? })
     }
 
     /// Returns the answers of a batch whose passes are done or abandoned. A failed batch runs again
     /// in halves: fewer samples may fit into the device's memory, and one sample that the model
     /// refuses must not fail the others.
-    fn answers(&mut self, running: Running, tries: &mut u32) -> Vec<Answer> {
+    fn answers(&mut self, running: BatchInFlight, tries: &mut u32) -> Vec<SampleResponse> {
         let Some(failure) = running.failure else { return running.job.answers() };
         let is_full = matches!(failure, PluginError::OutOfMemory(_));
-        let is_lost = self.instance.lost().is_some();
+        let is_lost = self.instance.loss_reason().is_some();
         let samples = running.batch.len();
         if !is_full || samples == 1 {
             *tries = tries.saturating_sub(1);
@@ -238,7 +244,7 @@ impl PluginEngine {
             // Memory kept for the large batch would leave too little for the halves.
             self.spare.clear();
         }
-        let fill = if is_full { Fill::Exactly } else { Fill::Up };
+        let fill = if is_full { Padding::Exactly } else { Padding::Up };
         let (first, second) = running.batch.split_at(samples / 2);
         let mut answers = self.run_alone(first, fill, tries);
         answers.extend(self.run_alone(second, fill, tries));
@@ -246,14 +252,19 @@ impl PluginEngine {
     }
 
     /// Runs samples separately, between the batches.
-    fn run_alone(&mut self, batch: &[Payload], fill: Fill, tries: &mut u32) -> Vec<Answer> {
+    fn run_alone(
+        &mut self,
+        batch: &[Payload],
+        fill: Padding,
+        tries: &mut u32,
+    ) -> Vec<SampleResponse> {
         // This batch is not queued, and needs no own number.
         let mut running = self.start(self.oldest, batch.into());
         while !running.exhausted && running.failure.is_none() {
             let Some(slot) = self.instance.free_slot() else {
                 if !self.finish_oldest() {
                     // These passes were lost in a panic.
-                    (0..self.in_flight()).for_each(|slot| drop(self.instance.finish(slot)));
+                    (0..self.max_in_flight()).for_each(|slot| drop(self.instance.finish(slot)));
                 }
                 continue;
             };
@@ -274,7 +285,7 @@ impl PluginEngine {
         self.max_tokens.map_or(usize::MAX, |tokens| (tokens / length.max(1)).max(1))
     }
 
-    fn warm_up_pass(&mut self, pass: &Pass, fill: Fill) -> Result<(), PluginError> {
+    fn warm_up_pass(&mut self, pass: &Pass, fill: Padding) -> Result<(), PluginError> {
         let mut batch = self.stage(pass, fill)?;
         batch.inputs.iter_mut().for_each(|input| input.data_mut().fill(0));
         let warm = self.instance.warm_up(&batch);
@@ -284,7 +295,7 @@ impl PluginEngine {
 
     /// Advises on a pass that exceeds the device's memory. Finds the maximum number of samples that
     /// fit by halving.
-    fn what_fits(&mut self, largest: usize) -> String {
+    fn memory_advice(&mut self, largest: usize) -> String {
         if !matches!(self.workload.row_steps(&[1])[..], [] | [1]) {
             return "lower `windows` in the manifest's [parameters]: they do not fit into the device's memory".into();
         }
@@ -292,7 +303,7 @@ impl PluginEngine {
         while samples > 0 {
             self.spare.clear();
             let passes = self.workload.warm_up(&[samples], &self.length_steps);
-            if passes.iter().all(|pass| self.warm_up_pass(pass, Fill::Exactly).is_ok()) {
+            if passes.iter().all(|pass| self.warm_up_pass(pass, Padding::Exactly).is_ok()) {
                 return format!(
                     "a batch of {largest} does not fit into the device's memory, but one of {samples} does; set --max-batch \
                      {samples} and no larger --batch-sizes"
@@ -306,7 +317,7 @@ impl PluginEngine {
 
 /// Choice of a pass's shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fill {
+enum Padding {
     /// Rounded up to the next step.
     Up,
     /// Unchanged.
@@ -314,7 +325,7 @@ enum Fill {
 }
 
 impl Engine for PluginEngine {
-    fn in_flight(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         self.instance.in_flight()
     }
 
@@ -326,14 +337,14 @@ impl Engine for PluginEngine {
         self.pump();
     }
 
-    fn when_done(&mut self, done: Done) -> bool {
+    fn when_done(&mut self, done: DoneCallback) -> bool {
         // Begins the remaining passes, so that `exhausted` is up to date.
         self.pump();
         let Some(oldest) = self.running.front() else { return false };
         // Passes finish in order.
         let last = self.begun.iter().rev().find(|begun| begun.batch == oldest.number);
         let last = last.filter(|_| oldest.exhausted && oldest.failure.is_none());
-        let last = last.and_then(|begun| self.instance.begun(begun.slot));
+        let last = last.and_then(|begun| self.instance.batch_in(begun.slot));
         self.waiting.as_ref().zip(last).is_some_and(|(waiting, last)| waiting.ask(last, done))
     }
 
@@ -347,7 +358,7 @@ impl Engine for PluginEngine {
         loop {
             self.pump();
             let oldest = self.running.front().filter(|running| running.number == number);
-            let done = |running: &Running| {
+            let done = |running: &BatchInFlight| {
                 running.passes == 0 && (running.exhausted || running.failure.is_some())
             };
             if oldest.is_none_or(done) || !self.finish_oldest() {
@@ -362,7 +373,7 @@ impl Engine for PluginEngine {
             return Err(lost());
         }
         let (prepare, samples) = (running.prepare, running.batch.len());
-        let is_lost = self.instance.lost().is_some();
+        let is_lost = self.instance.loss_reason().is_some();
         if let Some(failure) = running.failure.as_ref().filter(|_| samples > 1 && !is_lost) {
             warn!(samples, %failure, "a batch is run again in halves");
         }
@@ -370,7 +381,7 @@ impl Engine for PluginEngine {
         // sample.
         let mut tries = samples.max(1).ilog2() * 2 + 2;
         let answers = self.answers(running, &mut tries);
-        match self.instance.lost() {
+        match self.instance.loss_reason() {
             Some(why) => Err(PluginError::DeviceLost(why.into()).into()),
             None => Ok(Inference { answers, prepare }),
         }
@@ -387,9 +398,11 @@ impl Engine for PluginEngine {
         let mut passes = self.workload.warm_up(&rows, &self.length_steps);
         for pass in &mut passes {
             pass.rows = pass.rows.min(self.most_rows(pass));
-            if let Err(error) = self.warm_up_pass(pass, Fill::Up) {
+            if let Err(error) = self.warm_up_pass(pass, Padding::Up) {
                 let why = match error {
-                    PluginError::OutOfMemory(why) => format!("{} ({why})", self.what_fits(rows[0])),
+                    PluginError::OutOfMemory(why) => {
+                        format!("{} ({why})", self.memory_advice(rows[0]))
+                    }
                     error => error.to_string(),
                 };
                 let path = self.settings.manifest.model.display().to_string();
@@ -398,9 +411,9 @@ impl Engine for PluginEngine {
         }
         // The spare batch now has room for all shapes.
         let mut all = std::mem::take(&mut self.spare);
-        while all.len() < self.in_flight() && !passes.is_empty() {
+        while all.len() < self.max_in_flight() && !passes.is_empty() {
             for pass in &passes {
-                let batch = self.stage(pass, Fill::Up)?;
+                let batch = self.stage(pass, Padding::Up)?;
                 self.spare.push(batch);
             }
             all.append(&mut self.spare);
@@ -411,7 +424,7 @@ impl Engine for PluginEngine {
 }
 
 /// Returns the bytes of the first rows of a tensor, and of the others.
-fn split(tensor: &mut Tensor, rows: usize) -> (&mut [u8], &mut [u8]) {
+fn split(tensor: &mut PluginTensor, rows: usize) -> (&mut [u8], &mut [u8]) {
     let all = tensor.shape()[0].max(1);
     let row_bytes = tensor.data().len() / all;
     tensor.data_mut().split_at_mut(row_bytes * rows)

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_plugin::{PluginError, TokenEvent, TokenInstance};
+use netdiv_plugin::{PluginError, PluginTokenInstance, StepEvent};
 
 use crate::{
     engine::{interface::StreamingEngine, sink::Sink},
@@ -17,26 +17,33 @@ use crate::{
 };
 
 pub(super) struct TokenEngine {
-    instance: TokenInstance,
+    instance: PluginTokenInstance,
     model: Arc<LanguageModel>,
     /// Sinks of the samples in the plug-in, by the plug-in's number.
     sinks: HashMap<u64, Sink>,
     /// Prompts that wait for room in the plug-in, oldest first.
     waiting: VecDeque<(Vec<i32>, Sink)>,
     /// Maximum time without progress of any sample.
-    patience: Duration,
+    progress_timeout: Duration,
     /// Time of the last progress, or of the first sample's begin.
-    heard: Instant,
+    last_progress: Instant,
 }
 
 impl TokenEngine {
     pub(super) fn new(
-        instance: TokenInstance,
+        instance: PluginTokenInstance,
         model: Arc<LanguageModel>,
         patience: Duration,
     ) -> Self {
         let (sinks, waiting) = (HashMap::new(), VecDeque::new());
-        Self { instance, model, sinks, waiting, patience, heard: Instant::now() }
+        Self {
+            instance,
+            model,
+            sinks,
+            waiting,
+            progress_timeout: patience,
+            last_progress: Instant::now(),
+        }
     }
 
     /// Submits waiting samples to the plug-in, until its cache has no room for the next one.
@@ -44,7 +51,7 @@ impl TokenEngine {
         let (least, most) = (self.model.served.min_tokens, self.model.served.max_tokens);
         while let Some((ids, sink)) = self.waiting.pop_front() {
             if self.sinks.is_empty() {
-                self.heard = Instant::now();
+                self.last_progress = Instant::now();
             }
             match self.instance.submit(&ids, least, most) {
                 Ok(number) => drop(self.sinks.insert(number, sink)),
@@ -53,7 +60,7 @@ impl TokenEngine {
                     return Ok(());
                 }
                 Err(error @ (PluginError::OutOfMemory(_) | PluginError::Refused(_))) => {
-                    sink.last(Err(EngineError::Failed(error.to_string())));
+                    sink.finish_with(Err(EngineError::Failed(error.to_string())));
                 }
                 Err(error) => {
                     self.waiting.push_front((ids, sink));
@@ -66,7 +73,7 @@ impl TokenEngine {
 
     /// Cancels the samples whose clients have gone. Waiting samples use their room.
     fn cancel_abandoned(&mut self) -> Result<(), PluginError> {
-        let before = self.under_way();
+        let before = self.in_flight();
         let instance = &mut self.instance;
         self.sinks.retain(|number, sink| {
             let is_wanted = !sink.is_closed();
@@ -76,10 +83,10 @@ impl TokenEngine {
             is_wanted
         });
         self.waiting.retain(|(_, sink)| !sink.is_closed());
-        if self.under_way() == before {
+        if self.in_flight() == before {
             return Ok(());
         }
-        metrics::abandoned(before - self.under_way());
+        metrics::abandoned(before - self.in_flight());
         self.submit()
     }
 
@@ -89,21 +96,21 @@ impl TokenEngine {
             return Ok(());
         }
         let (mut has_event, mut has_ended) = (false, false);
-        for TokenEvent { sample, ids, is_last } in self.instance.step()? {
+        for StepEvent { sample, ids, is_last } in self.instance.step()? {
             // An event without ids shows that its sample made progress.
             has_event = true;
             has_ended |= is_last;
             if let Some(sink) = self.sinks.get_mut(&sample) {
-                sink.tokens(ids);
+                sink.push_tokens(ids);
             }
             if let Some(sink) = is_last.then(|| self.sinks.remove(&sample)).flatten() {
                 sink.end();
             }
         }
         if has_event {
-            self.heard = Instant::now();
-        } else if self.heard.elapsed() > self.patience {
-            let seconds = self.heard.elapsed().as_secs_f64();
+            self.last_progress = Instant::now();
+        } else if self.last_progress.elapsed() > self.progress_timeout {
+            let seconds = self.last_progress.elapsed().as_secs_f64();
             return Err(PluginError::Failed(format!(
                 "no sample made progress for {seconds:.1} s, longer than --engine-timeout; raise it, or lower `slots` or \
                  `chunk` in [tokens] of the manifest"
@@ -117,14 +124,14 @@ impl TokenEngine {
         self.instance.cancel_all();
         let waiting = take(&mut self.waiting).into_iter().map(|(_, sink)| sink);
         for sink in take(&mut self.sinks).into_values().chain(waiting) {
-            sink.last(Err(EngineError::Failed(error.to_string())));
+            sink.finish_with(Err(EngineError::Failed(error.to_string())));
         }
         error.into()
     }
 }
 
 impl StreamingEngine for TokenEngine {
-    fn under_way(&self) -> usize {
+    fn in_flight(&self) -> usize {
         self.sinks.len() + self.waiting.len()
     }
 

@@ -32,14 +32,14 @@ pub(crate) struct Http2Peer {
 }
 
 /// Frames that answer a request, by the number of earlier requests and the stream.
-type Script = dyn Fn(usize, u32) -> Vec<u8> + Send + Sync;
+type FrameScript = dyn Fn(usize, u32) -> Vec<u8> + Send + Sync;
 
 impl Http2Peer {
     pub(crate) fn start(script: impl Fn(usize, u32) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let requests = Arc::<AtomicUsize>::default();
-        let (seen, script): (_, Arc<Script>) = (requests.clone(), Arc::new(script));
+        let (seen, script): (_, Arc<FrameScript>) = (requests.clone(), Arc::new(script));
         thread::spawn(move || {
             for connection in listener.incoming() {
                 let (seen, script) = (seen.clone(), script.clone());
@@ -55,7 +55,7 @@ impl Http2Peer {
     }
 }
 
-fn serve(mut connection: TcpStream, seen: &AtomicUsize, script: &Script) -> io::Result<()> {
+fn serve(mut connection: TcpStream, seen: &AtomicUsize, script: &FrameScript) -> io::Result<()> {
     connection.read_exact(&mut [0; PREFACE_BYTES])?;
     connection.write_all(&frame(SETTINGS, 0, 0, &[]))?;
     loop {

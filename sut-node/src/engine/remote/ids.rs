@@ -1,6 +1,6 @@
 //! The ids of an output as it grows. Ids that the model cannot generate are a failure.
 
-use crate::model::served::ServedModel;
+use crate::model::served_model::ServedModel;
 
 pub(crate) struct Ids<'a> {
     model: &'a ServedModel,
@@ -62,7 +62,7 @@ impl<'a> Ids<'a> {
 
     /// Returns the reason why an output that ended at its length is incomplete, or `None` if it may
     /// be complete.
-    pub(crate) fn cut_off(&self) -> Option<String> {
+    pub(crate) fn cut_off_reason(&self) -> Option<String> {
         let (got, most) = (self.ids.len(), self.model.max_tokens);
         (got < most as usize).then(|| {
             format!("the output was cut off after {got} tokens, before max_tokens = {most}")

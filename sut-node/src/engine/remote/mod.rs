@@ -1,8 +1,8 @@
 //! Shared parts of the engines that send samples to servers: `served/` and `kserve/`.
 //!
 //! Each sample has a task (`tasks.rs`). The task asks one of the `servers.rs`, over connections
-//! that a `connector.rs` makes, and waits on behalf of a `taker.rs`. Refused requests
-//! (`refused.rs`) are retried (`tries.rs`). `reading.rs` reads an output of tokens, whose ids
+//! that a `connector.rs` makes, and waits on behalf of a `token_receiver.rs`. Refused requests
+//! (`refusal.rs`) are retried (`retries.rs`). `reading.rs` reads an output of tokens, whose ids
 //! `ids.rs` checks.
 
 pub(super) mod connector;
@@ -10,10 +10,10 @@ pub(super) mod connector;
 pub(super) mod http2_peer;
 pub(super) mod ids;
 pub(super) mod reading;
-pub(super) mod refused;
+pub(super) mod refusal;
+pub(super) mod retries;
 pub(super) mod servers;
-pub(super) mod taker;
 pub(super) mod tasks;
 #[cfg(test)]
 pub(super) mod testing;
-pub(super) mod tries;
+pub(super) mod token_receiver;

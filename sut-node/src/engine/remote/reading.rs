@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::engine::remote::{
-    refused::Refused,
-    taker::{GONE, Patience, SILENT, Taker},
+    refusal::Refusal,
+    token_receiver::{CLIENT_GONE, STALLED, StallTimer, TokenReceiver},
 };
 
 /// Parts of a response as they arrive.
@@ -15,11 +15,11 @@ pub(crate) trait Parts {
     type Part;
 
     /// Waits for the next part. Returns `None` at the end of the response.
-    fn next(&mut self) -> impl Future<Output = Result<Option<Self::Part>, Refused>> + Send;
+    fn next(&mut self) -> impl Future<Output = Result<Option<Self::Part>, Refusal>> + Send;
 }
 
 /// An output that grows by the parts of a response. Doubtful ids are an error.
-pub(crate) trait Output {
+pub(crate) trait TokenOutput {
     type Part;
     type Remarks;
 
@@ -37,23 +37,23 @@ pub(crate) trait Output {
 }
 
 /// Reads a response to its end. `timeout` is the maximum time without a token.
-pub(crate) async fn read<O: Output>(
+pub(crate) async fn read<O: TokenOutput>(
     parts: &mut impl Parts<Part = O::Part>,
     mut output: O,
-    taker: &mut impl Taker,
+    taker: &mut impl TokenReceiver,
     timeout: Duration,
-) -> Result<O::Remarks, Refused> {
+) -> Result<O::Remarks, Refusal> {
     let mut until = Instant::now() + timeout;
-    let mut patience = Patience::new(until);
+    let mut patience = StallTimer::new(until);
     loop {
         let before = output.len();
         let after = |why: String| after_tokens(before, &why);
         let part = match patience.wait(parts.next(), taker, until).await {
             Ok(Ok(part)) => part,
-            Ok(Err(Refused::Failed(why))) | Err(why) => return Err(after(why)),
+            Ok(Err(Refusal::Failed(why))) | Err(why) => return Err(after(why)),
             // Without tokens so far, a retry cannot contradict any.
             Ok(Err(refused)) if before == 0 => return Err(refused),
-            Ok(Err(refused)) => return Err(after(refused.why())),
+            Ok(Err(refused)) => return Err(after(refused.into_text())),
         };
         let Some(part) = part else { return output.end().map_err(after) };
         let new = output.take(part).map_err(after)?;
@@ -62,18 +62,18 @@ pub(crate) async fn read<O: Output>(
             until = Instant::now() + timeout;
         } else if Instant::now() >= until {
             // Parts without tokens are not progress, even if they arrive without a pause.
-            return Err(after(SILENT.into()));
+            return Err(after(STALLED.into()));
         }
         if output.is_complete() {
             let whole = output.len();
             return output.end().map_err(|why| after_tokens(whole, &why));
         }
         if taker.has_gone() {
-            return Err(Refused::Failed(GONE.into()));
+            return Err(Refusal::Failed(CLIENT_GONE.into()));
         }
     }
 }
 
-fn after_tokens(count: usize, why: &str) -> Refused {
-    Refused::Failed(format!("after {count} tokens: {why}"))
+fn after_tokens(count: usize, why: &str) -> Refusal {
+    Refusal::Failed(format!("after {count} tokens: {why}"))
 }

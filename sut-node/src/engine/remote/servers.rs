@@ -52,19 +52,19 @@ impl<C> Servers<C> {
         let is_busy = |server: &Server<C>| busy.is_some_and(|busy| ptr::eq(busy, server));
         let fewest =
             |server: &&Server<C>| (is_busy(server), server.under_way.load(Ordering::Relaxed));
-        self.0.iter().min_by_key(fewest).map(Server::one_more)
+        self.0.iter().min_by_key(fewest).map(Server::begin_request)
     }
 }
 
 impl<C> Server<C> {
     /// Counts one more request to this server.
-    pub(crate) fn one_more(&self) -> Request<'_, C> {
+    pub(crate) fn begin_request(&self) -> Request<'_, C> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         Request(self)
     }
 
     /// Returns the URL of a path at this server.
-    pub(crate) fn at(&self, path: &'static str) -> Uri {
+    pub(crate) fn url_of(&self, path: &'static str) -> Uri {
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = Some(PathAndQuery::from_static(path));
         Uri::from_parts(parts).unwrap_or_else(|_| self.url.clone())
@@ -106,7 +106,7 @@ mod tests {
         let second = servers.pick(None).unwrap();
         assert_eq!([first.to_string(), second.to_string()], ["http://a:1", "http://b:2"]);
         drop(second);
-        assert_eq!(servers.pick(None).unwrap().at("/x").to_string(), "http://b:2/x");
+        assert_eq!(servers.pick(None).unwrap().url_of("/x").to_string(), "http://b:2/x");
         let busy = &servers.all()[1];
         assert_eq!(servers.pick(Some(busy)).unwrap().to_string(), "http://a:1");
         // Requests of other instances count.

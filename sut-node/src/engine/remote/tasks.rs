@@ -19,10 +19,14 @@ use crate::{
 };
 
 /// Answers single samples.
-pub(crate) trait Answer: Send + Sync + 'static {
+pub(crate) trait SampleHandler: Send + Sync + 'static {
     /// Answers a sample. The sample is in flight until its slot is dropped.
-    fn answer(&self, payload: Payload, sink: Sink, place: Place)
-    -> impl Future<Output = ()> + Send;
+    fn answer(
+        &self,
+        payload: Payload,
+        sink: Sink,
+        place: SlotGuard,
+    ) -> impl Future<Output = ()> + Send;
 }
 
 /// An engine that answers each sample in a task.
@@ -41,16 +45,16 @@ pub(crate) struct Tasks<A> {
 }
 
 /// Slot of a sample.
-pub(crate) struct Place(mpsc::Sender<()>);
+pub(crate) struct SlotGuard(mpsc::Sender<()>);
 
-impl Drop for Place {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         // The channel has room for all slots.
         let _ = self.0.try_send(());
     }
 }
 
-impl<A: Answer> Tasks<A> {
+impl<A: SampleHandler> Tasks<A> {
     /// Creates an engine for at most `most` samples. `how` creates their shared state on the
     /// engine's runtime.
     pub(crate) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
@@ -65,8 +69,8 @@ impl<A: Answer> Tasks<A> {
     }
 }
 
-impl<A: Answer> StreamingEngine for Tasks<A> {
-    fn under_way(&self) -> usize {
+impl<A: SampleHandler> StreamingEngine for Tasks<A> {
+    fn in_flight(&self) -> usize {
         self.under_way
     }
 
@@ -77,7 +81,7 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
         self.under_way += samples.len();
         for (payload, sink) in samples {
-            let (how, place) = (self.how.clone(), Place(self.free.clone()));
+            let (how, place) = (self.how.clone(), SlotGuard(self.free.clone()));
             let answer = async move { how.answer(payload, sink, place).await };
             self.tasks.spawn_on(answer, &self.background.handle);
         }
@@ -99,7 +103,7 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
     }
 }
 
-impl<A: Answer> WaitingEngine for Tasks<A> {
+impl<A: SampleHandler> WaitingEngine for Tasks<A> {
     fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.freed.poll_recv(context).map(|_| self.ended += 1)
     }

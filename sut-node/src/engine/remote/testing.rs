@@ -17,10 +17,12 @@ use tokio::time::timeout;
 use crate::{
     engine::{interface::WaitingEngine, sink::Sink},
     ground::clock::Clock,
-    model::{identity::Model, payload::Payload, served::ServedModel, token_limits::TokenLimits},
+    model::{
+        identity::Model, payload::Payload, served_model::ServedModel, token_limits::TokenLimits,
+    },
     sample::{
-        queued::Sample,
-        replies::{self, Replies, ReplyTo},
+        queued_sample::QueuedSample,
+        replies::{self, Replies, ReplyTarget},
         sessions::Sessions,
     },
 };
@@ -53,7 +55,7 @@ pub(crate) fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
     let shape = vec![PROMPT.len()];
     let prompt = pack(&[TensorView { data_type: DataType::Int32, shape, data: &data }]);
     let sample = |id| {
-        let sample = Sample::empty(id, ReplyTo::Stream(sender.clone()));
+        let sample = QueuedSample::empty(id, ReplyTarget::Stream(sender.clone()));
         let sink = Sink::new(sample, Clock::default(), Encoding::None);
         (model.read(prompt.clone()).unwrap(), sink)
     };
@@ -70,7 +72,7 @@ fn ids(reply: &InferResponse) -> Vec<i32> {
 
 /// Takes the replies to `count` samples, in any order: for each the first token, 7, and then all
 /// tokens, 7 to 9.
-pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>) {
+pub(crate) async fn expect_answers(count: u64, replies: &mut Messages<Replies>) {
     let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
     for _ in 0..2 * count {
         let reply = next(replies).await;
@@ -96,14 +98,14 @@ pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>
 pub(crate) async fn one_is_answered(engine: &mut impl WaitingEngine) {
     let (samples, mut replies) = samples(1);
     engine.begin(samples).unwrap();
-    each_is_answered(1, &mut replies).await;
+    expect_answers(1, &mut replies).await;
     none_is_under_way(engine).await;
 }
 
 /// Runs the engine's steps, as its task does, until no sample is in flight.
 pub(crate) async fn none_is_under_way(engine: &mut impl WaitingEngine) {
     let going_on = async {
-        while engine.under_way() > 0 {
+        while engine.in_flight() > 0 {
             poll_fn(|context| engine.poll_due(context)).await;
             engine.step().unwrap();
         }

@@ -49,7 +49,7 @@ impl Counts {
 }
 
 /// Reads a finish reason; any value but `stop` and `length` is a failure.
-pub(crate) fn finish(word: &str, stop: &str, length: &str) -> Result<Finish, String> {
+pub(crate) fn parse_finish(word: &str, stop: &str, length: &str) -> Result<Finish, String> {
     match word {
         _ if word == stop => Ok(Finish::Stop),
         _ if word == length => Ok(Finish::Length),

@@ -14,14 +14,14 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
-        remote::{reading::read, refused::Refused, taker::Taken},
+        remote::{reading::read, refusal::Refusal, token_receiver::TokenCollector},
         served::{
-            openai::{answer::Answer, dialect::api},
-            output::Output,
+            openai::{answer::EventResponse, dialect::api},
+            output::ServedOutput,
         },
     },
-    model::served::ServedModel,
-    settings::served::Dialect,
+    model::served_model::ServedModel,
+    settings::serving_engines::Dialect,
 };
 
 /// Reads the pieces of a response's body to a prompt of `prompt_tokens` tokens. Returns the ids
@@ -33,15 +33,15 @@ pub(crate) fn read_answer(
     pieces: impl Iterator<Item = Bytes>,
 ) -> (Vec<i32>, Result<(), String>) {
     let pieces: Vec<_> = pieces.collect();
-    let mut answer = Answer::new(api(dialect), Pieces(pieces.into_iter()));
-    let (output, mut taken) = (Output::new(model, prompt_tokens), Taken::default());
+    let mut answer = EventResponse::new(api(dialect), Pieces(pieces.into_iter()));
+    let (output, mut taken) = (ServedOutput::new(model, prompt_tokens), TokenCollector::default());
     // Nothing waits.
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime.block_on(read(&mut answer, output, &mut taken, timeout)).map(drop),
         Err(error) => Err(error.to_string().into()),
     };
-    (taken.0, outcome.map_err(Refused::why))
+    (taken.0, outcome.map_err(Refusal::into_text))
 }
 
 struct Pieces(vec::IntoIter<Bytes>);

@@ -17,9 +17,9 @@ use crate::{
         remote::{
             reading::Parts as _,
             servers::Servers,
-            tasks::{Answer, Place, Tasks},
+            tasks::{SampleHandler, SlotGuard, Tasks},
         },
-        served::exchange::{Answer as Rest, Exchange},
+        served::exchange::{OpenAiExchange, ServerResponse as Rest},
         sink::Sink,
     },
     model::{payload::Payload, workload::integers},
@@ -28,34 +28,34 @@ use crate::{
 /// Maximum time to read the rest of a response that holds no more tokens.
 const TAIL_TIME: Duration = Duration::from_secs(1);
 
-pub(super) type Served = Tasks<Prompts>;
+pub(super) type Served = Tasks<PromptHandler>;
 
 /// State that all samples of an instance share.
-pub(super) struct Prompts {
-    exchange: Exchange,
+pub(super) struct PromptHandler {
+    exchange: OpenAiExchange,
     servers: Arc<Servers>,
     /// Set once a warning about a partly computed prompt was logged.
-    said: Arc<AtomicBool>,
+    has_warned: Arc<AtomicBool>,
 }
 
 pub(super) fn served(
-    exchange: Exchange,
+    exchange: OpenAiExchange,
     servers: Arc<Servers>,
     most: usize,
     said: Arc<AtomicBool>,
 ) -> io::Result<Served> {
-    Tasks::new("served", most, || Prompts { exchange, servers, said })
+    Tasks::new("served", most, || PromptHandler { exchange, servers, has_warned: said })
 }
 
-impl Answer for Prompts {
-    async fn answer(&self, payload: Payload, mut sink: Sink, place: Place) {
+impl SampleHandler for PromptHandler {
+    async fn answer(&self, payload: Payload, mut sink: Sink, place: SlotGuard) {
         let prompt = payload.tensors().first().map(|prompt| integers(prompt).collect());
         let prompt: Vec<_> = prompt.unwrap_or_default();
         match self.exchange.ask(|busy| self.servers.pick(busy), &prompt, &mut sink).await {
-            Err(error) => sink.last(Err(error)),
+            Err(error) => sink.finish_with(Err(error)),
             Ok((remarks, rest)) => {
                 if let Some(cached @ 1..) = remarks.cached {
-                    sink.cached(cached);
+                    sink.set_cached_tokens(cached);
                     self.warn_of_caching(cached);
                 }
                 sink.end();
@@ -66,9 +66,9 @@ impl Answer for Prompts {
     }
 }
 
-impl Prompts {
+impl PromptHandler {
     fn warn_of_caching(&self, cached: usize) {
-        if !self.said.swap(true, Ordering::Relaxed) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
             let off = self.exchange.client.api.no_caching;
             warn!(
                 cached,

@@ -8,35 +8,35 @@ use crate::{
     engine::{
         remote::{
             reading::read,
-            refused::Refused,
+            refusal::Refusal,
+            retries::Retries,
             servers::{Request, Server},
-            taker::{Patience, Taker},
-            tries::Tries,
+            token_receiver::{StallTimer, TokenReceiver},
         },
         served::{
             openai::{
                 answer,
-                client::{Client, Content},
+                client::{Content, OpenAiClient},
             },
-            output::{Output, Remarks},
+            output::{Remarks, ServedOutput},
         },
     },
     ground::error::EngineError,
-    settings::served::ServedConfig,
+    settings::serving_engines::ServedConfig,
 };
 
 /// Response of a server as it arrives.
-pub(super) type Answer = answer::Answer<Content>;
+pub(super) type ServerResponse = answer::EventResponse<Content>;
 
 /// State that all requests of an instance share.
-pub(super) struct Exchange {
+pub(super) struct OpenAiExchange {
     pub(super) settings: Arc<ServedConfig>,
-    pub(super) client: Client,
+    pub(super) client: OpenAiClient,
 }
 
-impl Exchange {
+impl OpenAiExchange {
     pub(super) fn new(settings: Arc<ServedConfig>) -> Self {
-        let client = Client::new(&settings);
+        let client = OpenAiClient::new(&settings);
         Self { settings, client }
     }
 
@@ -47,14 +47,14 @@ impl Exchange {
         &self,
         pick: impl Fn(Option<&Server>) -> Option<Request<'a>>,
         prompt: &[i64],
-        taker: &mut impl Taker,
-    ) -> Result<(Remarks, Answer), EngineError> {
-        let mut tries = Tries::new();
+        taker: &mut impl TokenReceiver,
+    ) -> Result<(Remarks, ServerResponse), EngineError> {
+        let mut tries = Retries::new();
         loop {
             let server = tries.next(&pick)?;
             match self.attempt(&server, prompt, taker).await {
                 Ok(answered) => return Ok(answered),
-                Err(refused) => tries.again(server, refused, taker).await?,
+                Err(refused) => tries.wait_for_retry(server, refused, taker).await?,
             }
         }
     }
@@ -63,12 +63,12 @@ impl Exchange {
         &self,
         server: &Server,
         prompt: &[i64],
-        taker: &mut impl Taker,
-    ) -> Result<(Remarks, Answer), Refused> {
+        taker: &mut impl TokenReceiver,
+    ) -> Result<(Remarks, ServerResponse), Refusal> {
         let begins = self.client.ask(server, prompt);
         let until = Instant::now() + self.settings.servers.timeout;
-        let mut answer = Patience::new(until).wait(begins, taker, until).await??;
-        let output = Output::new(&self.settings.model, prompt.len());
+        let mut answer = StallTimer::new(until).wait(begins, taker, until).await??;
+        let output = ServedOutput::new(&self.settings.model, prompt.len());
         let remarks = read(&mut answer, output, taker, self.settings.servers.timeout).await?;
         Ok((remarks, answer))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use netdiv_node_common::words::Found;
+use netdiv_node_common::words::EngineFacts;
 
 use crate::{
     engine::{
@@ -10,13 +10,13 @@ use crate::{
         remote::servers::Servers,
         served::{
             engine::served,
-            exchange::Exchange,
-            probe::{Probed, probe},
+            exchange::OpenAiExchange,
+            probe::{ServedProbe, probe},
         },
     },
     ground::error::EngineError,
     model::identity::Model,
-    settings::{config::Config, served::ServedConfig},
+    settings::{config::Config, serving_engines::ServedConfig},
 };
 
 /// Checks that the servers are usable, and creates the instances.
@@ -28,7 +28,7 @@ pub(crate) fn load(
     let servers = Arc::new(Servers::new(&settings.servers.urls));
     let said = Arc::new(AtomicBool::new(false));
     let engine = |_| {
-        let exchange = Exchange::new(settings.clone());
+        let exchange = OpenAiExchange::new(settings.clone());
         let slots = config.batching.max_batch;
         EngineKind::waiting(served(exchange, servers.clone(), slots, said.clone()))
     };
@@ -36,10 +36,10 @@ pub(crate) fn load(
     Ok((model(settings, probed), engines))
 }
 
-fn model(settings: &ServedConfig, probed: Probed) -> Model {
+fn model(settings: &ServedConfig, probed: ServedProbe) -> Model {
     Model {
         framework: probed.framework,
-        found: Some(Found {
+        found: Some(EngineFacts {
             prefix_caching: probed.prefix_caching,
             context_tokens: probed.context_tokens,
         }),

@@ -5,11 +5,11 @@ use crate::{
         remote::{ids::Ids, reading},
         served::chunk::{Chunk, Counts, Finish},
     },
-    model::served::ServedModel,
+    model::served_model::ServedModel,
 };
 
 /// An output, and the server's statements about it.
-pub(super) struct Output<'a> {
+pub(super) struct ServedOutput<'a> {
     model: &'a ServedModel,
     prompt_tokens: usize,
     ids: Ids<'a>,
@@ -31,7 +31,7 @@ pub(super) struct Remarks {
     pub(super) server: Option<String>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> ServedOutput<'a> {
     pub(super) fn new(model: &'a ServedModel, prompt_tokens: usize) -> Self {
         Self {
             model,
@@ -46,7 +46,7 @@ impl<'a> Output<'a> {
     }
 }
 
-impl reading::Output for Output<'_> {
+impl reading::TokenOutput for ServedOutput<'_> {
     type Part = Chunk;
     type Remarks = Remarks;
 
@@ -130,7 +130,7 @@ impl reading::Output for Output<'_> {
         self.ids.check_least()?;
         match finish {
             Finish::Length => {
-                if let Some(why) = self.ids.cut_off() {
+                if let Some(why) = self.ids.cut_off_reason() {
                     return Err(format!("{why}; start the server with a longer context"));
                 }
             }

@@ -15,13 +15,13 @@ use crate::{
     engine::{
         remote::{
             servers::{Server, Servers},
-            taker::{Nobody, Taker},
+            token_receiver::{Discard, TokenReceiver},
         },
-        served::{exchange::Exchange, output::Remarks},
+        served::{exchange::OpenAiExchange, output::Remarks},
     },
     ground::error::EngineError,
-    model::served::ServedModel,
-    settings::served::ServedConfig,
+    model::served_model::ServedModel,
+    settings::serving_engines::ServedConfig,
 };
 
 /// Maximum length of the probe's prompt, in tokens.
@@ -41,7 +41,7 @@ const LEAST_TIME: Duration = Duration::from_millis(10);
 
 /// Result of the probe.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Probed {
+pub(super) struct ServedProbe {
     /// Names of the servers, with their versions if they report them.
     pub(super) framework: String,
     /// Prefix caching; the worst value among the servers.
@@ -51,11 +51,11 @@ pub(super) struct Probed {
 }
 
 /// Probes all servers.
-pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
+pub(super) fn probe(settings: &ServedConfig) -> Result<ServedProbe, EngineError> {
     let model = &settings.model;
     let few = model.max_tokens.min(OUTPUT_TOKENS);
     let model = ServedModel { max_tokens: few, min_tokens: 1, ..model.clone() };
-    let exchange = Exchange::new(Arc::new(ServedConfig { model, ..settings.clone() }));
+    let exchange = OpenAiExchange::new(Arc::new(ServedConfig { model, ..settings.clone() }));
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
     let servers = Servers::new(&settings.servers.urls);
@@ -96,11 +96,11 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
     }
     runtime.shutdown_background();
     let names: Vec<_> = names.into_iter().collect();
-    Ok(Probed { framework: names.join(", "), prefix_caching: worst, context_tokens })
+    Ok(ServedProbe { framework: names.join(", "), prefix_caching: worst, context_tokens })
 }
 
 async fn probe_one(
-    exchange: &Exchange,
+    exchange: &OpenAiExchange,
     server: &Server,
 ) -> Result<(Remarks, PrefixCaching), EngineError> {
     let model = &exchange.settings.model;
@@ -108,7 +108,8 @@ async fn probe_one(
     let prompt = prompt(tokens, model.vocabulary, 0);
     let mut remarks = Remarks::default();
     for _ in 0..2 {
-        (remarks, _) = exchange.ask(|_| Some(server.one_more()), &prompt, &mut Nobody).await?;
+        (remarks, _) =
+            exchange.ask(|_| Some(server.begin_request()), &prompt, &mut Discard).await?;
     }
     let caching = match remarks.cached {
         Some(1..) => PrefixCaching::On,
@@ -129,9 +130,9 @@ async fn probe_one(
 
 /// Time of the first token.
 #[derive(Default)]
-struct First(Option<Instant>);
+struct FirstTokenTime(Option<Instant>);
 
-impl Taker for First {
+impl TokenReceiver for FirstTokenTime {
     fn tokens(&mut self, _: &[i32]) {
         self.0.get_or_insert_with(Instant::now);
     }
@@ -144,7 +145,7 @@ impl Taker for First {
 /// Sends other prompts twice each. Prefix caching is on if the second response is so much faster
 /// that the server cannot have computed the prompt again. A slow second response proves nothing.
 async fn by_time(
-    exchange: &Exchange,
+    exchange: &OpenAiExchange,
     server: &Server,
     tokens: u32,
 ) -> Result<PrefixCaching, EngineError> {
@@ -152,8 +153,8 @@ async fn by_time(
         let prompt = prompt(tokens, exchange.settings.model.vocabulary, variant);
         let mut times = [Duration::ZERO; 2];
         for time in &mut times {
-            let (begun, mut first) = (Instant::now(), First::default());
-            exchange.ask(|_| Some(server.one_more()), &prompt, &mut first).await?;
+            let (begun, mut first) = (Instant::now(), FirstTokenTime::default());
+            exchange.ask(|_| Some(server.begin_request()), &prompt, &mut first).await?;
             *time = first.0.unwrap_or(begun).saturating_duration_since(begun);
         }
         let [computed, again] = times;

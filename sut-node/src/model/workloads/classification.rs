@@ -36,9 +36,9 @@ struct Jpeg {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct ClassificationParameters {
     #[serde(default)]
-    samples: Samples,
+    samples: ImageFormat,
     /// Length of the short side of a decoded image before it is cropped, in pixels.
     resize: Option<usize>,
 }
@@ -46,7 +46,7 @@ struct Parameters {
 /// Form of the samples on the wire.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Samples {
+pub(super) enum ImageFormat {
     /// The model's input tensor.
     #[default]
     Tensor,
@@ -56,15 +56,15 @@ pub(super) enum Samples {
 
 impl Classification {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
-        let Parameters { samples, resize } = parameters::read(manifest)?;
+        let ClassificationParameters { samples, resize } = parameters::read(manifest)?;
         let [input] = parameters::exactly("input", &manifest.inputs)?;
         let [output] = parameters::exactly("output", &manifest.outputs)?;
         parameters::expect(output, &[DataType::Float32], 1)?;
         parameters::fixed(output)?;
         let lengths = parameters::fixed(input)?;
         let (layout, jpeg) = match samples {
-            Samples::Tensor => (wire_layout(manifest), None),
-            Samples::Jpeg => {
+            ImageFormat::Tensor => (wire_layout(manifest), None),
+            ImageFormat::Jpeg => {
                 let (height, width) = pixels(input, &lengths)?;
                 // The reference: 256 for 224 (VGG's 87.5 %).
                 let short_side = resize.unwrap_or(height.min(width) * 256 / 224);

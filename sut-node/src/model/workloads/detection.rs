@@ -14,7 +14,7 @@ use crate::model::{
     payload::Payload,
     workload::{Job, Pass, Workload},
     workloads::{
-        classification::{Samples, pixels},
+        classification::{ImageFormat, pixels},
         image, parameters,
         rows::{PerSample, Rows},
         tensors::wire_layout,
@@ -24,11 +24,11 @@ use crate::model::{
 #[derive(Debug)]
 pub(super) struct Detection {
     layout: InputLayout,
-    samples: Samples,
+    samples: ImageFormat,
     height: usize,
     width: usize,
     labels: DataType,
-    rules: Rules,
+    rules: SuppressionRules,
     threads: Arc<ThreadPool>,
 }
 
@@ -36,8 +36,8 @@ pub(super) struct Detection {
 /// training, RetinaNet).
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Rules {
-    samples: Samples,
+struct SuppressionRules {
+    samples: ImageFormat,
     /// Minimum score of a candidate, exclusive.
     score_threshold: f32,
     /// Maximum overlap (intersection over union) of two candidates of a class. Beyond it, only the
@@ -47,10 +47,10 @@ struct Rules {
     max_detections: usize,
 }
 
-impl Default for Rules {
+impl Default for SuppressionRules {
     fn default() -> Self {
         Self {
-            samples: Samples::Tensor,
+            samples: ImageFormat::Tensor,
             score_threshold: 0.05,
             nms_threshold: 0.5,
             max_detections: 300,
@@ -60,7 +60,7 @@ impl Default for Rules {
 
 impl Detection {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
-        let rules: Rules = parameters::read(manifest)?;
+        let rules: SuppressionRules = parameters::read(manifest)?;
         let [input] = parameters::exactly("input", &manifest.inputs)?;
         let (height, width) = pixels(input, &parameters::fixed(input)?)?;
         let [boxes, scores, labels] = parameters::exactly("outputs", &manifest.outputs)?;
@@ -74,8 +74,8 @@ impl Detection {
             return Err("boxes, scores and labels must be [K, 4], [K] and [K]".into());
         }
         let layout = match rules.samples {
-            Samples::Tensor => wire_layout(manifest),
-            Samples::Jpeg => InputLayout::default(),
+            ImageFormat::Tensor => wire_layout(manifest),
+            ImageFormat::Jpeg => InputLayout::default(),
         };
         let (labels, samples) = (labels.data_type, rules.samples);
         Ok(Self { layout, samples, height, width, labels, rules, threads: threads.clone() })
@@ -125,7 +125,7 @@ struct Candidate {
 }
 
 /// Applies non-maximum suppression within each class. The best candidates come first.
-fn suppress(mut candidates: Vec<Candidate>, rules: &Rules) -> Vec<Candidate> {
+fn suppress(mut candidates: Vec<Candidate>, rules: &SuppressionRules) -> Vec<Candidate> {
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates {
@@ -174,8 +174,10 @@ impl Workload for Detection {
 impl PerSample for Detection {
     fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String> {
         match self.samples {
-            Samples::Tensor => row.copy_from_slice(sample),
-            Samples::Jpeg => image::stretch(&image::decode(sample)?, self.height, self.width, row),
+            ImageFormat::Tensor => row.copy_from_slice(sample),
+            ImageFormat::Jpeg => {
+                image::stretch(&image::decode(sample)?, self.height, self.width, row)
+            }
         }
         Ok(())
     }
@@ -200,10 +202,10 @@ mod tests {
             (candidate(0.0, 0.9, 1), candidate(1.0, 0.8, 1), candidate(0.0, 0.7, 2));
         // An overlap of exactly the threshold suppresses nothing: 5 of 15.
         let (apart, beside) = (candidate(20.0, 0.6, 1), candidate(25.0, 0.5, 1));
-        let rules = Rules { nms_threshold: 5.0 / 15.0, ..Rules::default() };
+        let rules = SuppressionRules { nms_threshold: 5.0 / 15.0, ..SuppressionRules::default() };
         let all = vec![apart, rival, beside, best, other];
         assert_eq!(suppress(all.clone(), &rules), [best, other, apart, beside]);
-        let rules = Rules { max_detections: 2, ..rules };
+        let rules = SuppressionRules { max_detections: 2, ..rules };
         assert_eq!(suppress(all, &rules), [best, other]);
         assert_eq!(suppress(vec![], &rules), []);
     }

@@ -8,11 +8,11 @@ use netdiv_contract::layout::element_bytes;
 use rayon::ThreadPoolBuilder;
 
 use crate::model::{
-    aligned::Aligned,
+    aligned_bytes::AlignedBytes,
     manifest::{Manifest, Shape},
     payload::Payload,
     workload::{Pass, Workload},
-    workloads::by_name::of_manifest,
+    workloads::factory::of_manifest,
 };
 
 /// Maximum size of a tensor of a pass, in bytes; larger passes are not run.
@@ -51,8 +51,10 @@ impl DryRun {
             let inputs: Option<Vec<_>> = of(&self.manifest.inputs);
             let outputs: Option<Vec<_>> = of(&self.manifest.outputs);
             let (Some(mut inputs), Some(outputs)) = (inputs, outputs) else { break };
-            job.fill(&mut inputs.iter_mut().map(Aligned::bytes_mut).collect::<Vec<_>>());
-            job.take(&outputs.iter().map(Aligned::bytes).collect::<Vec<_>>());
+            job.write_inputs(
+                &mut inputs.iter_mut().map(AlignedBytes::bytes_mut).collect::<Vec<_>>(),
+            );
+            job.read_outputs(&outputs.iter().map(AlignedBytes::bytes).collect::<Vec<_>>());
         }
         let answers = job.answers().into_iter();
         answers.map(|answer| answer.map_err(|error| error.to_string())).collect()
@@ -60,11 +62,11 @@ impl DryRun {
 }
 
 /// Returns a tensor of a pass; `None` if it is too long.
-fn zeros(shape: &Shape, pass: &Pass) -> Option<Aligned> {
+fn zeros(shape: &Shape, pass: &Pass) -> Option<AlignedBytes> {
     let lengths = shape.of_batch(pass.rows, &pass.lengths);
     let bytes = lengths
         .iter()
         .try_fold(element_bytes(shape.data_type), |product, length| product.checked_mul(*length))
         .filter(|bytes| *bytes <= MOST_BYTES)?;
-    Some(Aligned::zeros(bytes))
+    Some(AlignedBytes::zeros(bytes))
 }

@@ -1,10 +1,10 @@
 //! Workloads: layouts of a benchmark's samples and responses, and their processing.
 
-pub(crate) mod by_name;
 pub(crate) mod classification;
 mod detection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod dry_run;
+pub(crate) mod factory;
 mod image;
 mod node_classification;
 mod parameters;

@@ -28,14 +28,14 @@ pub(super) struct NodeClassification {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Parameters {
+struct NodeClassificationParameters {
     /// Number of nodes. A higher node number would be read from memory beyond the graph.
     nodes: i64,
 }
 
 impl NodeClassification {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
-        let Parameters { nodes } = parameters::read(manifest)?;
+        let NodeClassificationParameters { nodes } = parameters::read(manifest)?;
         if nodes < 1 {
             return Err("[parameters]: nodes must be at least 1".into());
         }
@@ -52,7 +52,7 @@ impl NodeClassification {
     }
 
     /// Returns the reason why a sample is outside of the graph; `None` if it is inside.
-    fn beyond(&self, payload: &Payload) -> Option<String> {
+    fn range_violation(&self, payload: &Payload) -> Option<String> {
         let number = integers(&payload.tensors()[0]).find(|n| !(0..self.nodes).contains(n))?;
         Some(format!("node {number}; the graph has nodes 0 to {}", self.nodes - 1))
     }
@@ -64,8 +64,8 @@ impl Workload for NodeClassification {
     }
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
-        let beyond = |payload: &Payload| self.beyond(payload);
-        Box::new(Stack::but_for(beyond, &self.manifest, &self.threads, batch, label))
+        let beyond = |payload: &Payload| self.range_violation(payload);
+        Box::new(Stack::excluding(beyond, &self.manifest, &self.threads, batch, label))
     }
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {

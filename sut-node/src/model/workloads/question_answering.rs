@@ -10,7 +10,9 @@ use serde::Deserialize;
 use crate::model::{
     manifest::{Dimension, Manifest, Shape},
     payload::Payload,
-    workload::{Answer, Job, Lengths, Pass, Workload, bad_sample, integers, no_answer, rows_of},
+    workload::{
+        Job, Lengths, Pass, SampleResponse, Workload, bad_sample, integers, no_answer, rows_of,
+    },
     workloads::parameters,
 };
 
@@ -18,13 +20,13 @@ use crate::model::{
 pub(super) struct QuestionAnswering {
     layout: InputLayout,
     data_type: DataType,
-    settings: Parameters,
+    settings: QuestionAnsweringParameters,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Parameters {
-    samples: Samples,
+struct QuestionAnsweringParameters {
+    samples: QuestionFormat,
     /// Token between question and text; SQuAD's [SEP].
     separator: i64,
     /// Maximum length of a sample, in tokens.
@@ -33,16 +35,21 @@ struct Parameters {
     vocabulary: i64,
 }
 
-impl Default for Parameters {
+impl Default for QuestionAnsweringParameters {
     fn default() -> Self {
-        Self { samples: Samples::Tensors, separator: 102, max_tokens: 384, vocabulary: 30_522 }
+        Self {
+            samples: QuestionFormat::Tensors,
+            separator: 102,
+            max_tokens: 384,
+            vocabulary: 30_522,
+        }
     }
 }
 
 /// Tensors of a sample on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Samples {
+enum QuestionFormat {
     /// Ids, mask and segments.
     Tensors,
     /// Ids; the node derives mask and segments.
@@ -54,7 +61,7 @@ const INPUTS: usize = 3;
 
 impl QuestionAnswering {
     pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
-        let settings: Parameters = parameters::read(manifest)?;
+        let settings: QuestionAnsweringParameters = parameters::read(manifest)?;
         if settings.vocabulary < 1 {
             return Err("[parameters]: vocabulary must be at least 1".into());
         }
@@ -79,8 +86,8 @@ impl QuestionAnswering {
             shape: vec![-1],
         };
         let tensors = match settings.samples {
-            Samples::Tensors => inputs.iter().map(|input| spec(&input.name)).collect(),
-            Samples::Ids => vec![spec(&inputs[0].name)],
+            QuestionFormat::Tensors => inputs.iter().map(|input| spec(&input.name)).collect(),
+            QuestionFormat::Ids => vec![spec(&inputs[0].name)],
         };
         Ok(Self { layout: InputLayout { tensors }, data_type, settings })
     }
@@ -105,8 +112,8 @@ impl QuestionAnswering {
         let numbers = |place: usize| integers(&tensors[place]).take(real).collect::<Vec<_>>();
         let ids = numbers(0);
         let (mask, segments) = match self.settings.samples {
-            Samples::Tensors => (numbers(1), numbers(2)),
-            Samples::Ids => {
+            QuestionFormat::Tensors => (numbers(1), numbers(2)),
+            QuestionFormat::Ids => {
                 let mask: Vec<_> = ids.iter().map(|id| i64::from(*id != 0)).collect();
                 let mut after = 0;
                 let segments = ids.iter().zip(&mask).map(|(id, real)| {
@@ -164,7 +171,7 @@ impl Workload for QuestionAnswering {
             Err(why) => Err(bad_sample(why)),
         });
         let answers = answers.collect();
-        Box::new(Padded { width: self.width(), tokens, longest, asked: false, answers })
+        Box::new(PaddedJob { width: self.width(), tokens, longest, asked: false, answers })
     }
 
     fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass> {
@@ -179,22 +186,22 @@ impl Workload for QuestionAnswering {
 }
 
 /// A batch whose samples are padded with zeros to the longest.
-struct Padded {
+struct PaddedJob {
     width: usize,
     tokens: Vec<Result<[Vec<i64>; INPUTS], String>>,
     longest: usize,
     asked: bool,
-    answers: Vec<Answer>,
+    answers: Vec<SampleResponse>,
 }
 
-impl Job for Padded {
+impl Job for PaddedJob {
     fn next_pass(&mut self) -> Option<Pass> {
         let asked = std::mem::replace(&mut self.asked, true);
         let pass = Pass { rows: self.tokens.len(), lengths: vec![self.longest] };
         (!asked && self.longest > 0).then_some(pass)
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
         let rows = self.tokens.len();
         for (place, input) in inputs.iter_mut().enumerate() {
             // The length may have been rounded up.
@@ -209,7 +216,7 @@ impl Job for Padded {
         }
     }
 
-    fn take(&mut self, outputs: &[&[u8]]) {
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
         let rows = |output: usize| rows_of(outputs[output], self.tokens.len());
         let logits = self.tokens.iter().zip(rows(0).zip(rows(1)));
         for (answer, (tokens, (start, end))) in self.answers.iter_mut().zip(logits) {
@@ -219,7 +226,7 @@ impl Job for Padded {
         }
     }
 
-    fn answers(self: Box<Self>) -> Vec<Answer> {
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
         self.answers
     }
 }

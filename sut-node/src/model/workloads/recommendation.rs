@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::model::{
     manifest::{Manifest, Shape},
     payload::Payload,
-    workload::{Answer, Job, Lengths, Pass, Workload, bad_sample, integers, no_answer},
+    workload::{Job, Lengths, Pass, SampleResponse, Workload, bad_sample, integers, no_answer},
     workloads::parameters,
 };
 
@@ -23,14 +23,14 @@ pub(super) struct Recommendation {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Parameters {
+struct RecommendationParameters {
     /// Number of pairs per sample to warm up with: the mean of the official data set.
     warm_up_pairs: usize,
     /// Number of table rows for each column of indices; empty: no limit.
     index_limits: Vec<i64>,
 }
 
-impl Default for Parameters {
+impl Default for RecommendationParameters {
     fn default() -> Self {
         Self { warm_up_pairs: 270, index_limits: Vec::new() }
     }
@@ -38,7 +38,7 @@ impl Default for Parameters {
 
 impl Recommendation {
     pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
-        let Parameters { warm_up_pairs, index_limits } = parameters::read(manifest)?;
+        let RecommendationParameters { warm_up_pairs, index_limits } = parameters::read(manifest)?;
         let inputs: &[_; 2] = parameters::exactly("inputs", &manifest.inputs)?;
         parameters::expect(&inputs[0], &[DataType::Float32, DataType::Float16], 1)?;
         parameters::expect(&inputs[1], &[DataType::Int32, DataType::Int64], 1)?;
@@ -118,7 +118,7 @@ impl Workload for Recommendation {
         });
         let (answers, pairs) =
             (answers.collect(), pairs.iter().map(|pairs| *pairs.as_ref().unwrap_or(&0)).collect());
-        Box::new(Joined { batch, pairs, asked: false, answers })
+        Box::new(JoinedJob { batch, pairs, asked: false, answers })
     }
 
     fn warm_up(&self, samples: &[usize], _: &[usize]) -> Vec<Pass> {
@@ -129,22 +129,22 @@ impl Workload for Recommendation {
 }
 
 /// All pairs of a batch, each in its own row.
-struct Joined {
+struct JoinedJob {
     batch: Arc<[Payload]>,
     /// Number of pairs of each sample; 0 for an invalid sample.
     pairs: Vec<usize>,
     asked: bool,
-    answers: Vec<Answer>,
+    answers: Vec<SampleResponse>,
 }
 
-impl Job for Joined {
+impl Job for JoinedJob {
     fn next_pass(&mut self) -> Option<Pass> {
         let asked = std::mem::replace(&mut self.asked, true);
         let rows = self.pairs.iter().sum();
         (!asked && rows > 0).then_some(Pass { rows, lengths: Vec::new() })
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
         let mut at = [0; 2];
         for (payload, pairs) in self.batch.iter().zip(&self.pairs) {
             if *pairs == 0 {
@@ -157,7 +157,7 @@ impl Job for Joined {
         }
     }
 
-    fn take(&mut self, outputs: &[&[u8]]) {
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
         let mut rest = outputs[0];
         for (answer, pairs) in self.answers.iter_mut().zip(&self.pairs) {
             let (own, others) = rest.split_at(pairs * size_of::<f32>());
@@ -168,7 +168,7 @@ impl Job for Joined {
         }
     }
 
-    fn answers(self: Box<Self>) -> Vec<Answer> {
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
         self.answers
     }
 }

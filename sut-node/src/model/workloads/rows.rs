@@ -8,7 +8,7 @@ use rayon::{ThreadPool, prelude::*};
 
 use crate::model::{
     payload::Payload,
-    workload::{Answer, Job, Pass, bad_sample, no_answer, rows_of},
+    workload::{Job, Pass, SampleResponse, bad_sample, no_answer, rows_of},
 };
 
 /// Processing of a single sample.
@@ -49,7 +49,7 @@ impl<W: PerSample> Job for Rows<W> {
         (!std::mem::replace(&mut self.asked, true)).then_some(Pass { rows, lengths: Vec::new() })
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
         let row_bytes = (inputs[0].len() / self.batch.len().max(1)).max(1);
         let fill = |(row, sample): (&mut [u8], &Payload)| {
             self.workload.fill(row, sample.bytes()).inspect_err(|_| row.fill(0))
@@ -58,7 +58,7 @@ impl<W: PerSample> Job for Rows<W> {
         self.read = self.threads.install(|| rows.map(fill).collect());
     }
 
-    fn take(&mut self, outputs: &[&[u8]]) {
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
         let rows: Vec<Vec<_>> =
             outputs.iter().map(|output| rows_of(output, self.batch.len()).collect()).collect();
         let answer = |place: usize| {
@@ -69,7 +69,7 @@ impl<W: PerSample> Job for Rows<W> {
             self.threads.install(|| (0..self.batch.len()).into_par_iter().map(answer).collect());
     }
 
-    fn answers(self: Box<Self>) -> Vec<Answer> {
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
         let mut answers = self.answers.into_iter();
         let answer = |read: Result<(), String>| match (read, answers.next()) {
             (Err(why), _) => Err(bad_sample(why)),

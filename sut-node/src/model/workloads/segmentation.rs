@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::model::{
     manifest::Manifest,
     payload::Payload,
-    workload::{Answer, Job, Pass, Workload, bad_sample, rows_of},
+    workload::{Job, Pass, SampleResponse, Workload, bad_sample, rows_of},
     workloads::parameters,
 };
 
@@ -36,12 +36,12 @@ pub(super) struct Segmentation {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Parameters {
+struct SegmentationParameters {
     /// Number of windows in a pass.
     windows: usize,
 }
 
-impl Default for Parameters {
+impl Default for SegmentationParameters {
     fn default() -> Self {
         Self { windows: 4 }
     }
@@ -56,7 +56,7 @@ const MAX_SUM_BYTES: usize = 8 << 30;
 
 impl Segmentation {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
-        let Parameters { windows } = parameters::read(manifest)?;
+        let SegmentationParameters { windows } = parameters::read(manifest)?;
         let [input] = parameters::exactly("input", &manifest.inputs)?;
         let [output] = parameters::exactly("output", &manifest.outputs)?;
         parameters::expect(input, &[DataType::Float32], 4)?;
@@ -258,7 +258,7 @@ impl Job for Windows {
         Some(Pass { rows: starts.len(), lengths: Vec::new() })
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
         let (place, starts) = &self.groups[self.asked - 1];
         let (Ok(volume), [tensor]) = (&self.volumes[*place], self.batch[*place].tensors()) else {
             return;
@@ -272,7 +272,7 @@ impl Job for Windows {
         }
     }
 
-    fn take(&mut self, outputs: &[&[u8]]) {
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
         let (place, starts) = &self.groups[self.taken];
         self.taken += 1;
         let Ok(volume) = &mut self.volumes[*place] else { return };
@@ -281,7 +281,7 @@ impl Job for Windows {
         }
     }
 
-    fn answers(self: Box<Self>) -> Vec<Answer> {
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
         let answer = |volume: Result<Volume, String>| match volume {
             Ok(volume) => Ok(volume.labels),
             Err(why) => Err(bad_sample(why)),

@@ -9,12 +9,12 @@ use rayon::{ThreadPool, prelude::*};
 use crate::model::{
     manifest::{Manifest, Shape},
     payload::Payload,
-    workload::{Answer, Job, Pass, Workload, bad_sample, no_answer, rows_of},
+    workload::{Job, Pass, SampleResponse, Workload, bad_sample, no_answer, rows_of},
     workloads::parameters,
 };
 
 #[derive(Debug)]
-pub(super) struct Tensors {
+pub(super) struct TensorsWorkload {
     manifest: Arc<Manifest>,
     layout: InputLayout,
     /// Bytes of a response; 0 if its length is free.
@@ -30,7 +30,7 @@ const PARALLEL_BYTES: usize = 1 << 20;
 #[serde(deny_unknown_fields)]
 struct NoParameters {}
 
-impl Tensors {
+impl TensorsWorkload {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
         parameters::read::<NoParameters>(manifest)?;
         let (layout, threads) = (wire_layout(manifest), threads.clone());
@@ -44,7 +44,7 @@ pub(super) fn wire_layout(manifest: &Manifest) -> InputLayout {
     InputLayout { tensors: manifest.inputs.iter().map(|shape| shape.spec()).collect() }
 }
 
-impl Workload for Tensors {
+impl Workload for TensorsWorkload {
     fn layout(&self) -> InputLayout {
         self.layout.clone()
     }
@@ -76,7 +76,7 @@ pub(super) struct Stack {
     answer: fn(&[u8]) -> Bytes,
     threads: Arc<ThreadPool>,
     batch: Arc<[Payload]>,
-    answers: Vec<Answer>,
+    answers: Vec<SampleResponse>,
     groups: Vec<Group>,
     asked: usize,
     taken: usize,
@@ -94,11 +94,11 @@ impl Stack {
         batch: Arc<[Payload]>,
         answer: fn(&[u8]) -> Bytes,
     ) -> Self {
-        Self::but_for(|_| None, manifest, threads, batch, answer)
+        Self::excluding(|_| None, manifest, threads, batch, answer)
     }
 
     /// Like [`Self::new`], but without the samples for which `refusal` returns a reason.
-    pub(super) fn but_for(
+    pub(super) fn excluding(
         refusal: impl Fn(&Payload) -> Option<String>,
         manifest: &Manifest,
         threads: &Arc<ThreadPool>,
@@ -135,7 +135,7 @@ impl Job for Stack {
         Some(Pass { rows: group.places.len(), lengths: group.lengths.clone() })
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
         let places = &self.groups[self.asked - 1].places;
         for (number, input) in inputs.iter_mut().enumerate() {
             let row_bytes = (input.len() / places.len().max(1)).max(1);
@@ -151,7 +151,7 @@ impl Job for Stack {
         }
     }
 
-    fn take(&mut self, outputs: &[&[u8]]) {
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
         let places = std::mem::take(&mut self.groups[self.taken].places);
         for (place, row) in places.iter().zip(rows_of(outputs[0], places.len())) {
             self.answers[*place] = Ok((self.answer)(row));
@@ -159,7 +159,7 @@ impl Job for Stack {
         self.taken += 1;
     }
 
-    fn answers(self: Box<Self>) -> Vec<Answer> {
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
         self.answers
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::model::{
     manifest::Manifest,
     payload::Payload,
-    workload::{Answer, Job, Pass, Workload, bad_sample, integers, no_answer, rows_of},
+    workload::{Job, Pass, SampleResponse, Workload, bad_sample, integers, no_answer, rows_of},
     workloads::{parameters, tensors::wire_layout},
 };
 
@@ -19,29 +19,29 @@ pub(super) struct TextToImage {
     layout: InputLayout,
     image_bytes: u64,
     data_type: DataType,
-    settings: Parameters,
+    settings: TextToImageParameters,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Parameters {
-    samples: Samples,
+struct TextToImageParameters {
+    samples: PromptFormat,
     /// Number of ids. A higher id would be read from memory beyond the model's table.
     vocabulary: i64,
     /// Id that ends a prompt; CLIP's.
     end: i64,
 }
 
-impl Default for Parameters {
+impl Default for TextToImageParameters {
     fn default() -> Self {
-        Self { samples: Samples::Tensors, vocabulary: 49_408, end: 49_407 }
+        Self { samples: PromptFormat::Tensors, vocabulary: 49_408, end: 49_407 }
     }
 }
 
 /// Tensors of a sample on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Samples {
+enum PromptFormat {
     /// Ids of both tokenizers.
     Tensors,
     /// Ids of the first tokenizer; the node derives the second's.
@@ -53,7 +53,7 @@ const TOKENIZERS: usize = 2;
 
 impl TextToImage {
     pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
-        let settings: Parameters = parameters::read(manifest)?;
+        let settings: TextToImageParameters = parameters::read(manifest)?;
         if settings.vocabulary < 1 || !(0..settings.vocabulary).contains(&settings.end) {
             return Err("[parameters]: end must be an id, from 0 to vocabulary - 1".into());
         }
@@ -70,7 +70,7 @@ impl TextToImage {
         parameters::expect(output, &[DataType::Uint8], 3)?;
         let image_bytes = parameters::fixed(output)?.into_iter().map(|n| n as u64).product();
         let mut layout = wire_layout(manifest);
-        if settings.samples == Samples::Ids {
+        if settings.samples == PromptFormat::Ids {
             layout.tensors.truncate(1);
         }
         Ok(Self { layout, image_bytes, data_type, settings })
@@ -120,7 +120,7 @@ impl Workload for TextToImage {
             Err(why) => Err(bad_sample(why)),
         });
         let answers = answers.collect();
-        Box::new(Prompts { width: element_bytes(self.data_type), prompts, asked: false, answers })
+        Box::new(PromptJob { width: element_bytes(self.data_type), prompts, asked: false, answers })
     }
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
@@ -129,21 +129,21 @@ impl Workload for TextToImage {
 }
 
 /// A batch of prompts. The row of an invalid prompt is zeros.
-struct Prompts {
+struct PromptJob {
     width: usize,
     prompts: Vec<Result<[Vec<i64>; TOKENIZERS], String>>,
     asked: bool,
-    answers: Vec<Answer>,
+    answers: Vec<SampleResponse>,
 }
 
-impl Job for Prompts {
+impl Job for PromptJob {
     fn next_pass(&mut self) -> Option<Pass> {
         let asked = std::mem::replace(&mut self.asked, true);
         let pass = Pass { rows: self.prompts.len(), lengths: Vec::new() };
         (!asked && self.prompts.iter().any(Result::is_ok)).then_some(pass)
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+    fn write_inputs(&mut self, inputs: &mut [&mut [u8]]) {
         for (tokenizer, input) in inputs.iter_mut().enumerate() {
             let row_bytes = input.len() / self.prompts.len().max(1);
             input.fill(0);
@@ -156,7 +156,7 @@ impl Job for Prompts {
         }
     }
 
-    fn take(&mut self, outputs: &[&[u8]]) {
+    fn read_outputs(&mut self, outputs: &[&[u8]]) {
         let images = rows_of(outputs[0], self.prompts.len());
         for ((answer, ids), image) in self.answers.iter_mut().zip(&self.prompts).zip(images) {
             if ids.is_ok() {
@@ -165,7 +165,7 @@ impl Job for Prompts {
         }
     }
 
-    fn answers(self: Box<Self>) -> Vec<Answer> {
+    fn answers(self: Box<Self>) -> Vec<SampleResponse> {
         self.answers
     }
 }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_second_tokenizer_pads_with_zeros() {
-        let settings = Parameters { vocabulary: 10, end: 9, samples: Samples::Ids };
+        let settings = TextToImageParameters { vocabulary: 10, end: 9, samples: PromptFormat::Ids };
         let layout = InputLayout::default();
         let workload = TextToImage { layout, image_bytes: 0, data_type: DataType::Int32, settings };
         let padded = |ids: &[i64]| workload.padded_with_zeros(ids);

@@ -116,12 +116,12 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn published(folder: &Path, settings: &str) -> Published {
+fn published(folder: &Path, settings: &str) -> PublishedText {
     let settings = settings.replace("FOLDER", &folder.display().to_string());
     let mut table: toml::Table = toml::from_str(&settings).unwrap();
     table.entry("name").or_insert("a".into());
     let args: Args = table.try_into().unwrap();
-    Published::new(&args.resolve().unwrap(), None).unwrap()
+    PublishedText::new(&args.resolve().unwrap(), None).unwrap()
 }
 
 fn with(base: &str, key: &str, value: &str) -> String {
@@ -230,8 +230,8 @@ fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
         OPENAI.replace("FOLDER", &folder.path().display().to_string())
     ))
     .unwrap();
-    let found = Found { prefix_caching: PrefixCaching::Off, context_tokens: None };
-    let with = Published::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
+    let found = EngineFacts { prefix_caching: PrefixCaching::Off, context_tokens: None };
+    let with = PublishedText::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
     assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
     for (from, to) in [("'toy'", "'boy'"), ("= 100", "= 99"), ("[2]", "[3]"), ("= 10", "= 11")] {
         fs::write(folder.path().join("served.toml"), SERVED.replacen(from, to, 1)).unwrap();

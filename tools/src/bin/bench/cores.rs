@@ -6,7 +6,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Role of a process, which decides its cores.
 #[derive(Clone, Copy)]
-pub enum Share {
+pub enum CoreShare {
     /// The measured process, on one core.
     Own,
     /// Its peer, on all other cores, if there are any.
@@ -15,15 +15,15 @@ pub enum Share {
 
 /// Calls `start` with the affinity of this role. Threads and processes that it starts keep the
 /// affinity.
-pub fn started_on<T>(share: Share, start: impl FnOnce() -> T) -> io::Result<T> {
+pub fn started_on<T>(share: CoreShare, start: impl FnOnce() -> T) -> io::Result<T> {
     let all = sched_getaffinity(None)?;
     let allowed = |core: &usize| all.is_set(*core);
     let mut cores = (0..CpuSet::MAX_CPU).filter(allowed);
     let own = cores.next().unwrap_or_default();
     let mut chosen = CpuSet::new();
     match share {
-        Share::Own => chosen.set(own),
-        Share::Others => {
+        CoreShare::Own => chosen.set(own),
+        CoreShare::Others => {
             cores.chain((all.count() == 1).then_some(own)).for_each(|core| chosen.set(core))
         }
     }

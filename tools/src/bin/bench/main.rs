@@ -9,12 +9,12 @@
 //! - `tokens/`: outputs of tokens
 //! - `compare.rs`: two builds compared, by rounds (`round.rs`) of the same figures
 
-mod alone;
 mod compare;
 mod cores;
 mod figures;
+mod loadgen_alone;
 mod meter;
-mod ours;
+mod qdl;
 mod raw;
 mod round;
 mod scaling;

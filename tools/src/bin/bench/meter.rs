@@ -8,7 +8,7 @@ pub struct Meter {
 }
 
 /// A measurement in progress.
-pub struct Started<'a> {
+pub struct Measurement<'a> {
     meter: &'a Meter,
     cpu_seconds: f64,
     at: Instant,
@@ -35,9 +35,9 @@ impl Meter {
         meter
     }
 
-    pub fn start(&self) -> Started<'_> {
+    pub fn start(&self) -> Measurement<'_> {
         let cpu_seconds = self.cpu_seconds();
-        Started { meter: self, cpu_seconds, at: Instant::now() }
+        Measurement { meter: self, cpu_seconds, at: Instant::now() }
     }
 
     fn cpu_seconds(&self) -> f64 {
@@ -47,7 +47,7 @@ impl Meter {
     }
 }
 
-impl Started<'_> {
+impl Measurement<'_> {
     pub fn stop(self) -> Cost {
         let seconds = self.at.elapsed().as_secs_f64();
         Cost { seconds, cpu_seconds: self.meter.cpu_seconds() - self.cpu_seconds }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     meter::Meter,
-    ours,
+    qdl,
     tokens::offline,
     with_loadgen::{self, OFFLINE_LONG, OFFLINE_SHORT, SERVER_SLOW},
 };
@@ -23,9 +23,9 @@ pub fn print() -> Result<(), Box<dyn Error>> {
     let nodes = [node("a"), node("b")];
     for (bytes, samples) in WITHOUT_LOADGEN {
         let meter = Meter::with([nodes[0].id()]);
-        let payloads = ours::payloads(bytes);
+        let payloads = qdl::payloads(bytes);
         let settings = Settings::new(vec![nodes[0].address.clone()]);
-        let cost = ours::send(&meter, settings, &payloads, samples)?;
+        let cost = qdl::send(&meter, settings, &payloads, samples)?;
         let name = format!("{bytes} B Offline, without LoadGen");
         line(&name, "samples/s", samples as f64 / cost.seconds);
         line(&name, "CPU µs/sample", cost.cpu_seconds * 1e6 / samples as f64);

@@ -8,7 +8,7 @@ use netdiv_qdl::Settings;
 use crate::{
     figures::median,
     meter::{Cost, Meter},
-    ours,
+    qdl,
 };
 
 /// Length of a sample, in bytes.
@@ -36,25 +36,25 @@ const ROWS: [(usize, usize, usize, bool); 15] = [
 
 /// Minimum number of samples per line. Shorter runs are repeated, because processor time is counted
 /// in hundredths of a second.
-const LEAST_SAMPLES: usize = 1_000_000;
+const MIN_SAMPLES: usize = 1_000_000;
 
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let most = ROWS.iter().map(|row| row.0).max().unwrap_or(1);
     let nodes: Vec<_> =
         (0..most).map(|n| SutNode::start(&format!("n{n}"), &["--engine", "none"])).collect();
     let meter = Meter::with(nodes.iter().map(SutNode::id));
-    let payloads = ours::payloads(BYTES);
+    let payloads = qdl::payloads(BYTES);
     let mut figures: Vec<Vec<(f64, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         eprintln!("scaling, round {run} of {runs}");
         for ((count, connections, samples, single), figures) in ROWS.into_iter().zip(&mut figures) {
             let mut cost = Cost::default();
-            let times = LEAST_SAMPLES.div_ceil(samples);
+            let times = MIN_SAMPLES.div_ceil(samples);
             for _ in 0..times {
                 let addresses = nodes[..count].iter().map(|node| node.address.clone());
                 let mut settings = Settings::new(addresses.collect());
                 settings.connections_per_node = connections;
-                let send = if single { ours::send_singly } else { ours::send };
+                let send = if single { qdl::send_singly } else { qdl::send };
                 cost += send(&meter, settings, &payloads, samples)?;
             }
             let all = (samples * times) as f64;

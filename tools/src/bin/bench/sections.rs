@@ -38,8 +38,8 @@ const SECTIONS: [(Document, &[Table]); 2] = [
         &[
             ("tokens-offline", tokens::offline::table),
             ("tokens-peak", tokens::peak::table),
-            ("tokens-added", tokens::added::table),
-            ("tokens-every", tokens::every::table),
+            ("tokens-added", tokens::added_latency::table),
+            ("tokens-every", tokens::every_token::table),
             (tokens::served::NAME, tokens::served::table),
         ],
     ),

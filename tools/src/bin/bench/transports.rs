@@ -16,7 +16,7 @@ use netdiv_transport::security::{ClientTls, TlsFiles, make_certificates};
 use crate::{
     figures::{median, spread},
     meter::Meter,
-    ours, raw,
+    qdl, raw,
     server::Server,
     stock,
 };
@@ -54,7 +54,7 @@ const CONTENDERS: [(Contender, &str); 7] = [
 ];
 
 #[derive(Clone, Copy)]
-struct Figures {
+struct TransportFigures {
     samples_per_second: f64,
     cpu_us_per_sample: f64,
 }
@@ -109,8 +109,8 @@ impl Bench {
         contender: Contender,
         bytes: usize,
         samples: usize,
-    ) -> Result<Figures, Box<dyn Error>> {
-        let payloads = ours::payloads(bytes);
+    ) -> Result<TransportFigures, Box<dyn Error>> {
+        let payloads = qdl::payloads(bytes);
         let nodes = [self.node.id(), self.tls_node.id()];
         let meter = Meter::with([self.raw.id(), self.stock.id()].into_iter().chain(nodes));
         let settings = |node: &SutNode, transport, tls, mtu| {
@@ -121,7 +121,7 @@ impl Bench {
             settings
         };
         let tls = Some(self.tls.clone());
-        let ours = |settings| ours::send(&meter, settings, &payloads, samples);
+        let ours = |settings| qdl::send(&meter, settings, &payloads, samples);
         let (raw, stock) = (&self.raw.address, &self.stock.address);
         let cost = match contender {
             Contender::Raw => raw::send(&meter, raw, &payloads, samples),
@@ -134,14 +134,14 @@ impl Bench {
                 ours(settings(&self.tls_node, Transport::Quic, tls, Some(ETHERNET_MTU)))
             }
         }?;
-        Ok(Figures {
+        Ok(TransportFigures {
             samples_per_second: samples as f64 / cost.seconds,
             cpu_us_per_sample: cost.cpu_seconds * 1e6 / samples as f64,
         })
     }
 }
 
-fn table(text: &mut String, bytes: usize, rounds: &[Vec<Figures>]) -> std::fmt::Result {
+fn table(text: &mut String, bytes: usize, rounds: &[Vec<TransportFigures>]) -> std::fmt::Result {
     writeln!(
         text,
         "| {bytes} B, without LoadGen | thousand samples/s | GB/s | CPU per sample, both ends | ratio to plain sockets | \
@@ -149,7 +149,7 @@ fn table(text: &mut String, bytes: usize, rounds: &[Vec<Figures>]) -> std::fmt::
     )?;
     let place = |wanted| CONTENDERS.iter().position(|(contender, _)| *contender == wanted);
     for (column, (_, name)) in CONTENDERS.iter().enumerate() {
-        let rate = |round: &Vec<Figures>| round[column].samples_per_second;
+        let rate = |round: &Vec<TransportFigures>| round[column].samples_per_second;
         let ratio = |to: Contender| {
             let to = place(to).unwrap_or_default();
             median(rounds.iter().map(|round| rate(round) / round[to].samples_per_second))

@@ -8,15 +8,15 @@ use netdiv_qdl::Settings;
 use serde_json::Value;
 
 use crate::{
-    alone::loadgen_alone,
     figures::{median, spread},
+    loadgen_alone::loadgen_alone,
     meter::Meter,
-    ours,
+    qdl,
 };
 
 /// A row: label, scenario, bytes per sample, requested samples per second, and options of the nodes
 /// and the run.
-pub struct Row {
+pub struct BenchRow {
     pub label: &'static str,
     scenario: &'static str,
     bytes: usize,
@@ -30,16 +30,16 @@ const fn row(
     bytes: usize,
     rate: u64,
     busy: bool,
-) -> Row {
-    Row { label, scenario, bytes, rate, busy }
+) -> BenchRow {
+    BenchRow { label, scenario, bytes, rate, busy }
 }
 
-pub const OFFLINE_SHORT: Row = row("Offline, 64 B", "offline", 64, 2_000_000, false);
-pub const OFFLINE_LONG: Row =
+pub const OFFLINE_SHORT: BenchRow = row("Offline, 64 B", "offline", 64, 2_000_000, false);
+pub const OFFLINE_LONG: BenchRow =
     row("Offline, 150,528 B (ResNet50)", "offline", 150_528, 25_000, false);
-pub const SERVER_SLOW: Row = row("Server 1,000 QPS, 64 B", "server", 64, 1000, false);
+pub const SERVER_SLOW: BenchRow = row("Server 1,000 QPS, 64 B", "server", 64, 1000, false);
 
-const ROWS: [Row; 6] = [
+const ROWS: [BenchRow; 6] = [
     OFFLINE_SHORT,
     OFFLINE_LONG,
     row("Server 50,000 QPS, 64 B", "server", 64, 50_000, false),
@@ -54,7 +54,7 @@ const MILLISECONDS: u64 = 3000;
 
 /// Figures of one run; latencies in microseconds.
 #[derive(Clone)]
-pub struct Figures {
+pub struct RunFigures {
     verdict: String,
     completed: usize,
     pub samples_per_second: f64,
@@ -68,7 +68,7 @@ pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
     let start =
         |name: &str, args: &[&str]| SutNode::start(name, &[&["--engine", "none"], args].concat());
     let nodes = [start("a", &[]), start("b", &[])];
-    let mut figures: Vec<Vec<(Figures, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
+    let mut figures: Vec<Vec<(RunFigures, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         for (row, figures) in ROWS.iter().zip(&mut figures) {
             eprintln!("{}, round {run} of {runs}", row.label);
@@ -85,7 +85,7 @@ pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
 
 /// Returns the figures of a run, and a baseline without a network: samples per second of the QDL
 /// without LoadGen (Offline), or p50 of a system that does nothing (Server).
-fn measure_beside(nodes: &[SutNode], row: &Row) -> Result<(Figures, f64), Box<dyn Error>> {
+fn measure_beside(nodes: &[SutNode], row: &BenchRow) -> Result<(RunFigures, f64), Box<dyn Error>> {
     let figures = measure(nodes, row)?;
     let beside = if row.scenario == "offline" {
         without_loadgen(nodes, row.bytes, figures.completed)?
@@ -97,10 +97,10 @@ fn measure_beside(nodes: &[SutNode], row: &Row) -> Result<(Figures, f64), Box<dy
 }
 
 /// Makes one run.
-pub fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> {
+pub fn measure(nodes: &[SutNode], row: &BenchRow) -> Result<RunFigures, Box<dyn Error>> {
     let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
     let before = cpu();
-    let samples = ours::payloads(row.bytes).len();
+    let samples = qdl::payloads(row.bytes).len();
     let dataset = format!("synthetic:{samples}x{}", row.bytes);
     let busy: &[&str] = if row.busy { &["--busy-poll"] } else { &[] };
     let outcome = run(nodes, row.scenario, &dataset, MILLISECONDS, row.rate, busy);
@@ -110,7 +110,7 @@ pub fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> 
     let cpu_seconds = number(&result["process"]["cpu_seconds"])? + nodes_cpu;
     let completed = number(&result["samples"]["completed"])?;
     let latency = &result["loadgen_latency_ns"];
-    Ok(Figures {
+    Ok(RunFigures {
         verdict: result["verdict"].as_str().unwrap_or_default().into(),
         completed: completed as usize,
         samples_per_second: number(&result["metric"]["value"])?,
@@ -141,23 +141,23 @@ fn run(
 fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f64, Box<dyn Error>> {
     let settings = Settings::new(nodes.iter().map(|node| node.address.clone()).collect());
     let meter = Meter::with(nodes.iter().map(SutNode::id));
-    let cost = ours::send(&meter, settings, &ours::payloads(bytes), samples)?;
+    let cost = qdl::send(&meter, settings, &qdl::payloads(bytes), samples)?;
     Ok(samples as f64 / cost.seconds)
 }
 
-fn table(figures: &[Vec<(Figures, f64)>]) -> Result<String, std::fmt::Error> {
+fn table(figures: &[Vec<(RunFigures, f64)>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
         "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | comparison | VALID runs \
          |\n|---|---|---|---|---|---|---|\n",
     );
     for (row, runs) in ROWS.iter().zip(figures) {
-        let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(|(run, _)| pick(run)));
+        let of = |pick: fn(&RunFigures) -> f64| median(runs.iter().map(|(run, _)| pick(run)));
         let rates: Vec<_> = runs.iter().map(|(run, _)| run.samples_per_second).collect();
         // Offline's latencies are times since the one query was issued, and mean nothing. A run
         // that is faster than the requested rate is too short for LoadGen's VALID, but not wrong.
         let (latency, beside, valid) = match row.scenario {
             "offline" => {
-                let ratio = |(run, beside): &(Figures, f64)| run.samples_per_second / beside;
+                let ratio = |(run, beside): &(RunFigures, f64)| run.samples_per_second / beside;
                 let ratio = median(runs.iter().map(ratio));
                 ("– | –".into(), format!("{ratio:.2} of the QDL without LoadGen"), "–".into())
             }

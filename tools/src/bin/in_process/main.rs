@@ -7,10 +7,10 @@ mod system;
 
 use std::process::ExitCode;
 
-use loadgen_node::InProcess;
+use loadgen_node::InProcessEngines;
 
 fn main() -> ExitCode {
-    let in_process = InProcess { check: system::check, start: system::start };
+    let in_process = InProcessEngines { check: system::check, start: system::start };
     let code = match loadgen_node::main(Some(in_process)) {
         Ok(code) => code,
         Err(refused) => return refused,

@@ -7,12 +7,12 @@ use std::{
 };
 
 use loadgen_node::{
-    Counted, Library, LoadGenTest, Reading, System, failure_text, node_record,
+    Library, LoadGenTest, Reading, RunCounters, System, failure_text, node_record,
     record::{self, Carrier, Digests},
 };
 use loadgen_sys::{Abort, AnswerTokens, StartTestError, SystemUnderTest};
 use netdiv_contract::v1::DescribeResponse;
-use netdiv_qdl::{Failure, NodeInfo, Progress, SampleSource as _, asked_for};
+use netdiv_qdl::{Failure, NodeInfo, Progress, SampleSource as _, requested_tokens};
 use sut_node::{Args, Config, InProcess};
 
 use crate::samples::Samples;
@@ -43,7 +43,7 @@ pub(crate) fn check(settings: &Path) -> Result<(), String> {
 }
 
 fn config(settings: &Path) -> Result<Config, String> {
-    let args = netdiv_node_common::process::layered(&Args::default(), Some(settings));
+    let args = netdiv_node_common::process::merge_settings(&Args::default(), Some(settings));
     let args = args.map_err(|error| error.to_string())?;
     args.resolve().map_err(|error| error.to_string())
 }
@@ -54,7 +54,7 @@ pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn Syste
     let counts_tokens = test.tokens() != AnswerTokens::Uncounted;
     let samples = Arc::new(Samples::new(counts_tokens, test.token_bounds()));
     let answers = samples.clone();
-    let node = InProcess::start(&config, asked_for(test.tokens()), move |replies| {
+    let node = InProcess::start(&config, requested_tokens(test.tokens()), move |replies| {
         answers.complete(replies)
     })
     .map_err(|error| error.to_string())?;
@@ -96,9 +96,9 @@ impl System for Engines {
         self.samples.failure().map(|why| failure_text(&why))
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> RunCounters {
         let Reading { issued, nodes: reports, .. } = self.samples.reading();
-        Counted {
+        RunCounters {
             issued,
             nodes: reports
                 .iter()
@@ -108,7 +108,7 @@ impl System for Engines {
             input: Some(self.node.model().input.clone()),
             failure: self.samples.failure(),
             remark: Some(REMARK.into()),
-            ..Counted::new(Carrier::Process(record::InProcess::InProcess))
+            ..RunCounters::new(Carrier::Process(record::InProcess::InProcess))
         }
     }
 

@@ -9,9 +9,9 @@
 //! which LoadGen counts. With the last value, prompts of that length and the tokens pass through a
 //! plain TCP connection.
 
-mod behind_sockets;
-mod nothing;
-mod on_schedule;
+mod null_system;
+mod scheduled_system;
+mod socket_system;
 
 use std::{env, error::Error};
 
@@ -19,9 +19,9 @@ use loadgen_node::official_log::{DetailLog, latencies};
 use loadgen_sys::{LogSettings, Mode, Scenario, SystemUnderTest, TestSettings, start_test};
 
 use crate::{
-    behind_sockets::BehindSockets,
-    nothing::Nothing,
-    on_schedule::{LoadGen, OnSchedule, Schedule},
+    null_system::NullSystem,
+    scheduled_system::{LoadGen, Schedule, ScheduledSystem},
+    socket_system::SocketSystem,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -46,8 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             let schedule = Schedule::parse(ttft_us, tpot_us, tokens)?;
             Some(match prompt {
-                [] => Box::new(OnSchedule::start(schedule, LoadGen)?),
-                [bytes] => Box::new(BehindSockets::start(schedule, bytes)?),
+                [] => Box::new(ScheduledSystem::start(schedule, LoadGen)?),
+                [bytes] => Box::new(SocketSystem::start(schedule, bytes)?),
                 _ => return Err(USAGE.into()),
             })
         }
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let folder = tempfile::tempdir()?;
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
-    let nothing = Nothing::default();
+    let nothing = NullSystem::default();
     let sut = on_schedule.as_deref().unwrap_or(&nothing);
     start_test(sut, &nothing, &settings, &log, None)?;
     let log = DetailLog::read(&folder.path().join("mlperf_log_detail.txt"))?;

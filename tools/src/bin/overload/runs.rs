@@ -16,7 +16,7 @@ use crate::bound::{self, BYTES, MIB, PROMPTS, SAMPLES, TOKENS, WINDOW};
 
 /// A row of the table; memory in bytes.
 #[derive(Debug)]
-pub struct Row {
+pub struct OverloadRow {
     situation: String,
     transport: &'static str,
     samples: Option<u64>,
@@ -36,7 +36,7 @@ struct LoadGenMemory {
     bound: u64,
 }
 
-impl Row {
+impl OverloadRow {
     /// Returns true if memory stayed within its bounds and every sample has a response.
     pub fn holds(&self) -> bool {
         self.loadgen.is_none_or(|loadgen| loadgen.most <= loadgen.bound)
@@ -64,7 +64,7 @@ impl Row {
 
 /// A run of LoadGen: scenario, number and length of samples in the data set, rate and minimum
 /// duration.
-struct Load {
+struct LoadGenLoad {
     scenario: &'static str,
     dataset: (u64, u64),
     rate: u64,
@@ -72,14 +72,15 @@ struct Load {
 }
 
 /// Memory of LoadGen alone, by scenario, rate and duration.
-type Alone = BTreeMap<(&'static str, u64, u64), u64>;
+type LoadGenAloneMemory = BTreeMap<(&'static str, u64, u64), u64>;
 
 /// Makes all runs, over both transports.
-pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
+pub fn all(largest: bool) -> Result<Vec<OverloadRow>, Box<dyn Error>> {
     let mut rows = Vec::new();
-    let mut alone = Alone::new();
+    let mut alone = LoadGenAloneMemory::new();
     let small = (1024, 64);
-    let offline = |rate| Load { scenario: "offline", dataset: small, rate, milliseconds: 1000 };
+    let offline =
+        |rate| LoadGenLoad { scenario: "offline", dataset: small, rate, milliseconds: 1000 };
     for transport in ["grpc", "quic"] {
         // LoadGen adds a tenth to the samples that the expected rate needs.
         for (samples, rate) in [("10⁶", 909_091), ("10⁷", 9_090_910)] {
@@ -89,15 +90,18 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         let slow = ["--max-batch", "16", "--echo-sample", "2ms"];
         let quick = ["--max-batch", "16", "--echo-sample", "200us"];
         let long = (256, 100_000);
-        let load = Load { scenario: "offline", dataset: long, rate: 5000, milliseconds: 5000 };
+        let load =
+            LoadGenLoad { scenario: "offline", dataset: long, rate: 5000, milliseconds: 5000 };
         let title = "one node ten times slower than the other, Offline, 100 kB";
         rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
-        let load = Load { scenario: "server", dataset: long, rate: 3000, milliseconds: 5000 };
+        let load =
+            LoadGenLoad { scenario: "server", dataset: long, rate: 3000, milliseconds: 5000 };
         let title = "one node ten times slower than the other, Server, 100 kB";
         rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
         // Two nodes that do 2,000 samples a second each.
         let few = ["--max-batch", "2", "--echo-batch", "1ms"];
-        let load = Load { scenario: "server", dataset: small, rate: 40_000, milliseconds: 2000 };
+        let load =
+            LoadGenLoad { scenario: "server", dataset: small, rate: 40_000, milliseconds: 2000 };
         let title = "Server at ten times the rate of the nodes";
         rows.push(run(title, transport, &[&few, &few], &load, &mut alone)?);
         for sample_bytes in [64, 60_000] {
@@ -139,9 +143,9 @@ fn run(
     situation: &str,
     transport: &'static str,
     nodes: &[&[&str]],
-    load: &Load,
-    alone: &mut Alone,
-) -> Result<Row, Box<dyn Error>> {
+    load: &LoadGenLoad,
+    alone: &mut LoadGenAloneMemory,
+) -> Result<OverloadRow, Box<dyn Error>> {
     eprintln!("{situation}, {transport}");
     let nodes: Vec<_> =
         nodes.iter().enumerate().map(|(n, args)| start(&format!("node-{n}"), args)).collect();
@@ -154,7 +158,7 @@ fn run(
     let result = loadgen_node(transport, &nodes, load)?;
     let (count, bytes) = load.dataset;
     let counts = &result.samples;
-    Ok(Row {
+    Ok(OverloadRow {
         situation: situation.into(),
         transport,
         samples: Some(counts.issued),
@@ -174,7 +178,7 @@ fn run(
 fn loadgen_node(
     transport: &str,
     nodes: &[SutNode],
-    load: &Load,
+    load: &LoadGenLoad,
 ) -> Result<RunResult, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let output = folder.path().join("out");
@@ -205,7 +209,7 @@ fn loadgen_node(
     Ok(serde_json::from_str(&text)?)
 }
 
-fn loadgen_alone(load: &Load) -> Result<u64, Box<dyn Error>> {
+fn loadgen_alone(load: &LoadGenLoad) -> Result<u64, Box<dyn Error>> {
     let args = [load.scenario.to_owned(), load.rate.to_string(), load.milliseconds.to_string()];
     let alone = Command::new(program("loadgen-alone")).args(args).output()?;
     let line: Value = serde_json::from_slice(&alone.stdout)?;
@@ -219,7 +223,7 @@ const FLOODS: usize = 8;
 const FLOODING: Duration = Duration::from_secs(8);
 
 /// Measures a node whose clients send and never read. The responses are as long as the samples.
-fn flood(transport: &'static str, sample_bytes: usize) -> Row {
+fn flood(transport: &'static str, sample_bytes: usize) -> OverloadRow {
     let situation = format!("{FLOODS} clients that flood and never read, {sample_bytes} B");
     eprintln!("{situation}, {transport}");
     let node = start("flooded", &["--echo-answer-bytes", "0"]);
@@ -229,11 +233,11 @@ fn flood(transport: &'static str, sample_bytes: usize) -> Row {
     // Meanwhile another client is served.
     let addresses = [&node.address[..]];
     let other = e2e::LoadGen::new(&addresses, "offline")
-        .over(transport)
+        .transport(transport)
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:1000x64", "--mode", "accuracy"])
         .run();
     drop(flood);
-    Row {
+    OverloadRow {
         situation,
         transport,
         samples: None,
@@ -247,30 +251,30 @@ fn flood(transport: &'static str, sample_bytes: usize) -> Row {
 
 /// An engine for samples that are short on the wire: its label in the table, its options, and a
 /// sample.
-struct Bombed {
+struct BombedEngine {
     engine: &'static str,
     args: &'static [&'static str],
     sample: fn() -> Bytes,
 }
 
-const BOMBED: [Bombed; 5] = [
-    Bombed { engine: "none", args: &["--engine", "none"], sample: zeros },
-    Bombed {
+const BOMBED: [BombedEngine; 5] = [
+    BombedEngine { engine: "none", args: &["--engine", "none"], sample: zeros },
+    BombedEngine {
         engine: "echo of 8 bytes",
         args: &["--engine", "echo", "--echo-answer-bytes", "8"],
         sample: zeros,
     },
-    Bombed {
+    BombedEngine {
         engine: "echo of the sample",
         args: &["--engine", "echo", "--echo-answer-bytes", "0"],
         sample: zeros,
     },
-    Bombed {
+    BombedEngine {
         engine: "echo of 8 MiB",
         args: &["--engine", "echo", "--echo-answer-bytes", "8MiB"],
         sample: zeros,
     },
-    Bombed {
+    BombedEngine {
         engine: "torch, segmentation",
         args: &[
             "--engine",
@@ -300,7 +304,7 @@ fn volume() -> Bytes {
 
 /// Measures a node with a client whose samples are short on the wire, and which reads its responses
 /// late.
-fn bombs(transport: &'static str, encoding: Encoding, engine: &Bombed) -> Row {
+fn bombs(transport: &'static str, encoding: Encoding, engine: &BombedEngine) -> OverloadRow {
     const SAMPLES: u64 = 64;
     let payload = (engine.sample)();
     let situation = format!(
@@ -316,7 +320,7 @@ fn bombs(transport: &'static str, encoding: Encoding, engine: &Bombed) -> Row {
     let hold = Duration::from_secs(2);
     let bombs = Bombs { transport, encoding, samples: SAMPLES, payload, hold };
     let outcome = bombs.run(&node.address);
-    Row {
+    OverloadRow {
         situation,
         transport,
         samples: Some(SAMPLES),
@@ -334,7 +338,7 @@ fn bombs(transport: &'static str, encoding: Encoding, engine: &Bombed) -> Row {
 const LONG_OUTPUT: usize = 20_000;
 
 /// Measures a node with long outputs and a client that reads them slowly.
-fn slow_reader(transport: &'static str, tokens: Tokens) -> Row {
+fn slow_reader(transport: &'static str, tokens: Tokens) -> OverloadRow {
     let what = if tokens == Tokens::Every { "every token" } else { "whole outputs" };
     let situation = format!("a client that reads slowly, {LONG_OUTPUT} tokens each, {what}");
     eprintln!("{situation}, {transport}");
@@ -358,7 +362,7 @@ fn slow_reader(transport: &'static str, tokens: Tokens) -> Row {
         pause: Duration::from_millis(1),
     };
     let outcome = reader.run(&node.address);
-    Row {
+    OverloadRow {
         situation,
         transport,
         samples: Some(PROMPTS),

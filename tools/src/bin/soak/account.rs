@@ -7,7 +7,7 @@ use crate::plan::{Fault, Load, Plan};
 
 /// Fate of a run's samples, and violated invariants.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct RunAccount {
     /// Verdict; `None` for a run that was killed.
     pub verdict: Option<Verdict>,
     /// Number of samples that LoadGen issued.
@@ -17,18 +17,18 @@ pub struct Account {
     /// Number of samples that the run declares lost.
     pub lost: u64,
     /// Set if the run continued without a node.
-    pub went_on: bool,
+    pub has_continued: bool,
     /// Number of samples that were reassigned from a lost node to other nodes.
-    pub moved: u64,
+    pub reassigned: u64,
     /// Number of samples with an unknown fate.
     pub unaccounted: u64,
     /// Peak memory of the LoadGen node, in bytes.
     pub peak_resident_bytes: u64,
     /// Violated invariants.
-    pub complaints: Vec<String>,
+    pub violations: Vec<String>,
 }
 
-impl Account {
+impl RunAccount {
     /// Checks a run that has ended.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let mut account = Self::default();
@@ -52,7 +52,7 @@ impl Account {
         self.must(!harmless || code <= 1, "a harmless fault ended the run");
         match serde_json::from_str::<RunResult>(&outcome.read("result.json")) {
             Ok(result) => self.check_result(plan, outcome, code, &result),
-            Err(error) => self.complaints.push(format!("result.json: {error}")),
+            Err(error) => self.violations.push(format!("result.json: {error}")),
         }
     }
 
@@ -74,7 +74,7 @@ impl Account {
         let sends = result.nodes.iter().all(|node| node.sent >= node.answered);
         self.must(sends, "a node sent more responses than it received samples");
         let left = || result.nodes.iter().filter(|node| node.lost.is_none());
-        self.moved = result.nodes.iter().map(|node| node.redispatched).sum();
+        self.reassigned = result.nodes.iter().map(|node| node.redispatched).sum();
         let reason = result.reasons.first();
         let log = outcome.read("mlperf_log_detail.txt");
         if result.verdict == Verdict::Failed {
@@ -92,12 +92,12 @@ impl Account {
         }
         self.must(samples.lost == 0, "samples are lost, but the run did not fail");
         self.must(left().count() > 0, "no node is left, but the run did not fail");
-        self.went_on = left().count() < result.nodes.len();
+        self.has_continued = left().count() < result.nodes.len();
         self.must(
-            plan.redispatch || !self.went_on,
+            plan.redispatch || !self.has_continued,
             "the run continued without a node, but --on-node-loss was not set",
         );
-        self.must(!(self.went_on && harmless), "a harmless fault cost a node");
+        self.must(!(self.has_continued && harmless), "a harmless fault cost a node");
         let counted = left().all(|node| node.acknowledged == node.sent);
         self.must(counted, "a node's count of samples differs from the samples sent to it");
         let unmatched: u64 = result.nodes.iter().map(|node| node.unmatched_replies).sum();
@@ -113,7 +113,7 @@ impl Account {
 
     fn must(&mut self, condition: bool, complaint: &str) {
         if !condition {
-            self.complaints.push(complaint.into());
+            self.violations.push(complaint.into());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::{Faults, Flood, Relay, Running, process::send_signal};
+use e2e::{Faults, Flood, Relay, RunningLoadGen, process::send_signal};
 
 use crate::{
     cluster::Node,
@@ -39,8 +39,8 @@ pub fn inject(
     plan: &Plan,
     node: &Node,
     relay: Option<&Relay>,
-    run: &mut Running,
-) -> Option<Stranger> {
+    run: &mut RunningLoadGen,
+) -> Option<OtherClient> {
     wait_for_test(run);
     let begin = Instant::now();
     while begin.elapsed() < plan.after && run.is_running() {
@@ -58,8 +58,8 @@ pub fn inject(
     };
     match plan.fault {
         Fault::None => {}
-        Fault::FloodingClient => return Some(Stranger::floods(&node.address, plan.transport)),
-        Fault::SilentClients => return Some(Stranger::says_nothing(&node.address)),
+        Fault::FloodingClient => return Some(OtherClient::floods(&node.address, plan.transport)),
+        Fault::SilentClients => return Some(OtherClient::says_nothing(&node.address)),
         Fault::SlowWire => wire(Faults {
             delay: Duration::from_millis(5),
             jitter: Duration::from_millis(5),
@@ -82,7 +82,7 @@ pub fn inject(
         Fault::LoadGenInterrupted => send_signal(run.id(), "-INT"),
         Fault::LoadGenKilled => send_signal(run.id(), "-KILL"),
     }
-    Some(Stranger::default())
+    Some(OtherClient::default())
 }
 
 /// Undoes a fault that outlives its run.
@@ -93,7 +93,7 @@ pub fn recover(plan: &Plan, node: &Node) {
 }
 
 /// Waits until LoadGen has begun to issue queries, or the run is over.
-fn wait_for_test(run: &mut Running) {
+fn wait_for_test(run: &mut RunningLoadGen) {
     let log = run.log();
     let begun = || std::fs::read_to_string(&log).is_ok_and(|t| t.contains("generated_query_count"));
     while run.is_running() && !begun() {
@@ -103,12 +103,12 @@ fn wait_for_test(run: &mut Running) {
 
 /// Another client of a node during a run. Dropping the value disconnects it.
 #[derive(Debug, Default)]
-pub struct Stranger {
+pub struct OtherClient {
     _floods: Option<Flood>,
     _silent: Vec<TcpStream>,
 }
 
-impl Stranger {
+impl OtherClient {
     fn floods(address: &str, transport: &str) -> Self {
         Self { _floods: Some(flood(address, transport)), ..Self::default() }
     }

@@ -31,9 +31,9 @@ use e2e::{Outcome, document::Generated};
 use rand::{SeedableRng as _, rngs::StdRng};
 
 use crate::{
-    account::Account,
+    account::RunAccount,
     cluster::{NAMES, Node},
-    memory::Watch,
+    memory::MemoryWatch,
     plan::{Fault, Plan},
     summary::Summary,
 };
@@ -99,7 +99,7 @@ fn warm_up(nodes: &[Node]) {
 
 struct Soak {
     nodes: Vec<Node>,
-    watch: Watch,
+    watch: MemoryWatch,
     summary: Summary,
     random: StdRng,
     number: usize,
@@ -111,7 +111,7 @@ impl Soak {
         let nodes = NAMES.map(|name| Node::start(name, "127.0.0.1:0", &NODE, &folder));
         let nodes = nodes.into_iter().collect::<Result<Vec<_>, _>>()?;
         warm_up(&nodes);
-        let watch = Watch::start();
+        let watch = MemoryWatch::start();
         for (node, name) in nodes.iter().zip(NAMES) {
             watch.add(node.id(), label(name));
         }
@@ -138,12 +138,12 @@ impl Soak {
         fault::recover(&plan, node);
         drop((stranger, relay));
 
-        let mut account = Account::of(&plan, &outcome);
+        let mut account = RunAccount::of(&plan, &outcome);
         let mortal = matches!(plan.fault, Fault::NodeKilled | Fault::NodeTerminated);
         for (place, node) in self.nodes.iter_mut().enumerate() {
             let told = mortal && place == plan.victim;
             if !told && !node.is_alive() {
-                account.complaints.push(format!("node {} has ended", NAMES[place]));
+                account.violations.push(format!("node {} has ended", NAMES[place]));
             }
             if told || !node.is_alive() {
                 node.start_again(&NODE, &self.folder)?;
@@ -154,11 +154,11 @@ impl Soak {
         Ok(())
     }
 
-    fn report(&mut self, plan: &Plan, account: &Account, outcome: &Outcome) {
+    fn report(&mut self, plan: &Plan, account: &RunAccount, outcome: &Outcome) {
         let seconds = self.watch.seconds();
         self.summary.add(plan, account, seconds);
         let verdict = account.verdict.map_or("killed".into(), |v| format!("{v:?}"));
-        let Account { issued, completed, lost, .. } = account;
+        let RunAccount { issued, completed, lost, .. } = account;
         eprintln!(
             "{seconds:4.0} s  run {}, {}: {verdict}, {issued} issued, {completed} completed, {lost} lost; {:.1} s; {}",
             self.number,
@@ -166,15 +166,15 @@ impl Soak {
             outcome.time.as_secs_f64(),
             self.summary.in_short(),
         );
-        if account.complaints.is_empty() {
+        if account.violations.is_empty() {
             return;
         }
         let kept = self.folder.join(format!("run-{}", self.number));
         keep(outcome, &kept);
-        for complaint in &account.complaints {
+        for complaint in &account.violations {
             let text = format!("run {} ({}): {complaint}", self.number, plan.words());
             eprintln!("WRONG: {text}; its output is in {}", kept.display());
-            self.summary.complaints.push(text);
+            self.summary.violations.push(text);
         }
     }
 
@@ -187,7 +187,7 @@ impl Soak {
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
             if path.is_file() && fs::read_to_string(&path)?.contains("panicked") {
-                summary.complaints.push(format!("a node panicked: {}", path.display()));
+                summary.violations.push(format!("a node panicked: {}", path.display()));
             }
         }
         let head = format!(
@@ -196,10 +196,10 @@ impl Soak {
         );
         let picture = figure::svg(&series, &shown(summary.run_memory()))?;
         let text = summary.text(&head, &series, seconds);
-        if summary.complaints.is_empty() {
+        if summary.violations.is_empty() {
             fs::remove_dir_all(&folder)?;
         }
-        Ok((text, picture, summary.complaints))
+        Ok((text, picture, summary.violations))
     }
 }
 

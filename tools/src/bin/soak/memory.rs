@@ -53,7 +53,7 @@ impl Slope {
         let middle = (first + last) / 2.0;
         let half: Vec<_> = points.iter().filter(|(at, _)| *at >= middle).copied().collect();
         let part = half.len().div_ceil(PARTS).max(1);
-        let least: Vec<_> = half.chunks(part).map(least).collect();
+        let least: Vec<_> = half.chunks(part).map(part_minimum).collect();
         let n = least.len() as f64;
         if n < 10.0 {
             return None;
@@ -91,19 +91,19 @@ impl Slope {
 }
 
 /// Returns the minimum memory of a part, at its middle time.
-fn least(part: &[(f64, f64)]) -> (f64, f64) {
+fn part_minimum(part: &[(f64, f64)]) -> (f64, f64) {
     let middle = part.iter().map(|(at, _)| at).sum::<f64>() / part.len() as f64;
     (middle, part.iter().map(|(_, mib)| *mib).fold(f64::MAX, f64::min))
 }
 
 /// Reads the memory of processes in the background.
-pub struct Watch {
+pub struct MemoryWatch {
     begin: Instant,
     watched: Arc<Mutex<Vec<(u32, Series)>>>,
     ended: Arc<AtomicBool>,
 }
 
-impl Watch {
+impl MemoryWatch {
     /// Starts a watch without processes.
     pub fn start() -> Self {
         let watch = Self { begin: Instant::now(), watched: Arc::default(), ended: Arc::default() };

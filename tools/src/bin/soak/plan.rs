@@ -178,7 +178,7 @@ impl Plan {
             Load::MultiStream => "multi-stream",
         };
         let run = LoadGen::new(addresses, scenario)
-            .over(self.transport)
+            .transport(self.transport)
             // Long enough for a busy machine, short enough for a soak.
             .args(&["--keepalive-timeout", "2500ms", "--sample-timeout", "6s"])
             .args(&["--control-timeout", "6s", "--quiet", "--benchmark", "fabric"])

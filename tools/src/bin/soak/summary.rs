@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use loadgen_node::record::Verdict;
 
 use crate::{
-    account::Account,
+    account::RunAccount,
     memory::{Series, Slope},
     plan::{Fault, Plan},
 };
@@ -16,38 +16,38 @@ const JUDGED: f64 = 0.75;
 /// Results of all runs so far.
 #[derive(Debug, Default)]
 pub struct Summary {
-    rows: BTreeMap<Fault, Row>,
+    rows: BTreeMap<Fault, FaultRow>,
     /// Violations, with the number of the run.
-    pub complaints: Vec<String>,
+    pub violations: Vec<String>,
     /// Peak memory of undisturbed runs, over time, by kind of run.
     runs: BTreeMap<String, Series>,
 }
 
 /// Counts of the runs with the same fault.
 #[derive(Debug, Default, Clone)]
-struct Row {
+struct FaultRow {
     runs: u64,
     good: u64,
     invalid: u64,
     failed: u64,
     killed: u64,
-    went_on: u64,
-    moved: u64,
+    continued: u64,
+    reassigned: u64,
     issued: u64,
     completed: u64,
     lost: u64,
     unaccounted: u64,
 }
 
-impl Row {
+impl FaultRow {
     fn add(&mut self, other: &Self) {
         self.runs += other.runs;
         self.good += other.good;
         self.invalid += other.invalid;
         self.failed += other.failed;
         self.killed += other.killed;
-        self.went_on += other.went_on;
-        self.moved += other.moved;
+        self.continued += other.continued;
+        self.reassigned += other.reassigned;
         self.issued += other.issued;
         self.completed += other.completed;
         self.lost += other.lost;
@@ -55,8 +55,8 @@ impl Row {
     }
 
     fn line(&self, title: &str) -> String {
-        let Self { runs, good, invalid, failed, killed, went_on, .. } = self;
-        let Self { moved, issued, completed, lost, unaccounted, .. } = self;
+        let Self { runs, good, invalid, failed, killed, continued: went_on, .. } = self;
+        let Self { reassigned: moved, issued, completed, lost, unaccounted, .. } = self;
         format!(
             "| {title} | {runs} | {good} | {invalid} | {failed} | {killed} | {went_on} | {} | {} | {} | {} | {} |\n",
             thousands(*issued),
@@ -70,17 +70,17 @@ impl Row {
 
 impl Summary {
     /// Adds a run that ended `seconds` after the soak began.
-    pub fn add(&mut self, plan: &Plan, account: &Account, seconds: f64) {
+    pub fn add(&mut self, plan: &Plan, account: &RunAccount, seconds: f64) {
         let is =
             |wanted: &[Verdict]| u64::from(account.verdict.is_some_and(|v| wanted.contains(&v)));
-        self.rows.entry(plan.fault).or_default().add(&Row {
+        self.rows.entry(plan.fault).or_default().add(&FaultRow {
             runs: 1,
             good: is(&[Verdict::Valid, Verdict::Complete]),
             invalid: is(&[Verdict::Invalid]),
             failed: is(&[Verdict::Failed]),
             killed: u64::from(account.verdict.is_none()),
-            went_on: u64::from(account.went_on),
-            moved: account.moved,
+            continued: u64::from(account.has_continued),
+            reassigned: account.reassigned,
             issued: account.issued,
             completed: account.completed,
             lost: account.lost,
@@ -101,8 +101,8 @@ impl Summary {
     }
 
     /// Returns the sum over all faults.
-    fn total(&self) -> Row {
-        let mut total = Row::default();
+    fn total(&self) -> FaultRow {
+        let mut total = FaultRow::default();
         self.rows.values().for_each(|row| total.add(row));
         total
     }
@@ -149,7 +149,7 @@ impl Summary {
                 if grows { "grows" } else { "no growth" },
             );
             if grows {
-                self.complaints.push(format!("the memory of {} grows", series.label));
+                self.violations.push(format!("the memory of {} grows", series.label));
             }
         }
         text

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
 use crate::{
     Scenario,
-    book::formats::{BOOK, Row},
+    book::formats::{BOOK, FormatRow},
 };
 
 struct Checkout(PathBuf);
@@ -64,13 +64,13 @@ fn plain(pattern: &str) -> String {
     text
 }
 
-fn row(file: &str, tag: &str) -> &'static Row {
-    let is_it = |row: &&Row| row.file == file && row.tags.iter().any(|known| known == tag);
+fn row(file: &str, tag: &str) -> &'static FormatRow {
+    let is_it = |row: &&FormatRow| row.file == file && row.tags.iter().any(|known| known == tag);
     BOOK.rows.iter().find(is_it).unwrap_or_else(|| panic!("{file} has no row of {tag}"))
 }
 
 /// Returns the texts of a row that the source of its program lacks.
-fn missing(row: &Row, source: &str) -> Vec<String> {
+fn missing(row: &FormatRow, source: &str) -> Vec<String> {
     let is_there = |text: &&String| source.contains(text.as_str());
     let texts = row.needs.iter().flatten().chain(&row.figures);
     let mut missing: Vec<_> = texts.filter(|text| !is_there(text)).cloned().collect();

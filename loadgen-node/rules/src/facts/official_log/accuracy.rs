@@ -11,15 +11,15 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, error::Category};
 
 use super::LogError;
-use crate::input::{files, json::Unique};
+use crate::input::{files, json::UniqueKeyJson};
 
 /// Suffix of errors that a truncated log causes: it is not a JSON list.
 const WHOLE: &str = "; LoadGen's whole log is needed, not a truncated one";
 
 /// An entry of the log.
-pub(crate) struct Entry(Map<String, Value>);
+pub(crate) struct AccuracyEntry(Map<String, Value>);
 
-impl Entry {
+impl AccuracyEntry {
     /// Returns the index of the sample in the data set.
     pub(crate) fn qsl_idx(&self) -> Result<u64, String> {
         self.integer("qsl_idx")
@@ -53,7 +53,7 @@ impl Entry {
 /// not.
 pub(crate) fn for_each_entry(
     path: &Path,
-    mut each: impl FnMut(Entry) -> Result<(), String>,
+    mut each: impl FnMut(AccuracyEntry) -> Result<(), String>,
 ) -> Result<(), LogError> {
     let mut entries = Entries::open(path)?;
     while let Some(entry) = entries.next_entry()? {
@@ -67,7 +67,7 @@ pub(crate) fn for_each_entry(
 
 /// A response in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
+pub struct LoggedResponse {
     /// Index of the sample in the data set.
     pub qsl_idx: usize,
     /// Bytes of the response.
@@ -78,12 +78,12 @@ pub struct Response {
 /// run. An empty file has no responses: LoadGen leaves it empty in performance mode.
 pub fn responses(
     path: &Path,
-) -> Result<impl Iterator<Item = Result<Response, LogError>> + use<>, LogError> {
+) -> Result<impl Iterator<Item = Result<LoggedResponse, LogError>> + use<>, LogError> {
     let mut entries = Entries::open(path)?;
-    let response = |entry: Entry| {
+    let response = |entry: AccuracyEntry| {
         let qsl_idx = entry.qsl_idx()?;
         let qsl_idx = usize::try_from(qsl_idx).map_err(|error| error.to_string())?;
-        Ok(Response { qsl_idx, data: entry.response()? })
+        Ok(LoggedResponse { qsl_idx, data: entry.response()? })
     };
     Ok(std::iter::from_fn(move || {
         let entry = entries.next_entry().transpose()?;
@@ -95,7 +95,7 @@ pub fn responses(
 }
 
 /// Reads all responses of a log.
-pub fn read_responses(path: &Path) -> Result<Vec<Response>, LogError> {
+pub fn read_responses(path: &Path) -> Result<Vec<LoggedResponse>, LogError> {
     responses(path)?.collect()
 }
 
@@ -123,7 +123,7 @@ impl Entries {
         }
     }
 
-    fn next_entry(&mut self) -> Result<Option<Entry>, LogError> {
+    fn next_entry(&mut self) -> Result<Option<AccuracyEntry>, LogError> {
         if self.is_closed {
             return Ok(None);
         }
@@ -132,7 +132,7 @@ impl Entries {
         next.map_err(|why| self.error(why))
     }
 
-    fn read_entry(&mut self) -> Result<Option<Entry>, String> {
+    fn read_entry(&mut self) -> Result<Option<AccuracyEntry>, String> {
         if self.count == 0 {
             match self.take()? {
                 None => return Ok(None),
@@ -152,17 +152,18 @@ impl Entries {
         }
         self.count += 1;
         let mut json = serde_json::Deserializer::from_reader(&mut self.file);
-        let entry = Unique::deserialize(&mut json).map_err(|error| match error.classify() {
-            Category::Syntax | Category::Eof => format!("{error}{WHOLE}"),
-            Category::Data | Category::Io => error.to_string(),
-        })?;
+        let entry =
+            UniqueKeyJson::deserialize(&mut json).map_err(|error| match error.classify() {
+                Category::Syntax | Category::Eof => format!("{error}{WHOLE}"),
+                Category::Data | Category::Io => error.to_string(),
+            })?;
         match entry {
-            Unique(Value::Object(entry)) => Ok(Some(Entry(entry))),
-            Unique(_) => Err("it is not a JSON object".into()),
+            UniqueKeyJson(Value::Object(entry)) => Ok(Some(AccuracyEntry(entry))),
+            UniqueKeyJson(_) => Err("it is not a JSON object".into()),
         }
     }
 
-    fn close(&mut self) -> Result<Option<Entry>, String> {
+    fn close(&mut self) -> Result<Option<AccuracyEntry>, String> {
         self.is_closed = true;
         self.file.consume(1);
         match self.peek()? {
@@ -203,7 +204,7 @@ impl Entries {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Response>, LogError> {
+    fn read(text: &str) -> Result<Vec<LoggedResponse>, LogError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         read_responses(file.path())
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn responses_are_hex() {
-        let want = Response { qsl_idx: 3, data: vec![10, 255] };
+        let want = LoggedResponse { qsl_idx: 3, data: vec![10, 255] };
         let log = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0AfF\" }\n]\n";
         assert_eq!(read(log).unwrap(), std::slice::from_ref(&want));
         let two = "[{\"qsl_idx\":3,\"data\":\"0AfF\"} , {\"qsl_idx\":3,\"data\":\"0AfF\"}]";

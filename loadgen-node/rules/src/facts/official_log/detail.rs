@@ -14,7 +14,7 @@ use super::LogError;
 use crate::{
     Scenario,
     book::formats::entry_of,
-    input::{files, json::Unique},
+    input::{files, json::UniqueKeyJson},
     record::Metric,
 };
 
@@ -25,7 +25,7 @@ const LONGEST_QUOTE: usize = 200;
 #[derive(Debug, Clone, Default)]
 pub struct DetailLog {
     /// All entries of each key, in the order of the log.
-    entries: BTreeMap<String, Vec<Logged>>,
+    entries: BTreeMap<String, Vec<LoggedValue>>,
     errors: Vec<String>,
     /// Lines that are not entries, each with the reason.
     unreadable: Vec<String>,
@@ -36,7 +36,7 @@ pub struct DetailLog {
 
 /// A value, and the time of its entry in milliseconds since LoadGen's start.
 #[derive(Debug, Clone)]
-struct Logged {
+struct LoggedValue {
     value: Value,
     ms: Option<f64>,
 }
@@ -44,7 +44,7 @@ struct Logged {
 /// Keys that LoadGen logs for each set of samples that it loads. A performance test loads one set,
 /// an accuracy test as many sets as the data set needs (`loadgen.cc`: `RunAccuracyMode`,
 /// `LoadSamplesToRam`, `IssueQueries`).
-pub(crate) const OF_EACH_SET: [&str; 6] = [
+pub(crate) const KEYS_PER_SAMPLE_SET: [&str; 6] = [
     "generated_query_count",
     "generated_samples_per_query",
     "generated_query_duration",
@@ -57,9 +57,9 @@ pub(crate) const OF_EACH_SET: [&str; 6] = [
 const OF_EVENTS: [&str; 4] = ["generic_message", "warning_", "error_", "logger_"];
 
 #[derive(Deserialize)]
-struct Entry {
+struct DetailEntry {
     key: String,
-    value: Unique,
+    value: UniqueKeyJson,
     time_ms: Option<f64>,
     #[serde(default)]
     metadata: Metadata,
@@ -92,13 +92,13 @@ impl DetailLog {
                     continue;
                 }
             };
-            let Unique(value) = entry.value;
+            let UniqueKeyJson(value) = entry.value;
             log.warnings += usize::from(entry.metadata.is_warning);
             if entry.metadata.is_error {
                 log.errors.push(value.as_str().map_or_else(|| value.to_string(), Into::into));
             }
             log.tests += usize::from(entry.key == "test_datetime");
-            let logged = Logged { value, ms: entry.time_ms };
+            let logged = LoggedValue { value, ms: entry.time_ms };
             log.entries.entry(entry.key).or_default().push(logged);
         }
         Ok(log)
@@ -109,7 +109,7 @@ impl DetailLog {
         self.entries.is_empty()
     }
 
-    fn first(&self, key: &str) -> Option<&Logged> {
+    fn first(&self, key: &str) -> Option<&LoggedValue> {
         self.entries.get(key)?.first()
     }
 
@@ -124,7 +124,7 @@ impl DetailLog {
         let loads_one_set = self.mode() == Some(Mode::Performance);
         let may_repeat = move |key: &str| {
             OF_EVENTS.iter().any(|start| key.starts_with(start))
-                || (!loads_one_set && OF_EACH_SET.contains(&key))
+                || (!loads_one_set && KEYS_PER_SAMPLE_SET.contains(&key))
         };
         let repeated =
             self.entries.iter().filter(move |(key, entries)| entries.len() > 1 && !may_repeat(key));
@@ -342,7 +342,7 @@ pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
 
 /// Parses an entry. LoadGen writes numbers that JSON does not support, such as the rate of a run
 /// with one query.
-fn parse(json: &str) -> Result<Entry, serde_json::Error> {
+fn parse(json: &str) -> Result<DetailEntry, serde_json::Error> {
     serde_json::from_str(json).or_else(|_| {
         let number = |text: &str| format!("\"value\": {text},");
         let null = ["-nan", "nan", "-inf", "inf", "NaN", "Infinity", "-Infinity"]

@@ -1,11 +1,11 @@
 //! Duration of a performance test, from several entries of LoadGen's detail log.
 
-use super::{DetailLog, moment::of_mark};
+use super::{DetailLog, timestamp::parse_power_mark};
 use crate::Scenario;
 
 /// Maximum by which a clock around a test may exceed the test, as a share and in seconds: a run
 /// also loads samples and writes logs.
-pub(crate) const AROUND: f64 = 0.05;
+pub(crate) const CLOCK_MARGIN_SHARE: f64 = 0.05;
 pub(crate) const AROUND_SECONDS: f64 = 60.0;
 
 /// Returns the time that LoadGen compares with the minimum duration, in seconds: in Offline the
@@ -38,7 +38,7 @@ pub(crate) fn greatest_latency(log: &DetailLog) -> Option<f64> {
 pub(crate) fn between_power_marks(log: &DetailLog) -> Result<Option<f64>, String> {
     let mark = |key: &str| -> Result<Option<f64>, String> {
         let text = log.text(key).ok_or_else(|| format!("the detail log has no {key}"))?;
-        Ok(of_mark(text))
+        Ok(parse_power_mark(text))
     };
     let (end, begin) = (mark("power_end")?, mark("power_begin")?);
     Ok(end.zip(begin).map(|(end, begin)| end - begin))

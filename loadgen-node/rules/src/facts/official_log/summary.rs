@@ -6,7 +6,7 @@ use crate::{Scenario, book::formats::has_score, input::files};
 
 /// Prefixes of lines that LoadGen writes twice if it counts tokens: among the results and among the
 /// statistics, or for first and further tokens (`results.cc`).
-const TWICE: [&str; 2] = ["Completed tokens per second", "* Early stopping"];
+const REPEATED_LINES: [&str; 2] = ["Completed tokens per second", "* Early stopping"];
 
 /// Contents of a summary.
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl Summary {
     }
 
     /// Returns true if one of LoadGen's verdicts is INVALID.
-    pub(crate) fn invalid(&self) -> bool {
+    pub(crate) fn is_invalid(&self) -> bool {
         self.results.iter().any(|result| result == "INVALID")
     }
 
@@ -114,7 +114,8 @@ impl Summary {
 
     /// Returns the keys with several lines although LoadGen writes one, each with its values.
     pub(crate) fn repeated(&self) -> impl Iterator<Item = (&String, &Vec<String>)> {
-        let may_repeat = |key: &str| TWICE.iter().any(|start| key.trim_start().starts_with(start));
+        let may_repeat =
+            |key: &str| REPEATED_LINES.iter().any(|start| key.trim_start().starts_with(start));
         self.values.iter().filter(move |(key, values)| values.len() > 1 && !may_repeat(key))
     }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::{
     book::Benchmark,
-    judge::samples::{not_the_whole_set, prepared_otherwise},
+    judge::samples::{check_manifests, check_sample_count},
     official_log::DetailLog,
     record::RunResult,
-    subject::{At, Entry, Findings, Subject},
+    subject::{Findings, PlaceJudgement, ResultEntry, Subject},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -19,7 +19,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let Some(record) = run.result() else { continue };
             let names = names(&record.dataset);
             found.at(&run.record_place).fail_each(entry.benchmark.and_then(|benchmark| {
-                prepared_otherwise(benchmark, &record.prepared, run.is_accuracy())
+                check_manifests(benchmark, &record.prepared, run.is_accuracy())
             }));
             found.at(&run.record_place).fail_each(
                 differences(record, run.detail())
@@ -46,7 +46,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Finds logs of one result that name different QSLs.
-fn other_libraries(entry: &Entry, found: &mut Findings) {
+fn other_libraries(entry: &ResultEntry, found: &mut Findings) {
     let named = entry.runs.iter().filter_map(|run| Some((run, run.detail()?.text("qsl_name")?)));
     let mut named = named.filter(|(run, _)| run.result().is_none());
     let Some((first, known)) = named.next() else { return };
@@ -99,7 +99,7 @@ fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String>
 }
 
 /// Returns a finding if two runs of a result used samples of different preparations.
-fn prepared_differently(entry: &Entry) -> Option<String> {
+fn prepared_differently(entry: &ResultEntry) -> Option<String> {
     let digests = |record: &RunResult| -> Vec<String> {
         record.prepared.iter().map(|part| part.manifest_sha256.clone()).collect()
     };
@@ -112,11 +112,11 @@ fn prepared_differently(entry: &Entry) -> Option<String> {
     ))
 }
 
-fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: At) {
+fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: PlaceJudgement) {
     let key = "qsl_reported_total_count";
     match detail.accuracy_samples() {
         Some(count) => at.fail_each(
-            not_the_whole_set(benchmark, count).map(|what| format!("the accuracy run had {what}")),
+            check_sample_count(benchmark, count).map(|what| format!("the accuracy run had {what}")),
         ),
         None => at.fail(format!("the detail log has no {key}")),
     }

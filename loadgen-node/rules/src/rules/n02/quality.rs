@@ -5,20 +5,20 @@ use crate::{
     book::Benchmark,
     compliance::{accuracy_of, printed_accuracy},
     input::files,
-    judge::limits::{Limits, Server},
+    judge::limits::{Limits, ServerLimits},
     official_log::{DetailLog, token_metric},
     placeholder::is_placeholder,
     record::{Accuracy, Metric, RunResult},
     rules::settings,
-    subject::{At, Entry, Findings, NO_BENCHMARK, Subject},
+    subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, Subject},
     tree::{ACCURACY_TXT, documents},
 };
 
 /// Tolerance of printed percentages: the official scripts print three decimals.
-const PRINTED: f64 = 0.001;
+const PERCENT_TOLERANCE: f64 = 0.001;
 
 /// Tolerance of printed tokens per sample: the official scripts print one decimal.
-const DECIMAL: f64 = 0.0501;
+const TOKENS_TOLERANCE: f64 = 0.0501;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -33,7 +33,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     calibration(subject, found);
 }
 
-fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+fn accuracy(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &mut Findings) {
     let Some(run) = entry.runs.iter().find(|run| run.is_accuracy()) else {
         let text =
             "this run measured no accuracy: check the submission that contains its accuracy run";
@@ -62,9 +62,11 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
         match values {
             Ok(values) => {
                 let mut at = found.at(format!("{}/{ACCURACY_TXT}", run.place));
-                at.fail_each(benchmark.missed(&values));
-                at.fail_each(counted.iter().flat_map(|counted| not_as_counted(&values, counted)));
-                at.fail_each(record.and_then(|record| other_lengths(&values, record)));
+                at.fail_each(benchmark.missed_targets(&values));
+                at.fail_each(
+                    counted.iter().flat_map(|counted| printed_differences(&values, counted)),
+                );
+                at.fail_each(record.and_then(|record| token_count_difference(&values, record)));
                 let text = files::read_to_string(&path).unwrap_or_default();
                 let record = record.and_then(|record| record.accuracy.as_ref());
                 if at.is_kept() {
@@ -83,7 +85,7 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
         }
     } else if let Some(counted) = counted {
         let mut at = found.at(&run.record_place);
-        at.fail_each(benchmark.missed(&[counted]));
+        at.fail_each(benchmark.missed_targets(&[counted]));
         at.or_pass(REACHED);
     } else {
         let script = record.and_then(|record| record.official_accuracy.as_deref());
@@ -125,23 +127,24 @@ const REACHED: &str = "the accuracy reaches its target";
 
 /// Returns printed values of the run's own metric that differ from the run's value by more than the
 /// printed digits allow.
-fn not_as_counted(
+fn printed_differences(
     values: &[(String, f64)],
     (metric, counted): &(String, f64),
 ) -> impl Iterator<Item = String> {
     let printed = values.iter().filter(move |(name, _)| name == metric).map(|(_, value)| value);
-    let differ = printed.filter(move |value| (*value - counted).abs() > PRINTED);
+    let differ = printed.filter(move |value| (*value - counted).abs() > PERCENT_TOLERANCE);
     differ.map(move |value| format!("{metric} is {value}, and the run itself counted {counted}"))
 }
 
 /// Returns a finding if the script's tokens per answer differ from the run's by more than the
 /// printed decimal allows.
-fn other_lengths(values: &[(String, f64)], record: &RunResult) -> Option<String> {
+fn token_count_difference(values: &[(String, f64)], record: &RunResult) -> Option<String> {
     let tokens = record.nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.total));
     let total = tokens.reduce(u64::saturating_add)?;
     let counted = total as f64 / record.samples.completed as f64;
     let printed = values.iter().filter(|(name, _)| name == "TOKENS_PER_SAMPLE");
-    let (_, other) = printed.into_iter().find(|(_, said)| (said - counted).abs() > DECIMAL)?;
+    let (_, other) =
+        printed.into_iter().find(|(_, said)| (said - counted).abs() > TOKENS_TOLERANCE)?;
     Some(format!(
         "TOKENS_PER_SAMPLE is {other}, and the answers of the run had {counted:.2}: run the script on that run's log, with \
          --dtype int32"
@@ -166,14 +169,14 @@ fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Optio
     ))
 }
 
-fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+fn latency(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &mut Findings) {
     let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
     for run in &entry.runs {
         let Some(detail) = run.detail() else { continue };
         let mut at = found.at(&run.place);
         at.fail_each(settings::wrong_switches(Rule::N2, subject, entry, run));
         // TEST06 has its own settings.
-        let is_bound = run.measures() && !run.is_token_test();
+        let is_bound = run.is_performance() && !run.is_token_test();
         let metric = entry.scenario.and_then(|scenario| token_metric(scenario, detail));
         if is_bound && benchmark.token_latencies.is_some() && metric.is_none() {
             at.fail("the detail log has no tokens per second, which are this benchmark's metric");
@@ -186,7 +189,7 @@ fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut 
     }
 }
 
-fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
+fn bounds(detail: &DetailLog, limits: &ServerLimits, at: &mut PlaceJudgement) {
     let asked = [
         ("effective_target_latency_ns", limits.latency_ms),
         ("requested_server_ttft_latency", limits.first_token_ms),
@@ -201,12 +204,12 @@ fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
     for (key, most) in asked.map(|(key, most)| (key, in_ns(most))) {
         let Some(most) = most else { continue };
         let wanted = format!("more than the maximum {most}");
-        at.logged(key, detail.number(key), |value| *value <= most, wanted);
+        at.require_logged(key, detail.number(key), |value| *value <= most, wanted);
     }
     for (key, bound) in measured.map(|(key, bound)| (key, in_ns(bound))) {
         let Some(bound) = bound else { continue };
         let wanted = format!("and must be below {bound}");
-        at.logged(key, detail.number(key), |value| *value < bound, wanted);
+        at.require_logged(key, detail.number(key), |value| *value < bound, wanted);
     }
 }
 

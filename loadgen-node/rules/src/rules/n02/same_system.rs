@@ -5,20 +5,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    facts::running::{ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, PROGRAM, Running, VERSION, brief},
-    judge::alike::unlike,
-    subject::{Entry, Findings, Subject},
+    facts::node_software::{
+        ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, NodeSoftware, PROGRAM, VERSION, brief,
+    },
+    judge::uniform_nodes::node_differences,
+    subject::{Findings, ResultEntry, Subject},
 };
 
 /// Properties that all results of a system share.
-const OF_SYSTEM: [&str; 3] = [PROGRAM, VERSION, KERNEL];
+const SYSTEM_PROPERTIES: [&str; 3] = [PROGRAM, VERSION, KERNEL];
 
 /// Properties that all results of a benchmark on a system share. Another benchmark may need another
 /// engine.
-const OF_BENCHMARK: [&str; 4] = [MODEL, ENGINE, FRAMEWORK, IMAGE];
+const BENCHMARK_PROPERTIES: [&str; 4] = [MODEL, ENGINE, FRAMEWORK, IMAGE];
 
 /// Fields of the measurements that describe a model. They also state other weights for a scenario.
-const OF_WEIGHTS: [&str; 4] = [
+const WEIGHT_FIELDS: [&str; 4] = [
     "starting_weights_filename",
     "weight_data_types",
     "weight_transformations",
@@ -27,13 +29,14 @@ const OF_WEIGHTS: [&str; 4] = [
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let of_entries: Vec<_> =
-        subject.results.iter().map(|entry| (entry, undisputed(entry))).collect();
+        subject.results.iter().map(|entry| (entry, common_properties(entry))).collect();
     for (number, (entry, here)) in of_entries.iter().enumerate() {
-        let mut wrong = unlike(here);
-        let on_it = |(other, _): &&(&Entry, _)| other.system() == entry.system();
+        let mut wrong = node_differences(here);
+        let on_it = |(other, _): &&(&ResultEntry, _)| other.system() == entry.system();
         let before: Vec<_> = of_entries[..number].iter().filter(on_it).collect();
         let of_benchmark = before.iter().find(|(other, _)| other.name == entry.name);
-        let compared = [(before.first(), &OF_SYSTEM[..]), (of_benchmark, &OF_BENCHMARK)];
+        let compared =
+            [(before.first(), &SYSTEM_PROPERTIES[..]), (of_benchmark, &BENCHMARK_PROPERTIES)];
         for (other, whats) in compared {
             let Some((other, there)) = other else { continue };
             let whats = whats.iter().filter(|what| **what != MODEL || same_weights(entry, other));
@@ -55,7 +58,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns the properties of each node that are equal in all runs of a result. N30 judges the
 /// others.
-fn undisputed<'a>(entry: &'a Entry) -> BTreeMap<&'a str, Running> {
+fn common_properties<'a>(entry: &'a ResultEntry) -> BTreeMap<&'a str, NodeSoftware> {
     let mut all: BTreeMap<&str, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (node, running) in entry.records().flat_map(|(_, record)| record.running()) {
         let known = all.entry(node).or_default();
@@ -74,8 +77,8 @@ fn undisputed<'a>(entry: &'a Entry) -> BTreeMap<&'a str, Running> {
 /// Returns the values of a property that differ from another result, with the nodes that have them.
 fn changes(
     what: &str,
-    here: &BTreeMap<&str, Running>,
-    there: &BTreeMap<&str, Running>,
+    here: &BTreeMap<&str, NodeSoftware>,
+    there: &BTreeMap<&str, NodeSoftware>,
 ) -> Vec<String> {
     let mut nodes: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for (node, running) in here {
@@ -93,10 +96,10 @@ fn changes(
 }
 
 /// Returns true if the measurements of two results state the same weights.
-fn same_weights(one: &Entry, other: &Entry) -> bool {
-    let fields = |entry: &Entry| {
+fn same_weights(one: &ResultEntry, other: &ResultEntry) -> bool {
+    let fields = |entry: &ResultEntry| {
         let (_, fields) = entry.measurements.as_ref()?.as_ref().ok()?;
-        Some(OF_WEIGHTS.map(|name| fields.get(name).cloned()))
+        Some(WEIGHT_FIELDS.map(|name| fields.get(name).cloned()))
     };
     fields(one) == fields(other)
 }

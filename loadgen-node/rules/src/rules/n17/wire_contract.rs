@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number, name and type of a field.
-pub(super) type Field = (String, String, String);
+pub(super) type FieldKey = (String, String, String);
 
 /// Fields of each message.
-pub(super) type Messages = BTreeMap<String, BTreeSet<Field>>;
+pub(super) type Messages = BTreeMap<String, BTreeSet<FieldKey>>;
 
 const PROTOS: [&str; 2] = [
     include_str!("../../../../../proto/contract/netdiv/v1/sut_node.proto"),
@@ -27,7 +27,7 @@ pub(super) fn contract() -> Messages {
         _ if messages.contains(word) || word == "Machine" => "message".to_owned(),
         word => word.to_owned(),
     };
-    let field = |line: &str| -> Option<Field> {
+    let field = |line: &str| -> Option<FieldKey> {
         let (left, number) = line.split(';').next()?.split_once(" = ")?;
         let words: Vec<_> = left.split_whitespace().collect();
         let (word, name) = match words.as_slice() {

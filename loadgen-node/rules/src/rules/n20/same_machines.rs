@@ -7,13 +7,13 @@ use netdiv_contract::v1::Machine;
 use serde_json::Value;
 
 use crate::{
-    facts::{counted, machines::said},
+    facts::{count_texts, machines::non_empty},
     subject::{Findings, Subject},
 };
 
 /// Fields that differ between runs, that other rules judge, or that the start of a container
 /// changes.
-const OF_RUN: [&str; 10] = [
+const RUN_FIELDS: [&str; 10] = [
     "host_name",
     "boot_id",
     "routes",
@@ -27,7 +27,7 @@ const OF_RUN: [&str; 10] = [
 ];
 
 /// Fields that only a boot changes.
-const OF_BOOT: [&str; 8] = [
+const BOOT_FIELDS: [&str; 8] = [
     "bios_version",
     "kernel",
     "cpu_model",
@@ -40,17 +40,18 @@ const OF_BOOT: [&str; 8] = [
 
 /// First value of each field, by the field and the machine that has it, with the path of the
 /// record.
-type Known<'s> = BTreeMap<(String, String), (String, &'s str)>;
+type FirstValues<'s> = BTreeMap<(String, String), (String, &'s str)>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let [mut lasting_ones, mut of_boots, mut set_up] = [Known::new(), Known::new(), Known::new()];
+    let [mut lasting_ones, mut of_boots, mut set_up] =
+        [FirstValues::new(), FirstValues::new(), FirstValues::new()];
     for (entry, run) in subject.runs() {
         let (Some(system), Some(record)) = (entry.system(), run.result()) else { continue };
         let place = run.record_place.as_str();
         for (name, machine) in record.evidence.iter().flat_map(|evidence| evidence.machines()) {
             let who = format!("{system} {name}");
             let mut is_other = false;
-            for (first, by) in differences(&mut lasting_ones, &who, lasting(machine), place) {
+            for (first, by) in differences(&mut lasting_ones, &who, lasting_facts(machine), place) {
                 let text = format!(
                     "{name} is another machine than in {first}, by its {by}: make all runs of a system on the same machines"
                 );
@@ -63,8 +64,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             }
             let fields = fields(machine);
             let (of_boot, others): (Vec<_>, Vec<_>) =
-                fields.into_iter().partition(|(what, _)| OF_BOOT.contains(&what.as_str()));
-            if let Some(boot) = said(&machine.boot_id) {
+                fields.into_iter().partition(|(what, _)| BOOT_FIELDS.contains(&what.as_str()));
+            if let Some(boot) = non_empty(&machine.boot_id) {
                 let key = format!("{boot} {who}");
                 for (first, by) in differences(&mut of_boots, &key, of_boot, place) {
                     let text = format!(
@@ -88,7 +89,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 /// Returns the fields that differ from their first values, by the path of the record that has the
 /// first value.
 fn differences<'s>(
-    known: &mut Known<'s>,
+    known: &mut FirstValues<'s>,
     who: &str,
     fields: Vec<(String, String)>,
     place: &'s str,
@@ -104,9 +105,9 @@ fn differences<'s>(
 }
 
 /// Returns the facts that no boot changes.
-fn lasting(machine: &Machine) -> Vec<(String, String)> {
-    let text = |text: &Option<String>| said(text).map(str::to_owned);
-    let models = || counted(machine.accelerators.iter().map(|one| &one.name)).join(", ");
+fn lasting_facts(machine: &Machine) -> Vec<(String, String)> {
+    let text = |text: &Option<String>| non_empty(text).map(str::to_owned);
+    let models = || count_texts(machine.accelerators.iter().map(|one| &one.name)).join(", ");
     let facts = [
         ("machine id", text(&machine.machine_id)),
         ("board serial number", text(&machine.board_serial)),
@@ -122,7 +123,7 @@ fn lasting(machine: &Machine) -> Vec<(String, String)> {
 fn fields(machine: &Machine) -> Vec<(String, String)> {
     let Ok(Value::Object(fields)) = serde_json::to_value(machine) else { return Vec::new() };
     let is_said = |(name, value): &(String, Value)| {
-        !OF_RUN.contains(&name.as_str()) && !value.is_null() && *value != serde_json::json!([])
+        !RUN_FIELDS.contains(&name.as_str()) && !value.is_null() && *value != serde_json::json!([])
     };
     let fields = fields.into_iter().filter(is_said).map(|(name, value)| (name, value.to_string()));
     let devices = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");

@@ -3,12 +3,12 @@
 use netdiv_node_common::words::Mode;
 
 use crate::{
-    facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
+    facts::official_log::elapsed::{AROUND_SECONDS, CLOCK_MARGIN_SHARE},
     official_log::{
-        DetailLog, OF_EACH_SET,
-        moment::{of_iso, of_mark},
+        DetailLog, KEYS_PER_SAMPLE_SET,
+        timestamp::{parse_iso, parse_power_mark},
     },
-    subject::{Findings, Run, Subject},
+    subject::{Findings, RunFiles, Subject},
 };
 
 /// Maximum difference of two clocks of one machine, in seconds. A clock may be corrected between
@@ -26,16 +26,15 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let mut at = found.at(&run.place);
         // N12 finds a log of several tests.
         if detail.tests() == 1 {
-            let wrong = not_a_date(detail).or_else(|| uneven(detail)).or_else(|| apart(detail));
+            let wrong = not_a_date(detail)
+                .or_else(|| uneven(detail))
+                .or_else(|| inconsistent_marks(detail));
             at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
         }
         if at.is_kept()
             && let Some(what) = other_moment(run, detail)
         {
-            at.fail_there(
-                &run.record_place,
-                format!("{what}: take the record as the run wrote it"),
-            );
+            at.fail_at(&run.record_place, format!("{what}: take the record as the run wrote it"));
         }
         at.or_pass("the dates and times of log and record are of one moment");
     }
@@ -47,9 +46,9 @@ fn not_a_date(detail: &DetailLog) -> Option<String> {
         let is_wrong = move |value: &&serde_json::Value| value.as_str().and_then(read).is_none();
         detail.all(key).filter(is_wrong).map(move |value| (key, value)).next()
     };
-    let wrong = of("test_datetime", of_iso)
-        .or_else(|| of("power_begin", of_mark))
-        .or_else(|| of("power_end", of_mark));
+    let wrong = of("test_datetime", parse_iso)
+        .or_else(|| of("power_begin", parse_power_mark))
+        .or_else(|| of("power_end", parse_power_mark));
     wrong.map(|(key, value)| format!("{key} is {value}, which is not a date and time"))
 }
 
@@ -59,7 +58,7 @@ fn uneven(detail: &DetailLog) -> Option<String> {
     if detail.mode() == Some(Mode::Performance) {
         return None;
     }
-    let counts = OF_EACH_SET.map(|key| (key, detail.all(key).count()));
+    let counts = KEYS_PER_SAMPLE_SET.map(|key| (key, detail.all(key).count()));
     let mut counts = counts.into_iter().filter(|(_, count)| *count > 0);
     let (first, count) = counts.next()?;
     let (other, others) = counts.find(|(_, others)| *others != count)?;
@@ -70,13 +69,13 @@ fn uneven(detail: &DetailLog) -> Option<String> {
 fn sets(detail: &DetailLog) -> Vec<(f64, f64)> {
     let marks = |key: &str| {
         let values = detail.all(key);
-        values.filter_map(|value| of_mark(value.as_str()?)).collect::<Vec<_>>()
+        values.filter_map(|value| parse_power_mark(value.as_str()?)).collect::<Vec<_>>()
     };
     marks("power_begin").into_iter().zip(marks("power_end")).collect()
 }
 
 /// Returns a finding if times of the log do not belong to one test.
-fn apart(detail: &DetailLog) -> Option<String> {
+fn inconsistent_marks(detail: &DetailLog) -> Option<String> {
     let sets = sets(detail);
     let is_backward = |(begin, end): &(f64, f64)| *end < begin - 1.0;
     if sets.iter().any(is_backward) {
@@ -85,7 +84,7 @@ fn apart(detail: &DetailLog) -> Option<String> {
     if sets.windows(2).any(|pair| pair[1].0 < pair[0].1 - 1.0) {
         return Some("a set of samples begins before the one before it ends (power_begin)".into());
     }
-    let started = of_iso(detail.text("test_datetime")?)?;
+    let started = parse_iso(detail.text("test_datetime")?)?;
     let first = started + detail.seconds_of("generated_query_duration")?;
     let begin = sets.first()?.0;
     (!is_same_in_some_zone(first, begin, STEP_SECONDS)).then(|| {
@@ -103,17 +102,17 @@ fn is_same_in_some_zone(local: f64, moment: f64, slack: f64) -> bool {
 }
 
 /// Returns a finding if the record's clock and LoadGen's put the test at different times.
-fn other_moment(run: &Run, detail: &DetailLog) -> Option<String> {
+fn other_moment(run: &RunFiles, detail: &DetailLog) -> Option<String> {
     let record = run.result()?;
     let said = record.started.as_deref()?;
-    let Some(started) = of_iso(said) else {
+    let Some(started) = parse_iso(said) else {
         return Some(format!("started is `{said}`, which is not a date and time"));
     };
     let sets = sets(detail);
     let logged: Vec<_> = detail.all_seconds_of("generated_query_duration").collect();
     for ((begin, _), after) in sets.iter().zip(logged) {
         let after = after?;
-        if (begin - (started + after)).abs() > STEP_SECONDS + after * AROUND {
+        if (begin - (started + after)).abs() > STEP_SECONDS + after * CLOCK_MARGIN_SHARE {
             return Some(format!(
                 "started is {said}, and power_begin in LoadGen's log is {:.0} s from it",
                 begin - started
@@ -121,13 +120,13 @@ fn other_moment(run: &Run, detail: &DetailLog) -> Option<String> {
         }
     }
     let date = detail.text("test_datetime")?;
-    if !is_same_in_some_zone(of_iso(date)?, started, STEP_SECONDS) {
+    if !is_same_in_some_zone(parse_iso(date)?, started, STEP_SECONDS) {
         return Some(format!(
             "started is {said}, and LoadGen's test_datetime {date}, which is another moment in every time zone"
         ));
     }
     let end = sets.last()?.1;
-    let most = record.test_seconds * (1.0 + AROUND) + AROUND_SECONDS;
+    let most = record.test_seconds * (1.0 + CLOCK_MARGIN_SHARE) + AROUND_SECONDS;
     (end - started > most).then(|| {
         format!(
             "test_seconds is {:.1}, and LoadGen's last power_end is {:.1} s after started",

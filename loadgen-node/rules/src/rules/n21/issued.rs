@@ -27,14 +27,16 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let total = detail.integer("qsl_reported_total_count");
         let is_part = run.result().is_some_and(|record| total != Some(record.dataset_samples));
         let mut at = found.at(&run.place);
-        let measures = run.measures() && detail.mode() == Some(Mode::Performance);
+        let measures = run.is_performance() && detail.mode() == Some(Mode::Performance);
         if let Some(scenario) = detail.scenario().filter(|_| measures) {
             at.fail_each(
                 ended_early(scenario, detail)
                     .or_else(|| off_schedule(scenario, detail).filter(|_| !is_short)),
             );
         }
-        at.fail_each(loaded_otherwise(detail).or_else(|| not_all(detail)).filter(|_| !is_part));
+        at.fail_each(
+            wrong_loaded_set(detail).or_else(|| missing_samples(detail)).filter(|_| !is_part),
+        );
         at.fail_each(scheduled_otherwise(detail));
         at.or_pass("what LoadGen generated, issued and loaded fits together");
     }
@@ -89,7 +91,7 @@ fn off_schedule(scenario: Scenario, detail: &DetailLog) -> Option<String> {
 
 /// Returns a finding if an accuracy run did not load every sample of the data set, or did not issue
 /// each loaded sample.
-fn not_all(detail: &DetailLog) -> Option<String> {
+fn missing_samples(detail: &DetailLog) -> Option<String> {
     if detail.mode() != Some(Mode::Accuracy) {
         return None;
     }
@@ -144,7 +146,7 @@ fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
 
 /// Returns a finding if a set of samples has samples outside the data set, or contains one twice.
 /// MultiStream fills its sets up.
-fn loaded_otherwise(detail: &DetailLog) -> Option<String> {
+fn wrong_loaded_set(detail: &DetailLog) -> Option<String> {
     let total = detail.integer("qsl_reported_total_count")?;
     for set in detail.all("loaded_qsl_set") {
         let samples: Option<Vec<_>> =

@@ -43,7 +43,7 @@ const KINDS: [[&str; 4]; 4] = [
 ];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    for (entry, run, detail) in subject.details().filter(|(_, run, _)| run.measures()) {
+    for (entry, run, detail) in subject.details().filter(|(_, run, _)| run.is_performance()) {
         let mut at = found.at(&run.place);
         at.fail_each(KINDS.iter().filter_map(|kind| disorder(kind, detail)));
         if at.is_kept() && entry.scenario == Some(Scenario::Server) {

@@ -5,7 +5,7 @@ use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,
-    facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
+    facts::official_log::elapsed::{AROUND_SECONDS, CLOCK_MARGIN_SHARE},
     official_log::{DetailLog, elapsed},
     record::RunResult,
     subject::{Findings, Subject},
@@ -21,7 +21,7 @@ const ROUNDING: f64 = 0.02;
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let measures = detail.mode() == Some(Mode::Performance);
-        let Some(scenario) = detail.scenario().filter(|_| run.measures() && measures) else {
+        let Some(scenario) = detail.scenario().filter(|_| run.is_performance() && measures) else {
             continue;
         };
         let Some(rate) = detail.throughput(scenario) else { continue };
@@ -32,11 +32,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         };
         let mut at = found.at(&run.place);
         at.fail_each(generated_otherwise(detail));
-        at.fail_each(counted.and_then(|counted| by_log(rate, counted)));
+        at.fail_each(counted.and_then(|counted| compare_with_log(rate, counted)));
         if at.is_kept()
-            && let Some(text) = run.result().and_then(|record| by_clock(rate, record))
+            && let Some(text) = run.result().and_then(|record| compare_with_clock(rate, record))
         {
-            at.fail_there(&run.record_place, text);
+            at.fail_at(&run.record_place, text);
         }
         at.or_pass("LoadGen's rate is the one that samples and time give");
     }
@@ -59,10 +59,10 @@ fn generated_otherwise(detail: &DetailLog) -> Option<String> {
 
 /// Number of samples, and the minimum and maximum seconds in which they were answered by LoadGen's
 /// log.
-type Counted = (f64, f64, f64);
+type SampleCount = (f64, f64, f64);
 
 /// Returns the counts of Offline: the query's latency is the duration of the whole test.
-fn offline(detail: &DetailLog) -> Option<Counted> {
+fn offline(detail: &DetailLog) -> Option<SampleCount> {
     if !detail.logs_as_issued() {
         return None;
     }
@@ -72,7 +72,7 @@ fn offline(detail: &DetailLog) -> Option<Counted> {
 
 /// Returns the counts of Server: the last query is answered within the maximum latency after it was
 /// due. Its own latency does not count.
-fn server(detail: &DetailLog) -> Option<Counted> {
+fn server(detail: &DetailLog) -> Option<SampleCount> {
     let due = elapsed::duration(Scenario::Server, detail)?;
     Some((samples(detail)? - 1.0, due, due + elapsed::greatest_latency(detail)?))
 }
@@ -81,7 +81,7 @@ fn samples(detail: &DetailLog) -> Option<f64> {
     Some(detail.number("result_query_count")? * detail.samples_per_query()? as f64)
 }
 
-fn by_log(rate: f64, (samples, least, most): Counted) -> Option<String> {
+fn compare_with_log(rate: f64, (samples, least, most): SampleCount) -> Option<String> {
     let time = samples / rate;
     (time < least * (1.0 - DIGITS) || time > most * (1.0 + DIGITS)).then(|| {
         format!(
@@ -93,10 +93,10 @@ fn by_log(rate: f64, (samples, least, most): Counted) -> Option<String> {
 
 /// Returns a finding if the record's duration does not fit LoadGen's rate. The record's clock ran
 /// from before the test until after it.
-fn by_clock(rate: f64, record: &RunResult) -> Option<String> {
+fn compare_with_clock(rate: f64, record: &RunResult) -> Option<String> {
     let seconds = record.test_seconds;
     let time = record.samples.issued as f64 / rate;
-    let most = time * (1.0 + AROUND) + AROUND_SECONDS;
+    let most = time * (1.0 + CLOCK_MARGIN_SHARE) + AROUND_SECONDS;
     (!(time * (1.0 - ROUNDING)..=most).contains(&seconds)).then(|| {
         format!(
             "at LoadGen's rate the samples of the record take {time:.1} s, and its test_seconds is {seconds:.1}"

@@ -4,10 +4,10 @@ use netdiv_node_common::words::Mode;
 
 use crate::{
     Scenario,
-    facts::official_log::elapsed::{AROUND, AROUND_SECONDS},
+    facts::official_log::elapsed::{AROUND_SECONDS, CLOCK_MARGIN_SHARE},
     official_log::{DetailLog, elapsed},
     record::RunResult,
-    subject::{At, Findings, Run, Subject},
+    subject::{Findings, PlaceJudgement, RunFiles, Subject},
 };
 
 /// Relative tolerance of LoadGen's rates, which have six digits. Marks for power meters are in
@@ -24,7 +24,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
         if let Some(scenario) = detail.scenario()
-            && run.measures()
+            && run.is_performance()
             && detail.mode() == Some(Mode::Performance)
         {
             times(scenario, detail, &mut at);
@@ -37,7 +37,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Compares the durations of one test that the log states in several entries.
-fn times(scenario: Scenario, detail: &DetailLog, at: &mut At) {
+fn times(scenario: Scenario, detail: &DetailLog, at: &mut PlaceJudgement) {
     let marked = match elapsed::between_power_marks(detail) {
         Ok(Some(seconds)) => seconds,
         // `clocks.rs` finds marks that are not dates.
@@ -90,7 +90,7 @@ fn logged(detail: &DetailLog, marked: f64) -> Option<String> {
         return Some("its entries lack the time at which they were written (time_ms)".into());
     };
     let lines = end - start;
-    let most = marked * (1.0 + AROUND) + AROUND_SECONDS;
+    let most = marked * (1.0 + CLOCK_MARGIN_SHARE) + AROUND_SECONDS;
     (!(marked - CLOCK_SECONDS..=most).contains(&lines)).then(|| {
         format!("from power_begin to power_end it has {marked:.1} s, and its entries around the test are {lines:.1} s apart \
              (time_ms)")
@@ -99,15 +99,15 @@ fn logged(detail: &DetailLog, marked: f64) -> Option<String> {
 
 /// Compares the record's duration with the log's. The record's clock ran from before the test until
 /// after it. `throughput.rs` compares the duration with LoadGen's rate.
-fn by_record(run: &Run, detail: &DetailLog, at: &mut At) {
+fn by_record(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
     let (Some(record), Some(last)) = (run.result(), detail.last_seconds()) else { return };
     let RunResult { test_seconds, .. } = *record;
-    let most = last * (1.0 + AROUND) + AROUND_SECONDS;
+    let most = last * (1.0 + CLOCK_MARGIN_SHARE) + AROUND_SECONDS;
     if !(last - CLOCK_SECONDS..=most).contains(&test_seconds) {
         let text = format!(
             "test_seconds is {test_seconds:.1}, and LoadGen wrote its log for {last:.1} s (time_ms): take the record as the run \
              wrote it"
         );
-        at.fail_there(&run.record_place, text);
+        at.fail_at(&run.record_place, text);
     }
 }

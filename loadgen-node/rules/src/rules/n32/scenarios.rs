@@ -3,7 +3,7 @@
 use crate::{
     Scenario,
     book::Benchmark,
-    subject::{Entry, Findings, Subject},
+    subject::{Findings, ResultEntry, Subject},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -15,7 +15,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let (Some(place), Some(benchmark)) = (&entry.tree, entry.benchmark) else { continue };
         let family = family(subject, benchmark);
         let Benchmark { name, scenarios, .. } = family.benchmark;
-        let is_beside = |other: &&Entry| {
+        let is_beside = |other: &&ResultEntry| {
             other.tree.as_ref().is_some_and(|other| {
                 (&other.system, &other.benchmark) == (&place.system, &place.benchmark)
             })

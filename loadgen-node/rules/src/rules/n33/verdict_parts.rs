@@ -6,7 +6,7 @@ use crate::{
     Rule, Scenario,
     official_log::{DetailLog, elapsed},
     statistics::{CONFIDENCE, TOLERANCE, min_queries},
-    subject::{Findings, Run, Subject},
+    subject::{Findings, RunFiles, Subject},
 };
 
 /// Relative tolerance for the minimum number of queries, which LoadGen computes differently.
@@ -32,7 +32,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             [Rule::N2, Rule::N32].map(|rule| found.is_broken(rule, Some(&run.place)));
         let mut at = found.at(&run.place);
         at.fail_each(errors(run, detail).or_else(|| other_mode(detail)));
-        if run.measures() && detail.mode() == Some(Mode::Performance) {
+        if run.is_performance() && detail.mode() == Some(Mode::Performance) {
             let short = Some(detail).filter(|_| !is_short).and_then(duration);
             let wrong = || constraints(detail).or_else(|| late(detail));
             let wrong = short.or_else(|| Some(wrong()).filter(|_| !is_late).flatten());
@@ -43,7 +43,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Compares the errors and warnings in the log with the numbers in the log and the summary.
-fn errors(run: &Run, detail: &DetailLog) -> Option<String> {
+fn errors(run: &RunFiles, detail: &DetailLog) -> Option<String> {
     let logged = detail.errors().len() as u64;
     let counted = detail.integer("num_errors").filter(|counted| *counted != logged);
     if let Some(counted) = counted {

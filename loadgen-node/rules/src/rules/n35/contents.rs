@@ -8,9 +8,12 @@ use crate::{
     book::Test,
     input::files::entries,
     placeholder::is_placeholder,
-    subject::{At, Entry, Findings, JudgedDivision, Kind, Subject, Tree, unusable::MISSING},
+    subject::{
+        Findings, JudgedDivision, PlaceJudgement, ResultEntry, RunKind, Subject, SubmissionTree,
+        unusable::MISSING,
+    },
     tree::{
-        ACCURACY_LOG, ACCURACY_TXT, DETAIL, IMPLEMENTATION, Layout, Place, SUMMARY,
+        ACCURACY_LOG, ACCURACY_TXT, DETAIL, IMPLEMENTATION, Layout, ResultPaths, SUMMARY,
         VERIFY_ACCURACY, VERIFY_PERFORMANCE,
     },
 };
@@ -32,7 +35,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             measurements::judge(subject.division, entry, &mut at);
             texts(subject.division, tree, place, &mut at);
         } else {
-            at.fail_there(subject.missing(&place.measurements()), MISSING);
+            at.fail_at(subject.outermost_missing(&place.measurements()), MISSING);
         }
         code(tree, place, &mut at);
         at.or_pass("every folder has the files that it must have, and no others");
@@ -50,42 +53,48 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Required and permitted files of a folder.
-struct Wanted {
+struct FolderRequirements {
     folder: String,
     must: Vec<&'static str>,
     may: Vec<&'static str>,
     /// True if no checker looks for other files in the folder.
-    may_have_more: bool,
+    is_open_ended: bool,
 }
 
-fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
+fn lists(
+    subject: &Subject,
+    tree: &SubmissionTree,
+    place: &ResultPaths,
+    entry: &ResultEntry,
+    at: &mut PlaceJudgement,
+) {
     let mut folders = vec![
-        Wanted {
+        FolderRequirements {
             folder: place.performance(),
             must: vec![DETAIL, SUMMARY],
             may: vec![ACCURACY_LOG, POWER_LOG],
-            may_have_more: false,
+            is_open_ended: false,
         },
-        Wanted {
+        FolderRequirements {
             folder: place.accuracy(),
             must: vec![DETAIL, SUMMARY, ACCURACY_LOG, ACCURACY_TXT],
             may: image_folders(&entry.name),
-            may_have_more: false,
+            is_open_ended: false,
         },
     ];
     for run in &entry.runs {
-        if let Kind::Test(test) = run.kind {
+        if let RunKind::Test(test) = run.kind {
             folders.extend(of_test(place, test));
         }
     }
-    for Wanted { folder, must, may, may_have_more } in folders {
+    for FolderRequirements { folder, must, may, is_open_ended: may_have_more } in folders {
         let Ok(inside) = entries(&tree.path(&folder)) else {
-            at.fail_there(subject.missing(&folder), MISSING);
+            at.fail_at(subject.outermost_missing(&folder), MISSING);
             continue;
         };
         let names: BTreeSet<_> = inside.iter().map(|(name, _)| name.as_str()).collect();
         for name in must.iter().filter(|name| !names.contains(*name)) {
-            at.fail_there(format!("{folder}/{name}"), MISSING);
+            at.fail_at(format!("{folder}/{name}"), MISSING);
         }
         // The official checker looks for other files in folders of logs. From round v6.0 on, it
         // does so only in those of TEST01.
@@ -94,27 +103,27 @@ fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut 
         let known =
             |name: &&&str| must.contains(name) || may.contains(name) || TOLERATED.contains(name);
         for name in names.iter().filter(|name| is_looked_at && !known(name)) {
-            at.fail_there(format!("{folder}/{name}"), "does not belong there: remove it");
+            at.fail_at(format!("{folder}/{name}"), "does not belong there: remove it");
         }
     }
     let performance = place.results() + "/performance";
     for (name, _) in entries(&tree.path(&performance)).unwrap_or_default() {
         if name != "run_1" && name != "power" && name != "ranging" {
             let text = "does not belong there: only run_1 does";
-            at.fail_there(format!("{performance}/{name}"), text);
+            at.fail_at(format!("{performance}/{name}"), text);
         }
     }
 }
 
 /// Finds folders of a result with other names, which no program would read.
-fn folders(tree: &Tree, place: &Place, at: &mut At) {
+fn folders(tree: &SubmissionTree, place: &ResultPaths, at: &mut PlaceJudgement) {
     let results = place.results();
     let is_test = |name: &str| place.home.layout == Layout::B && name.starts_with("TEST");
     for (name, path) in entries(&tree.path(&results)).unwrap_or_default() {
         let known = ["performance", "accuracy"].contains(&name.as_str()) || is_test(&name);
         if path.is_dir() && !known {
             let text = "does not belong there: only performance and accuracy do";
-            at.fail_there(format!("{results}/{name}"), text);
+            at.fail_at(format!("{results}/{name}"), text);
         }
     }
 }
@@ -128,21 +137,25 @@ fn image_folders(benchmark: &str) -> Vec<&'static str> {
     }
 }
 
-fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
+fn of_test(place: &ResultPaths, test: Test) -> Vec<FolderRequirements> {
     let name = test.name();
-    let whole =
-        |must| Wanted { folder: place.compliance(name), must, may: vec![], may_have_more: true };
-    let accuracy = |must| Wanted {
+    let whole = |must| FolderRequirements {
+        folder: place.compliance(name),
+        must,
+        may: vec![],
+        is_open_ended: true,
+    };
+    let accuracy = |must| FolderRequirements {
         folder: place.compliance_accuracy(name),
         must,
         may: vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT],
-        may_have_more: test == Test::Test06,
+        is_open_ended: test == Test::Test06,
     };
-    let logs = Wanted {
+    let logs = FolderRequirements {
         folder: place.compliance_performance(name),
         must: vec![DETAIL, SUMMARY],
         may: vec![ACCURACY_LOG],
-        may_have_more: false,
+        is_open_ended: false,
     };
     match test {
         Test::Test01 => vec![
@@ -158,10 +171,15 @@ fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
 }
 
 /// Judges user.conf and README.md.
-fn texts(division: JudgedDivision, tree: &Tree, place: &Place, at: &mut At) {
+fn texts(
+    division: JudgedDivision,
+    tree: &SubmissionTree,
+    place: &ResultPaths,
+    at: &mut PlaceJudgement,
+) {
     for path in [place.user_conf(), place.readme()] {
         match tree.text(&path) {
-            None => at.fail_there(path, "is missing or empty"),
+            None => at.fail_at(path, "is missing or empty"),
             Some(text) if is_placeholder(&text) => {
                 let what = "is still to be written".to_owned();
                 measurements::unwritten_there(division, &path, what, at);
@@ -171,7 +189,7 @@ fn texts(division: JudgedDivision, tree: &Tree, place: &Place, at: &mut At) {
     }
 }
 
-fn code(tree: &Tree, place: &Place, at: &mut At) {
+fn code(tree: &SubmissionTree, place: &ResultPaths, at: &mut PlaceJudgement) {
     let code = match place.home.layout {
         Layout::A => format!("{}/{}", place.home.code(), place.benchmark),
         Layout::B => place.home.code(),
@@ -185,6 +203,6 @@ fn code(tree: &Tree, place: &Place, at: &mut At) {
     };
     if !is_there {
         let text = "is not code: the checker requires code there, or a file that names its folder";
-        at.fail_there(code, text);
+        at.fail_at(code, text);
     }
 }

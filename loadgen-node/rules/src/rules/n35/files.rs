@@ -21,15 +21,15 @@ const TRACE: &str = "mlperf_log_trace.json";
 const LINK: &str = "is a symbolic link: replace it with its target";
 
 /// File or folder in a tree.
-struct Item {
+struct TreeEntry {
     /// Path from the root, with `/` between its parts.
     path: String,
     /// True if the name is not UTF-8, so that `path` is not exact.
     is_garbled: bool,
-    kind: Kind,
+    kind: EntryKind,
 }
 
-enum Kind {
+enum EntryKind {
     File(u64),
     /// Pipe, socket or device.
     Special,
@@ -63,7 +63,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let is_foreign = subject.is_foreign();
     let is_of_others =
         |path: &str| is_foreign && code.iter().any(|folder| path.starts_with(folder));
-    for Item { path, is_garbled, kind } in items {
+    for TreeEntry { path, is_garbled, kind } in items {
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
         let mut at = found.at(&path);
         if is_garbled {
@@ -87,15 +87,15 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             );
         }
         match kind {
-            Kind::File(0) if says_something(name) && !is_of_others(&path) => at.fail(EMPTY),
-            Kind::File(length) if length > LARGEST => {
+            EntryKind::File(0) if says_something(name) && !is_of_others(&path) => at.fail(EMPTY),
+            EntryKind::File(length) if length > LARGEST => {
                 at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
             }
-            Kind::Special => at.fail("is neither a file nor a folder: remove it"),
-            Kind::Link => at.fail(LINK),
-            Kind::Empty => at.fail("is an empty folder: remove it"),
-            Kind::Folder if name == "__pycache__" => at.fail("is Python's cache: remove it"),
-            Kind::File(_) | Kind::Folder => {}
+            EntryKind::Special => at.fail("is neither a file nor a folder: remove it"),
+            EntryKind::Link => at.fail(LINK),
+            EntryKind::Empty => at.fail("is an empty folder: remove it"),
+            EntryKind::Folder if name == "__pycache__" => at.fail("is Python's cache: remove it"),
+            EntryKind::File(_) | EntryKind::Folder => {}
         }
     }
 }
@@ -134,7 +134,7 @@ fn judge_root(root: &Path, found: &mut Findings) {
 }
 
 /// Returns everything below a folder, in order.
-fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
+fn walk(root: &Path, start: &str) -> io::Result<Vec<TreeEntry>> {
     let mut items = Vec::new();
     let mut waiting = vec![root.join(start)];
     let relative = |path: &Path| {
@@ -145,19 +145,19 @@ fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
         let inside = entries(&folder)?;
         let mut item = |path: &Path, kind| {
             let is_garbled = path.file_name().is_some_and(|name| name.to_str().is_none());
-            items.push(Item { path: relative(path), is_garbled, kind });
+            items.push(TreeEntry { path: relative(path), is_garbled, kind });
         };
-        item(&folder, if inside.is_empty() { Kind::Empty } else { Kind::Folder });
+        item(&folder, if inside.is_empty() { EntryKind::Empty } else { EntryKind::Folder });
         for (_, path) in inside {
             let metadata = fs::symlink_metadata(&path)?;
             if metadata.is_dir() {
                 waiting.push(path);
             } else if metadata.is_symlink() {
-                item(&path, Kind::Link);
+                item(&path, EntryKind::Link);
             } else if metadata.is_file() {
-                item(&path, Kind::File(metadata.len()));
+                item(&path, EntryKind::File(metadata.len()));
             } else {
-                item(&path, Kind::Special);
+                item(&path, EntryKind::Special);
             }
         }
     }
@@ -180,7 +180,7 @@ mod tests {
         let problems = || {
             let mut found = AllFindings::default();
             judge_root(path, &mut found.of(Rule::N35));
-            found.settled().iter().filter(|finding| finding.outcome == Outcome::Fail).count()
+            found.into_grouped().iter().filter(|finding| finding.outcome == Outcome::Fail).count()
         };
         assert_eq!(problems(), 0);
         fs::write(path.join("notes.txt"), "x").unwrap();

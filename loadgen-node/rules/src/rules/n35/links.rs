@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     facts::markdown_links::{headings, local, resolved, targets},
     input::files::{DOCUMENT_BYTES, is_document},
-    subject::{Findings, Subject, Tree, listed},
+    subject::{Findings, Subject, SubmissionTree, list_first},
     tree::{documents, list_files},
 };
 
@@ -46,7 +46,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         });
         let dead: Vec<_> = dead.collect();
         if !dead.is_empty() {
-            let dead = listed(&dead);
+            let dead = list_first(&dead);
             at.fail(format!("has dead links: {dead}; correct or remove them"));
         }
         at.or_pass("every link has a target");
@@ -55,20 +55,25 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns true if a file is among the sources of others. Only the README of netdiv's sources is
 /// ours.
-fn is_of_others(tree: &Tree, place: &str) -> bool {
+fn is_of_others(tree: &SubmissionTree, place: &str) -> bool {
     place.starts_with(&format!("{}/", tree.home.code()))
         && place != format!("{}/README.md", tree.home.sources())
 }
 
 /// Returns the reason why a link of a document has no target.
-fn dead(tree: &Tree, place: &str, target: &str, known: &mut Headings) -> Option<&'static str> {
+fn dead(
+    tree: &SubmissionTree,
+    place: &str,
+    target: &str,
+    known: &mut Headings,
+) -> Option<&'static str> {
     let (path, heading) = local(target)?;
     let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
     let end = match path.as_str() {
         "" => Some(place.to_owned()),
         path => resolved(folder, path),
     };
-    if end.as_ref().is_some_and(|end| is_told_elsewhere(tree, end)) {
+    if end.as_ref().is_some_and(|end| is_reported_elsewhere(tree, end)) {
         return None;
     }
     let Some(end) = end.filter(|end| tree.path(end).exists()) else { return Some("no such file") };
@@ -79,7 +84,7 @@ fn dead(tree: &Tree, place: &str, target: &str, known: &mut Headings) -> Option<
 }
 
 /// Returns true if another rule reports a missing file.
-fn is_told_elsewhere(tree: &Tree, path: &str) -> bool {
+fn is_reported_elsewhere(tree: &SubmissionTree, path: &str) -> bool {
     let sources = tree.home.sources();
     let is_missing = |path: &str| !tree.path(path).exists();
     let mut documents = documents::ALL.iter().map(|name| tree.home.document(name));
@@ -97,13 +102,13 @@ mod tests {
         Rule,
         book::Table,
         subject::{JudgedDivision, JudgedRound, RoundSource},
-        tree::{Home, Layout},
+        tree::{Layout, SubmitterFolder},
     };
 
     /// Returns the findings about a submission with these files, each with its places.
     fn said(files: &[(&str, &str)]) -> Vec<(String, String)> {
         let root = tempfile::tempdir().unwrap();
-        let home = Home::new(Layout::B, "network", "acme");
+        let home = SubmitterFolder::new(Layout::B, "network", "acme");
         fs::create_dir_all(root.path().join(home.sources())).unwrap();
         for (path, text) in files {
             let path = root.path().join(home.root()).join(path);
@@ -119,17 +124,17 @@ mod tests {
                 in_table: true,
             },
             division: JudgedDivision::Network,
-            tree: Some(Tree { root: root.path().into(), home }),
+            tree: Some(SubmissionTree { root: root.path().into(), home }),
             systems: Vec::new(),
             idle_systems: Vec::new(),
             results: Vec::new(),
-            papers: std::cell::OnceCell::new(),
+            generated_documents: std::cell::OnceCell::new(),
             is_first: false,
             against: None,
         };
         let mut found = AllFindings::default();
         judge(&subject, &mut found.of(Rule::N35));
-        let of_links = found.settled().into_iter().filter(|finding| finding.rule == Rule::N35);
+        let of_links = found.into_grouped().into_iter().filter(|finding| finding.rule == Rule::N35);
         of_links.map(|finding| (finding.places.join(" "), finding.text)).collect()
     }
 

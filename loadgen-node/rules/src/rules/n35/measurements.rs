@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::{
     Outcome,
     facts::measurements::recorded,
-    input::json::TWICE,
-    judge::stated::pieces,
+    input::json::REPEATED_KEY,
+    judge::statements::split_words,
     placeholder::is_placeholder,
     rules::n36::{is_empty, unwritten},
-    subject::{At, Entry, JudgedDivision, Kind},
+    subject::{JudgedDivision, PlaceJudgement, ResultEntry, RunKind},
 };
 
 /// Fields that the official checker requires.
@@ -24,14 +24,16 @@ const ASKED: [&str; 5] = [
     "weight_transformations",
 ];
 
-pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
+pub(super) fn judge(division: JudgedDivision, entry: &ResultEntry, at: &mut PlaceJudgement) {
     let (path, json) = match &entry.measurements {
         None => return,
         // The official checker uses the last of two values.
-        Some(Err((path, why))) if why.contains(TWICE) && division != JudgedDivision::Network => {
-            return at.unknown_there(path, format!("{why}: state it once"));
+        Some(Err((path, why)))
+            if why.contains(REPEATED_KEY) && division != JudgedDivision::Network =>
+        {
+            return at.unknown_at(path, format!("{why}: state it once"));
         }
-        Some(Err((path, why))) => return at.fail_there(path, why),
+        Some(Err((path, why))) => return at.fail_at(path, why),
         Some(Ok((path, json))) => (path, json),
     };
     for field in ASKED {
@@ -40,30 +42,35 @@ pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
                 unwritten_there(division, path, format!("{field} is \"{text}\""), at);
             }
             Some(value) if !is_empty(value) => {}
-            _ => at.fail_there(path, format!("{field} is missing or empty")),
+            _ => at.fail_at(path, format!("{field} is missing or empty")),
         }
     }
-    at.fail_each_there(path, other_types(entry, json));
-    if let Some(record) = entry.run(Kind::Performance).and_then(|run| run.result()) {
+    at.fail_each_at(path, other_types(entry, json));
+    if let Some(record) = entry.run(RunKind::Performance).and_then(|run| run.result()) {
         for (field, value) in recorded(record) {
             if json.get(field).is_some_and(|said| *said != value) {
                 let text = format!("{field} differs from the record of the performance run");
-                at.fail_there(path, text);
+                at.fail_at(path, text);
             }
         }
     }
 }
 
 /// Adds the finding of [`unwritten`] at another place.
-pub(super) fn unwritten_there(division: JudgedDivision, place: &str, what: String, at: &mut At) {
+pub(super) fn unwritten_there(
+    division: JudgedDivision,
+    place: &str,
+    what: String,
+    at: &mut PlaceJudgement,
+) {
     match unwritten(division, what) {
-        (Outcome::Fail, text) => at.fail_there(place, text),
-        (_, text) => at.unknown_there(place, text),
+        (Outcome::Fail, text) => at.fail_at(place, text),
+        (_, text) => at.unknown_at(place, text),
     }
 }
 
 /// Returns findings about data types that the runs used and the file omits.
-fn other_types(entry: &Entry, json: &Map<String, Value>) -> BTreeSet<String> {
+fn other_types(entry: &ResultEntry, json: &Map<String, Value>) -> BTreeSet<String> {
     let mut wrong = BTreeSet::new();
     let mut compare = |field: &str, what: &str, used: &str| {
         let stated = json.get(field).and_then(Value::as_str);
@@ -104,7 +111,7 @@ fn types(text: &str) -> BTreeSet<String> {
         }
         _ => None,
     };
-    pieces(text).into_iter().filter_map(one).collect()
+    split_words(text).into_iter().filter_map(one).collect()
 }
 
 /// Returns true if a text about data types omits one that was used; false if no data type was used,

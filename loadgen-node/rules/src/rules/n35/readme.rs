@@ -7,15 +7,15 @@ use crate::{
     input::files,
     placeholder::is_placeholder,
     record::RunResult,
-    subject::{Findings, Run, Subject, Tree},
-    tree::Place,
+    subject::{Findings, RunFiles, Subject, SubmissionTree},
+    tree::ResultPaths,
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
         let Some(place) = &entry.tree else { continue };
-        if entry.runs.iter().any(Run::has_unusable_record) {
+        if entry.runs.iter().any(RunFiles::has_unusable_record) {
             continue;
         }
         let known = entry.scenario.map(Scenario::official_name);
@@ -39,7 +39,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns the text that the records give, if all of them can be read. The record of a compliance
 /// test may be its only file.
-fn made(tree: &Tree, place: &Place, name: &str) -> Option<String> {
+fn made(tree: &SubmissionTree, place: &ResultPaths, name: &str) -> Option<String> {
     let record = |run: &str| {
         let path = tree.path(&place.record(run));
         path.exists().then(|| RunResult::of(&files::read(&path).ok()?).ok())

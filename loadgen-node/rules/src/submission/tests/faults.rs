@@ -8,15 +8,21 @@ use crate::{
     book::Table,
     fixture::SOURCES,
     record::{Division, Verdict},
-    submission::{Settings, Strictness, make},
+    submission::{Strictness, SubmissionSettings, make},
     tree,
 };
 
 #[test]
 fn an_empty_file_is_told_all_that_it_needs() {
     let (table, output) = (Table::builtin().unwrap(), Path::new("/no/such/folder/tree"));
-    let made =
-        make(&Settings::default(), Path::new("."), table, &SOURCES, Strictness::Rehearsal, output);
+    let made = make(
+        &SubmissionSettings::default(),
+        Path::new("."),
+        table,
+        &SOURCES,
+        Strictness::Rehearsal,
+        output,
+    );
     let all = made.unwrap_err().to_string();
     for want in [
         "write submitter",
@@ -162,10 +168,10 @@ fn unknown_keys_and_wrong_types_are_named_with_their_line() {
         ("[[topology.link]]\nfrom = \"a\"", "missing field `to`"),
     ] {
         fs::write(&path, text).unwrap();
-        let error = Settings::read(&path).unwrap_err().to_string();
+        let error = SubmissionSettings::read(&path).unwrap_err().to_string();
         assert!(error.contains(want) && error.contains("line"), "{error}");
     }
-    let missing = Settings::read(Path::new("/no/such/file")).unwrap_err();
+    let missing = SubmissionSettings::read(Path::new("/no/such/file")).unwrap_err();
     assert!(missing.to_string().starts_with("/no/such/file: "), "{missing}");
 }
 

@@ -6,7 +6,7 @@ use super::{change_result, change_settings, problems_of};
 use crate::{
     book::Table,
     fixture::{self, SOURCES, replace_log},
-    submission::{MakeError, Settings, Strictness, make},
+    submission::{MakeError, Strictness, SubmissionSettings, make},
     tree,
 };
 
@@ -95,7 +95,7 @@ fn what_cannot_be_told_is_listed_and_refused_where_that_is_asked_for() {
         let nodes = &mut result.evidence.as_mut().unwrap().nodes;
         nodes.values_mut().for_each(|machine| machine.virtual_machine = None);
     });
-    let settings = Settings::read(&dir.join("submission.toml")).unwrap();
+    let settings = SubmissionSettings::read(&dir.join("submission.toml")).unwrap();
     let table = Table::builtin().unwrap();
     let make = |strictness| make(&settings, dir, table, &SOURCES, strictness, &dir.join("tree"));
     let want =

@@ -13,7 +13,7 @@ use crate::{
     book::Table,
     fixture::{self, RunSpec, SOURCES},
     record::{Division, RunResult, Verdict},
-    submission::{Settings, Strictness, Tree, make, sources_sha256},
+    submission::{FileTree, Strictness, SubmissionSettings, make, sources_sha256},
     tree,
 };
 
@@ -43,13 +43,13 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
         }
         let tree = build_in(folder.path(), false).unwrap();
         let layout = Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout;
-        let home = tree::Home::new(layout, division, "acme");
+        let home = tree::SubmitterFolder::new(layout, division, "acme");
         for spec in runs {
             let (benchmark, scenario) = match spec.benchmark {
                 "llama2-70b-interactive-99" => ("llama2-70b-99", "Interactive"),
                 benchmark => (benchmark, spec.scenario.official_name()),
             };
-            let place = tree::Place {
+            let place = tree::ResultPaths {
                 home: home.clone(),
                 system: "two-H100-nodes".into(),
                 benchmark: benchmark.into(),
@@ -102,7 +102,7 @@ fn a_closed_system_needs_no_drawing_no_digests_and_no_machine_of_its_own() {
         }
         let tree = build_in(folder.path(), false).unwrap();
         let layout = Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout;
-        let home = tree::Home::new(layout, "closed", "acme");
+        let home = tree::SubmitterFolder::new(layout, "closed", "acme");
         let system: serde_json::Value =
             serde_json::from_str(text(&tree, &home.system_json("two-H100-nodes"))).unwrap();
         assert_eq!(system["division"], "closed");
@@ -129,7 +129,7 @@ fn runs_in(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn check_place(tree: &Tree, place: &tree::Place, spec: &RunSpec) {
+fn check_place(tree: &FileTree, place: &tree::ResultPaths, spec: &RunSpec) {
     let mut want = vec![place.measurements_json(), place.user_conf(), place.readme()];
     let with_logs: Vec<_> = spec.tests.iter().filter(|test| **test != "TEST06").collect();
     let mut logs = vec![place.performance(), place.accuracy()];
@@ -211,7 +211,7 @@ fn the_same_inputs_make_the_same_bytes_and_folders_are_whole_or_absent() {
     let tree = build_in(folder.path(), false).unwrap();
     assert_eq!(tree, build_in(folder.path(), false).unwrap());
     let out = folder.path().join("tree");
-    let settings = Settings::read(&folder.path().join("submission.toml")).unwrap();
+    let settings = SubmissionSettings::read(&folder.path().join("submission.toml")).unwrap();
     let table = Table::builtin().unwrap();
     let make = || make(&settings, folder.path(), table, &SOURCES, Strictness::Usual, &out);
     let made = make().unwrap();

@@ -1,10 +1,10 @@
 //! Accuracy from LoadGen's own accuracy log, and the files that the official script needs to
 //! compute it again.
 
-mod answers;
 mod figures;
 pub(crate) mod label_map;
 mod official;
+mod response_format;
 mod scripts;
 
 use std::{
@@ -14,18 +14,18 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_dataset::Labels;
-pub(crate) use official::{OfficialScript, Trial, Value};
+pub(crate) use official::{OfficialScript, OptionValue, Trial};
 pub(crate) use scripts::script;
 
 use crate::{
-    official_log::{LogError, Response},
+    official_log::{LogError, LoggedResponse},
     record::{Accuracy, Metric},
 };
 
 /// Compares responses with labels. Fails if a sample has no response. For classes, writes the
 /// official script's label map into the folder.
-pub(crate) fn of_labels(
-    responses: impl Iterator<Item = Result<Response, LogError>>,
+pub(crate) fn compare_with_labels(
+    responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
     labels: &Labels,
     folder: &Path,
 ) -> Result<Accuracy, String> {
@@ -40,7 +40,7 @@ pub(crate) fn of_labels(
 
 /// Counts the responses that equal their expected output from the first token to the last.
 fn exact_match(
-    responses: impl Iterator<Item = Result<Response, LogError>>,
+    responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
     outputs: &[Bytes],
 ) -> Result<Accuracy, String> {
     let answers = one_for_each_sample(responses, outputs.len(), |response| {
@@ -58,10 +58,10 @@ fn share(name: &str, correct: u64, total: u64) -> Accuracy {
 
 /// Compares int32 responses with labels.
 fn top1(
-    responses: impl Iterator<Item = Result<Response, LogError>>,
+    responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
     labels: &[i64],
 ) -> Result<Accuracy, String> {
-    let label = |response: &Response| {
+    let label = |response: &LoggedResponse| {
         let bytes = <[u8; 4]>::try_from(&response.data[..]).map_err(|_| {
             let (index, bytes) = (response.qsl_idx, response.data.len());
             format!("the response to sample {index} has {bytes} bytes, an int32 label has 4")
@@ -75,7 +75,7 @@ fn top1(
 
 /// Checks that each sample has a response.
 pub(crate) fn check_complete(
-    responses: impl Iterator<Item = Result<Response, LogError>>,
+    responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
     total: usize,
 ) -> Result<(), String> {
     let hasher = RandomState::new();
@@ -88,9 +88,9 @@ pub(crate) fn check_complete(
 /// MultiStream fills its last query with samples that were issued before; their responses must be
 /// the same.
 fn one_for_each_sample<T: Clone + PartialEq>(
-    responses: impl Iterator<Item = Result<Response, LogError>>,
+    responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
     total: usize,
-    keep: impl Fn(&Response) -> Result<T, String>,
+    keep: impl Fn(&LoggedResponse) -> Result<T, String>,
 ) -> Result<Vec<T>, String> {
     let mut found: Vec<Option<T>> = vec![None; total];
     for response in responses {
@@ -114,8 +114,8 @@ fn one_for_each_sample<T: Clone + PartialEq>(
 mod tests {
     use super::*;
 
-    fn response(qsl_idx: usize, label: i32) -> Response {
-        Response { qsl_idx, data: label.to_le_bytes().to_vec() }
+    fn response(qsl_idx: usize, label: i32) -> LoggedResponse {
+        LoggedResponse { qsl_idx, data: label.to_le_bytes().to_vec() }
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let given = [&[1_u8, 2, 3][..], &[4, 9], &[5]];
         let responses = given.into_iter().enumerate().rev();
         let responses =
-            responses.map(|(qsl_idx, data)| Ok(Response { qsl_idx, data: data.to_vec() }));
+            responses.map(|(qsl_idx, data)| Ok(LoggedResponse { qsl_idx, data: data.to_vec() }));
         let accuracy = exact_match(responses, &outputs).unwrap();
         assert_eq!((accuracy.correct, accuracy.total, &*accuracy.reported), (1, 3, "33.333"));
         let missing = exact_match([response(1, 7)].map(Ok).into_iter(), &outputs);
@@ -144,7 +144,7 @@ mod tests {
             (vec![response(0, 1)], "lacks sample 1"),
             (vec![response(0, 1), response(0, 2)], "two responses to sample 0"),
             (vec![response(2, 1)], "sample 2 of 2"),
-            (vec![response(0, 1), Response { qsl_idx: 1, data: vec![1] }], "has 1 bytes"),
+            (vec![response(0, 1), LoggedResponse { qsl_idx: 1, data: vec![1] }], "has 1 bytes"),
         ] {
             let outcome = top1(responses.into_iter().map(Ok), &[1, 1]);
             assert!(outcome.unwrap_err().contains(want), "{want}");

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    official_log::{LogError, Response},
+    official_log::{LogError, LoggedResponse},
     output::ACCURACY,
-    run::outcome::accuracy::{answers::Answers, one_for_each_sample},
+    run::outcome::accuracy::{one_for_each_sample, response_format::ResponseFormat},
 };
 
 /// Format of a benchmark's responses, and the script that computes its metric from them.
@@ -32,14 +32,14 @@ pub(crate) struct OfficialScript {
     /// Set if the script passes paths to a shell without quotes.
     pub(crate) has_shell: bool,
     /// Options whose values are known.
-    pub(crate) known: &'static [(&'static str, Value)],
+    pub(crate) known: &'static [(&'static str, OptionValue)],
     /// Option for the accuracy log.
     pub(crate) log: &'static str,
     /// Option for the file of the script's result, unless the script prints it.
     pub(crate) report: Option<&'static str>,
     /// Python packages with which the script was run.
     pub(crate) packages: &'static [&'static str],
-    pub(crate) answers: Answers,
+    pub(crate) answers: ResponseFormat,
 }
 
 /// Python program that gets the folder of the script, and fails if something is missing.
@@ -52,7 +52,7 @@ pub(crate) struct Trial {
 
 /// Value of an option.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value {
+pub(crate) enum OptionValue {
     Text(&'static str),
     /// File or folder that the script writes into the run's folder.
     OfRun(&'static str),
@@ -70,9 +70,11 @@ impl OfficialScript {
 
     /// Returns the options whose values are known, for the run in this folder.
     pub(crate) fn options(&self, run: &Path) -> Vec<String> {
-        let value = |value: &Value| match value {
-            Value::Text(text) => (*text).to_owned(),
-            Value::OfRun(name) | Value::LeftByRun(name, _) => run.join(name).display().to_string(),
+        let value = |value: &OptionValue| match value {
+            OptionValue::Text(text) => (*text).to_owned(),
+            OptionValue::OfRun(name) | OptionValue::LeftByRun(name, _) => {
+                run.join(name).display().to_string()
+            }
         };
         let known = self.known.iter().map(|(option, of)| [(*option).to_owned(), value(of)]);
         let log = [self.log.to_owned(), run.join(ACCURACY).display().to_string()];
@@ -82,8 +84,8 @@ impl OfficialScript {
     /// Returns the files and folders that the script writes into the run's folder.
     pub(crate) fn written(&self, run: &Path) -> Vec<PathBuf> {
         let own = self.known.iter().filter_map(|(_, value)| match value {
-            Value::OfRun(name) => Some(run.join(name)),
-            Value::Text(_) | Value::LeftByRun(..) => None,
+            OptionValue::OfRun(name) => Some(run.join(name)),
+            OptionValue::Text(_) | OptionValue::LeftByRun(..) => None,
         });
         own.collect()
     }
@@ -91,10 +93,10 @@ impl OfficialScript {
     /// Checks that each sample has a response that the script can read.
     pub(crate) fn check(
         &self,
-        responses: impl Iterator<Item = Result<Response, LogError>>,
+        responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
         total: usize,
     ) -> Result<(), String> {
-        let keep = |response: &Response| {
+        let keep = |response: &LoggedResponse| {
             self.answers.check(&response.data).map_err(|why| {
                 format!(
                     "the response to sample {} {why}, which is not a response of {}",

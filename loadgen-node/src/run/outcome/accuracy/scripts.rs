@@ -2,13 +2,13 @@
 //! DeepSeek-R1.
 
 use crate::run::outcome::accuracy::{
-    answers::Answers,
     label_map,
-    official::{OfficialScript, Trial, Value},
+    official::{OfficialScript, OptionValue, Trial},
+    response_format::ResponseFormat,
 };
 
 const ANY: (f32, f32) = (f32::MIN, f32::MAX);
-const INT32: (&str, Value) = ("--dtype", Value::Text("int32"));
+const INT32: (&str, OptionValue) = ("--dtype", OptionValue::Text("int32"));
 const CHECKPOINT: (&str, &str) = ("--checkpoint-path", "DIR");
 const DATASET: (&str, &str) = ("--dataset-file", "FILE");
 
@@ -40,7 +40,7 @@ const PLAIN: OfficialScript = OfficialScript {
     log: "--mlperf-accuracy-file",
     report: None,
     packages: &[],
-    answers: Answers::Tokens,
+    answers: ResponseFormat::Tokens,
 };
 
 const SCRIPTS: [OfficialScript; 13] = [
@@ -50,12 +50,12 @@ const SCRIPTS: [OfficialScript; 13] = [
         known: &[
             (
                 "--imagenet-val-file",
-                Value::LeftByRun(label_map::NAME, "make the accuracy run with --labels"),
+                OptionValue::LeftByRun(label_map::NAME, "make the accuracy run with --labels"),
             ),
             INT32,
         ],
         packages: &["numpy==2.4.6"],
-        answers: Answers::Class,
+        answers: ResponseFormat::Class,
         ..PLAIN
     },
     OfficialScript {
@@ -65,9 +65,9 @@ const SCRIPTS: [OfficialScript; 13] = [
         file: "vision/classification_and_detection/tools/accuracy-openimages.py",
         asked: &[("--openimages-dir", "DIR")],
         free: &["--use-inv-map"],
-        known: &[("--output-file", Value::OfRun("openimages-results.json"))],
+        known: &[("--output-file", OptionValue::OfRun("openimages-results.json"))],
         packages: &["numpy==2.4.6", "pycocotools==2.0.11"],
-        answers: Answers::Floats { group: 7, least: ANY.0, most: ANY.1 },
+        answers: ResponseFormat::Floats { group: 7, least: ANY.0, most: ANY.1 },
         ..PLAIN
     },
     OfficialScript {
@@ -77,9 +77,9 @@ const SCRIPTS: [OfficialScript; 13] = [
         submodules: &["language/bert/DeepLearningExamples"],
         has_shell: true,
         known: &[
-            ("--features_cache_file", Value::OfRun("eval_features.pickle")),
-            ("--out_file", Value::OfRun("predictions.json")),
-            ("--output_dtype", Value::Text("float32")),
+            ("--features_cache_file", OptionValue::OfRun("eval_features.pickle")),
+            ("--out_file", OptionValue::OfRun("predictions.json")),
+            ("--output_dtype", OptionValue::Text("float32")),
         ],
         log: "--log_file",
         packages: &[
@@ -93,7 +93,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             "tqdm==4.67.1",
             "transformers==4.57.6",
         ],
-        answers: Answers::Floats { group: 2, least: ANY.0, most: ANY.1 },
+        answers: ResponseFormat::Floats { group: 2, least: ANY.0, most: ANY.1 },
         ..PLAIN
     },
     OfficialScript {
@@ -102,21 +102,21 @@ const SCRIPTS: [OfficialScript; 13] = [
         asked: &[("--preprocessed_data_dir", "DIR")],
         free: &["--num_proc"],
         known: &[
-            ("--postprocessed_data_dir", Value::OfRun("postprocessed")),
-            ("--output_dtype", Value::Text("uint8")),
+            ("--postprocessed_data_dir", OptionValue::OfRun("postprocessed")),
+            ("--output_dtype", OptionValue::Text("uint8")),
         ],
         log: "--log_file",
         packages: &["nibabel==5.3.2", "numpy==1.26.4", "pandas==1.5.3"],
-        answers: Answers::Bytes { most: 2 },
+        answers: ResponseFormat::Bytes { most: 2 },
         ..PLAIN
     },
     OfficialScript {
         name: "dlrm",
         file: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py",
         asked: &[("--day-23-file", "FILE"), ("--aggregation-trace-file", "FILE")],
-        known: &[("--dtype", Value::Text("float32"))],
+        known: &[("--dtype", OptionValue::Text("float32"))],
         packages: &["numpy==2.4.6", "scikit-learn==1.7.2"],
-        answers: Answers::Floats { group: 1, least: 0.0, most: 1.0 },
+        answers: ResponseFormat::Floats { group: 1, least: 0.0, most: 1.0 },
         ..PLAIN
     },
     OfficialScript {
@@ -124,7 +124,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         file: "text_to_image/tools/accuracy_coco.py",
         asked: &[("--caption-path", "FILE"), ("--statistics-path", "FILE")],
         free: &["--compliance-images-path", "--device", "--ids-path", "--low_memory"],
-        known: &[("--output-file", Value::OfRun("coco-results.json"))],
+        known: &[("--output-file", OptionValue::OfRun("coco-results.json"))],
         packages: &[
             "ijson==3.4.0",
             "numpy==2.4.6",
@@ -136,7 +136,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             "torchvision==0.26.0",
             "tqdm==4.67.1",
         ],
-        answers: Answers::Pixels(1024 * 1024 * 3),
+        answers: ResponseFormat::Pixels(1024 * 1024 * 3),
         ..PLAIN
     },
     OfficialScript {
@@ -147,7 +147,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         known: &[INT32],
         report: Some("--output-file"),
         packages: &["numpy==2.4.6", "torch==2.11.0"],
-        answers: Answers::Class,
+        answers: ResponseFormat::Class,
         ..PLAIN
     },
     OfficialScript {
@@ -163,10 +163,10 @@ const SCRIPTS: [OfficialScript; 13] = [
             "torch==2.11.0",
             "transformers==4.57.6",
         ],
-        ..of_tokens("gptj", "language/gpt-j/evaluation.py")
+        ..token_script("gptj", "language/gpt-j/evaluation.py")
     },
-    of_tokens("llama2-70b", "language/llama2-70b/evaluate-accuracy.py"),
-    of_tokens("llama3.1-405b", "language/llama3.1-405b/evaluate-accuracy.py"),
+    token_script("llama2-70b", "language/llama2-70b/evaluate-accuracy.py"),
+    token_script("llama3.1-405b", "language/llama3.1-405b/evaluate-accuracy.py"),
     OfficialScript {
         free: &["--n_workers"],
         trial: Some(Trial {
@@ -174,7 +174,7 @@ const SCRIPTS: [OfficialScript; 13] = [
             remedy: "it needs a clone of github.com/amazon-science/mxeval at e09974f990eeaf0c0e8f2b5eaff4be66effb2c86, named by the \
                      variable PYTHONPATH, and g++, node, php, ruby and `npm install -g typescript`",
         }),
-        ..of_tokens("mixtral-8x7b", "language/mixtral-8x7b/evaluate-accuracy.py")
+        ..token_script("mixtral-8x7b", "language/mixtral-8x7b/evaluate-accuracy.py")
     },
     OfficialScript {
         asked: &[("--model-name", "DIR"), DATASET],
@@ -189,11 +189,11 @@ const SCRIPTS: [OfficialScript; 13] = [
             "torch==2.11.0",
             "transformers==4.57.6",
         ],
-        ..of_tokens("llama3.1-8b", "language/llama3.1-8b/evaluation.py")
+        ..token_script("llama3.1-8b", "language/llama3.1-8b/evaluation.py")
     },
     OfficialScript {
         asked: &[DATASET],
-        known: &[("--output-file", Value::OfRun("mlperf_log_accuracy_evaluated.pkl"))],
+        known: &[("--output-file", OptionValue::OfRun("mlperf_log_accuracy_evaluated.pkl"))],
         submodules: &[
             "language/deepseek-r1/submodules/LiveCodeBench",
             "language/deepseek-r1/submodules/prm800k",
@@ -217,11 +217,11 @@ const SCRIPTS: [OfficialScript; 13] = [
             "tqdm==4.67.1",
             "transformers==4.57.6",
         ],
-        ..of_tokens("deepseek-r1", "language/deepseek-r1/eval_accuracy.py")
+        ..token_script("deepseek-r1", "language/deepseek-r1/eval_accuracy.py")
     },
 ];
 
-const fn of_tokens(name: &'static str, file: &'static str) -> OfficialScript {
+const fn token_script(name: &'static str, file: &'static str) -> OfficialScript {
     OfficialScript {
         name,
         file,
@@ -242,7 +242,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::official_log::Response;
+    use crate::official_log::LoggedResponse;
 
     #[test]
     fn every_script_is_listed() {
@@ -284,7 +284,7 @@ mod tests {
             ("stable-diffusion-xl", vec![0; 1024 * 1024 * 3], None),
             ("stable-diffusion-xl", vec![0; 77], Some("has 77 bytes")),
         ] {
-            let response = Response { qsl_idx: 0, data };
+            let response = LoggedResponse { qsl_idx: 0, data };
             let outcome = script(benchmark).unwrap().check([Ok(response)].into_iter(), 1);
             match want {
                 None => outcome.unwrap(),

@@ -10,7 +10,7 @@ use crate::{
     },
     evidence::{Interface, LinkState},
 };
-use netdiv_node_common::said::shell_word;
+use netdiv_node_common::sanitise::shell_word;
 
 /// Minimum speed for which standard frames are worth a note, in Mb/s.
 const FAST: u64 = 10_000;

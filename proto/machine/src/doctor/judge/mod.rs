@@ -11,14 +11,14 @@ mod space;
 
 use crate::doctor::{
     facts::{Facts, Peer},
-    needs::{Links, Needs},
+    needs::{LinkSelection, Needs},
     nodes::{AskedNode, SentSample},
     report::Report,
 };
 
 /// Judges the identity of nodes.
 pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Report {
-    let links = Links::Named(Vec::new());
+    let links = LinkSelection::Named(Vec::new());
     let needs = Needs { links, ..Needs::of(program) };
     let mut report = Report::of(&needs, facts);
     path::identity(facts, &needs, peers, &mut report);
@@ -30,7 +30,7 @@ pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Re
 pub fn examine(facts: &Facts, needs: &Needs, peers: &[Peer]) -> Report {
     let mut report = Report::of(needs, facts);
     path::identity(facts, needs, peers, &mut report);
-    path::ways(facts, peers, &mut report);
+    path::judge_paths(facts, peers, &mut report);
     space::judge(facts, needs, &mut report);
     sockets::judge(facts, needs, peers, &mut report);
     links::judge(facts, needs, &mut report);

@@ -1,6 +1,6 @@
 //! Judgement of the nodes, their responses, and the paths to them.
 
-use netdiv_node_common::said::{said, shell_word};
+use netdiv_node_common::sanitise::{sanitise, shell_word};
 
 use crate::{
     doctor::{
@@ -22,13 +22,14 @@ pub(super) fn identity(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mu
         let node = match &peer.answer {
             Ok(node) => node,
             Err(why) => {
-                report.add(Draft::of(Id::NodeUnusable, &peer.address).fact("why", said(why)));
+                report.add(Draft::of(Id::NodeUnusable, &peer.address).fact("why", sanitise(why)));
                 continue;
             }
         };
         let about = subject(&peer.address, &node.name);
         if node.version != ours {
-            let draft = Draft::of(Id::VersionDiffers, &about).fact("theirs", said(&node.version));
+            let draft =
+                Draft::of(Id::VersionDiffers, &about).fact("theirs", sanitise(&node.version));
             report.add(draft.fact("ours", ours));
         }
         if is_here(facts, node) {
@@ -38,7 +39,7 @@ pub(super) fn identity(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mu
 }
 
 /// Judges the paths to nodes on other machines.
-pub(super) fn ways(facts: &Facts, peers: &[Peer], report: &mut Report) {
+pub(super) fn judge_paths(facts: &Facts, peers: &[Peer], report: &mut Report) {
     for peer in peers {
         let Some(node) = peer.answer.as_ref().ok().filter(|node| !is_here(facts, node)) else {
             continue;
@@ -56,7 +57,7 @@ pub(super) fn ways(facts: &Facts, peers: &[Peer], report: &mut Report) {
 }
 
 fn subject(address: &str, name: &str) -> String {
-    phrase("node", &[("name", said(name)), ("address", said(address))])
+    phrase("node", &[("name", sanitise(name)), ("address", sanitise(address))])
 }
 
 fn is_here(facts: &Facts, node: &PeerFacts) -> bool {
@@ -71,7 +72,7 @@ pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
         let Some(name) = &node.node else { continue };
         let about = subject(&node.address, name);
         match &node.failure {
-            Some(why) => report.add(Draft::of(Id::AnswerMissing, about).fact("why", said(why))),
+            Some(why) => report.add(Draft::of(Id::AnswerMissing, about).fact("why", sanitise(why))),
             None if node.differs => report.add(Draft::of(Id::AnswerDiffers, about)),
             None => {}
         }
@@ -84,7 +85,7 @@ fn of_route(machine: &Machine) -> Option<&Interface> {
 }
 
 fn ends(about: &str, here: &Interface, there: &Interface, report: &mut Report) {
-    let far = said(&there.name);
+    let far = sanitise(&there.name);
     let differ = |id, ours: u64, theirs: u64| {
         let draft = Draft::of(id, about).fact("here", &here.name).fact("there", &far);
         draft.fact("ours", ours).fact("theirs", theirs)
@@ -96,7 +97,7 @@ fn ends(about: &str, here: &Interface, there: &Interface, report: &mut Report) {
         }
         (Some(ours), Some(theirs)) if ours > theirs => {
             let draft = differ(Id::MtuDiffers, ours, theirs).fact("mtu", ours);
-            report.add(draft.fact("link", said(&shell_word(&there.name))).remedy("there"));
+            report.add(draft.fact("link", sanitise(&shell_word(&there.name))).remedy("there"));
         }
         (Some(_), Some(_)) => {}
         _ => report.unknown("mtus", &[("node", about.to_owned())]),

@@ -29,9 +29,9 @@ pub struct Synchronisation {
 impl System {
     pub(super) fn clock(&self) -> Clock {
         let sources = self.read(&format!("{SOURCE}/available_clocksource")).unwrap_or_default();
-        let chrony = || tracking(&self.ask("chronyc", &["-n", "tracking"])?);
+        let chrony = || tracking(&self.run_program("chronyc", &["-n", "tracking"])?);
         let systemd = || {
-            let said = self.ask("timedatectl", &["show", "--property=NTPSynchronized"])?;
+            let said = self.run_program("timedatectl", &["show", "--property=NTPSynchronized"])?;
             let is_synchronised = match said.trim() {
                 "NTPSynchronized=yes" => true,
                 "NTPSynchronized=no" => false,

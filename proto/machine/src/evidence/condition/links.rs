@@ -45,8 +45,8 @@ impl System {
         let read = |file: &str| self.read(&format!("{NET}/{name}/{file}"));
         let count = |file: &str| read(&format!("statistics/{file}"))?.parse::<u64>().ok();
         let (missed, overruns) = (count("rx_missed_errors"), count("rx_fifo_errors"));
-        let offloads = self.ask("ethtool", &["-k", &name]).map(|text| offloads(&text));
-        let rings = self.ask("ethtool", &["-g", &name]);
+        let offloads = self.run_program("ethtool", &["-k", &name]).map(|text| offloads(&text));
+        let rings = self.run_program("ethtool", &["-g", &name]);
         LinkState {
             duplex: read("duplex").filter(|word| word == "full" || word == "half"),
             // Some drivers count in one of the counters, others in both.

@@ -5,7 +5,7 @@ use crate::evidence::{System, accelerators::PCI};
 const NODES: &str = "sys/devices/system/node";
 
 /// Maximum plausible number of processors.
-const MOST_PROCESSORS: usize = 1 << 16;
+const MAX_PROCESSORS: usize = 1 << 16;
 
 /// NUMA node of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,23 +65,23 @@ impl System {
         let distances = read("distance").unwrap_or_default();
         Some(NumaNode {
             id,
-            processors: listed(&read("cpulist")?)?,
+            processors: parse_list(&read("cpulist")?)?,
             distances: distances.split_whitespace().map_while(|n| n.parse().ok()).collect(),
         })
     }
 }
 
 /// Parses a list of numbers such as `0-3,8,10-11`.
-fn listed(text: &str) -> Option<Vec<usize>> {
+fn parse_list(text: &str) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last >= MOST_PROCESSORS {
+        if first > last || last >= MAX_PROCESSORS {
             return None;
         }
         numbers.extend(first..=last);
-        if numbers.len() > MOST_PROCESSORS {
+        if numbers.len() > MAX_PROCESSORS {
             return None;
         }
     }
@@ -94,11 +94,11 @@ mod tests {
 
     #[test]
     fn lists_of_processors_are_read_and_absurd_ones_are_not() {
-        assert_eq!(listed("0-2,8,10-11"), Some(vec![0, 1, 2, 8, 10, 11]));
+        assert_eq!(parse_list("0-2,8,10-11"), Some(vec![0, 1, 2, 8, 10, 11]));
         for text in ["", "a", "3-1", "-1", "0-99999999999", "0-18446744073709551615", "1,,2", "0-"]
         {
-            assert_eq!(listed(text), None, "{text}");
+            assert_eq!(parse_list(text), None, "{text}");
         }
-        assert_eq!(listed(&"0-65535,".repeat(100)), None);
+        assert_eq!(parse_list(&"0-65535,".repeat(100)), None);
     }
 }

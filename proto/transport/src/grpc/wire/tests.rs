@@ -18,7 +18,7 @@ async fn connected() -> (TcpStream, Wire) {
     let guest = Connections::new(1, |_| ()).arrive(peer.ip());
     let (_closing, watching) = watch::channel(false);
     let wire = Wire::server((stream, peer), None, guest.clone(), watching).await;
-    guest.let_in().unwrap();
+    guest.admit().unwrap();
     (client, wire.map_err(|(error, _)| error).unwrap())
 }
 

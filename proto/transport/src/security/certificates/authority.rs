@@ -28,11 +28,11 @@ pub struct Authority {
     certificate: String,
     lifetime: Lifetime,
     /// Files that a new authority keeps; `None` if the authority was opened.
-    new: Option<Keep>,
+    new: Option<KeptFiles>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum KeptFiles {
     Certificate,
     KeyToo,
 }
@@ -41,16 +41,16 @@ impl Authority {
     /// Creates an authority that is valid for `valid_for`. Its key is not kept, so no certificates
     /// can be added later.
     pub fn new(valid_for: Duration) -> Result<Self, CertificateError> {
-        Self::make(valid_for, Keep::Certificate)
+        Self::make(valid_for, KeptFiles::Certificate)
     }
 
     /// Creates an authority that is valid for ten years. Its key is kept, so that certificates can
     /// be added later.
     pub fn new_to_keep() -> Result<Self, CertificateError> {
-        Self::make(LONGEST, Keep::KeyToo)
+        Self::make(LONGEST, KeptFiles::KeyToo)
     }
 
-    fn make(valid_for: Duration, keep: Keep) -> Result<Self, CertificateError> {
+    fn make(valid_for: Duration, keep: KeptFiles) -> Result<Self, CertificateError> {
         let lifetime = lifetime(valid_for)?;
         let mut own = CertificateParams::new([])?;
         let key = KeyPair::generate()?;
@@ -189,7 +189,7 @@ impl Authority {
         if is_lacking {
             output.add(CERTIFICATE.into(), self.certificate.clone());
         }
-        if self.new == Some(Keep::KeyToo) {
+        if self.new == Some(KeptFiles::KeyToo) {
             output.add_secret(KEY.into(), self.issuer.key().serialize_pem());
         }
     }

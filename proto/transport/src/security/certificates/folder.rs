@@ -54,7 +54,7 @@ impl Folder {
             move |error: io::Error| CertificateError::Write { path, error }
         };
         fs::create_dir_all(&self.path).map_err(failed(&self.path))?;
-        let mut made = Made::default();
+        let mut made = CreatedFiles::default();
         for file in &self.files {
             let beside = self.path.join(format!("{}.part", file.name));
             made.0.push(beside.clone());
@@ -87,9 +87,9 @@ impl NewFile {
 /// Files that were created. Dropping this removes them: an incomplete set would be in the way of
 /// the next attempt.
 #[derive(Default)]
-struct Made(Vec<PathBuf>);
+struct CreatedFiles(Vec<PathBuf>);
 
-impl Drop for Made {
+impl Drop for CreatedFiles {
     fn drop(&mut self) {
         for path in &self.0 {
             // The error that led here is the one to report.

@@ -134,7 +134,7 @@ impl Subject {
 /// Returns a name or address of a certificate, for display.
 fn said(name: &SanType) -> String {
     match name {
-        SanType::DnsName(name) => netdiv_node_common::said::said(name.as_str()),
+        SanType::DnsName(name) => netdiv_node_common::sanitise::sanitise(name.as_str()),
         SanType::IpAddress(address) => address.to_string(),
         _ => "?".into(),
     }

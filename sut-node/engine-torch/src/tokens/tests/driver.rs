@@ -13,13 +13,13 @@ use netdiv_plugin::{
     abi::{self, Status, Text},
 };
 
-use super::super::{TABLE, instance::Instance};
+use super::super::{TABLE, instance::TokenInstance};
 
 /// Result of a function: its status and text if it failed.
 pub(super) type Answer = Result<(), (Status, String)>;
 
 /// Event of a step: the sample's number, its ids, and whether they are the last ones.
-pub(super) type Event = (u64, Vec<i32>, bool);
+pub(super) type StepEvent = (u64, Vec<i32>, bool);
 
 fn answer(call: impl FnOnce(Text) -> Status) -> Answer {
     let mut room = [0; 1024];
@@ -128,7 +128,7 @@ impl Engine {
     /// Begins steps before the results of the last one are read, as on a GPU.
     pub(super) fn run_ahead(&mut self) {
         // SAFETY: the instance is ours, and of this type.
-        unsafe { &mut *self.instance.cast::<Instance<'_>>() }.runs_ahead = true;
+        unsafe { &mut *self.instance.cast::<TokenInstance<'_>>() }.runs_ahead = true;
     }
 
     pub(super) fn warm_up(&mut self) -> Answer {
@@ -144,7 +144,7 @@ impl Engine {
         })
     }
 
-    pub(super) fn step(&mut self) -> Result<Vec<Event>, (Status, String)> {
+    pub(super) fn step(&mut self) -> Result<Vec<StepEvent>, (Status, String)> {
         let none = abi::TokenEvent { sample: 0, ids: ptr::null(), count: 0, is_last: 0 };
         let mut events = vec![none; self.room.slots as usize];
         let (room, mut count) = (self.room.slots, 0);

@@ -12,21 +12,21 @@ use crate::{
     engine::{
         remote::{
             connector::Version,
-            refused::{Refused, blames_prompt, short},
+            refusal::{Refusal, blames_prompt, short},
             servers::Server,
         },
         served::{
             connections::{Failure, Pool, fresh, kept, was_closed},
             openai::{
-                answer::Answer,
+                answer::EventResponse,
+                connection_pool::{AnswerBody, ConnectionPool},
                 dialect::{Api, Context, api},
                 fault::refusal,
-                links::{AnswerBody, Links},
                 retry_after::pause,
             },
         },
     },
-    settings::served::{H2C, ServedConfig},
+    settings::serving_engines::{H2C, ServedConfig},
 };
 
 /// Maximum length of a refusal's text, in bytes.
@@ -35,12 +35,12 @@ const MOST_REFUSAL_BYTES: usize = 64 << 10;
 /// Maximum length of a page of metrics, in bytes.
 const MOST_METRICS_BYTES: usize = 16 << 20;
 
-pub(crate) struct Client {
+pub(crate) struct OpenAiClient {
     pub(crate) api: &'static Api,
     /// A request without its prompt, as JSON.
     rest: String,
     /// Connections without TLS.
-    links: Links,
+    links: ConnectionPool,
     /// Connections with TLS.
     agreed: Pools,
     /// Connections over HTTP/2 without TLS.
@@ -56,7 +56,7 @@ struct Pools {
     fresh: Pool,
 }
 
-impl Client {
+impl OpenAiClient {
     pub(crate) fn new(settings: &ServedConfig) -> Self {
         let tls = &settings.servers.tls;
         let pools = |version| Pools { kept: kept(tls, version), fresh: fresh(tls, version) };
@@ -64,7 +64,7 @@ impl Client {
         Self {
             api,
             rest: api.rest(&settings.model),
-            links: Links::new(),
+            links: ConnectionPool::new(),
             agreed: pools(Version::Agreed),
             prior: pools(Version::Two),
             token: settings.servers.token.clone(),
@@ -76,11 +76,11 @@ impl Client {
         &self,
         server: &Server,
         prompt: &[i64],
-    ) -> Result<Answer<Content>, Refused> {
+    ) -> Result<EventResponse<Content>, Refusal> {
         let body = Bytes::from(self.api.request(prompt, &self.rest)?);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = server.at(self.api.path);
+        *request.uri_mut() = server.url_of(self.api.path);
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(header::CONTENT_TYPE, json);
         let response = self.send(request).await?;
@@ -88,28 +88,30 @@ impl Client {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or("no content-type").to_owned();
         if status == StatusCode::OK && is_stream_of_events(&kind) {
-            return Ok(Answer::new(self.api, response.into_body()));
+            return Ok(EventResponse::new(self.api, response.into_body()));
         }
         let pause = pause(headers);
         let body = text(response, MOST_REFUSAL_BYTES).await.unwrap_or_default();
         if status == StatusCode::OK {
             let begin = short(&body);
-            return Err(Refused::Failed(format!(
+            return Err(Refusal::Failed(format!(
                 "expected a stream of events, received {kind}: {begin}"
             )));
         }
         let why = format!("status {status}: {}", refusal(&body));
         Err(match status.as_u16() {
-            429 | 503 => Refused::Busy { pause, why },
-            400 | 413 | 422 if blames_prompt(&body) => Refused::BadSample(why),
-            _ => Refused::Failed(why),
+            429 | 503 => Refusal::Busy { pause, why },
+            400 | 413 | 422 if blames_prompt(&body) => Refusal::BadSample(why),
+            _ => Refusal::Failed(why),
         })
     }
 
     /// Returns the state of prefix caching that a server's metrics report.
     pub(crate) async fn stated_caching(&self, server: &Server) -> PrefixCaching {
         let Some(path) = self.api.metrics else { return PrefixCaching::CannotTell };
-        let Ok(page) = self.page(server.at(path)).await else { return PrefixCaching::CannotTell };
+        let Ok(page) = self.page(server.url_of(path)).await else {
+            return PrefixCaching::CannotTell;
+        };
         let states = |value| page.contains(&format!("enable_prefix_caching=\"{value}\""));
         match (states("True"), states("False")) {
             (true, _) => PrefixCaching::On,
@@ -122,7 +124,7 @@ impl Client {
     /// server reports it.
     pub(crate) async fn context_tokens(&self, server: &Server) -> Option<u64> {
         let Context { path, pointer } = self.api.context.as_ref()?;
-        let page = self.page(server.at(path)).await.ok()?;
+        let page = self.page(server.url_of(path)).await.ok()?;
         let page: serde_json::Value = serde_json::from_str(&page).ok()?;
         page.pointer(pointer)?.as_u64()
     }
@@ -131,14 +133,14 @@ impl Client {
     async fn page(&self, url: Uri) -> Result<String, String> {
         let mut request = Request::new(Full::default());
         *request.uri_mut() = url;
-        let response = self.send(request).await.map_err(Refused::why)?;
+        let response = self.send(request).await.map_err(Refusal::into_text)?;
         match response.status() {
             StatusCode::OK => text(response, MOST_METRICS_BYTES).await,
             status => Err(format!("status {status}")),
         }
     }
 
-    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Content>, Refused> {
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Content>, Refusal> {
         if let Some(token) = &self.token {
             request.headers_mut().insert(header::AUTHORIZATION, token.clone());
         }
@@ -152,7 +154,7 @@ impl Client {
             Some("https") => self.agreed.request(request).await,
             _ => self.links.request(request).await.map(|response| response.map(Either::Left)),
         };
-        response.map_err(|error| Refused::without_answer(error.as_ref()))
+        response.map_err(|error| Refusal::from_error(error.as_ref()))
     }
 }
 

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, finish},
-    model::served::ServedModel,
+    engine::served::chunk::{Chunk, Counts, parse_finish},
+    model::served_model::ServedModel,
 };
 
 /// Builds a request to vLLM, without its prompt. vLLM takes missing keys from the model's
@@ -46,7 +46,7 @@ fn common(model: &ServedModel) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct CompletionEvent {
     choices: Option<Vec<Choice>>,
     usage: Option<Usage>,
     system_fingerprint: Option<String>,
@@ -73,7 +73,7 @@ struct Details {
 }
 
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
-    let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    let event: CompletionEvent = serde_json::from_str(data).map_err(|error| error.to_string())?;
     let counts = event.usage.map_or(Counts::default(), |usage| Counts {
         prompt: usage.prompt_tokens,
         output: usage.completion_tokens,
@@ -92,7 +92,7 @@ pub(super) fn read(data: &str) -> Result<Chunk, String> {
             chunk.ids.extend(ids);
         }
         if let Some(word) = choice.finish_reason {
-            chunk.finish = Some(finish(&word, "stop", "length")?);
+            chunk.finish = Some(parse_finish(&word, "stop", "length")?);
         }
     }
     Ok(chunk)

@@ -7,8 +7,8 @@ use crate::{
         chunk::Chunk,
         openai::{completions, fault::fault, llamacpp, sglang},
     },
-    model::served::ServedModel,
-    settings::served::Dialect,
+    model::served_model::ServedModel,
+    settings::serving_engines::Dialect,
 };
 
 /// Interface of a server.

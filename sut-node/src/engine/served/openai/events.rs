@@ -16,13 +16,13 @@ use futures_core::Stream as _;
 use http_body::Body;
 use sse_stream::SseByteStream;
 
-use crate::engine::{remote::refused::causes, served::connections::Failure};
+use crate::engine::{remote::refusal::causes, served::connections::Failure};
 
 /// Maximum number of bytes of an event: all ids of the longest output, and a long prompt's text.
 const MOST_BYTES: usize = 8 << 20;
 
 pub(crate) struct Events<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
-    events: SseByteStream<Bounded<B>>,
+    events: SseByteStream<BoundedBody<B>>,
     /// Bytes since the last event.
     bytes: Arc<AtomicUsize>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Events<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
 impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
     pub(crate) fn new(body: B) -> Self {
         let bytes = Arc::new(AtomicUsize::new(0));
-        let events = SseByteStream::new(Bounded { body, bytes: bytes.clone() });
+        let events = SseByteStream::new(BoundedBody { body, bytes: bytes.clone() });
         Self { events, bytes }
     }
 
@@ -54,12 +54,12 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
 }
 
 /// Bytes of a body, with an error once too many arrive without an event.
-struct Bounded<B> {
+struct BoundedBody<B> {
     body: B,
     bytes: Arc<AtomicUsize>,
 }
 
-impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> futures_core::Stream for Bounded<B> {
+impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> futures_core::Stream for BoundedBody<B> {
     type Item = Result<Bytes, io::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::remote::refused::short;
+use crate::engine::remote::refusal::short;
 
 /// Returns the error that a server reports, if any: `{"error": …}` or `{"object": "error", …}`.
 pub(super) fn fault(data: &str) -> Option<String> {

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, finish},
-    model::served::ServedModel,
+    engine::served::chunk::{Chunk, Counts, parse_finish},
+    model::served_model::ServedModel,
 };
 
 /// Builds a request, without its prompt. By default llama.cpp samples, penalises repetition, has no
@@ -31,7 +31,7 @@ pub(super) fn request(model: &ServedModel) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct LlamaCppEvent {
     #[serde(default)]
     index: u64,
     tokens: Option<Vec<i64>>,
@@ -51,7 +51,7 @@ struct Timings {
 }
 
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
-    let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    let event: LlamaCppEvent = serde_json::from_str(data).map_err(|error| error.to_string())?;
     if event.index != 0 {
         return Err(format!("expected one output, received output {}", event.index));
     }
@@ -61,7 +61,7 @@ pub(super) fn read(data: &str) -> Result<Chunk, String> {
     let word = event.stop_type.filter(|_| event.stop);
     Ok(Chunk {
         ids: event.tokens.unwrap_or_default(),
-        finish: word.map(|word| finish(&word, "eos", "limit")).transpose()?,
+        finish: word.map(|word| parse_finish(&word, "eos", "limit")).transpose()?,
         counts: Counts {
             prompt: event.tokens_evaluated,
             output: event.tokens_predicted,

@@ -4,10 +4,10 @@
 pub(super) mod answer;
 pub(super) mod client;
 mod completions;
+mod connection_pool;
 pub(super) mod dialect;
 pub(super) mod events;
 mod fault;
-mod links;
 mod llamacpp;
 mod retry_after;
 mod sglang;

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    engine::served::chunk::{Chunk, Counts, finish},
-    model::served::ServedModel,
+    engine::served::chunk::{Chunk, Counts, parse_finish},
+    model::served_model::ServedModel,
 };
 
 /// Builds a request, without its prompt. SGLang has no key for a seed that all its versions know,
@@ -32,7 +32,7 @@ pub(super) fn request(model: &ServedModel) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct SglangEvent {
     #[serde(default)]
     index: u64,
     output_ids: Option<Vec<i64>>,
@@ -54,7 +54,7 @@ struct FinishReason {
 }
 
 pub(super) fn read(data: &str) -> Result<Chunk, String> {
-    let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    let event: SglangEvent = serde_json::from_str(data).map_err(|error| error.to_string())?;
     if event.index != 0 {
         return Err(format!("expected one output, received output {}", event.index));
     }
@@ -68,7 +68,7 @@ pub(super) fn read(data: &str) -> Result<Chunk, String> {
     };
     if let Some(FinishReason { r#type, message }) = meta.finish_reason {
         let said = message.map(|message| format!(": {message}")).unwrap_or_default();
-        let end = finish(&r#type, "stop", "length").map_err(|why| format!("{why}{said}"))?;
+        let end = parse_finish(&r#type, "stop", "length").map_err(|why| format!("{why}{said}"))?;
         chunk.finish = Some(end);
     }
     Ok(chunk)

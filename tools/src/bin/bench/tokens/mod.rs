@@ -1,8 +1,8 @@
 //! Outputs of tokens: 1,024 tokens in, 256 out.
 
-pub mod added;
+pub mod added_latency;
 pub mod completions;
-pub mod every;
+pub mod every_token;
 pub mod offline;
 pub mod peak;
 mod prompts;

@@ -6,7 +6,7 @@ use e2e::SutNode;
 
 use super::{
     prompts::PROMPT,
-    runs::{self, Figures, OUTPUT},
+    runs::{self, OUTPUT, TokenFigures},
 };
 use crate::figures::{median, spread};
 
@@ -19,7 +19,7 @@ const RATE: u64 = 50_000;
 const MILLISECONDS: u64 = 2000;
 
 /// Makes one run.
-pub fn measure(nodes: &[SutNode]) -> Result<Figures, Box<dyn Error>> {
+pub fn measure(nodes: &[SutNode]) -> Result<TokenFigures, Box<dyn Error>> {
     runs::over_network(nodes, "offline", RATE, MILLISECONDS)
 }
 
@@ -35,7 +35,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
         eprintln!("{LABEL}, round {run} of {runs}");
         figures.push(measure(&nodes)?);
     }
-    let of = |pick: fn(&Figures) -> f64| figures.iter().map(pick).collect::<Vec<_>>();
+    let of = |pick: fn(&TokenFigures) -> f64| figures.iter().map(pick).collect::<Vec<_>>();
     let cpu = median(of(|run| run.cpu_us_per_sample));
     Ok(format!(
         "| with LoadGen, two nodes | samples/s | tokens/s, out | CPU per sample, all processes | CPU per token, in and out \

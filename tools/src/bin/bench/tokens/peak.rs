@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::runs::{self, Alone, OUTPUT};
+use super::runs::{self, BaselineSystem, OUTPUT};
 use crate::figures::{median, spread};
 
 const MILLISECONDS: u64 = 2000;
@@ -70,8 +70,8 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
             Ok(true)
         })?;
         let is_valid = |system, step| Ok(runs::alone(system, rate(step), MILLISECONDS)?.1);
-        sockets = highest(sockets, |step| is_valid(Alone::BehindSockets, step))?;
-        alone = highest(alone, |step| is_valid(Alone::InProcess, step))?;
+        sockets = highest(sockets, |step| is_valid(BaselineSystem::BehindSockets, step))?;
+        alone = highest(alone, |step| is_valid(BaselineSystem::InProcess, step))?;
         cpu.push(cpu_at_peak);
         peaks.push([over_network, sockets, alone].map(|step| rate(step) as f64));
     }

@@ -7,7 +7,7 @@ use e2e::{LoadGen, SutNode};
 use serde_json::Value;
 
 use super::prompts::{PROMPT, prompts};
-use crate::alone::loadgen_alone;
+use crate::loadgen_alone::loadgen_alone;
 
 /// Number of tokens of an output.
 pub const OUTPUT: u64 = 256;
@@ -17,7 +17,7 @@ pub const FIRST_US: u64 = 5000;
 pub const FURTHER_US: u64 = 100;
 
 /// Figures of one run.
-pub struct Figures {
+pub struct TokenFigures {
     pub samples_per_second: f64,
     /// 0 if LoadGen does not report it.
     pub tokens_per_second: f64,
@@ -69,7 +69,7 @@ pub fn over_network(
     scenario: &str,
     rate: u64,
     ms: u64,
-) -> Result<Figures, Box<dyn Error>> {
+) -> Result<TokenFigures, Box<dyn Error>> {
     let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
     let before = cpu();
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
@@ -86,7 +86,7 @@ pub fn over_network(
     }
     let number = |value: &Value| value.as_f64().ok_or("a number is missing");
     let cpu_seconds = number(&result["process"]["cpu_seconds"])? + nodes_cpu;
-    Ok(Figures {
+    Ok(TokenFigures {
         samples_per_second: number(&result["metric"]["value"])?,
         tokens_per_second: result["token_metric"]["value"].as_f64().unwrap_or_default(),
         cpu_us_per_sample: cpu_seconds * 1e6 / number(&result["samples"]["completed"])?,
@@ -97,7 +97,7 @@ pub fn over_network(
 
 /// Location of a system on schedule without netdiv.
 #[derive(Clone, Copy)]
-pub enum Alone {
+pub enum BaselineSystem {
     /// In LoadGen's own process.
     InProcess,
     /// Behind a plain TCP connection.
@@ -106,12 +106,12 @@ pub enum Alone {
 
 /// Makes a Server run at this rate with such a system. Returns its latencies, and true if the run
 /// is VALID.
-pub fn alone(system: Alone, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
+pub fn alone(system: BaselineSystem, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
     let prompt_bytes = prompts(1).iter().map(|prompt| prompt.len() as u64).sum();
     let schedule = [FIRST_US, FURTHER_US, OUTPUT, prompt_bytes];
     let schedule = match system {
-        Alone::InProcess => &schedule[..3],
-        Alone::BehindSockets => &schedule[..],
+        BaselineSystem::InProcess => &schedule[..3],
+        BaselineSystem::BehindSockets => &schedule[..],
     };
     let line = loadgen_alone("server", rate, ms, schedule)?;
     let times = Times::read(&line["latency_ns"]);

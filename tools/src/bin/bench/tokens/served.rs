@@ -18,10 +18,10 @@ use super::{
     runs::OUTPUT,
 };
 use crate::{
-    cores::{Share, started_on},
+    cores::{CoreShare, started_on},
     figures::{median, spread},
     meter::Meter,
-    ours,
+    qdl,
     server::Server,
 };
 
@@ -83,7 +83,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
 
 fn measure(python: &Path, tpot_us: u64) -> Result<Rates, Box<dyn Error>> {
     let start = || Server::start(&["serve-completions", &tpot_us.to_string()]);
-    let server = started_on(Share::Others, start)??;
+    let server = started_on(CoreShare::Others, start)??;
     let url = format!("http://{}", server.address);
     Ok(Rates { node: node(&url)?, aiohttp: aiohttp(python, &url)? })
 }
@@ -98,12 +98,12 @@ fn node(url: &str) -> Result<f64, Box<dyn Error>> {
     let (model, together) = (model.display().to_string(), TOGETHER.to_string());
     let engine = ["--engine", "openai", "--url", url, "--model", &model];
     let start = || SutNode::start("served", &[&engine[..], &["--max-batch", &together]].concat());
-    let node = started_on(Share::Own, start)?;
+    let node = started_on(CoreShare::Own, start)?;
     let mut settings = Settings::new(vec![node.address.clone()]);
     settings.tokens = AnswerTokens::First;
     // Only the node is metered: the LoadGen node would be on another machine.
     let meter = Meter::of([node.id()]);
-    let (cost, streams) = ours::send_for(TIME, &meter, settings, &prompts(TOGETHER))?;
+    let (cost, streams) = qdl::send_for(TIME, &meter, settings, &prompts(TOGETHER))?;
     Ok(streams as f64 / cost.cpu_seconds)
 }
 
@@ -112,7 +112,7 @@ fn aiohttp(python: &Path, url: &str) -> Result<f64, Box<dyn Error>> {
     let mut client = Command::new(python);
     client.arg(script).arg(url);
     client.args([PROMPT as u64, OUTPUT, TOGETHER as u64, TIME.as_secs()].map(|n| n.to_string()));
-    let client = started_on(Share::Own, || client.stdout(Stdio::piped()).spawn())??;
+    let client = started_on(CoreShare::Own, || client.stdout(Stdio::piped()).spawn())??;
     let output = client.wait_with_output()?;
     if !output.status.success() {
         return Err(format!("{script} failed: {}", output.status).into());

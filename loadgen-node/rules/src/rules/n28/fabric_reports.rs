@@ -1,0 +1,110 @@
+//! Requires that the bandwidth which `loadgen-node fabric` measured belongs to this network.
+
+use crate::{
+    facts::{
+        interfaces::Interfaces as _,
+        markdown_links::targets,
+        rate::{format_interface_speed, format_rate},
+    },
+    input::{files, json},
+    record::Evidence,
+    subject::{Subject, SubmissionTree},
+};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Tolerance for clocks and counters, which differ slightly.
+const TOLERANCE: f64 = 1.02;
+
+/// Returns the differences between the reports that the architecture links to and the machines'
+/// evidence, each with its path.
+pub(super) fn wrong(
+    subject: &Subject,
+    tree: &SubmissionTree,
+    architecture: &str,
+) -> Vec<(String, String)> {
+    let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
+    let evidence: Vec<_> =
+        evidence.filter(|evidence| !evidence.loadgen_node.routes.is_empty()).collect();
+    let links = targets(architecture).into_iter();
+    let reports: BTreeSet<_> = links.filter(|link| link.starts_with("evidence/")).collect();
+    let of_report = |link: &str| {
+        let place = tree.home.document(link);
+        let report = files::read(&tree.path(&place)).ok()?;
+        let texts = differences(&json::from_slice(&report).ok()?, &evidence);
+        Some(texts.into_iter().map(move |text| (place.clone(), text)))
+    };
+    reports.into_iter().filter_map(of_report).flatten().collect()
+}
+
+/// Returns the differences between a report and the run whose evidence is most similar.
+fn differences(report: &Value, evidence: &[&Evidence]) -> BTreeSet<String> {
+    let all = evidence.iter().map(|evidence| {
+        interfaces(report, evidence).chain(rates(report, evidence)).collect::<BTreeSet<_>>()
+    });
+    all.min_by_key(BTreeSet::len).unwrap_or_default()
+}
+
+fn list<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    json.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Compares the speeds of the LoadGen node's interfaces.
+fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
+    list(report, "routes").filter_map(|route| {
+        let link = route.get("link")?;
+        let name = link.get("interface")?.as_str()?;
+        let speed = link.get("speed_mbit_per_second")?.as_u64()?;
+        match evidence.loadgen_node.interface(name) {
+            None => Some(format!("was measured over {name}, which the LoadGen node does not have: measure this network")),
+            // The speed of a radio changes.
+            Some(interface) if interface.kind == "wifi" => None,
+            Some(interface) => interface.speed_mbit_per_second.filter(|known| *known != speed).map(|known| {
+                let (speed, known) = (format_interface_speed(speed), format_interface_speed(known));
+                format!("states {speed} for {name}, which has {known}: measure this network")
+            }),
+        }
+    })
+}
+
+/// Returns findings about rates that exceed the capacity of the LoadGen node's interfaces.
+fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
+    let carriers = evidence.loadgen_node.carriers().used;
+    let capacity = evidence.loadgen_node.bits_per_second();
+    let capacity = capacity.filter(|_| carriers.iter().all(|one| one.kind != "wifi"));
+    let capacity = capacity.unwrap_or(f64::INFINITY);
+    list(report, "bandwidth").filter_map(move |one| {
+        let total = one.get("total")?;
+        let rate = |key: &str| total.get(key).and_then(Value::as_f64).unwrap_or_default() * 8.0;
+        let most = rate("bytes_per_second_to_nodes").max(rate("bytes_per_second_from_nodes"));
+        (most > capacity * TOLERANCE).then(|| {
+            let (most, capacity) = (format_rate(most), format_rate(capacity));
+            format!("states that interfaces of {capacity} carried {most}: measure this network")
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use netdiv_contract::v1::{Interface, Machine};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_like_some_run() {
+        let with = |speed| {
+            let speed_mbit_per_second = Some(speed);
+            let eth0 =
+                Interface { name: "eth0".into(), speed_mbit_per_second, ..Default::default() };
+            let loadgen_node = Machine { interfaces: vec![eth0], ..Default::default() };
+            Evidence { loadgen_node, ..Default::default() }
+        };
+        let (slow, fast) = (with(10_000), with(100_000));
+        let report =
+            json!({"routes": [{"link": {"interface": "eth0", "speed_mbit_per_second": 100_000}}]});
+        assert_eq!(differences(&report, &[&fast, &slow]).len(), 0);
+        assert_eq!(differences(&report, &[&slow, &slow]).len(), 1);
+        assert_eq!(differences(&report, &[]).len(), 0);
+    }
+}

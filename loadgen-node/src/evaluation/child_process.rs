@@ -1,0 +1,91 @@
+//! Child process that ends with this process when a signal ends it, and so do the processes that
+//! the child has started.
+
+use std::{
+    io::{self, Read as _},
+    os::unix::process::CommandExt as _,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use netdiv_node_common::process::{Signal, Signals};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
+
+use super::stderr_lines::{StderrLines, copy_stderr};
+
+/// Result of a child that has ended.
+pub(super) struct ChildOutput {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) complaints: StderrLines,
+}
+
+/// Runs the command to its end. Keeps its output, and the lines of its standard error that have one
+/// of these marks. A signal that ends this process also ends the command, and is the error.
+pub(super) fn run(
+    command: &mut Command,
+    marks: &'static [&'static str],
+) -> io::Result<ChildOutput> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let guard = runtime.enter();
+    let mut signals = Signals::listen(&ENDING)?;
+    drop(guard);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Scripts start processes that hold the pipes, and would continue.
+    let mut child = command.process_group(0).spawn()?;
+    let (asked, ended, pid) = (Flag::default(), Flag::default(), pid(&child));
+    let (was_asked, has_ended) = (asked.clone(), ended.clone());
+    // The thread waits until this process ends, which is soon.
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(signals.next());
+        was_asked.store(true, Ordering::Release);
+        if let Some(pid) = pid.filter(|_| !has_ended.load(Ordering::Acquire)) {
+            // The command may just have ended by itself.
+            let _ = kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    })?;
+    let (printed, said) = (child.stdout.take(), child.stderr.take());
+    let complaints =
+        thread::Builder::new().name("complaints".into()).spawn(move || match said {
+            Some(said) => copy_stderr(said, io::stderr(), marks),
+            None => Ok(StderrLines::default()),
+        })?;
+    let stdout = thread::Builder::new().name("printed".into()).spawn(move || {
+        let mut stdout = Vec::new();
+        if let Some(mut printed) = printed {
+            printed.read_to_end(&mut stdout)?;
+        }
+        Ok::<_, io::Error>(stdout)
+    })?;
+    if let Some(pid) = pid {
+        // Until the child is reaped, its process id belongs only to its group.
+        let has_exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        retry_on_intr(|| waitid(WaitId::Pid(pid), has_exited))?;
+        // Processes that it has left behind may hold the pipes. Usually there is no such process.
+        let _ = kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+    let panicked = |_| io::Error::other("its reader panicked");
+    let stdout = stdout.join().map_err(panicked)??;
+    let complaints = complaints.join().map_err(panicked)??;
+    ended.store(true, Ordering::Release);
+    let status = child.wait()?;
+    match asked.load(Ordering::Acquire) {
+        true => Err(io::Error::other("it was ended by a signal")),
+        false => Ok(ChildOutput { status, stdout, complaints }),
+    }
+}
+
+type Flag = Arc<AtomicBool>;
+
+const ENDING: [Signal; 4] = [Signal::Interrupt, Signal::Quit, Signal::Terminate, Signal::HangUp];
+
+fn pid(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}

@@ -1,0 +1,94 @@
+//! Requirements of an official script that are missing, and options that it must not get.
+
+use std::path::Path;
+
+use netdiv_rules::book::Benchmark;
+
+use crate::{
+    RunError,
+    run::outcome::accuracy::{OfficialScript, OptionValue, label_map},
+    settings::usage,
+};
+
+/// Fails for a checkout without the script or what it reads, for missing options, and for options
+/// that would change the script's figures.
+pub(crate) fn options(
+    script: &OfficialScript,
+    reference: &Path,
+    given: &[String],
+) -> Result<(), RunError> {
+    if !reference.join(script.file).is_file() {
+        return usage(format!(
+            "--reference {}: it has no {}; give a checkout of mlcommons/inference, of the round's tag",
+            reference.display(),
+            script.file
+        ));
+    }
+    // A submodule that was not fetched is an empty folder.
+    let is_there = |folder: &str| {
+        reference.join(folder).read_dir().is_ok_and(|mut entries| entries.next().is_some())
+    };
+    if let Some(folder) = script.submodules.iter().find(|folder| !is_there(folder)) {
+        let checkout = reference.display();
+        return usage(format!(
+            "{checkout}/{folder}: it is empty, and {} reads it; fetch it: git -C {checkout} submodule update --init {folder}",
+            script.file
+        ));
+    }
+    // Python's argparse accepts abbreviated options; these checks accept only complete names.
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+    let names: Vec<_> =
+        given.iter().filter(|word| word.starts_with("--")).map(|word| name(word)).collect();
+    let asked = script.asked.iter().filter(|(option, _)| !names.iter().any(|name| name == option));
+    let asked: Vec<_> = asked.map(|(option, takes)| format!("{option} {takes}")).collect();
+    if !asked.is_empty() {
+        return usage(format!(
+            "{} needs options that the run does not know; add: -- {}",
+            script.file,
+            asked.join(" ")
+        ));
+    }
+    let allowed = script.asked.iter().map(|(option, _)| option).chain(script.free);
+    let allowed: Vec<_> = allowed.copied().collect();
+    match names.iter().find(|name| !allowed.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(other) if allowed.is_empty() => usage(format!(
+            "{other}: {} takes no options from you; leave it out after --",
+            script.file
+        )),
+        Some(other) => usage(format!(
+            "{other}: after -- {} takes {}; the rest is known from the run",
+            script.file,
+            allowed.join(", ")
+        )),
+    }
+}
+
+/// Fails for a run without the files that the script reads, for labels beyond the benchmark's
+/// classes, and for paths that the script cannot handle.
+pub(super) fn files(
+    script: &OfficialScript,
+    benchmark: &Benchmark,
+    (run, samples): (&Path, u64),
+    reference: &Path,
+    given: &[String],
+) -> Result<(), RunError> {
+    for (option, value) in script.known {
+        let OptionValue::LeftByRun(name, remedy) = value else { continue };
+        if !run.join(name).exists() {
+            return usage(format!("{} has no {name}, for {option}: {remedy}", run.display()));
+        }
+        if let (label_map::NAME, Some(classes)) = (*name, benchmark.classes) {
+            label_map::check(run, classes, samples)?;
+        }
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/=+-".contains(c);
+    let paths = [run, reference].map(|path| path.display().to_string());
+    match paths.iter().chain(given).find(|path| !path.chars().all(is_plain)) {
+        Some(path) if script.has_shell => usage(format!(
+            "{path}: {} passes it to a shell, which accepts only letters, digits and . _ / = + -; use another name",
+            script.file
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,174 @@
+//! Receiving half of a stream, from its opening to its end.
+
+use std::{pin::pin, sync::Arc};
+
+use netdiv_contract::{
+    SessionHeader,
+    burst::{self, BurstOutcome, Messages},
+    framing::Decoder,
+};
+use netdiv_transport::{Connection, Http2Close, Replies};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    calls::{error_text, is_gone},
+    deadlines::Deadlines,
+    failure::Failure,
+    lane::Lane,
+    loadgen::LoadGen,
+    node::PAUSE,
+    replies::{Answers, handle},
+    run::Stop,
+    sender::RequestStream,
+    settings::NetworkSettings,
+};
+
+/// End of a stream before the run ended.
+pub(crate) struct StreamEnd {
+    pub(crate) failure: Failure,
+    /// Set if part of a message had arrived.
+    pub(crate) mid_answer: bool,
+}
+
+impl From<Failure> for StreamEnd {
+    fn from(failure: Failure) -> Self {
+        Self { failure, mid_answer: false }
+    }
+}
+
+/// Serves one stream until the run stops.
+pub(crate) async fn serve<L: LoadGen>(
+    lane: Arc<Lane<L>>,
+    connection: Connection,
+    session: SessionHeader,
+    limits: NetworkSettings,
+) -> Result<(), StreamEnd> {
+    let lost = |status: tonic::Status| lost(&lane.node_name, &status);
+    let mut stop = lane.run.stop.subscribe();
+    let mut clock = Deadlines::new(&limits);
+
+    // A node may send its response headers only with the first reply, so samples are sent before
+    // that.
+    let mut opening = pin!(open(&lane, &connection, &session, &limits));
+    let mut replies = loop {
+        tokio::select! {
+            opened = &mut opening => break opened.map_err(lost)?,
+            overdue = clock.tick(&lane) => overdue?,
+            () = stopped(&mut stop, &lane) => {
+                if !is_over(&lane)? {
+                    return Ok(());
+                }
+                // The stream is still opened, so that it can be ended in order.
+                break opening.await.map_err(lost)?;
+            }
+        }
+    };
+
+    let mut burst = Vec::with_capacity(burst::MAX_BURST_MESSAGES);
+    let mut answers = Answers::new();
+    let failure = loop {
+        tokio::select! {
+            next = replies.next_burst(&mut burst) => {
+                // Responses that arrived before an error still count.
+                handle(&lane, &mut burst, &mut answers, session.checksums)?;
+                let mid_answer = replies.decoder().is_mid_message();
+                if next.map_err(|status| StreamEnd { failure: lost(status), mid_answer })? == BurstOutcome::End {
+                    let why = "it ended a stream of samples during the run".into();
+                    let node = lane.node_name.clone();
+                    return Err(Failure::NodeLost { node, why, gone: true }.into());
+                }
+            }
+            overdue = clock.tick(&lane) => if let Err(late) = overdue {
+                break late;
+            },
+            () = stopped(&mut stop, &lane) => {
+                lane.wake_sender();
+                match is_over(&lane) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(()),
+                    Err(failure) => break failure,
+                }
+                // After a successful run the node ends the stream too, which shows that it has seen
+                // the client's end.
+                while replies.next_burst(&mut burst).await.is_ok_and(|next| next != BurstOutcome::End) {
+                    burst.clear();
+                }
+                return Ok(());
+            }
+        }
+    };
+    Err(cut_off(&lane, replies.decoder(), failure, session.checksums))
+}
+
+/// Opens a stream. A stream that the node refuses unprocessed is opened again, but only while no
+/// sample was taken for it: that sample could be sent twice. A connection that the node closes is
+/// not replaced, because the handshake with the node applies to this connection only.
+async fn open<L: LoadGen>(
+    lane: &Arc<Lane<L>>,
+    connection: &Connection,
+    session: &SessionHeader,
+    limits: &NetworkSettings,
+) -> Result<Messages<Replies>, tonic::Status> {
+    let deadline = Instant::now() + limits.options.connect_timeout;
+    loop {
+        let status = match connection.infer(session, RequestStream::new(lane.clone())).await {
+            Ok(replies) => return Ok(replies),
+            Err(status) => status,
+        };
+        let is_refused = Http2Close::of(&status).is_some_and(|close| close.refuses_call());
+        let is_unused = || lane.state.lock().report.sent == 0;
+        if !(is_refused && is_unused() && Instant::now() < deadline) {
+            return Err(status);
+        }
+        sleep(PAUSE).await;
+        // A sample may have been taken until the refused stream was dropped.
+        if !is_unused() {
+            return Err(status);
+        }
+    }
+}
+
+/// Ends a stream before the run ends. Whole messages that have arrived still count; the remaining
+/// bytes are part of one message.
+pub(crate) fn cut_off<L: LoadGen>(
+    lane: &Lane<L>,
+    replies: &mut Decoder,
+    failure: Failure,
+    checksums: bool,
+) -> StreamEnd {
+    let mut burst = Vec::new();
+    let received = replies.take_messages(&mut burst);
+    let handled = handle(lane, &mut burst, &mut Answers::new(), checksums);
+    let ended = received.map_err(|error| lost(&lane.node_name, &error.into()));
+    match handled.and(ended) {
+        Ok(()) => StreamEnd { failure, mid_answer: replies.is_mid_message() },
+        Err(wrong) => wrong.into(),
+    }
+}
+
+/// Returns the failure for the status that ended a call.
+fn lost(node: &str, status: &tonic::Status) -> Failure {
+    let (node, why) = (node.to_owned(), error_text(status));
+    match status.code() {
+        tonic::Code::DataLoss => Failure::Corrupted { node, why },
+        _ => Failure::NodeLost { node, why, gone: is_gone(status) },
+    }
+}
+
+async fn stopped<L: LoadGen>(stop: &mut watch::Receiver<Stop>, lane: &Lane<L>) {
+    // An error means that the run is gone, which is also a stop.
+    let _ = stop.wait_for(|stop| stop.ends(lane.node)).await;
+}
+
+/// Returns true if the run has ended well, and false if it has failed. Fails if the run continues
+/// without this node.
+fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
+    if lane.run.stop.borrow().run {
+        return Ok(lane.run.failure().is_none());
+    }
+    let why = "another stream to it failed".into();
+    Err(Failure::NodeLost { node: lane.node_name.clone(), why, gone: true })
+}

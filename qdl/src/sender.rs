@@ -1,0 +1,124 @@
+//! Sending half of a stream: one message for each sample, as the transport requests them.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{checksum, encoding::Encoded, framing::Encoder, v1::InferRequest};
+
+use crate::{
+    failure::Failure,
+    in_flight::SentSample,
+    inbox::{QueuedSample, TakeOutcome},
+    lane::{Lane, LaneState},
+    loadgen::LoadGen,
+};
+
+/// Requests of a lane, as chunks. They end when the run ends.
+///
+/// Waiting samples are taken together, up to a limit: each lock is taken once for all of them, and
+/// their messages are sent in few chunks. Each sample still has its own message. The lane never
+/// waits for more samples to arrive.
+pub(crate) struct RequestStream<L: LoadGen> {
+    lane: Arc<Lane<L>>,
+    encoder: Encoder,
+    taken: Vec<(QueuedSample<L::Ticket>, Encoded)>,
+}
+
+impl<L: LoadGen> RequestStream<L> {
+    pub(crate) fn new(lane: Arc<Lane<L>>) -> Self {
+        Self { lane, encoder: Encoder::default(), taken: Vec::new() }
+    }
+
+    /// Takes the waiting samples that the window admits, and encodes them.
+    fn fill(&mut self, context: &mut Context<'_>) -> Result<TakeOutcome, Failure> {
+        let Some(mut state) = self.lane.state.try_lock() else {
+            // LoadGen's thread does not wait while replies are decoded; the connection's own thread
+            // tries again.
+            context.waker().wake_by_ref();
+            return Ok(TakeOutcome::Empty);
+        };
+        if state.withdrawn {
+            // The node was lost since the caller looked. The caller has to look again.
+            context.waker().wake_by_ref();
+            return Ok(TakeOutcome::Empty);
+        }
+        // Read after a sample was issued: LoadGen loads a sample before it issues it.
+        let mut loaded = None;
+        let mut not_loaded = None;
+        let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
+            let loaded = loaded.get_or_insert_with(|| self.lane.run.source.loaded());
+            let Some(sample) = loaded.get(next.index).and_then(Option::as_ref) else {
+                not_loaded = Some(next.index);
+                return None;
+            };
+            state.in_flight.admit(sample.cost(), context.waker()).then(|| sample.clone())
+        });
+        if let Some(index) = not_loaded {
+            return Err(Failure::NotLoaded(index));
+        }
+        let sent = Instant::now();
+        for (pending, sample) in self.taken.drain(..) {
+            self.encoder.push(message(&mut state, pending, sent, sample)?);
+        }
+        match taken {
+            TakeOutcome::Some => {}
+            TakeOutcome::Empty => state.in_flight.release_turn(),
+            // The receiving half wakes it when responses have made room.
+            TakeOutcome::Refused => state.sender = Some(context.waker().clone()),
+        }
+        Ok(taken)
+    }
+}
+
+impl<L: LoadGen> Stream for RequestStream<L> {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if self.lane.run.stop.borrow().ends(self.lane.node) {
+                return Poll::Ready(None);
+            }
+            if let Some(chunk) = self.encoder.next_chunk() {
+                return Poll::Ready(Some(chunk));
+            }
+            match self.fill(context) {
+                Ok(TakeOutcome::Some) => {}
+                Ok(TakeOutcome::Empty | TakeOutcome::Refused) => return Poll::Pending,
+                Err(failure) => {
+                    self.lane.run.fail(failure);
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+}
+
+/// Inserts a sample that the window has admitted into the slot table, and returns its message.
+fn message<T>(
+    state: &mut LaneState<T>,
+    pending: QueuedSample<T>,
+    sent: Instant,
+    sample: Encoded,
+) -> Result<InferRequest, Failure> {
+    let QueuedSample { ticket, index, issued } = pending;
+    let in_flight = SentSample { ticket, index, issued, sent, cost: sample.cost(), first: None };
+    let full = |_| Failure::Internal("the slot table is smaller than the window".into());
+    let id = state.in_flight.insert(in_flight).map_err(full)?;
+    state.report.sent += 1;
+    state.report.bytes_sent += sample.bytes.len() as u64;
+    let (encoding, decoded_bytes) = (sample.encoding as i32, sample.decoded_bytes);
+    let sum = |payload| checksum::request_checksum(payload, id, encoding, decoded_bytes);
+    Ok(InferRequest {
+        id,
+        encoding,
+        decoded_bytes,
+        crc32c: sample.crc32c.map(sum),
+        payload: sample.bytes,
+    })
+}

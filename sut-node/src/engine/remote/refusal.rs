@@ -1,0 +1,115 @@
+//! Reasons for a request without a response.
+
+use std::{error::Error, iter, time::Duration};
+
+use netdiv_transport::Http2Close;
+use tonic::{Code, Status};
+
+/// Reason for a request without a response.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The server is overloaded or unreachable.
+    Busy {
+        /// Pause that the server asks for, if it states one.
+        pause: Option<Duration>,
+        /// Error text of the server.
+        why: String,
+    },
+    /// The server did not process the request, and invites a retry.
+    NotProcessed(String),
+    /// The prompt is to blame.
+    BadSample(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// Header of a gRPC server with the time until the next try, in milliseconds. Any value but a
+/// number forbids a retry.
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+
+/// Maximum number of characters of a server's text that is passed on.
+const MOST_CHARS: usize = 300;
+
+impl Refusal {
+    /// Classifies the error of a request without a response.
+    pub(crate) fn from_error(error: &(dyn Error + 'static)) -> Self {
+        let why = format!("no answer: {}", causes(error));
+        match Http2Close::of(error) {
+            Some(close) if close.invites_retry() => Self::NotProcessed(why),
+            Some(close) if close.limits_load() => Self::Busy { pause: None, why },
+            _ => Self::Failed(why),
+        }
+    }
+
+    /// Classifies a gRPC status that a server sent.
+    pub(crate) fn from_status(status: &Status, why: String) -> Self {
+        let pushback = status.metadata().get(PUSHBACK);
+        let pause =
+            pushback.map(|text| text.to_str().ok()?.parse().ok().map(Duration::from_millis));
+        match (status.code(), pause) {
+            (Code::Unavailable | Code::ResourceExhausted, None | Some(Some(_))) => {
+                Self::Busy { pause: pause.flatten(), why }
+            }
+            _ => Self::Failed(why),
+        }
+    }
+
+    /// Returns the error text.
+    pub(crate) fn into_text(self) -> String {
+        let (Self::Busy { why, .. }
+        | Self::NotProcessed(why)
+        | Self::BadSample(why)
+        | Self::Failed(why)) = self;
+        why
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// Returns true if the refusal of a malformed request blames the prompt, and not another part of
+/// the request.
+pub(crate) fn blames_prompt(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["prompt", "input", "exceed_context"].iter().any(|word| text.contains(word))
+}
+
+/// Returns an error with its causes, or its underlying HTTP/2 code.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    match Http2Close::of(error) {
+        Some(close) => close.to_string(),
+        None => with_causes(error.to_string(), error),
+    }
+}
+
+/// Appends an error's causes to its text.
+pub(crate) fn with_causes(said: String, error: &dyn Error) -> String {
+    iter::successors(error.source(), |cause| (*cause).source()).fold(said, |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
+/// Returns the beginning of a server's text, in one line.
+pub(crate) fn short(text: &str) -> String {
+    let line: Vec<_> = text.split_whitespace().collect();
+    let line = line.join(" ");
+    match line.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_and_lines_joined() {
+        assert_eq!(short("<html>\n no"), "<html> no");
+        assert!(short(&"é".repeat(1000)).chars().count() < 400);
+    }
+}

@@ -1,0 +1,165 @@
+//! Waits for a server on behalf of a receiver of tokens.
+
+use std::{
+    pin::{Pin, pin},
+    time::Duration,
+};
+
+use tokio::{
+    select,
+    time::{Instant, Sleep, sleep_until},
+};
+
+use crate::engine::sink::Sink;
+
+/// Interval at which a waiting request checks that its receiver has not gone.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(crate) const CLIENT_GONE: &str = "the client has gone";
+pub(crate) const STALLED: &str = "no progress within --url-timeout";
+
+/// Receiver of an output's tokens.
+pub(crate) trait TokenReceiver {
+    /// Receives the next tokens.
+    fn tokens(&mut self, ids: &[i32]);
+
+    /// Returns true if the receiver has gone.
+    fn has_gone(&self) -> bool;
+}
+
+impl TokenReceiver for Sink {
+    fn tokens(&mut self, ids: &[i32]) {
+        Self::push_tokens(self, ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+/// Discards the tokens, for a caller who only checks that a response arrives.
+pub(crate) struct Discard;
+
+impl TokenReceiver for Discard {
+    fn tokens(&mut self, _: &[i32]) {}
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
+/// Stores the tokens of a response, for tests and fuzz targets.
+#[cfg(any(test, feature = "fuzzing"))]
+#[derive(Default)]
+pub(crate) struct TokenCollector(pub(crate) Vec<i32>);
+
+#[cfg(any(test, feature = "fuzzing"))]
+impl TokenReceiver for TokenCollector {
+    fn tokens(&mut self, ids: &[i32]) {
+        self.0.extend(ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
+/// Waits for one response of a server, for a limited time and only while its receiver waits. The
+/// timer persists across waits, so that parts that arrive without a pause cost no timer.
+pub(crate) struct StallTimer {
+    /// Time of the next check, at most the end of the wait that armed it.
+    look: Pin<Box<Sleep>>,
+}
+
+impl StallTimer {
+    /// Creates a timer. The first wait ends at `until`, and later ones end no earlier.
+    pub(crate) fn new(until: Instant) -> Self {
+        Self { look: Box::pin(sleep_until(next_look(until))) }
+    }
+
+    /// Waits for the server's next action, at most until `until`.
+    pub(crate) async fn wait<T>(
+        &mut self,
+        future: impl Future<Output = T>,
+        taker: &impl TokenReceiver,
+        until: Instant,
+    ) -> Result<T, String> {
+        let mut future = pin!(future);
+        loop {
+            // Fast path: data of a fast server is ready, so skip arming the timer.
+            select! {
+                biased;
+                output = &mut future => return Ok(output),
+                () = self.look.as_mut() => {}
+            }
+            if taker.has_gone() {
+                return Err(CLIENT_GONE.into());
+            }
+            if Instant::now() >= until {
+                return Err(STALLED.into());
+            }
+            self.look.as_mut().reset(next_look(until));
+        }
+    }
+}
+
+fn next_look(until: Instant) -> Instant {
+    until.min(Instant::now() + LOOK)
+}
+
+/// Waits for `time`, while the receiver waits for a response.
+pub(crate) async fn pause(time: Duration, taker: &impl TokenReceiver) -> Result<(), String> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if taker.has_gone() {
+            return Err(CLIENT_GONE.into());
+        }
+        sleep_until(end.min(Instant::now() + LOOK)).await;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        future::{pending, ready},
+    };
+
+    use super::*;
+
+    /// A receiver that leaves after a number of checks.
+    struct Leaving(Cell<u8>);
+
+    impl TokenReceiver for Leaving {
+        fn tokens(&mut self, _: &[i32]) {}
+
+        fn has_gone(&self) -> bool {
+            let left = self.0.get();
+            self.0.set(left.saturating_sub(1));
+            left == 0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_timer_that_has_gone_off_ends_no_later_wait() {
+        let long = Instant::now() + Duration::from_secs(3600);
+        let mut patience = StallTimer::new(Instant::now());
+        let silent = patience.wait(pending::<()>(), &Discard, Instant::now()).await;
+        assert_eq!(silent, Err(STALLED.into()));
+        let answer = sleep_until(Instant::now() + Duration::from_millis(10));
+        assert_eq!(patience.wait(answer, &Discard, long).await, Ok(()));
+        // Data that is ready counts, even after the deadline.
+        assert_eq!(patience.wait(ready(1), &Discard, Instant::now()).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn who_has_gone_is_noticed_in_every_wait() {
+        let long = Instant::now() + Duration::from_secs(3600);
+        let mut patience = StallTimer::new(Instant::now());
+        for looks in [2, 0] {
+            let taker = Leaving(Cell::new(looks));
+            assert_eq!(patience.wait(pending::<()>(), &taker, long).await, Err(CLIENT_GONE.into()));
+        }
+    }
+}

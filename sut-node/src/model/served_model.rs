@@ -1,0 +1,163 @@
+//! Description of a language model: a TOML file.
+
+use std::path::Path;
+
+use netdiv_node_common::words::{SpeculativeDecoding, with_suggestion};
+use serde::{Deserialize, Serialize};
+
+use crate::model::{
+    manifest::{ManifestError, read_text},
+    token_limits::TokenLimits,
+};
+
+/// Served language model, with its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServedModel {
+    /// Name of the model, as the serving engine lists it.
+    pub name: String,
+    /// SHA-256 of the weights, in hex, as the operator states it; may be empty. If the node itself
+    /// has the weights, it compares them.
+    #[serde(default)]
+    pub sha256: String,
+    /// Number of token ids, which start at 0.
+    pub vocabulary: u32,
+    /// Maximum number of tokens of a prompt.
+    pub max_input_tokens: u32,
+    /// Maximum number of tokens of an output.
+    pub max_tokens: u32,
+    /// Minimum number of tokens of an output.
+    #[serde(default = "one")]
+    pub min_tokens: u32,
+    /// Ids that end an output. They are part of the output.
+    #[serde(default)]
+    pub eos: Vec<u32>,
+    /// Speculative decoding of the engine, if it drafts tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speculative_decoding: Option<SpeculativeDecoding>,
+}
+
+/// Maximum number of tokens of a prompt or an output: more than any benchmark has.
+pub(crate) const MAX_TOKENS: u32 = 1 << 20;
+
+fn one() -> u32 {
+    1
+}
+
+impl ServedModel {
+    /// Reads and checks the file of a model.
+    pub fn read(path: &Path) -> Result<Self, ManifestError> {
+        Self::parse(path, &read_text(path)?)
+    }
+
+    /// Reads and checks the text of a model's file.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ManifestError> {
+        let refused = |why| ManifestError { path: path.to_path_buf(), why };
+        let model: Self =
+            toml::from_str(text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
+        model.checked().map_err(refused)
+    }
+
+    /// Returns the limits of the model's tokens.
+    pub(crate) fn limits(&self) -> TokenLimits {
+        TokenLimits {
+            vocabulary: self.vocabulary,
+            max_input: self.max_input_tokens,
+            max_output: self.max_tokens,
+        }
+    }
+
+    /// Returns the model if its values are valid, or the reason why not.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        match self.fault() {
+            None => Ok(self),
+            Some(why) => Err(why),
+        }
+    }
+
+    /// Returns the reason why weights with that SHA-256 are not the model's; `None` if they are.
+    /// `stated_in` names the source of this description.
+    pub(crate) fn weights_mismatch(&self, sha256: &str, stated_in: &str) -> Option<String> {
+        let stated = &self.sha256;
+        (!stated.is_empty() && stated != sha256)
+            .then(|| format!("its SHA-256 is {sha256}, but its {stated_in} states {stated}"))
+    }
+
+    fn fault(&self) -> Option<String> {
+        let most_ids = i32::MAX as u32;
+        let is_digest = |text: &str| {
+            text.len() == 64 && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let eos = self.eos.iter().find(|id| **id >= self.vocabulary);
+        self.name
+            .is_empty()
+            .then(|| "name is empty; write the model's name as the serving engine lists it".into())
+            .or_else(|| {
+                (!self.sha256.is_empty() && !is_digest(&self.sha256))
+                    .then(|| "sha256 must be 64 digits of 0-9 and a-f, or omitted".into())
+            })
+            .or_else(|| within("vocabulary", self.vocabulary, 1, most_ids))
+            .or_else(|| within("max_input_tokens", self.max_input_tokens, 1, MAX_TOKENS))
+            .or_else(|| within("max_tokens", self.max_tokens, 1, MAX_TOKENS))
+            .or_else(|| within("min_tokens", self.min_tokens, 1, self.max_tokens))
+            .or_else(|| {
+                eos.map(|id| format!("eos has {id}; ids go from 0 to {}", self.vocabulary - 1))
+            })
+            .or_else(|| {
+                let SpeculativeDecoding { head, steps, top_k } = self.speculative_decoding.as_ref()?;
+                if head.trim().is_empty() {
+                    return Some("[speculative_decoding] head is empty; write the name of the head that drafts".into());
+                }
+                within("[speculative_decoding] steps", *steps, 1, MAX_TOKENS)
+                    .or_else(|| within("[speculative_decoding] top_k", *top_k, 1, MAX_TOKENS))
+            })
+    }
+}
+
+/// Returns the reason why a key does not accept the number; `None` if it does.
+pub(crate) fn within(key: &str, value: u32, least: u32, most: u32) -> Option<String> {
+    (!(least..=most).contains(&value))
+        .then(|| format!("{key} = {value}: must be from {least} to {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_cannot_be_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tiny.toml");
+        let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\n# Maximum number of tokens of an output.\nmax_tokens = 64\neos = [2]\n";
+        std::fs::write(&path, good).unwrap();
+        assert_eq!(ServedModel::read(&path).unwrap().min_tokens, 1);
+        for (from, to, words) in [
+            ("'tiny'", "''", "name is empty"),
+            ("= 2048", "= 0", "vocabulary = 0"),
+            ("= 2048", "= 4294967295", "from 1 to 2147483647"),
+            ("= 512", "= 0", "max_input_tokens"),
+            ("= 64", "= 2000000", "from 1 to 1048576"),
+            ("eos", "min_tokens = 65\neos", "from 1 to 64"),
+            ("eos", "min_tokens = 0\neos", "min_tokens = 0"),
+            ("[2]", "[2048]", "eos has 2048; ids go from 0 to 2047"),
+            ("eos", "sha256 = 'A'\neos", "64 digits"),
+            (
+                "[2]",
+                "[2]\n[speculative_decoding]\nhead = ' '\nsteps = 3\ntop_k = 1",
+                "head is empty",
+            ),
+            ("[2]", "[2]\n[speculative_decoding]\nhead = 'h'\nsteps = 0\ntop_k = 1", "steps = 0"),
+            ("[2]", "[2]\n[speculative_decoding]\nhead = 'h'\nsteps = 3", "missing field `top_k`"),
+            ("eos", "eso", "unknown field `eso`, expected one of"),
+            (
+                "= 64",
+                "= 'TODO'",
+                "line 5: max_tokens is still TODO: write it. Maximum number of tokens of an output.",
+            ),
+        ] {
+            std::fs::write(&path, good.replace(from, to)).unwrap();
+            let error = ServedModel::read(&path).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("tiny.toml"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Workloads by the name in a manifest.
+
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+
+use crate::model::{
+    manifest::{Manifest, WorkloadName},
+    workload::Workload,
+    workloads::{
+        classification::Classification, detection::Detection,
+        node_classification::NodeClassification, question_answering::QuestionAnswering,
+        recommendation::Recommendation, segmentation::Segmentation, tensors::TensorsWorkload,
+        text_to_image::TextToImage,
+    },
+};
+
+/// Creates the workload of a manifest. An error states the mismatch.
+pub(crate) fn of_manifest(
+    manifest: &Arc<Manifest>,
+    threads: &Arc<ThreadPool>,
+) -> Result<Arc<dyn Workload>, String> {
+    Ok(match manifest.workload {
+        WorkloadName::Tensors => Arc::new(TensorsWorkload::new(manifest, threads)?),
+        WorkloadName::ImageClassification => Arc::new(Classification::new(manifest, threads)?),
+        WorkloadName::ObjectDetection => Arc::new(Detection::new(manifest, threads)?),
+        WorkloadName::QuestionAnswering => Arc::new(QuestionAnswering::new(manifest)?),
+        WorkloadName::Segmentation => Arc::new(Segmentation::new(manifest, threads)?),
+        WorkloadName::TextToImage => Arc::new(TextToImage::new(manifest)?),
+        WorkloadName::NodeClassification => Arc::new(NodeClassification::new(manifest, threads)?),
+        WorkloadName::Recommendation => Arc::new(Recommendation::new(manifest)?),
+    })
+}

@@ -1,0 +1,246 @@
+//! Settings of the serving engines behind the node.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::ValueEnum;
+use http::{HeaderValue, Uri};
+use netdiv_node_common::process::TimeSpan;
+use netdiv_transport::security::{ClientTls, Token};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ground::{
+        range::{MILLISECOND, limit},
+        serialized::{count, milliseconds},
+    },
+    model::served_model::ServedModel,
+    settings::error::ConfigError,
+};
+
+/// Keys of serving engines.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Serving engines (engines: openai, kserve)")]
+pub struct ServedArgs {
+    /// Addresses of the serving engines: `http://HOST:PORT` or `https://HOST:PORT`
+    ///
+    /// openai also accepts `h2c://HOST:PORT`, HTTP/2 without TLS. With several addresses, a sample
+    /// goes to the serving engine with the fewest requests in flight.
+    #[arg(long, value_name = "URLS", value_delimiter = ',')]
+    pub url: Option<Vec<String>>,
+    /// Send the token in this file with each request
+    #[arg(long, value_name = "FILE")]
+    pub url_token_file: Option<PathBuf>,
+    /// Accept only servers with a certificate of this authority, in PEM
+    ///
+    /// Required for https.
+    #[arg(long, value_name = "FILE")]
+    pub url_ca: Option<PathBuf>,
+    /// Maximum time without a token or a response before a sample fails [default: 45s]
+    #[arg(long, value_name = "TIME")]
+    pub url_timeout: Option<TimeSpan>,
+}
+
+/// Keys of the engine `openai`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Serving engines over HTTP (engines: openai)")]
+pub struct OpenaiArgs {
+    /// Serving engine at --url [default: vllm]
+    #[arg(long, value_name = "ENGINE")]
+    pub openai_dialect: Option<Dialect>,
+}
+
+/// Serving engine, whose requests and responses have their own form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// vLLM, `/v1/completions`
+    #[default]
+    Vllm,
+    /// SGLang, `/generate`
+    Sglang,
+    /// TensorRT-LLM's trtllm-serve, `/v1/completions`
+    Trtllm,
+    /// llama.cpp's llama-server, `/completion`
+    Llamacpp,
+}
+
+/// Settings of the engine `openai`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServedConfig {
+    /// Serving engine at these addresses.
+    pub dialect: Dialect,
+    /// Addresses of the serving engines, with the credentials for them.
+    #[serde(flatten)]
+    pub servers: ServersConfig,
+    /// Model that the serving engines serve.
+    pub model: ServedModel,
+}
+
+/// Scheme of HTTP/2 without TLS, with prior knowledge.
+pub(crate) const H2C: &str = "h2c";
+
+/// Addresses of serving engines, with the credentials and the time limit for them.
+#[derive(Clone, Serialize)]
+pub struct ServersConfig {
+    /// Addresses, at least one, each with only a scheme, a host and a port.
+    #[serde(rename = "servers", serialize_with = "count")]
+    pub urls: Vec<Uri>,
+    /// Value of the header `authorization`.
+    #[serde(skip)]
+    pub token: Option<HeaderValue>,
+    /// Authority that the node trusts.
+    #[serde(skip)]
+    pub tls: ClientTls,
+    /// Maximum time without a token or a response.
+    #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
+    pub timeout: Duration,
+}
+
+impl ServersConfig {
+    /// Returns the addresses of the serving engines, as HOST:PORT.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let address = |url: &Uri| {
+            let port = if url.scheme_str() == Some("https") { 443 } else { 80 };
+            format!("{}:{}", url.host().unwrap_or_default(), url.port_u16().unwrap_or(port))
+        };
+        self.urls.iter().map(address).collect()
+    }
+}
+
+impl fmt::Debug for ServersConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { urls, token: _, tls: _, timeout } = self;
+        let mut fields = f.debug_struct("ServersConfig");
+        fields.field("urls", urls).field("timeout", timeout).finish_non_exhaustive()
+    }
+}
+
+/// Default time limit. A LoadGen node removes a node that has not answered for 60 s, and the reason
+/// must be reported before that.
+const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
+
+impl OpenaiArgs {
+    /// Checks the settings and fills in the defaults. Reads the description of the model, the token
+    /// and the certificates.
+    pub(super) fn resolve(
+        &self,
+        served: &ServedArgs,
+        model: Option<&Path>,
+    ) -> Result<ServedConfig, ConfigError> {
+        let dialect = self.openai_dialect.unwrap_or_default();
+        let model = model.ok_or(ConfigError::NoServer)?;
+        let servers = served.servers(true)?;
+        let model = ServedModel::read(model)?;
+        if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
+            return Err(ConfigError::MinTokensUnsupported(model.min_tokens));
+        }
+        Ok(ServedConfig { servers, dialect, model })
+    }
+}
+
+impl ServedArgs {
+    /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`:
+    /// HTTP, otherwise gRPC.
+    pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
+        let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
+        let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
+        if self.url_ca.is_none()
+            && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
+        {
+            return Err(ConfigError::NoAuthority(url.to_string()));
+        }
+        let token = self.url_token_file.as_deref().map(Token::read).transpose()?;
+        Ok(ServersConfig {
+            urls,
+            token: token.map(|token| token.header()),
+            tls: match &self.url_ca {
+                Some(ca) => ClientTls::trusting_authority(ca)?,
+                None => ClientTls::without_authority()?,
+            },
+            timeout: limit("url-timeout", self.url_timeout, TIMEOUT, MILLISECOND)?,
+        })
+    }
+}
+
+/// Reads an address with only a scheme, a host and a port.
+fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
+    let refused = |why| ConfigError::Url { url: text.into(), why };
+    // The address may contain a secret before the @, and must not be printed.
+    if text.contains('@') {
+        return Err(ConfigError::Url {
+            url: "…".into(),
+            why: "give a token with --url-token-file, not in the address",
+        });
+    }
+    let url: Uri = text.parse().map_err(|_| refused("not an address; write http://HOST:PORT"))?;
+    match (url.scheme_str(), over_http) {
+        (Some("http" | "https"), _) | (Some(H2C), true) => {}
+        (Some(H2C), false) => return Err(refused("gRPC is always HTTP/2; write http://HOST:PORT")),
+        (_, true) => return Err(refused("it must begin with http://, https:// or h2c://")),
+        (_, false) => return Err(refused("it must begin with http:// or https://")),
+    }
+    match url.path_and_query().map(|path| path.as_str()) {
+        None | Some("" | "/") => Ok(url),
+        Some(_) => {
+            Err(refused("remove everything after HOST:PORT; the engine determines the path"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::args::Args;
+
+    #[test]
+    fn each_engine_has_its_keys() {
+        let url = "url = ['http://a:8000']";
+        for (text, words) in [
+            ("engine = 'openai'".to_owned(), "kserve need --url"),
+            ("engine = 'kserve'".to_owned(), "kserve need --url"),
+            (format!("engine = 'openai'\n{url}"), "need --url"),
+            (
+                format!("engine = 'kserve'\n{url}\nopenai_dialect = 'sglang'"),
+                "--openai-dialect belongs to the engine openai",
+            ),
+            (format!("engine = 'tokens'\n{url}"), "--url belongs to the engine openai, kserve"),
+            (
+                "engine = 'openai'\nurl = ['https://a:1']\nmodel = 'x'".into(),
+                "https needs --url-ca",
+            ),
+        ] {
+            let args: Args = toml::from_str(&format!("name = 'a'\n{text}")).unwrap();
+            let error = args.resolve().unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_a_scheme_a_host_and_a_port() {
+        let (openai, grpc) = (true, false);
+        for url in ["http://a:8000", "https://a", "http://[::1]:8000/", "http://10.0.0.7:80"] {
+            assert!(address(url, openai).is_ok() && address(url, grpc).is_ok(), "{url}");
+        }
+        assert!(address("h2c://a:8000", openai).is_ok());
+        for (url, over_http, words) in [
+            ("a:8000", openai, "begin with http://"),
+            ("unix:///run/engine", openai, "not an address"),
+            ("ftp://a:21", openai, "begin with http://"),
+            ("grpc://a:21", grpc, "begin with http://"),
+            ("h2c://a:21", grpc, "gRPC is always HTTP/2"),
+            ("http://a:8000/v1", openai, "remove everything"),
+            ("http://a:8000/?x=1", grpc, "remove everything"),
+            ("h2c://a:8000/v1", openai, "remove everything"),
+            ("http://", openai, "not an address"),
+            ("http://a b", openai, "not an address"),
+            ("http://user:secret@a", grpc, "--url-token-file"),
+        ] {
+            let error = address(url, over_http).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("secret"), "{url}: {error}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The QDL without LoadGen.
+
+use std::{
+    error::Error,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use netdiv_contract::encoding::{Encoded, Encoding};
+use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, SampleSource, Settings};
+
+use crate::meter::{Cost, Meter};
+
+/// Receives responses and drops them.
+struct DiscardingLoadGen;
+
+impl LoadGen for DiscardingLoadGen {
+    type Ticket = ();
+
+    fn first_token(&self, (): &mut (), _: &Bytes) {}
+
+    fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
+        tickets.clear();
+    }
+}
+
+struct Loaded(LoadedSamples);
+
+impl SampleSource for Loaded {
+    fn loaded(&self) -> LoadedSamples {
+        self.0.clone()
+    }
+}
+
+/// Returns payloads of this length, more than CPU caches hold: 64 MB, within 64 to 1,024 payloads.
+pub fn payloads(bytes: usize) -> Vec<Bytes> {
+    let count = (64_000_000 / bytes).clamp(64, 1024);
+    (0..count).map(|n| Bytes::from(vec![n as u8; bytes])).collect()
+}
+
+/// Sends this number of samples as one query and waits for all responses.
+pub fn send(
+    meter: &Meter,
+    settings: Settings,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
+    let qdl = connect(settings, payloads)?;
+    let started = meter.start();
+    qdl.issue((0..samples).map(|sample| ((), sample % payloads.len())))?;
+    qdl.flush()?;
+    Ok(started.stop())
+}
+
+/// Sends each sample as a separate query to the stream with the fewest outstanding samples.
+pub fn send_singly(
+    meter: &Meter,
+    settings: Settings,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
+    let qdl = connect(Settings { policy: Policy::LeastOutstanding, ..settings }, payloads)?;
+    let started = meter.start();
+    for sample in 0..samples {
+        qdl.issue(std::iter::once(((), sample % payloads.len())))?;
+    }
+    qdl.flush()?;
+    Ok(started.stop())
+}
+
+/// Sends samples for this time, each payload once per query, and waits for all responses before the
+/// next query. Returns the cost and the number of samples, without the first query.
+pub fn send_for(
+    time: Duration,
+    meter: &Meter,
+    settings: Settings,
+    payloads: &[Bytes],
+) -> Result<(Cost, usize), Box<dyn Error>> {
+    let qdl = connect(settings, payloads)?;
+    let all_once = || {
+        qdl.issue((0..payloads.len()).map(|sample| ((), sample)))?;
+        qdl.flush()
+    };
+    all_once()?;
+    let (started, until, mut samples) = (meter.start(), Instant::now() + time, 0);
+    while Instant::now() < until {
+        all_once()?;
+        samples += payloads.len();
+    }
+    Ok((started.stop(), samples))
+}
+
+fn connect(
+    settings: Settings,
+    payloads: &[Bytes],
+) -> Result<Qdl<DiscardingLoadGen>, Box<dyn Error>> {
+    let encoded = |bytes: &Bytes| {
+        Some(Encoded {
+            bytes: bytes.clone(),
+            encoding: Encoding::None,
+            decoded_bytes: 0,
+            crc32c: None,
+        })
+    };
+    let source = Arc::new(Loaded(payloads.iter().map(encoded).collect()));
+    Ok(Qdl::connect(settings, &Expectation::default(), DiscardingLoadGen, source)?)
+}

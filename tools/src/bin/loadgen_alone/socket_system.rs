@@ -1,0 +1,202 @@
+//! The system on schedule behind a plain TCP connection: a simple program that moves prompts and
+//! tokens over a network. LoadGen's thread writes each prompt, and a thread at the other end reads
+//! them. The system's thread writes tokens, which a fourth thread reads. There is no window, no
+//! check, no second node and no encryption.
+
+use std::{
+    error::Error,
+    io::{self, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    process,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
+};
+
+use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_token};
+
+use crate::scheduled_system::{Schedule, ScheduledSystem, TokenSink};
+
+/// Bytes in front of a prompt: its sample's slot.
+const SLOT_BYTES: usize = 4;
+
+/// Bytes in front of tokens: twice the slot, plus one for a whole output; then the number of bytes
+/// of tokens.
+const HEAD_BYTES: usize = 8;
+
+/// Maximum length of one read, in bytes.
+const READ_BYTES: usize = 1 << 20;
+
+/// LoadGen's end.
+pub(crate) struct SocketSystem {
+    sending: Mutex<Sending>,
+    places: Arc<Mutex<Slots>>,
+}
+
+struct Sending {
+    socket: TcpStream,
+    /// A slot and a prompt.
+    message: Vec<u8>,
+}
+
+/// Samples in flight, by slot.
+#[derive(Default)]
+struct Slots {
+    taken: Vec<Option<ResponseId>>,
+    free: Vec<u32>,
+}
+
+impl SocketSystem {
+    pub(crate) fn start(schedule: Schedule, prompt_bytes: &str) -> Result<Self, Box<dyn Error>> {
+        let message = vec![0; SLOT_BYTES + prompt_bytes.parse::<usize>()?];
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let socket = TcpStream::connect(listener.local_addr()?)?;
+        let (system, _) = listener.accept()?;
+        [&socket, &system].iter().try_for_each(|socket| socket.set_nodelay(true))?;
+        let answers = Answers { socket: system.try_clone()?, ready: Vec::new() };
+        let on_schedule = ScheduledSystem::start(schedule, answers)?;
+        let length = message.len();
+        thread::Builder::new()
+            .name("prompts".into())
+            .spawn(move || give_up(read_prompts(system, length, &on_schedule)))?;
+        let places = Arc::<Mutex<Slots>>::default();
+        let (told, tokens) = (places.clone(), socket.try_clone()?);
+        thread::Builder::new()
+            .name("tokens".into())
+            .spawn(move || give_up(read_tokens(tokens, &told)))?;
+        Ok(Self { sending: Mutex::new(Sending { socket, message }), places })
+    }
+}
+
+/// Ends the process. Without its reading threads LoadGen would wait for ever.
+fn give_up(outcome: io::Result<()>) {
+    eprintln!("a connection ended: {outcome:?}");
+    process::exit(1);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Passes received bytes to `take`, which returns the number that it used, or `None` to stop. Ends
+/// when the peer closes the connection.
+fn read_all(mut socket: TcpStream, mut take: impl FnMut(&[u8]) -> Option<usize>) -> io::Result<()> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut filled = 0;
+    loop {
+        match socket.read(&mut buffer[filled..])? {
+            0 if filled == buffer.len() => return Err(io::Error::other("a message is too long")),
+            0 => return Ok(()),
+            read => filled += read,
+        }
+        let Some(used) = take(&buffer[..filled]) else { return Ok(()) };
+        buffer.copy_within(used..filled, 0);
+        filled -= used;
+    }
+}
+
+/// Begins every sample whose prompt has arrived.
+fn read_prompts(
+    socket: TcpStream,
+    length: usize,
+    on_schedule: &ScheduledSystem<u32>,
+) -> io::Result<()> {
+    read_all(socket, |bytes| {
+        let (came, prompts) = (Instant::now(), bytes.chunks_exact(length));
+        let used = prompts.len() * length;
+        prompts.map(number).all(|place| on_schedule.begin(came, place)).then_some(used)
+    })
+}
+
+/// Connection from the system to LoadGen.
+struct Answers {
+    socket: TcpStream,
+    ready: Vec<u8>,
+}
+
+impl Answers {
+    fn push(&mut self, place: u32, is_whole: bool, tokens: &[u8]) {
+        for number in [place << 1 | u32::from(is_whole), tokens.len() as u32] {
+            self.ready.extend(number.to_le_bytes());
+        }
+        self.ready.extend(tokens);
+    }
+}
+
+impl TokenSink<u32> for Answers {
+    fn first(&mut self, place: &mut u32, token: &[u8]) {
+        self.push(*place, false, token);
+    }
+
+    fn whole(&mut self, places: impl Iterator<Item = u32>, output: &[u8]) {
+        places.for_each(|place| self.push(place, true, output));
+    }
+
+    fn flush(&mut self) -> bool {
+        let is_written = self.ready.is_empty() || self.socket.write_all(&self.ready).is_ok();
+        self.ready.clear();
+        is_written
+    }
+}
+
+/// Reports received tokens to LoadGen.
+fn read_tokens(socket: TcpStream, places: &Mutex<Slots>) -> io::Result<()> {
+    read_all(socket, |bytes| {
+        let (mut used, mut whole) = (0, Vec::new());
+        while let Some((head, rest)) = bytes[used..].split_at_checked(HEAD_BYTES)
+            && let Some(tokens) = rest.get(..number(&head[4..]) as usize)
+        {
+            used += HEAD_BYTES + tokens.len();
+            let (place, is_whole) = (number(head) >> 1, number(head) & 1 == 1);
+            let sample = lock(places).taken[place as usize].take();
+            // LoadGen's thread takes the lock for each sample.
+            if let Some(mut id) = sample {
+                if is_whole {
+                    whole.push((id, tokens));
+                    lock(places).free.push(place);
+                } else {
+                    first_token(&mut id, tokens);
+                    lock(places).taken[place as usize] = Some(id);
+                }
+            }
+        }
+        complete(whole);
+        Some(used)
+    })
+}
+
+impl SystemUnderTest for SocketSystem {
+    fn name(&self) -> Result<String, Abort> {
+        Ok("on schedule, behind sockets".into())
+    }
+
+    fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
+        let Sending { socket, message } = &mut *lock(&self.sending);
+        for sample in samples {
+            let place = {
+                let mut places = lock(&self.places);
+                let place = places.free.pop().unwrap_or(places.taken.len() as u32);
+                if place as usize == places.taken.len() {
+                    places.taken.push(None);
+                }
+                places.taken[place as usize] = Some(sample.response_id);
+                place
+            };
+            message[..SLOT_BYTES].copy_from_slice(&place.to_le_bytes());
+            socket.write_all(message).map_err(|error| Abort(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn flush_queries(&self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
+}
