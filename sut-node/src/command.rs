@@ -25,6 +25,7 @@ use crate::{
     bench::BenchArgs,
     check::check,
     engine::devices,
+    help,
     process::{
         error::NodeError,
         health::{HealthError, health},
@@ -43,11 +44,8 @@ use crate::{
 ///
 /// Receives samples from a LoadGen node, batches them, runs the model, and sends the responses
 /// back.
-///
-/// Exit code 0: ended after a signal; 1: a device is lost, or a second signal came; 2: settings or
-/// files do not allow a start; 3: it failed later
 #[derive(Debug, Parser)]
-#[command(name = "sut-node", version, args_conflicts_with_subcommands = true)]
+#[command(name = "sut-node", version, args_conflicts_with_subcommands = true, after_help = help::PROGRAM)]
 struct Cli {
     #[command(flatten)]
     log: netdiv_node_common::process::LogArgs,
@@ -61,7 +59,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the devices that an engine finds
-    #[command(next_help_heading = "Engine and model")]
+    #[command(next_help_heading = "Engine and model", after_help = help::DEVICES)]
     Devices {
         /// torch, or the file of a plug-in
         #[arg(long, default_value = "torch")]
@@ -73,16 +71,13 @@ enum Command {
     /// Check whether the node with these settings is ready to serve
     ///
     /// Reads the metrics of the node on this machine.
-    ///
-    /// Exit code 0: it is ready; 1: it is not ready; 2: settings or files do not allow the check
+    #[command(after_help = help::HEALTH)]
     Health(Box<SettingsArgs>),
     /// Find causes of bad measurements on this machine
     ///
     /// Shows what keeps a node with these settings from measuring well, what that costs, and what
     /// fixes it. It changes nothing, and loads no model.
-    ///
-    /// Exit code 0: no problem; 1: there is a problem, or a finding that --fail-on names; 2:
-    /// settings or files do not allow the examination; 3: the report cannot be written
+    #[command(after_help = help::DOCTOR)]
     Doctor {
         #[command(flatten)]
         settings: Box<SettingsArgs>,
@@ -90,6 +85,7 @@ enum Command {
         doctor: ReportArgs,
     },
     /// Measure the engines and the batcher without a network
+    #[command(after_help = help::BENCH)]
     Bench {
         #[command(flatten)]
         settings: Box<SettingsArgs>,
@@ -109,8 +105,8 @@ struct SettingsArgs {
     args: Args,
 }
 
-/// Executes the command line and returns the exit code. The first argument is the program's name.
-/// The arguments of the process determine the form of the log.
+/// Executes the command line `args`, which begins with the program's name, and returns the exit
+/// code. The form of the log depends on the arguments of the process, not on `args`.
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let logging = match netdiv_node_common::process::start_logging(
         "info",
@@ -195,13 +191,15 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
 }
 
 impl SettingsArgs {
-    /// Returns the settings of file and command line; `None` if they were only printed.
+    /// Resolves the settings that the settings file and the command line state together. Returns
+    /// `None` if the command line only asks to print them.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
         self.file.resolve(&self.args, |args: &Args| resolve_checked(args.clone()))
     }
 }
 
-/// Returns settings that fit together, with files that exist.
+/// Resolves the settings and checks their files. Fails if two settings contradict each other, or if
+/// a file is missing.
 fn resolve_checked(args: Args) -> anyhow::Result<Config> {
     let config = args.resolve()?;
     check(&config)?;
@@ -226,7 +224,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
         })
         .enable_all()
         .build()?;
-    // Threads that load the model start later, and are not bound.
+    // Threads that load the model start later, and are not bound to cores.
     while started.load(Ordering::Relaxed) < workers {
         std::thread::yield_now();
     }
@@ -278,6 +276,12 @@ async fn end_when_asked_again() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_command_has_two_examples_that_parse_and_exit_codes() {
+        let command = netdiv_node_common::process::command(Cli::command());
+        assert_eq!(netdiv_node_common::process::check_examples(&command), Ok(()));
+    }
 
     #[test]
     fn every_option_has_a_heading_and_the_variable_of_its_name() {

@@ -36,6 +36,7 @@ mod fake_server;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod ground;
+mod help;
 mod in_process;
 mod intake;
 mod model;

@@ -32,7 +32,7 @@ pub(crate) struct DoctorCommand {
 struct DoctorSettings {
     settings: Settings,
     pin: Vec<usize>,
-    /// The run, if a benchmark is named.
+    /// Settings of a run, if a benchmark is named.
     run: Option<RunConfig>,
 }
 

@@ -32,7 +32,7 @@ use crate::{
     settings::{DnsNames, bytes, set_time, usage},
 };
 
-/// Range of an open loop's rates, in messages per second.
+/// Error text for the rate of an open loop, in messages per second.
 const RATES: &str = "must be above 0 and at most 100000000";
 
 fn is_rate(rate: f64) -> bool {
@@ -136,7 +136,7 @@ pub(super) struct FabricArgs {
     output: Option<PathBuf>,
 }
 
-/// Measurement, and the files for its report.
+/// Plan of a measurement, and the files for its report.
 struct FabricConfig {
     plan: Plan,
     json: Option<PathBuf>,
@@ -450,8 +450,8 @@ fn find<'a>(
     })
 }
 
-/// Fails for a name that resembles a benchmark's. A settings file may name the user's own
-/// benchmark.
+/// Fails for an unknown name that resembles the name of a known benchmark. Accepts other unknown
+/// names, because a settings file may name the user's own benchmark.
 fn check_name(table: &Table, needs: &[BandwidthNeed], name: &str) -> Result<(), RunError> {
     if needs.iter().any(|need| is_of(table, need, name)) {
         return Ok(());
@@ -474,7 +474,8 @@ fn suggestion(table: &Table, needs: &[BandwidthNeed], name: &str) -> String {
     did_you_mean(name, known)
 }
 
-/// Returns true if a need belongs to a benchmark, or has the name itself.
+/// Returns true if the need for bandwidth belongs to the benchmark `name`, or is itself called
+/// `name`.
 fn is_of(table: &Table, need: &BandwidthNeed, name: &str) -> bool {
     let of_benchmark = table.find(name).map(|benchmark| &benchmark.bandwidth);
     need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)

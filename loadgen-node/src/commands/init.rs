@@ -160,7 +160,7 @@ fn address(host: &str, port: u16) -> String {
     format!("{}:{port}", format_host(host))
 }
 
-/// Formats a host for options.
+/// Formats a host for an address with a port: an IPv6 address gets brackets.
 fn format_host(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.into() }
 }

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod doctor;
 mod fabric;
+mod help;
 mod ids;
 mod in_process;
 mod init;
@@ -28,7 +29,7 @@ use crate::{RunError, own_loadgen, run::InProcessEngines};
 
 /// Run the official LoadGen against SUT nodes (MLPerf Inference Network division)
 #[derive(Debug, Parser)]
-#[command(name = "loadgen-node", version, long_version = own_loadgen::version())]
+#[command(name = "loadgen-node", version, long_version = own_loadgen::version(), after_help = help::PROGRAM)]
 pub(crate) struct Cli {
     #[command(flatten)]
     log: netdiv_node_common::process::LogArgs,
@@ -42,93 +43,79 @@ pub(crate) enum Command {
     /// Write initial settings files for runs and a submission, and list the next steps
     ///
     /// The files are run.toml, node.toml, user.conf and submission.toml.
+    #[command(after_help = help::INIT)]
     Init(init::InitArgs),
     /// Run LoadGen against SUT nodes
-    ///
-    /// Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not
-    /// allow a run; 3: the run failed
+    #[command(after_help = help::RUN)]
     Run(Box<run::RunCommand>),
     /// Write an HTML report of one or more runs
     ///
     /// The page shows verdict, latencies, the course of the run by the second, nodes side by side,
     /// settings, machines and rules. Other formats are tables in Markdown and CSV.
-    ///
-    /// Exit code 2: a folder holds no run; 3: the report cannot be written
+    #[command(after_help = help::REPORT)]
     Report(report::ReportArgs),
     /// Compare runs, or folders of repeated runs, with a baseline
     ///
     /// Shows the differences in settings and machines, and their effect on the figures, with the
     /// noise.
-    ///
-    /// Exit code 0: nothing is worse, or the noise is unknown; 1: something is worse, beyond
-    /// --tolerance and the noise; 2: the runs cannot be compared
+    #[command(after_help = help::COMPARE)]
     Compare(compare::CompareArgs),
     /// Measure the cost of the network against the same run in one process
     ///
     /// Runs over the loopback interface and in one process, in turn.
+    #[command(after_help = help::TAX)]
     Tax(tax::TaxArgs),
     /// Send one sample to every node, twice, and show the responses
     ///
     /// Run it before you spend a run on the nodes.
-    ///
-    /// Exit code 0: all nodes respond, and alike; 1: there is a problem, or a finding that
-    /// --fail-on names; 2: settings or files do not allow it; 3: it failed, or the report cannot be
-    /// written
+    #[command(after_help = help::PROBE)]
     Probe(Box<probe::ProbeCommand>),
     /// Find causes of bad measurements on this machine and on the routes to nodes
     ///
     /// Shows what keeps a run with these settings from measuring well, what that costs, and what
     /// fixes it. Examines the routes if nodes are named. It changes nothing.
-    ///
-    /// Exit code 0: no problem; 1: there is a problem, or a finding that --fail-on names; 2:
-    /// settings or files do not allow the examination; 3: it failed, or the report cannot be
-    /// written
+    #[command(after_help = help::DOCTOR)]
     Doctor(Box<doctor::DoctorCommand>),
     /// Measure the capacity of the network to the nodes
     ///
     /// Start the nodes with --engine none.
-    ///
-    /// Exit code 0: measured, and the network carries every target; 1: it misses a target; 2:
-    /// settings or nodes do not allow it; 3: a node was lost
+    #[command(after_help = help::FABRIC)]
     Fabric(Box<fabric::FabricCommand>),
     /// Make certificates for a lab
     ///
     /// Writes an authority (ca.pem), a certificate and key for each node (HOST.pem, HOST.key), and
     /// one for LoadGen nodes (client.pem, client.key).
+    #[command(after_help = help::CERTIFICATES)]
     Certificates(certificates::CertificatesArgs),
     /// Compute the metrics of an accuracy run with the benchmark's official script
     ///
     /// Writes accuracy.txt beside the run's log.
-    ///
-    /// Exit code 0: every target is reached; 1: a target is missed; 2: files or settings do not
-    /// allow it; 3: the script failed
+    #[command(after_help = help::ACCURACY)]
     Accuracy(accuracy::AccuracyArgs),
     /// Run and verify the compliance tests that a benchmark requires
-    ///
-    /// Exit code 0: all tests pass; 1: a test fails; 2: files or settings do not allow it; 3: a run
-    /// failed
+    #[command(after_help = help::AUDIT)]
     Audit(audit::AuditArgs),
     /// Check a run or a submission against the rules N1 to N38
     ///
     /// Only the rules that its division requires count.
-    ///
-    /// Exit code 0: no rule is broken; 1: a rule is broken; 2: the folder is neither a run nor a
-    /// submission
+    #[command(after_help = help::CHECK)]
     Check(check::CheckArgs),
     /// Make a submission from runs
+    #[command(after_help = help::SUBMISSION)]
     Submission(submission::SubmissionArgs),
     /// Estimate the duration, the queries and the bandwidth of a run
+    #[command(after_help = help::PLAN)]
     Plan(plan::PlanArgs),
     /// Show the benchmarks of the suite and what the rules require of each
+    #[command(after_help = help::BENCHMARKS)]
     Benchmarks(benchmarks::BenchmarksArgs),
     /// Make a data set of token ids from a .npy, .json or .jsonl file
     ///
     /// The data set is for a language model.
+    #[command(after_help = help::IDS)]
     Ids(ids::IdsArgs),
     /// Ask the nodes for their identity
-    ///
-    /// Exit code 0: all nodes reply; 1: there is a problem, or a finding that --fail-on names; 2:
-    /// settings or files do not allow it; 3: it failed, or the report cannot be written
+    #[command(after_help = help::NODES)]
     Nodes(Box<nodes::NodesCommand>),
     /// Completions and man pages.
     #[command(flatten)]
@@ -167,6 +154,12 @@ impl Cli {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_command_has_two_examples_that_parse_and_exit_codes() {
+        let command = netdiv_node_common::process::command(Cli::command());
+        assert_eq!(netdiv_node_common::process::check_examples(&command), Ok(()));
+    }
 
     #[test]
     fn every_option_has_a_heading_and_the_variable_of_its_name() {

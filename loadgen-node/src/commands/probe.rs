@@ -42,7 +42,7 @@ pub(super) struct ProbeArgs {
     run: RunArgs,
 }
 
-/// Run to probe for, and its data set.
+/// Settings of the run that the probe prepares for, and its data set.
 struct Probe {
     config: RunConfig,
     data: Box<dyn Dataset>,

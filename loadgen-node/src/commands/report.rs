@@ -30,7 +30,7 @@ enum Format {
     Csv,
 }
 
-/// File name of the page by default.
+/// Default file name of the page.
 const PAGE: &str = "report.html";
 
 impl ReportArgs {

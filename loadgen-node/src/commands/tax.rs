@@ -48,7 +48,8 @@ pub(crate) struct TaxArgs {
 }
 
 impl TaxArgs {
-    /// Runs both in each round, and prints the ratio. Odd rounds begin with the network.
+    /// Runs the test over the network and in one process in each round, and prints the ratios. Odd
+    /// rounds begin with the network.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         if self.rounds == 0 {
             return usage("--rounds 0: must be at least 1");
@@ -60,16 +61,16 @@ impl TaxArgs {
             let folder = |kind: &str| self.output.join(format!("{number}-{kind}"));
             let over_network = || over_network(self, &folder("network"));
             let in_process = || in_process(self, &folder("in-process"));
-            let (network, alone) = if number % 2 == 1 {
+            let (network, in_process) = if number % 2 == 1 {
                 let network = over_network()?;
                 (network, in_process()?)
             } else {
-                let alone = in_process()?;
-                (over_network()?, alone)
+                let in_process = in_process()?;
+                (over_network()?, in_process)
             };
-            let ratio = ratio(&network, &alone)?;
+            let ratio = ratio(&network, &in_process)?;
             info!("round {number} of {}: network / one process {ratio:.4}", self.rounds);
-            rounds.push(Round { network, in_process: alone, ratio });
+            rounds.push(Round { network, in_process, ratio });
         }
         say(render(&rounds))?;
         Ok(0)

@@ -19,6 +19,9 @@ use crate::process::{
     variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
 };
 
+const MORE_OPTIONS: &str = "--help-all shows more options. Each option can also be set in the environment: --tls-ca is \
+     NETDIV_TLS_CA.";
+
 /// Returns a command that runs one of the two programs, without the settings in this process's
 /// environment. The program logs in the same format as this process.
 pub fn program(path: &Path) -> process::Command {
@@ -34,8 +37,8 @@ pub fn program(path: &Path) -> process::Command {
     program
 }
 
-/// Adds an environment variable to each option, and short and long help. Does the same to all
-/// subcommands.
+/// Returns the command with an environment variable for each option, and with `--help` and
+/// `--help-all`. Changes all subcommands likewise.
 pub fn command(command: Command) -> Command {
     let help = |name: &'static str| Arg::new(name).long(name).help_heading(None::<&str>);
     let command = command
@@ -49,9 +52,8 @@ pub fn command(command: Command) -> Command {
     if !has_more {
         return command;
     }
-    command.after_help(
-            "--help-all shows more options. Each option can also be set in the environment: --tls-ca is NETDIV_TLS_CA.",
-        )
+    let own = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+    command.after_help(format!("{own}{MORE_OPTIONS}"))
 }
 
 /// Lets the option's environment variable set it. An empty variable does not count.
@@ -88,6 +90,35 @@ pub fn check_options(command: &Command) -> Result<usize, String> {
     }
     let of_subcommands = command.get_subcommands().map(check_options).sum::<Result<usize, _>>();
     Ok(count + of_subcommands?)
+}
+
+/// Fails if a command's help lacks exit codes or two examples, or if an example does not parse. For
+/// the tests of the programs.
+pub fn check_examples(program: &Command) -> Result<(), String> {
+    let own = program.get_name();
+    for command in std::iter::once(program).chain(program.get_subcommands()) {
+        let name = command.get_name();
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let Some((examples, codes)) = help.split_once("\n\nExit codes:\n") else {
+            return Err(format!("{name} has no exit codes"));
+        };
+        if !codes.starts_with("  0  ") {
+            return Err(format!("{name} has no exit code 0"));
+        }
+        let examples: Vec<_> =
+            examples.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        if examples.len() < 2 {
+            return Err(format!("{name} has fewer than two examples"));
+        }
+        for example in examples.into_iter().filter(|line| line.starts_with(own)) {
+            let line = example.split('>').next().unwrap_or_default();
+            let words = line.split_whitespace().map(|word| word.trim_matches('\''));
+            if let Err(error) = program.clone().try_get_matches_from(words) {
+                return Err(format!("{example}: {error}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Parses the arguments and the environment. Fails if the name of a variable resembles an option,

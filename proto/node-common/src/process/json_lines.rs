@@ -29,7 +29,7 @@ fn escaped(line: &str) -> String {
     escaped
 }
 
-/// Cuts the texts of an object, each to its share of a line.
+/// Cuts each text in the `fields` of a log object to an equal share of a line of `most` bytes.
 fn cut(line: &str, most: usize) -> String {
     let Ok(mut object) = serde_json::from_str::<Value>(line) else {
         // The line is always an object. If it were not, it must not break readers of the other

@@ -6,7 +6,7 @@ use std::{env, ffi::OsString};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// Environment variable of the option.
+/// Environment variable that sets the option.
 const VARIABLE: &str = "NETDIV_LOG_FORMAT";
 const OPTION: &str = "--log-format";
 

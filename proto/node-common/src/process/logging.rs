@@ -23,7 +23,7 @@ use crate::process::{
 /// Limit on the number of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// No limit: the lines are the program's output, and it ends after them.
+    /// No limit, for a program whose lines are its output and that then ends.
     All,
     /// A few lines per second from each call site, for a program that runs until it is stopped and
     /// logs at the request of peers.
@@ -49,8 +49,8 @@ fn wants_colour() -> bool {
 }
 
 /// Starts logging to standard error, in the format of `--log-format` or its variable. `RUST_LOG`
-/// overrides the level. Call it first: it may restart the program, and it fails below the minimum
-/// of memory and files that a program needs. program needs.
+/// overrides the level. Call it first: it may restart the program, and it fails if the process may
+/// use less memory or fewer files than a program needs to start.
 ///
 /// # Errors
 ///

@@ -11,8 +11,8 @@ use crate::resources::{
     remedy,
 };
 
-/// Number of files of a runtime and its signals, which are open before the program can refuse
-/// anything.
+/// Number of files that tokio's runtime and the signal handlers open, before the program can check
+/// a limit itself.
 const FILES: usize = 12;
 
 /// Memory for settings and a runtime, in bytes, in addition to the reserve of [`memory`].

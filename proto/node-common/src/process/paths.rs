@@ -9,22 +9,24 @@ use clap::Arg;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Function that replaces the paths in a value that contains more than a path. The function that it
-/// receives returns the replacement of a path, or the reason why it is unusable.
+/// Function that returns a value, its first argument, with the paths in it replaced. Its second
+/// argument returns the replacement of a path, or the reason why the path is unusable.
 pub type Replace =
     fn(&str, &mut dyn FnMut(&str) -> Result<String, String>) -> Result<String, String>;
 
-/// Keys of a command that accepts a settings file.
+/// Settings of a command that accepts a settings file. Each field is a key of the file.
 pub trait Keys: clap::Args + Serialize + DeserializeOwned {
     /// Keys of all commands of the program that accept a settings file. They share a file: a key of
     /// another command has no effect.
     type All: Keys;
-    /// Keys whose values contain more than a path, such as a name or a path. The type identifies
-    /// values that are paths.
+    /// Keys whose values may contain paths but are no plain paths, such as the name of a data set.
+    /// Each has the function that replaces the paths in a value. A plain path needs no entry: its
+    /// type is `PathBuf`.
     const MIXED: &'static [(&'static str, Replace)] = <Self::All as Keys>::MIXED;
 }
 
-/// Keys of output paths. An old output in the current folder is not an error.
+/// Keys of paths that a command writes. A path of this name in the current folder may be the output
+/// of an earlier run, so it is not an error.
 const OUTPUT_KEYS: [&str; 3] = ["json", "output", "ready_file"];
 
 /// Returns the value of a key, with the paths in it replaced by `place`.

@@ -44,7 +44,7 @@ pub(crate) struct RateLimitedFormat<F> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallSites(Arc<Mutex<HashMap<Identifier, RateWindow>>>);
 
-/// Current second of a call site.
+/// Number of lines that a call site has written in the current second, and its suppressed lines.
 #[derive(Debug, Default)]
 struct RateWindow {
     since: Option<Instant>,
@@ -61,7 +61,7 @@ struct SuppressedLines {
     words: Words,
 }
 
-/// Message of a line, without its values.
+/// Message of a log line, without the line's key-values.
 #[derive(Debug, Default)]
 struct Words(String);
 

@@ -12,7 +12,7 @@ const LINE_BYTES: usize = 16 << 10;
 const CUT: &str = "… (cut)\n";
 const NO_COLOUR: &str = "\u{1b}[0m";
 
-/// Form of the lines.
+/// Format of the log lines that the writer receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Plain,

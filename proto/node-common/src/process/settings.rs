@@ -25,7 +25,7 @@ pub enum SettingsError {
     Unreadable {
         /// Path of the file.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the system reported.
         error: io::Error,
     },
     /// The file is not valid TOML.
@@ -65,8 +65,9 @@ pub enum SettingsError {
     Layering(String),
 }
 
-/// Returns the file's settings, overridden by the command line and the environment. `T` has an
-/// optional field for each key, so that unset keys keep the program's default.
+/// Returns the file's settings, overridden by `given`: the settings of the command line and the
+/// environment. `T` has an optional field for each key, so that unset keys keep the program's
+/// default.
 pub fn merge_settings<T: Keys>(given: &T, file: Option<&Path>) -> Result<T, SettingsError> {
     override_with(given, file.map(read::<T>).transpose()?.unwrap_or_default())
 }
@@ -89,14 +90,14 @@ pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
 pub(crate) struct FileSettings {
     /// Keys and values, as JSON, which can represent any number that the command line accepts.
     settings: Map<String, Value>,
-    /// Line of each key.
+    /// Line of each key in the file, from 1.
     pub(crate) lines: BTreeMap<String, usize>,
     /// Placeholders. Their keys are not in `settings`.
     todos: Vec<Todo>,
     path: PathBuf,
 }
 
-/// Returns the settings `given` over those of a file.
+/// Returns the settings of a file, overridden by the settings `given`.
 pub(crate) fn override_with<T: Keys>(given: &T, file: FileSettings) -> Result<T, SettingsError> {
     let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
@@ -112,8 +113,8 @@ pub(crate) fn override_with<T: Keys>(given: &T, file: FileSettings) -> Result<T,
     serde_json::from_value(settings.into()).map_err(|e| layering(&e))
 }
 
-/// Reads the keys of a file. Fails if no command of the program has a key, or its value is invalid.
-/// Ignores keys of other commands. Paths are relative to the file's folder.
+/// Reads the keys of a file. Fails if a key belongs to no command of the program, or has an invalid
+/// value. Ignores keys of other commands. Resolves paths relative to the file's folder.
 pub(crate) fn read<T: Keys>(path: &Path) -> Result<FileSettings, SettingsError> {
     let path_buf = || path.to_path_buf();
     let text = crate::resources::files::read_text(path)

@@ -26,7 +26,7 @@ struct FileArgs {
     print_config: bool,
 }
 
-/// Settings file and option to print settings. Flatten it **before** the settings, because it
+/// Options `--config` and `--print-config`. Flatten this type **before** the settings, because it
 /// records the options that the command line and the environment set.
 #[derive(Debug, Clone)]
 pub struct SettingsFile {
@@ -41,8 +41,9 @@ impl SettingsFile {
         self.args.print_config
     }
 
-    /// Resolves the settings of file, environment and command line. Returns `None` if the process
-    /// only prints them. Fails if they do not resolve, also when they are printed.
+    /// Overrides the settings of the file with `given`, the settings of environment and command
+    /// line, and passes them to `resolve`. Returns its result, or `None` if the process only prints
+    /// the settings. Returns an error of `resolve` in both cases.
     pub fn resolve<T, R, E>(
         &self,
         given: &T,

@@ -7,15 +7,35 @@ use clap_complete::Shell;
 
 use crate::process::{command_line::command, say};
 
+const COMPLETIONS: &str = "\
+Examples:\n\
+\x20 loadgen-node completions bash >~/.local/share/bash-completion/completions/loadgen-node\n\
+\x20 sut-node completions bash >~/.local/share/bash-completion/completions/sut-node\n\
+\n\
+Exit codes:\n\
+\x20 0  done\n\
+\x20 2  no such shell, or the output cannot be written";
+
+const MAN: &str = "\
+Examples:\n\
+\x20 loadgen-node man ~/.local/share/man/man1\n\
+\x20 sut-node man ~/.local/share/man/man1\n\
+\n\
+Exit codes:\n\
+\x20 0  done\n\
+\x20 2  a file cannot be written";
+
 /// Subcommand that writes files about the command line.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ShellCommand {
     /// Print the completion of this program for a shell
+    #[command(after_help = COMPLETIONS)]
     Completions {
         /// Shell
         shell: Shell,
     },
     /// Write man pages of this program and its commands
+    #[command(after_help = MAN)]
     Man {
         /// Existing folder for the man pages
         folder: PathBuf,

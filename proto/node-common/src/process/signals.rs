@@ -51,7 +51,7 @@ impl Signal {
 pub struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Listens to signals. A process that ignores the end of its terminal (`nohup`) continues to
+    /// Starts to receive the `wanted` signals. A process that ignores SIGHUP (`nohup`) continues to
     /// ignore it.
     pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
         let status = crate::resources::kernel::read("/proc/self/status");

@@ -30,8 +30,8 @@ impl TimeSpan {
     }
 }
 
-/// Units for display, with their microseconds. The display uses the largest unit that gives an
-/// integer.
+/// Units in which a time is displayed, from the longest, each with its length in microseconds. The
+/// display uses the first unit that gives an integer, else microseconds.
 const UNITS: [(u128, &str); 4] =
     [(3_600_000_000, "h"), (60_000_000, "m"), (1_000_000, "s"), (1000, "ms")];
 

@@ -9,12 +9,12 @@ use clap::{Arg, Command};
 /// `keepalive_timeout = "3000ms"`.
 const UNITS: [&str; 2] = ["ms", "us"];
 
-/// Successor of a removed key.
+/// Replacement for a key that earlier releases had.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
-    /// Duration with a unit, under this key.
+    /// Key of a duration, and the unit with which the removed key's name ended.
     Time(String, &'static str),
-    /// Another feature.
+    /// Advice to use another feature.
     Feature(&'static str),
 }
 
@@ -40,8 +40,8 @@ pub(crate) fn successor<'a>(
         .then(|| Successor::Time(time.into(), unit))
 }
 
-/// Returns the reason why a settings table must not have a key, with the remedy, or `None` if `T`
-/// has an option for it.
+/// Returns the reason why `key` is not allowed in a settings table, and the remedy. Returns `None` if
+/// `T` has an option of that name.
 pub fn unknown_key<T: clap::Args>(key: &str) -> Option<String> {
     let known = T::augment_args(Command::new(""));
     if known.get_arguments().any(|option| option.get_id() == key) {

@@ -15,8 +15,8 @@ use crate::{
 };
 use clap::{Arg, ArgAction, Command};
 
-/// Returns an error text for the invalid ones among these variables, which are names with values,
-/// or `None`.
+/// Returns an error text that names the variables which resemble an option but set nothing, or
+/// `None` if there are none. Each variable is a name and a value.
 pub(crate) fn refusal(
     command: &Command,
     variables: impl Iterator<Item = (String, String)>,

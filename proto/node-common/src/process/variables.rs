@@ -1,6 +1,6 @@
 //! Names of environment variables.
 
-/// Prefix of the names.
+/// Prefix of the environment variables that set options.
 pub(crate) const PREFIX: &str = "NETDIV_";
 
 /// Returns the environment variable of an option or a key.
@@ -29,5 +29,6 @@ pub(crate) const OTHER_VARIABLES: [&str; 13] = [
 /// Options that request a single action, and have no environment variable.
 pub(crate) const ASKED_ONCE: [&str; 5] = ["help", "help-all", "version", "print-config", "json"];
 
-/// Options of one program that resemble a misspelt option of the other program.
+/// Variables of one program that resemble a misspelt option of the other program. They are not
+/// refused.
 pub(crate) const SIMILAR_VARIABLES: [&str; 2] = ["NETDIV_MODE", "NETDIV_MODEL"];
