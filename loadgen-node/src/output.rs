@@ -17,17 +17,18 @@ use crate::{RunError, folder_lock::FolderLock};
 /// Name of netdiv's result file.
 pub(crate) const RESULT: &str = "result.json";
 
-/// Name of the file with a measurement of a network.
+/// Name of the file that holds the figures of `loadgen-node fabric`.
 pub(crate) const FABRIC: &str = "fabric.json";
 
-/// Name of LoadGen's detail log if a failed run could not be marked in it. No reader takes a file
-/// of this name for a log.
+/// Name to which LoadGen's detail log is renamed if the error of a failed run cannot be appended to
+/// it. No reader takes a file of this name for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 
-/// Beginning of the text by which LoadGen's log gives the reason for a failed run.
+/// Beginning of the error by which LoadGen's detail log gives the reason for a failed run.
 pub(crate) const FAILED: &str = "netdiv: the run failed: ";
 
-/// Returns the error that ends LoadGen's test, with the reason for its log.
+/// Returns the error with which a callback ends LoadGen's test. LoadGen writes its text, which
+/// contains the reason `why`, into its detail log.
 pub(crate) fn run_failure(why: impl std::fmt::Display) -> Abort {
     Abort(format!("{FAILED}{why}"))
 }
@@ -47,7 +48,8 @@ pub(crate) fn report(text: impl std::fmt::Display) {
 }
 
 /// Creates the folder and claims it for this process. Fails if the folder holds another run, or if
-/// another run is writing into it. Dropping the claim removes the folder if it is still empty.
+/// another run is writing into it. Dropping the returned lock releases the folder, and removes it
+/// if this call has created it and it is still empty.
 pub(crate) fn prepare(folder: &Path) -> Result<FolderLock, RunError> {
     let failed =
         |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
@@ -75,11 +77,11 @@ pub(crate) fn prepare(folder: &Path) -> Result<FolderLock, RunError> {
 /// off), the series, the histograms and the result.
 const FILES: usize = 7;
 
-/// Checks that the files of a run can be created: creates as many and removes them. LoadGen reports
-/// neither which log it cannot open nor the reason.
+/// Checks that the files of a run can be created: creates the same number of files and removes
+/// them. LoadGen reports neither which log it cannot open nor the reason.
 pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
     let trials: Vec<_> = (0..FILES).map(|n| folder.join(format!("trial-{n}.part"))).collect();
-    // All are open at the same time.
+    // A run has all of its files open at the same time. These trial files are, too.
     let made: io::Result<Vec<_>> = trials.iter().map(|trial| create(trial, b"\n")).collect();
     for trial in &trials {
         // The first error is the one to report.
@@ -88,7 +90,7 @@ pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
     made.map(drop).map_err(|error| output_error(folder, error))
 }
 
-/// Writes a complete file or none.
+/// Writes a file completely, or leaves it as it was.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     let mut beside = PathBuf::from(path).into_os_string();
     beside.push(".part");
@@ -101,8 +103,8 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     written.map_err(|error| output_error(path, error))
 }
 
-/// Adds an error in LoadGen's format to its detail log, with the reason for a failure that is
-/// detected after LoadGen has closed its logs. Every reader rejects a log with an error.
+/// Appends an entry to LoadGen's detail log, in LoadGen's format. It reports a failure that netdiv
+/// has detected after LoadGen has closed its logs. Every reader rejects a log with an error.
 pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     let path = folder.join(DETAIL);
     let value = serde_json::Value::from(format!("{FAILED}{reason}"));

@@ -18,8 +18,7 @@ mod tests {
 
     #[test]
     fn the_query_dispatch_library_is_among_them() {
-        for file in ["qdl/src/sender.rs", "proto/contract/netdiv/v1/sut_node.proto", "Cargo.lock"]
-        {
+        for file in ["qdl/src/sender.rs", "proto/contract/netdiv/v1/sut_node.proto", "Cargo.lock"] {
             assert!(
                 SOURCES.iter().any(|(path, bytes)| *path == file && !bytes.is_empty()),
                 "{file}"

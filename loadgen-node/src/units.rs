@@ -16,7 +16,7 @@ pub(crate) fn gigabits(bytes: f64) -> String {
     }
 }
 
-/// Formats a rate in both units.
+/// Formats a rate in GB/s and in Gbit/s.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     format!("{} GB/s ({} Gbit/s)", gigabytes(bytes_per_second), gigabits(bytes_per_second))
 }

@@ -7,7 +7,8 @@ use prost::Message as _;
 const PROTOS: [&str; 3] =
     ["netdiv/v1/sut_node.proto", "netdiv/v1/quic.proto", "netdiv/v1/evidence.proto"];
 
-/// Messages of evidence, which are also written to files.
+/// Names of the messages that contain evidence about a machine. Files contain them too, so they
+/// also get serde's derives.
 const WRITTEN: [&str; 5] = ["Machine", "Accelerator", "Interface", "Route", "ServingEngine"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -26,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
     });
     written
-        // Settings and records contain its values too; see `netdiv_node_common::words`.
+        // Settings and records contain the values of `Encoding` too; see
+        // `netdiv_node_common::words`.
         .enum_attribute(
             "netdiv.v1.Encoding",
             "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \

@@ -1,5 +1,5 @@
-//! Requirements on the nodes of a run: each fits the run, all serve the same model, and each stays
-//! the same until the end.
+//! Requirements on the nodes of a run: each node accepts the run's samples, all nodes serve the
+//! same model, and no node is replaced before the end of the run.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use netdiv_contract::{
 
 use crate::{connect_error::ConnectError, node::NodeInfo};
 
-/// Requirements of the run on every node.
+/// Properties of the run's samples, which every node must accept.
 #[derive(Debug, Clone, Default)]
 pub struct Expectation {
     /// Tensors of a sample; `None` if the samples are bytes of unknown meaning.
@@ -22,7 +22,7 @@ pub struct Expectation {
     pub longest_payload_bytes: u64,
 }
 
-/// Checks that the nodes fit the run, have different names and serve the same model.
+/// Checks that all nodes accept the run's samples, have different names and serve the same model.
 pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), ConnectError> {
     let mut addresses: HashMap<&str, &str> = HashMap::new();
     for node in nodes {
@@ -84,12 +84,14 @@ fn check_requirements(node: &NodeInfo, expected: &Expectation) -> Result<(), Con
     Ok(())
 }
 
-/// Returns the fact in which two nodes differ, according to their descriptions.
+/// Returns the name of a fact in which the descriptions of two nodes differ, such as `model`;
+/// `None` if both describe the same node.
 pub(crate) fn difference(one: &DescribeResponse, other: &DescribeResponse) -> Option<&'static str> {
     if one.node_name == other.node_name { changed(one, other) } else { Some("name") }
 }
 
-/// Returns the fact that a node has changed so that it is no longer the same node.
+/// Returns the name of a fact in which a node's current description differs from its earlier one,
+/// such as `model`, so that it is no longer the same node; `None` if it still is.
 pub(crate) fn changed(before: &DescribeResponse, now: &DescribeResponse) -> Option<&'static str> {
     let facts = |d: &DescribeResponse| {
         let model = (d.model_name.clone(), d.model_sha256.clone(), d.input.clone());

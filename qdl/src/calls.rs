@@ -1,4 +1,4 @@
-//! Calls to a node beside the streams of samples: their time limits, and the causes of their
+//! Calls to a node other than the streams of samples: their time limits, and the causes of their
 //! failures.
 
 use std::{future::Future, pin::pin, time::Duration};
@@ -10,14 +10,15 @@ use netdiv_contract::{
 use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::Connection;
 
-/// Returns false if a node does not implement digests, as servers that were built from an older
-/// contract.
+/// Returns false if a node does not implement digests, because it was built from an older version
+/// of the wire contract.
 pub(crate) async fn supports_digests(connection: &Connection, limit: Duration) -> bool {
     let answer = within(limit, connection.digests(DigestsRequest::default())).await;
     !answer.is_err_and(|status| status.code() == tonic::Code::Unimplemented)
 }
 
-/// Fetches one of a session's tallies in parts. `limit` applies to each part.
+/// Fetches a tally of a session, which counts the digests of its samples or responses. The node
+/// sends it in parts, and `limit` applies to each part.
 pub(crate) async fn tally(
     connection: &Connection,
     session: &str,
@@ -51,7 +52,7 @@ pub(crate) async fn within<T>(
     unless_idle(limit, call, || false).await
 }
 
-/// Like [`within`], but the limit starts anew while the node is busy: on a slow link the call
+/// Like [`within`], but the limit starts anew while `is_busy` returns true: on a slow link the call
 /// queues behind samples.
 pub(crate) async fn unless_idle<T>(
     limit: Duration,
@@ -75,8 +76,8 @@ pub(crate) async fn unless_idle<T>(
     }
 }
 
-/// Returns true if a call failed because the node is gone or silent, rather than because one end
-/// rejected it.
+/// Returns true if a call failed because the node is gone or silent, and false if one end rejected
+/// the call or its data.
 pub(crate) fn is_gone(status: &tonic::Status) -> bool {
     use tonic::Code;
     !matches!(
@@ -91,8 +92,8 @@ pub(crate) fn is_gone(status: &tonic::Status) -> bool {
     )
 }
 
-/// Returns the cause of a failed call in one line: the first cause, if the transport reports one.
-/// The text may come from the node, so it is escaped.
+/// Returns the cause of a failed call in one line: the root cause, if the transport reports one,
+/// otherwise the message of the status. The text may come from the node, so it is escaped.
 pub(crate) fn error_text(status: &tonic::Status) -> String {
     let mut cause = std::error::Error::source(status);
     while let Some(deeper) = cause.and_then(std::error::Error::source) {

@@ -1,5 +1,5 @@
-//! Peers that close HTTP/2 connections or refuse calls: which attempts are repeated, and how the
-//! others are reported.
+//! Tests against peers that close HTTP/2 connections or refuse calls: which attempts are repeated,
+//! and how the failures of other attempts are reported.
 
 use std::{
     sync::{

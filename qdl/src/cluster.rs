@@ -14,12 +14,12 @@ use crate::{
     settings::OnNodeLoss,
 };
 
-/// Lanes of all nodes, and the lost nodes.
+/// Nodes of a run: the lanes to all nodes, and the failures of lost nodes.
 pub(crate) struct Cluster<L: LoadGen> {
     pub(crate) run: Arc<Run<L>>,
     pub(crate) lanes: Vec<Arc<Lane<L>>>,
     on_loss: OnNodeLoss,
-    /// Failure of each lost node.
+    /// Failure of each lost node, by the node's index; `None` while the node is not lost.
     lost: Mutex<Vec<Option<Failure>>>,
 }
 
@@ -33,7 +33,8 @@ impl<L: LoadGen> Cluster<L> {
         Self { run, lanes, on_loss, lost: Mutex::new(vec![None; nodes]) }
     }
 
-    /// Removes a lost node from the run, or fails the run. Returns true if the run continues.
+    /// Removes a lost node from the run, or fails the run with `failure`. Returns true if the run
+    /// continues.
     pub(crate) fn lose(&self, node: usize, failure: Failure) -> bool {
         let mut lost = self.lost.lock();
         if failure.is_loss() && lost[node].is_some() {
@@ -50,8 +51,8 @@ impl<L: LoadGen> Cluster<L> {
         true
     }
 
-    /// Handles a stream that ended before the run. Reassigns its samples to other nodes where that
-    /// is allowed, each once.
+    /// Handles the end of a lane's stream before the end of the run. Reassigns each unanswered
+    /// sample of the lane to another node, or fails the run if that is not allowed.
     pub(crate) fn broken(&self, lane: &Lane<L>, StreamEnd { failure, mid_answer }: StreamEnd) {
         let why = failure.to_string();
         if !self.lose(lane.node, failure) {
@@ -84,7 +85,7 @@ impl<L: LoadGen> Cluster<L> {
         self.lanes_to(node).map(|lane| lane.state.lock().report.sent).sum()
     }
 
-    /// Adds the counters of the lanes to this node.
+    /// Adds the counters of all lanes to a node to `report`, and sets its [`NodeReport::lost`].
     pub(crate) fn count(&self, node: usize, report: &mut NodeReport) {
         self.lanes_to(node).for_each(|lane| report.merge(&lane.state.lock().report));
         report.lost = self.lost.lock()[node].as_ref().map(ToString::to_string);

@@ -36,7 +36,7 @@ pub enum ConnectError {
         "no node answers at {address}: {why}; is sut-node running there, and is the port open?"
     )]
     Unreachable {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
         /// Error of the transport.
         why: String,
@@ -44,9 +44,9 @@ pub enum ConnectError {
     /// An HTTP/2 peer ended the call or its connection, with a code.
     #[error("no SUT node answers at {address}: {close}")]
     Closed {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
-        /// Code, and its meaning.
+        /// Code with which the peer ended the call or connection.
         close: Http2Close,
     },
     /// The peer accepts the connection but sends no answer.
@@ -56,7 +56,7 @@ pub enum ConnectError {
         waited.as_secs_f64()
     )]
     Silent {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
         /// Time without an answer.
         waited: Duration,
@@ -68,7 +68,7 @@ pub enum ConnectError {
         PROTOCOL_VERSION
     )]
     WrongVersion {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
         /// Version that the node uses.
         theirs: u32,
@@ -76,9 +76,9 @@ pub enum ConnectError {
     /// The peer that answered is not a SUT node.
     #[error("the server at {address} is not a SUT node: {why}")]
     NotANode {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
-        /// Fault of the answer.
+        /// Reason why the answer is not an answer of a SUT node.
         why: String,
     },
     /// The node sends an invalid description.
@@ -88,7 +88,7 @@ pub enum ConnectError {
     InvalidDescription {
         /// Name of the node.
         node: String,
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
         /// Fault of the description.
         why: String,
@@ -103,19 +103,19 @@ pub enum ConnectError {
         /// Address of the second node.
         second: String,
     },
-    /// Connections to one address reach different nodes.
+    /// Several connections to one address reach different nodes.
     #[error(
         "connections to {address} reach different nodes: the first one `{first}`, another one `{other}`, with a different \
          {what}. A load balancer, or a name with several addresses, is in between: give each node its own address"
     )]
     SeveralNodes {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
         /// Name of the node that the first connection reaches.
         first: String,
         /// Name of the node that another connection reaches.
         other: String,
-        /// Fact in which the two nodes differ.
+        /// Name of the fact in which the two nodes differ, such as `model`.
         what: &'static str,
     },
     /// Two nodes serve different models.
@@ -133,16 +133,16 @@ pub enum ConnectError {
         /// Model of the second node.
         ours: String,
     },
-    /// The node's model expects other samples.
+    /// The node's model expects samples of another layout than the data set holds.
     #[error(
         "node {node} takes {want}, the data set holds {have}; choose the data set of its model"
     )]
     OtherLayout {
         /// Name of the node.
         node: String,
-        /// Input that the node expects.
+        /// Layout that the node expects.
         want: String,
-        /// Samples that the data set holds.
+        /// Layout of the samples in the data set.
         have: String,
     },
     /// The node does not decode the selected encoding.
@@ -155,7 +155,7 @@ pub enum ConnectError {
         /// Encodings that the node accepts.
         accepted: String,
     },
-    /// A sample is longer than the node accepts.
+    /// A sample is longer than the maximum that the node accepts.
     #[error(
         "the longest sample has {bytes} bytes, but node {node} accepts at most {limit}; \
          raise --max-payload-bytes there"
@@ -171,7 +171,7 @@ pub enum ConnectError {
     /// The node already has its maximum number of connections or streams.
     #[error("{address} has no room: {why}; stop another of its clients, or raise the limit there")]
     Full {
-        /// The address.
+        /// Address at which a node was expected.
         address: String,
         /// Error that the node reports.
         why: String,

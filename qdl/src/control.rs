@@ -20,12 +20,13 @@ use crate::{
 /// Text that the SUT's name must contain (rules, section 6.2.1).
 pub const SUT_NAME_PART: &str = "Network SUT";
 
-/// Maximum time for nodes to send their digests, in many parts.
+/// Maximum time for a node to send all parts of its digests.
 const DIGESTS_TIME: Duration = Duration::from_secs(600);
 
 impl<L: LoadGen> Qdl<L> {
-    /// Sends every node the number of samples that were sent to it, and compares it with the number
-    /// that the node received.
+    /// Sends every node the number of samples that were sent to it, and compares this number with
+    /// the number of samples that the node received. `losses` is the number of lost nodes before
+    /// the call: if more nodes were lost since then, the numbers are not compared.
     pub(crate) fn end_series(&self, losses: usize) -> Result<(), Failure> {
         let session = &self.session.name;
         let counts: Vec<u64> = (0..self.nodes.len()).map(|n| self.cluster.sent_to(n)).collect();
@@ -73,7 +74,8 @@ impl<L: LoadGen> Qdl<L> {
         Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
     }
 
-    /// Asks every node that was not lost for its current description.
+    /// Asks every node that was not lost for its current description. Returns the index of each
+    /// node with its description.
     fn descriptions(&self) -> Result<Vec<(usize, DescribeResponse)>, Failure> {
         let limit = self.settings.network.control_timeout;
         let addresses = &self.settings.nodes;
@@ -97,16 +99,16 @@ impl<L: LoadGen> Qdl<L> {
         )
     }
 
-    /// Returns the processor time of each node's program since it started, in the order of the
-    /// nodes; 0 if a node does not report it.
+    /// Returns the processor time that each node's program has used since it started, in the order
+    /// of the nodes; 0 if a node does not report it. Lost nodes are left out.
     pub fn processor_times(&self) -> Result<Vec<Duration>, Failure> {
         let descriptions = self.descriptions()?;
         Ok(descriptions.iter().map(|(_, now)| Duration::from_nanos(now.processor_ns)).collect())
     }
 
-    /// Returns the digests of all payloads that the nodes received and sent in this session:
-    /// samples as they arrived, and responses before the node encoded them. Called after the test
-    /// of a run with digests.
+    /// Returns two tallies, which count the digests of all payloads that the nodes received and
+    /// sent in this session: samples as they arrived, and responses before the node encoded them.
+    /// Called after the test of a run with digests.
     pub fn digests(&self) -> Result<(Tally, Tally), Failure> {
         let (session, limit) = (&self.session.name, self.settings.network.control_timeout);
         let ask = |_, connection: Connection| {
@@ -128,9 +130,10 @@ impl<L: LoadGen> Qdl<L> {
         Ok(all)
     }
 
-    /// Makes one call to every node that was not lost, concurrently, and waits for all answers. The
-    /// limit starts anew while responses to the node's samples are due. A node that does not answer
-    /// is lost.
+    /// Makes `call` to every node that was not lost, concurrently, and waits for all answers.
+    /// Returns the index of each node with its answer. `limit` starts anew while the node has
+    /// samples in flight. A node that does not answer is treated as lost, with the failure that
+    /// `failure` makes from the node's name and the status of the call.
     fn ask_each_node<T, F>(
         &self,
         limit: Duration,

@@ -6,21 +6,23 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::{failure::Failure, lane::Lane, loadgen::LoadGen, settings::NetworkSettings};
 
-/// Two timers: one for a silent node, one for single samples that are late.
+/// Timers of one lane: `silence` checks for a node that sends no response, and `lateness` checks
+/// for single samples that are overdue.
 pub(crate) struct Deadlines {
     sample_timeout: Duration,
     sample_deadline: Duration,
     silence: Interval,
     lateness: Interval,
-    /// Set if the last check of single samples was skipped, because it came too late.
+    /// Set if the last check of single samples was skipped, because it ran too late, as after a
+    /// suspension of this process.
     skipped: bool,
 }
 
 impl Deadlines {
     pub(crate) fn new(limits: &NetworkSettings) -> Self {
         let NetworkSettings { sample_timeout, sample_deadline, .. } = *limits;
-        // A check looks at each sample in flight, which takes time. On a thread that is not
-        // blocked, a failure is detected within a tenth of the limit.
+        // Checks are rare, because each looks at every sample in flight, which takes time. On a
+        // thread that is not blocked, a failure is detected within a tenth of the limit.
         let every = |limit: Duration, most: Duration| {
             let mut looks = interval((limit / 10).clamp(Duration::from_millis(10), most));
             looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -32,14 +32,15 @@ pub enum Policy {
     RoundRobin,
 }
 
-/// Number of lanes that are compared, from the next one in turn. With many lanes, the best of eight
-/// is nearly the best of all, and the cost does not grow with their number.
+/// Number of lanes that [`Policy::LeastOutstanding`] compares for a sample, beginning with the next
+/// lane in turn. With many lanes, the best of eight is nearly the best of all, and the cost does
+/// not grow with their number.
 const COMPARED_LANES: usize = 8;
 
-/// Number of samples of a query that are assigned before lanes are woken.
+/// Maximum number of samples of a query that are assigned to lanes before these lanes are woken.
 const GROUPED: usize = 1024;
 
-/// Inboxes of all lanes: a shared one if the lanes pull, otherwise one for each lane.
+/// Inboxes of all lanes: one shared inbox with [`Policy::Pull`], otherwise one inbox for each lane.
 pub(crate) struct Dispatch<T> {
     policy: Policy,
     lanes: Vec<LaneInbox<T>>,
@@ -49,8 +50,8 @@ pub(crate) struct Dispatch<T> {
 /// Inbox and counters of one lane.
 pub(crate) struct LaneInbox<T> {
     pub(crate) inbox: Arc<Inbox<T>>,
-    /// Number of samples that were assigned to this lane and are not answered yet; kept for
-    /// `LeastOutstanding`.
+    /// Number of samples that were assigned to this lane and are not answered yet, which
+    /// `LeastOutstanding` compares. Stays 0 with `Pull`.
     pub(crate) outstanding: Arc<AtomicUsize>,
     /// Set once the lane's node is lost.
     retired: Arc<AtomicBool>,
@@ -67,8 +68,8 @@ impl<T> Clone for LaneInbox<T> {
 }
 
 impl<T> Dispatch<T> {
-    /// Creates the inboxes. `capacity` is the number of samples that may wait in all of them
-    /// together.
+    /// Creates the inboxes of `lanes` lanes. `capacity` is the number of samples that may wait in
+    /// all inboxes together.
     pub(crate) fn new(policy: Policy, lanes: usize, capacity: usize) -> Self {
         let shared = Arc::new(Inbox::new(capacity, lanes));
         let own = |_| match policy {
@@ -85,7 +86,7 @@ impl<T> Dispatch<T> {
         self.lanes[lane].clone()
     }
 
-    /// Assigns samples to lanes. Blocks while their inbox is full.
+    /// Assigns samples to lanes. Blocks while the inbox of an assigned lane is full.
     pub(crate) fn push(
         &self,
         samples: &mut dyn Iterator<Item = QueuedSample<T>>,
@@ -97,7 +98,7 @@ impl<T> Dispatch<T> {
                 match self.lanes[self.assign_lane()].inbox.push(&mut samples) {
                     Ok(()) => return Ok(()),
                     Err(Refusal::Closed) => return Err(Closed),
-                    // Chooses another lane.
+                    // The loop chooses another lane.
                     Err(Refusal::Retired) => {}
                 }
             }
@@ -121,7 +122,8 @@ impl<T> Dispatch<T> {
         Ok(())
     }
 
-    /// Reassigns the unanswered samples of a lost node, ahead of all waiting samples.
+    /// Reassigns the unanswered samples of a lost node to other lanes, ahead of the samples that
+    /// wait there.
     pub(crate) fn reassign(&self, mut samples: Vec<QueuedSample<T>>) {
         if self.policy == Policy::Pull {
             self.lanes[0].inbox.put_back(samples);
@@ -142,7 +144,8 @@ impl<T> Dispatch<T> {
         self.lanes[lane].retired.store(true, Ordering::SeqCst);
     }
 
-    /// Removes the samples that wait for this retired lane alone.
+    /// Removes and returns the samples in the inbox of this retired lane. A shared inbox keeps its
+    /// samples, because the other lanes take them.
     pub(crate) fn withdraw(&self, lane: usize) -> Vec<QueuedSample<T>> {
         match self.policy {
             Policy::Pull => Vec::new(),
@@ -160,8 +163,8 @@ impl<T> Dispatch<T> {
         lane
     }
 
-    /// Returns the next lane in turn, or from there on the lane with the fewest samples
-    /// outstanding.
+    /// Returns the next lane in turn, or with [`Policy::LeastOutstanding`] the lane with the fewest
+    /// unanswered samples among the next [`COMPARED_LANES`] in turn.
     fn choose(&self) -> usize {
         let count = self.lanes.len();
         let first = self.next.fetch_add(1, Ordering::Relaxed) % count;
@@ -177,7 +180,7 @@ impl<T> Dispatch<T> {
         chosen.unwrap_or(first)
     }
 
-    /// Notes that samples of this lane were answered.
+    /// Notes that `samples` samples of this lane were answered.
     pub(crate) fn answered(&self, lane: usize, samples: usize) {
         if self.policy != Policy::Pull {
             self.lanes[lane].outstanding.fetch_sub(samples, Ordering::Relaxed);

@@ -4,16 +4,18 @@ use netdiv_contract::v1::{InferResponse, Part};
 
 use crate::failure::Failure;
 
-/// Message of a node about one sample. Only the last event ends the response: slot, window,
-/// deadlines and counters wait for it.
+/// Reply of a node: an event in the response to one sample. Only the last event ends the response:
+/// until it arrives, the sample keeps its slot and its share of the window, its deadlines apply,
+/// and it is not counted as answered.
 pub(crate) enum Reply {
     /// First token, which LoadGen receives at once.
     First(InferResponse),
-    /// Further part of the output, for display only. LoadGen never receives it.
+    /// Part of the output after the first token, for display only. LoadGen never receives it.
     Part(InferResponse),
-    /// Whole output, or the error instead of it.
+    /// Whole output, or an error instead of an output. It is the last event of its sample.
     Last(InferResponse),
-    /// Part with a number that the wire contract does not define.
+    /// Reply whose field `part` has a number that the wire contract does not define; holds this
+    /// number.
     Unknown(i32),
 }
 
@@ -28,15 +30,15 @@ impl From<InferResponse> for Reply {
     }
 }
 
-/// Violation of the order of events by a node. A first token after the last event is not listed:
-/// its id belongs to no sample any more, like the id of any stale reply.
+/// Violation of the order of events by a node. A first token after the last event is no such
+/// violation: its id no longer belongs to a sample, so it is dropped like any stale reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OrderViolation {
-    /// Second first token of one sample.
+    /// The node sent a second first token for one sample.
     Second,
-    /// Last event without the first token, which was due.
+    /// The node sent the last event without the first token, which the stream had requested.
     Missing,
-    /// First token on a stream that did not request it.
+    /// The node sent a first token on a stream that did not request first tokens.
     Unasked,
 }
 

@@ -27,7 +27,7 @@ pub enum Failure {
         /// Time limit that elapsed.
         waited: Duration,
     },
-    /// A sample has no response, although its node answers others.
+    /// A sample has no response, although its node answers other samples.
     #[error(
         "node {node} has not answered one of its samples for {} s, while it answers others. It has lost the sample, or \
          --sample-deadline is too short",
@@ -93,7 +93,7 @@ pub enum Failure {
     Corrupted {
         /// Name of the node.
         node: String,
-        /// Damage that was found, and its position.
+        /// Description of the damage.
         why: String,
     },
     /// The node cannot read a sample.
@@ -136,14 +136,14 @@ pub enum Failure {
         /// Current name.
         now: String,
     },
-    /// A node has changed since the start of the run.
+    /// A node describes itself differently than at the start of the run.
     #[error(
         "node {node} has a different {what} than at the start; it was restarted or replaced during the run"
     )]
     Replaced {
         /// Name of the node.
         node: String,
-        /// Fact that changed, such as `model`.
+        /// Name of the fact that changed, such as `model`.
         what: &'static str,
     },
     /// A node did not acknowledge the end of a series.

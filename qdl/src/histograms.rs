@@ -1,4 +1,4 @@
-//! Histograms of times.
+//! Histograms of durations.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Samples in flight on one lane: their slots, their share of the window, and the time since which
 //! a response is due.
 //!
-//! The last event of a sample closes all of it. This module does no I/O and reads no clock: times
-//! are passed in.
+//! The last event of a sample frees its slot and its share of the window, and ends the wait for its
+//! response. This module does no I/O and reads no clock: times are passed in.
 
 use std::{task::Waker, time::Instant};
 
@@ -15,9 +15,9 @@ pub(crate) struct SentSample<T> {
     pub(crate) index: usize,
     pub(crate) issued: Instant,
     pub(crate) sent: Instant,
-    /// Size of the sample in the window, in bytes.
+    /// Number of bytes that the sample uses in the window.
     pub(crate) cost: usize,
-    /// First token and the time at which LoadGen received it, once it has.
+    /// First token, and the time at which it arrived; `None` before it arrives.
     pub(crate) first: Option<(i32, Instant)>,
 }
 
@@ -28,8 +28,8 @@ pub(crate) struct InFlight<T> {
     window: Window,
     /// Requires a first token before each response.
     first_due: bool,
-    /// Time since which a response is due: that of the last event, or of the first sample sent
-    /// while the lane was empty. `None` if no sample is in flight.
+    /// Time since which a response is due: the time of the last event, or the time at which a
+    /// sample was sent while no other sample was in flight. `None` if no sample is in flight.
     waiting_since: Option<Instant>,
 }
 
@@ -46,7 +46,8 @@ impl<T> InFlight<T> {
         self.window.admit(bytes, waker)
     }
 
-    /// Gives up the lane's claim to the next room, because it has nothing to send.
+    /// Gives up the lane's claim to the next free tokens of the node, because the lane has nothing
+    /// to send.
     pub(crate) fn release_turn(&self) {
         self.window.release_turn();
     }
@@ -76,8 +77,8 @@ impl<T> InFlight<T> {
         self.slots.get_mut(id).is_some()
     }
 
-    /// Removes a sample whose last event has arrived. `None` if the id belongs to no sample in
-    /// flight.
+    /// Removes and returns a sample whose last event has arrived. `None` if the id belongs to no
+    /// sample in flight.
     pub(crate) fn last(&mut self, id: u64) -> Option<SentSample<T>> {
         let sample = self.slots.remove(id)?;
         self.window.answered(sample.cost);
@@ -92,13 +93,14 @@ impl<T> InFlight<T> {
         Ok(())
     }
 
-    /// Records activity of the node: the time limit of the samples still in flight starts anew.
+    /// Records an event from the node: the time since which a response is due becomes `now`, if
+    /// samples are still in flight.
     pub(crate) fn record_activity(&mut self, now: Instant) {
         self.waiting_since = self.window.has_samples().then_some(now);
     }
 
-    /// Returns the time since which a response is due. The caller moves it by a time during which
-    /// this process was suspended.
+    /// Returns the time since which a response is due. The caller may move it forward by the time
+    /// for which this process was suspended.
     pub(crate) fn waiting_since(&mut self) -> Option<&mut Instant> {
         self.waiting_since.as_mut()
     }
@@ -133,7 +135,7 @@ mod tests {
         Last(usize),
     }
 
-    /// State of a sample according to the rules.
+    /// State of a sample that is expected after the steps so far.
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Stage {
         Sent,
@@ -141,7 +143,7 @@ mod tests {
         Answered,
     }
 
-    /// Sequence of steps, and the state that is expected after it.
+    /// Table after a sequence of steps, and the states of the samples that are expected then.
     #[derive(Clone)]
     struct Path {
         table: InFlight<usize>,
@@ -160,7 +162,7 @@ mod tests {
             self.samples.iter().filter(|(_, stage)| *stage != Stage::Answered).count()
         }
 
-        /// Takes the step; returns false if the run fails.
+        /// Takes a step and checks its outcome. Returns false if the step fails the run.
         fn take(&mut self, step: Step) -> bool {
             match step {
                 Step::Send => {

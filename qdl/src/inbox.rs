@@ -1,4 +1,4 @@
-//! Samples that wait for a lane with room.
+//! Inboxes: samples wait in them until a lane has room in its window.
 //!
 //! LoadGen's thread pushes samples and blocks while the inbox is full, so an Offline query of any
 //! length uses no more memory than the inbox. Lanes take samples out. A lane that finds no sample
@@ -22,18 +22,19 @@ pub(crate) struct QueuedSample<T> {
 /// Outcome of [`Inbox::take`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TakeOutcome {
-    /// Some samples were taken.
+    /// At least one sample was taken.
     Some,
     /// The inbox is empty. The waker is kept, and woken when a sample arrives.
     Empty,
-    /// The next sample was not admitted. It stays in the inbox.
+    /// `admit` refused the next sample. It stays in the inbox.
     Refused,
 }
 
 struct InboxState<T> {
     queue: VecDeque<QueuedSample<T>>,
     sleepers: Vec<Waker>,
-    /// Length of the queue for which LoadGen's thread waits.
+    /// Length to which the queue has to shrink before a waiting thread continues; `None` if no
+    /// thread waits.
     wanted_length: Option<usize>,
     closed: bool,
     retired: bool,
@@ -62,12 +63,12 @@ pub(crate) struct Inbox<T> {
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// Refusal of samples by an inbox.
+/// Reason why an inbox accepts no samples.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The run has failed.
     Closed,
-    /// The node behind the inbox was lost. The samples have to go to another inbox.
+    /// The node of the inbox was lost. The samples have to go to another inbox.
     Retired,
 }
 
@@ -89,7 +90,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Pushes samples, and blocks for room as often as needed. After an error, `samples` still
+    /// Pushes all samples, and blocks whenever the inbox is full. After an error, `samples` still
     /// yields the samples that were not accepted.
     pub(crate) fn push<I>(&self, samples: &mut Peekable<I>) -> Result<(), Refusal>
     where
@@ -111,8 +112,8 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Puts the samples of a lost node in front of all others, whatever the capacity. Returns them
-    /// if the node behind this inbox is lost too.
+    /// Puts the samples of a lost node in front of the samples in this inbox, even beyond its
+    /// capacity. Returns them instead if the node of this inbox is lost too.
     pub(crate) fn put_back(&self, samples: Vec<QueuedSample<T>>) -> Vec<QueuedSample<T>> {
         let mut state = self.state.lock();
         match state.is_open() {
@@ -159,8 +160,9 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes samples while `admit` accepts them, but not more than a fair share. Stores each with
-    /// the value that `admit` returned for it.
+    /// Moves samples from the inbox to `taken` while `admit` accepts them, each with the value that
+    /// `admit` returned for it. A lane takes at most its fair share: the length of the queue
+    /// divided by the number of lanes that take from it.
     pub(crate) fn take<R>(
         &self,
         waker: &Waker,
@@ -169,8 +171,8 @@ impl<T> Inbox<T> {
     ) -> TakeOutcome {
         let mut state = self.state.lock();
         if state.is_open().is_err() {
-            // The run, or the node's part in it, has ended since the caller looked. The caller has
-            // to look again.
+            // The run has ended, or the node was lost, since the caller checked. The caller has to
+            // check again.
             waker.wake_by_ref();
             return TakeOutcome::Empty;
         }
@@ -192,7 +194,7 @@ impl<T> Inbox<T> {
         if taken.is_empty() { TakeOutcome::Refused } else { TakeOutcome::Some }
     }
 
-    /// Drops the waiting samples and refuses new ones: the run has ended.
+    /// Drops the waiting samples and refuses new samples, because the run has ended.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;

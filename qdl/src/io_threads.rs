@@ -1,4 +1,4 @@
-//! Threads that serve connections.
+//! I/O threads, which serve the connections and complete samples.
 //!
 //! Each thread runs a single-threaded runtime for the whole run, because LoadGen loses the log of a
 //! thread that exits during a test. A connection stays on the thread on which it was opened,
@@ -27,7 +27,8 @@ impl IoThreads {
         Ok(Self { threads })
     }
 
-    /// Returns the runtime of a connection; `connection` counts over all nodes.
+    /// Returns the runtime of the thread that serves a connection; `connection` is its number over
+    /// all nodes.
     pub(crate) fn runtime(&self, connection: usize) -> &runtime::Handle {
         &self.threads[connection % self.threads.len()].runtime
     }

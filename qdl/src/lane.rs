@@ -27,7 +27,7 @@ use crate::{
     window::Window,
 };
 
-/// Stream of samples, as seen from the QDL.
+/// QDL's end of a stream of samples.
 pub(crate) struct Lane<L: LoadGen> {
     pub(crate) number: usize,
     pub(crate) node: usize,
@@ -42,11 +42,12 @@ pub(crate) struct Lane<L: LoadGen> {
 /// Requirements on the responses of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct ResponseRules {
-    /// Facts about the tokens of responses that LoadGen receives.
+    /// Facts that LoadGen receives about the tokens of a response.
     pub(crate) tokens: AnswerTokens,
     /// Time bounds for the tokens of a response, if there are any.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// Maximum length of the node's outputs, if the node announces it and how outputs end.
+    /// Maximum length of the node's outputs, if the node announces this length and the tokens that
+    /// end an output.
     pub(crate) output_limit: Option<OutputLimit>,
     /// Requires a payload in every response.
     pub(crate) never_empty: bool,
@@ -57,7 +58,7 @@ pub(crate) struct LaneState<T> {
     pub(crate) report: NodeReport,
     /// Waker of the sending half, while it waits for room in the window.
     pub(crate) sender: Option<Waker>,
-    /// Set once the samples were taken back, because the node was lost.
+    /// Set once [`Lane::withdraw`] has taken back the samples, because the node was lost.
     pub(crate) withdrawn: bool,
 }
 
@@ -81,12 +82,13 @@ impl<L: LoadGen> Lane<L> {
         Self { number, node, node_name, agreed, run, inbox, state: Mutex::new(state) }
     }
 
-    /// Returns true if responses are due.
+    /// Returns true if samples of this lane are in flight.
     pub(crate) fn has_pending(&self) -> bool {
         self.state.lock().in_flight.iter().next().is_some()
     }
 
-    /// Wakes the sending half, so that it looks again.
+    /// Wakes the sending half, so that it checks again for room in the window and for the end of
+    /// the run.
     pub(crate) fn wake_sender(&self) {
         let sender = self.state.lock().sender.take();
         sender.into_iter().for_each(Waker::wake);

@@ -16,16 +16,16 @@
 //! 2. `dispatch.rs`, `inbox.rs`: the choice of a lane for each sample. `lane.rs` defines
 //!    connection, stream and lane.
 //! 3. `sender.rs`: a lane sends the next sample when its window has room (`in_flight.rs`,
-//!    `window.rs`, `slots.rs`). `token_room.rs`: the token budget that all lanes to a node share,
+//!    `window.rs`, `slots.rs`). `token_budget.rs`: the token budget that all lanes to a node share,
 //!    if the node counts tokens.
-//! 4. `receiver.rs`, `event.rs`, `replies.rs`: replies are events. Each is matched with its sample,
-//!    decoded and passed to LoadGen. `deadlines.rs`: detection of overdue responses. `tokens.rs`:
-//!    consistency of the tokens of a response.
+//! 4. `receiver.rs`, `event.rs`, `replies.rs`: each reply is an event in the response to a sample.
+//!    It is matched with its sample, decoded and passed to LoadGen. `deadlines.rs`: detection of
+//!    overdue responses. `tokens.rs`: consistency of the tokens of a response.
 //! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and the
-//!    checks of a node's description. `calls.rs`, `control.rs`: calls beside the streams, to one
-//!    node and to all.
-//! 6. `run.rs`, `failure.rs`: the early end of a run. `cluster.rs`: continuing a run without a lost
-//!    node.
+//!    checks of a node's description. `calls.rs`, `control.rs`: calls other than the streams of
+//!    samples, to one node and to all nodes.
+//! 6. `run.rs`, `failure.rs`: the early end of a run. `cluster.rs`: the nodes of a run, which may
+//!    continue without a lost node.
 
 mod agreement;
 mod calls;

@@ -18,7 +18,8 @@ pub trait SampleSource: Send + Sync + 'static {
 /// LoadGen, as seen from the QDL. LoadGen requires that both calls for a sample come from one
 /// long-lived thread: here, the thread that serves the connection.
 pub trait LoadGen: Send + Sync + 'static {
-    /// Right to answer one sample, once. It never leaves this process.
+    /// Right to answer one sample, once; it stands for LoadGen's id of the sample. It never leaves
+    /// this process.
     type Ticket: Send + Unpin + 'static;
 
     /// Reports the first token of a sample, as soon as it has arrived; LoadGen records the time of

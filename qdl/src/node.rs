@@ -1,4 +1,4 @@
-//! Reaches a node before the first query, and asks it for its description.
+//! Handshake with a node before the first query: connects, and asks the node for its description.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -19,14 +19,15 @@ use crate::{
     settings::NetworkSettings,
 };
 
-/// Node that answered.
+/// Description of a node that has answered, and the round trip to the node.
 #[derive(Debug, Clone)]
 pub struct NodeInfo {
     /// Address of the node, as the user wrote it.
     pub address: String,
     /// Description that the node sent.
     pub description: DescribeResponse,
-    /// Minimum round trip of the call for the description.
+    /// Round trip of the call for the description; the shortest, if the call was made several
+    /// times.
     pub round_trip: Duration,
 }
 
@@ -46,7 +47,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 /// - have closed the connection, which had made no call yet, to make room for another one, or
 /// - ask the client to open another connection.
 ///
-/// Once a call is admitted, the connection keeps its permit. A wait that lasts is announced.
+/// Once the node has admitted a call, the connection keeps its permit at the node. `wait` announces
+/// a wait that lasts longer than a second.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
@@ -83,12 +85,13 @@ pub(crate) async fn connect(
     }
 }
 
-/// Number of round trips that are measured. A pause precedes each, because a new QUIC connection
-/// still searches for its packet size.
+/// Number of round trips that are measured. A pause precedes each of them, because a new QUIC
+/// connection still searches for its packet size.
 const ROUND_TRIPS: usize = 5;
 const ROUND_TRIP_PAUSE: Duration = Duration::from_millis(20);
 
-/// Asks a node for the evidence of its machine, and measures some round trips.
+/// Asks a node for its description with the evidence of its machine, and measures the shortest of
+/// some round trips.
 pub(crate) async fn interview(
     connection: &Connection,
     node: NodeInfo,
@@ -175,7 +178,7 @@ async fn ask(
 /// Number of possible token ids: non-negative values of an int32.
 const MAX_IDS: u64 = 1 << 31;
 
-/// Returns the fault of an invalid description.
+/// Returns the fault of an invalid description; `None` if the description is valid.
 fn nonsense(description: &DescribeResponse) -> Option<String> {
     let d = description;
     let max_u32 = u64::from(u32::MAX);
@@ -217,7 +220,8 @@ fn nonsense(description: &DescribeResponse) -> Option<String> {
     Some(format!("it contains `{}`, which is not a short plain text", sanitise(wrong)))
 }
 
-/// Asks the node at every address for its description, without requirements of a run.
+/// Asks the node at each address for its description and the evidence of its machine, without
+/// checking the requirements of a run. Returns the answers in the order of the addresses.
 pub async fn survey(
     addresses: &[String],
     settings: &NetworkSettings,
@@ -241,7 +245,7 @@ pub async fn survey(
 mod tests {
     use super::*;
 
-    /// Change of a node's description.
+    /// Function that changes a node's description.
     type Change = fn(&mut DescribeResponse);
 
     #[test]

@@ -1,5 +1,5 @@
-//! Opening of connections: asks the nodes for their descriptions, and divides their windows among
-//! the lanes.
+//! Opening of all connections of a run: asks the nodes for their descriptions, and divides the
+//! limits of each node among the lanes to it.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ pub(crate) struct OpenNodes {
     pub(crate) connections: Vec<Connection>,
 }
 
-/// Connects to all nodes, and checks that they fit the run and each other.
+/// Connects to all nodes, and checks that they meet `expected`, support the settings and serve the
+/// same model.
 pub(crate) fn open(
     settings: &Settings,
     threads: &IoThreads,
@@ -65,7 +66,8 @@ pub(crate) fn open(
     Ok(OpenNodes { nodes, connections })
 }
 
-/// Checks that a further connection to an address reaches the same node as the first connection.
+/// Checks that two connections to one address reach the same node, by the descriptions that arrived
+/// on them.
 fn check_same_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
     match difference(&first.description, &other.description) {
         None => Ok(()),
@@ -79,6 +81,8 @@ fn check_same_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectErro
 }
 
 /// Opens the connections with these numbers concurrently, each on the thread that will serve it.
+/// Returns each connection with the description that its node sent. Numbers count over all nodes,
+/// and the connections to one node have consecutive numbers.
 fn connect(
     settings: &Settings,
     threads: &IoThreads,
@@ -108,8 +112,8 @@ fn connect(
     })
 }
 
-/// Asks each node, over its first connection, for the evidence of its machine, and measures round
-/// trips.
+/// Asks each node, over its first connection, for its description with the evidence of its machine,
+/// and measures round trips.
 fn interview(
     settings: &Settings,
     threads: &IoThreads,
@@ -158,7 +162,8 @@ pub(crate) fn token_room(node: &NodeInfo) -> Option<Arc<TokenBudget>> {
         .then(|| Arc::new(TokenBudget::new(takes.max_in_flight_tokens, takes.max_output_tokens)))
 }
 
-/// Returns the window of a lane: its share of the node's limits, and the token budget of the node.
+/// Returns the window of a lane: its share of the node's limits, which the settings may lower, and
+/// the token budget of the node.
 pub(crate) fn window(
     settings: &Settings,
     node: &NodeInfo,

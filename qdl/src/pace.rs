@@ -1,4 +1,4 @@
-//! Time between queries.
+//! Detection of pauses between queries, in which the connections' threads may fall asleep.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -8,7 +8,7 @@ use std::{
 /// Time without a query after which the connections' threads have nothing to send and may sleep.
 const CALM: Duration = Duration::from_micros(50);
 
-/// Time of the last query.
+/// Clock that measures the time since the last query.
 pub(crate) struct Pace {
     began: Instant,
     /// Time of the last query, in nanoseconds since `began`.
@@ -20,7 +20,7 @@ impl Pace {
         Self { began: now, last: AtomicU64::new(0) }
     }
 
-    /// Notes a query. Returns true if the query before was so long ago that the connections'
+    /// Notes a query. Returns true if the previous query was so long ago that the connections'
     /// threads may sleep.
     pub(crate) fn note_query(&self, now: Instant) -> bool {
         let now = now.saturating_duration_since(self.began);

@@ -33,12 +33,14 @@ use crate::{
 /// Maximum time for the connections to close after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
-/// Connected Query Dispatch Library. Its calls block, so an asynchronous task must not make them.
+/// Query Dispatch Library, connected to all nodes of a run. Its methods block, so an asynchronous
+/// task must not call them.
 pub struct Qdl<L: LoadGen> {
     pub(crate) settings: Settings,
     pub(crate) session: SessionHeader,
     pub(crate) nodes: Vec<NodeInfo>,
-    /// Number of samples that each node reported as received at the last flush.
+    /// Number of samples that each node reported as received at the last flush, by the node's
+    /// index.
     pub(crate) acknowledged: Mutex<Vec<u64>>,
     /// All connections, grouped by node.
     pub(crate) connections: Vec<Connection>,
@@ -55,7 +57,8 @@ impl<L: LoadGen> std::fmt::Debug for Qdl<L> {
 }
 
 impl<L: LoadGen> Qdl<L> {
-    /// Connects to all nodes, checks that they fit the run and each other, and opens the streams.
+    /// Connects to all nodes, checks that they meet `expected` and serve the same model, and opens
+    /// the streams of samples. `source` holds the samples; `loadgen` receives the responses.
     pub fn connect(
         settings: Settings,
         expected: &Expectation,
@@ -98,7 +101,7 @@ impl<L: LoadGen> Qdl<L> {
         Ok(qdl)
     }
 
-    /// Opens the stream of a lane, on the thread of its connection.
+    /// Opens the stream of a lane and serves it, on the thread that serves its connection.
     fn serve(&self, lane: &Arc<Lane<L>>) {
         let number = lane.number % self.connections.len();
         let runtime = self.threads.runtime(number);
@@ -121,8 +124,9 @@ impl<L: LoadGen> Qdl<L> {
         &self.nodes
     }
 
-    /// Issues samples to the nodes. Blocks while too many samples are unsent and, with one query at
-    /// a time, until they are answered.
+    /// Issues samples to the nodes: the ticket and the index of each. Blocks while too many samples
+    /// are unsent. With [`Settings::one_query_at_a_time`], also blocks until all issued samples are
+    /// answered.
     pub fn issue(
         &self,
         samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,
@@ -142,8 +146,9 @@ impl<L: LoadGen> Qdl<L> {
         Ok(())
     }
 
-    /// Ends a series: all samples are sent, every node has acknowledged their number, and every
-    /// response is in.
+    /// Ends a series, which is the samples that LoadGen has issued since the last flush. Waits
+    /// until all samples are sent, every node has acknowledged their number, and every response has
+    /// arrived.
     ///
     /// Waiting for the responses here instead of in LoadGen lets a failure still end the test.
     pub fn flush(&self) -> Result<(), Failure> {
@@ -161,7 +166,8 @@ impl<L: LoadGen> Qdl<L> {
         }
     }
 
-    /// Returns a function that ends the run from any thread. It does not keep the connections open.
+    /// Returns a function that ends the run with a failure, from any thread. The function does not
+    /// keep the connections open.
     pub fn stopper(&self) -> impl Fn(Failure) + Send + use<L> {
         let run = Arc::downgrade(&self.run);
         move |failure| {
@@ -176,7 +182,7 @@ impl<L: LoadGen> Qdl<L> {
         self.run.failure()
     }
 
-    /// Returns a snapshot of the counters.
+    /// Returns a snapshot of the counters of all lanes together.
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
         for lane in &self.cluster.lanes {
@@ -185,14 +191,14 @@ impl<L: LoadGen> Qdl<L> {
             progress.answered += state.report.answered;
             progress.latency_sum_ns += state.report.latency_sum_ns;
         }
-        // Read last, so that it is at least as large as the others.
+        // Read last, so that it is at least as large as the other counters.
         progress.issued = self.run.issued();
         progress
     }
 
     /// Returns a function that reads, from any thread, the number of issued samples and the
-    /// counters of each node. It does not keep the connections open, and returns `None` once the
-    /// QDL is dropped. [`NodeReport::acknowledged`] stays 0.
+    /// counters of each node. The function does not keep the connections open, and returns `None`
+    /// once the QDL is dropped. [`NodeReport::acknowledged`] stays 0.
     pub fn reader(&self) -> impl Fn() -> Option<(u64, Vec<NodeReport>)> + Clone + Send + use<L> {
         let (cluster, nodes) = (Arc::downgrade(&self.cluster), self.empty_reports());
         move || {
@@ -203,8 +209,8 @@ impl<L: LoadGen> Qdl<L> {
         }
     }
 
-    /// Returns a function that reports, from any thread, whether the run has failed. It does not
-    /// keep the connections open.
+    /// Returns a function that reports, from any thread, whether the run has failed. The function
+    /// does not keep the connections open.
     pub fn failure_probe(&self) -> impl Fn() -> bool + Clone + Send + use<L> {
         let run = Arc::downgrade(&self.run);
         move || run.upgrade().is_some_and(|run| run.failure().is_some())
@@ -215,7 +221,7 @@ impl<L: LoadGen> Qdl<L> {
         self.nodes.iter().map(empty).collect()
     }
 
-    /// Returns the counters of each node.
+    /// Returns the counters of each node, in the order of the settings.
     pub fn report(&self) -> Vec<NodeReport> {
         let mut reports = self.empty_reports();
         for (node, report) in reports.iter_mut().enumerate() {
@@ -225,12 +231,13 @@ impl<L: LoadGen> Qdl<L> {
         reports
     }
 
-    /// Returns the counters of each lane. [`NodeReport::acknowledged`] stays 0.
+    /// Returns the counters of each lane, by its number. [`NodeReport::acknowledged`] stays 0.
     pub fn report_by_lane(&self) -> Vec<NodeReport> {
         self.cluster.lanes.iter().map(|lane| lane.state.lock().report.clone()).collect()
     }
 
-    /// Returns QUIC's statistics of the path of each connection; empty over TCP.
+    /// Returns the statistics that QUIC keeps of the network path of each connection; empty over
+    /// TCP.
     pub fn quic_paths(&self) -> Vec<QuicPath> {
         self.connections.iter().filter_map(Connection::quic_path).collect()
     }
@@ -242,8 +249,8 @@ impl<L: LoadGen> Qdl<L> {
     }
 }
 
-/// Creates the lanes to all nodes. Lanes with consecutive numbers, among which the dispatch takes
-/// turns, belong to different connections.
+/// Creates `count` lanes, the same number to each node. The dispatch takes turns among lanes in the
+/// order of their numbers, so consecutive numbers belong to different connections.
 fn lanes<L: LoadGen>(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -269,8 +276,8 @@ fn lanes<L: LoadGen>(
 }
 
 impl<L: LoadGen> Drop for Qdl<L> {
-    /// Ends the streams in order, so that nodes see a client that has finished rather than a lost
-    /// one.
+    /// Ends the streams in order, so that the nodes detect a client that has finished rather than a
+    /// lost client.
     fn drop(&mut self) {
         self.run.end();
         self.cluster.lanes.iter().for_each(|lane| lane.wake_sender());

@@ -1,4 +1,4 @@
-//! Receiving half of a stream, from its opening to its end.
+//! Receiving half of a stream: opens the stream, reads the replies, and detects the end.
 
 use std::{pin::pin, sync::Arc};
 
@@ -26,10 +26,10 @@ use crate::{
     settings::NetworkSettings,
 };
 
-/// End of a stream before the run ended.
+/// Reason why a stream ended before the run.
 pub(crate) struct StreamEnd {
     pub(crate) failure: Failure,
-    /// Set if part of a message had arrived.
+    /// Set if only a part of a reply had arrived when the stream ended.
     pub(crate) mid_answer: bool,
 }
 
@@ -39,7 +39,7 @@ impl From<Failure> for StreamEnd {
     }
 }
 
-/// Serves one stream until the run stops.
+/// Serves the stream of a lane until the run stops. Fails if the stream ends before.
 pub(crate) async fn serve<L: LoadGen>(
     lane: Arc<Lane<L>>,
     connection: Connection,
@@ -61,7 +61,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 if !is_over(&lane)? {
                     return Ok(());
                 }
-                // The stream is still opened, so that it can be ended in order.
+                // The opening is completed, so that the stream can be ended in order.
                 break opening.await.map_err(lost)?;
             }
         }
@@ -131,8 +131,8 @@ async fn open<L: LoadGen>(
     }
 }
 
-/// Ends a stream before the run ends. Whole messages that have arrived still count; the remaining
-/// bytes are part of one message.
+/// Returns the end of a stream that `failure` ends before the run. Handles the whole messages that
+/// have arrived before; the remaining bytes are a part of one message.
 pub(crate) fn cut_off<L: LoadGen>(
     lane: &Lane<L>,
     replies: &mut Decoder,
@@ -163,8 +163,8 @@ async fn stopped<L: LoadGen>(stop: &mut watch::Receiver<Stop>, lane: &Lane<L>) {
     let _ = stop.wait_for(|stop| stop.ends(lane.node)).await;
 }
 
-/// Returns true if the run has ended well, and false if it has failed. Fails if the run continues
-/// without this node.
+/// Returns true if the run has ended without a failure, and false if it has failed. Fails if the
+/// run continues without the lane's node.
 fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
     if lane.run.stop.borrow().run {
         return Ok(lane.run.failure().is_none());

@@ -1,4 +1,4 @@
-//! Replies: each is matched with its sample, decoded and passed to LoadGen.
+//! Handling of replies: each reply is matched with its sample, decoded and passed to LoadGen.
 
 use std::{mem::take, time::Instant};
 
@@ -20,7 +20,8 @@ use crate::{
     tokens,
 };
 
-/// Responses of one burst: the payload of `tickets[i]` is `payloads[i]`.
+/// Buffer of responses that LoadGen receives in one call: `payloads[i]` answers the sample of
+/// `tickets[i]`.
 pub(crate) struct Answers<T> {
     tickets: Vec<T>,
     payloads: Vec<Bytes>,
@@ -33,7 +34,9 @@ impl<T> Answers<T> {
     }
 }
 
-/// Passes replies to LoadGen, in portions that are small enough for decoding to take little memory.
+/// Handles the replies in `burst` and empties it. LoadGen receives the responses in portions that
+/// are small enough for decoding to take little memory. `answers` is an empty buffer, which stays
+/// empty between calls.
 pub(crate) fn handle<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
@@ -49,7 +52,7 @@ pub(crate) fn handle<L: LoadGen>(
     intact
 }
 
-/// Drops a damaged reply and all replies after it. The error describes the damage.
+/// Drops the first damaged reply and all replies after it. The error describes the damage.
 fn cut_at_damage<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
@@ -102,7 +105,7 @@ fn handle_some<L: LoadGen>(
         }
         state.sender.take()
     };
-    // Responses before an invalid one still count.
+    // Responses before an invalid reply still count.
     let count = answers.tickets.len();
     lane.run.loadgen.complete(&mut answers.tickets, &answers.payloads);
     answers.payloads.clear();
@@ -114,7 +117,8 @@ fn handle_some<L: LoadGen>(
     failure.map_or(Ok(()), Err)
 }
 
-/// Passes a first token to LoadGen at once; the ticket stays with the sample.
+/// Passes a first token to LoadGen at once. The ticket stays with the sample, which is still in
+/// flight.
 fn first<L: LoadGen>(
     lane: &Lane<L>,
     state: &mut LaneState<L::Ticket>,
@@ -134,8 +138,8 @@ fn first<L: LoadGen>(
     Ok(())
 }
 
-/// Notes a part of an output. Such a part is for display only, and nothing displays it yet, but it
-/// shows that the node is not silent.
+/// Notes the arrival of a part of an output, and returns no response. Such a part is for display
+/// only, and nothing displays it yet, but it shows that the node is not silent.
 fn part<T, A>(state: &mut LaneState<T>, response: &InferResponse, now: Instant) -> Option<A> {
     if state.in_flight.part(response.id) {
         state.in_flight.record_activity(now);

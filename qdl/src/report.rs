@@ -11,20 +11,24 @@ use crate::{
     tokens::TokenReport,
 };
 
-/// Time of samples by stage: one histogram of nanoseconds for each.
+/// Durations of the four stages between `IssueQuery` and the response: one histogram for each
+/// stage, in nanoseconds. The stages of a sample add up to its latency.
 #[derive(Debug, Clone)]
 pub struct Stages {
-    /// Time from `IssueQuery` until the sample was passed to the transport.
+    /// Time from `IssueQuery` until the QDL passed the sample to the transport.
     pub qdl_queue: Histogram<u64>,
-    /// Time on the wire, both ways, and in the sockets of both ends: the rest of the round trip.
+    /// Time on the wire, in both directions, and in the sockets of both ends: the round trip
+    /// without `sut_queue` and `compute`.
     pub network: Histogram<u64>,
-    /// Time at the node, waiting for a batch.
+    /// Time from the sample's arrival at the node until the node's engine took its batch, as the
+    /// node reports it.
     pub sut_queue: Histogram<u64>,
-    /// Time at the node, in the engine: assembling the batch and running the model.
+    /// Time in which the node's engine assembled the batch and ran the model, as the node reports
+    /// it.
     pub compute: Histogram<u64>,
 }
 
-/// Counters and latencies of one node.
+/// Counters and latencies of one node, or of one lane to it.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
     /// The node's name.
@@ -45,28 +49,30 @@ pub struct NodeReport {
     pub taken_back: u64,
     /// Number of replies whose id belongs to no sample in flight; they are dropped.
     pub unmatched: u64,
-    /// Payload bytes sent, as encoded.
+    /// Number of payload bytes sent to the node, after encoding.
     pub bytes_sent: u64,
-    /// Response bytes received, as encoded.
+    /// Number of payload bytes in the node's responses, before decoding.
     pub bytes_received: u64,
-    /// Encodings of the responses.
+    /// Encodings that the node has used for its responses.
     pub response_encodings: Encodings,
-    /// Number of tokens of samples that the node's engine did not compute, because other samples
-    /// had them in common.
+    /// Number of tokens of samples that the node's engine reused from other samples instead of
+    /// computing them.
     pub cached_prompt_tokens: u64,
-    /// Number of answered samples, by the size of their batch.
+    /// Number of answered samples by batch size. The batch size is the number of samples that the
+    /// node's engine computed together.
     pub samples_by_batch: BTreeMap<u32, u64>,
-    /// Sum of the latencies, in nanoseconds.
+    /// Sum of the answered samples' latencies, in nanoseconds.
     pub latency_sum_ns: u64,
-    /// From `IssueQuery` to completion, in nanoseconds.
+    /// Latency of each answered sample: the time from `IssueQuery` until its response arrived, in
+    /// nanoseconds.
     pub latency: Histogram<u64>,
-    /// Latency by stage.
+    /// Durations of the stages of each latency.
     pub stages: Stages,
-    /// Latencies of tokens, if the responses are made of tokens.
+    /// Counts and latencies of tokens; `None` until a response arrives whose tokens the run counts.
     pub tokens: Option<Box<TokenReport>>,
 }
 
-/// Times of one response, in nanoseconds.
+/// Times of one response, in nanoseconds, and the size of its batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerTimes {
     queued_ns: u64,
@@ -77,8 +83,8 @@ pub struct AnswerTimes {
 }
 
 impl AnswerTimes {
-    /// Combines the time that a sample waited in the QDL, its round trip, and the times that the
-    /// node reports.
+    /// Combines the time `queued` that a sample waited in the QDL, its round trip, and the times
+    /// and batch size that the node reports in `reply`.
     pub fn new(queued: Duration, round_trip: Duration, reply: &InferResponse) -> Self {
         Self {
             queued_ns: nanoseconds(queued),
@@ -90,13 +96,14 @@ impl AnswerTimes {
     }
 }
 
-/// Consecutive responses with equal times, such as responses of one batch that arrived together.
-/// They are counted at once.
+/// Collector of consecutive responses with equal times, such as responses of one batch that arrived
+/// together. It counts them in one step.
 #[derive(Debug, Default)]
 pub(crate) struct EqualResponses(Option<(AnswerTimes, u64)>);
 
 impl EqualResponses {
-    /// Adds a response. Counts the responses before it if their times differ.
+    /// Adds a response. If its times differ from those of the responses before it, these are first
+    /// counted in `report`.
     pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) {
         match &mut self.0 {
             Some((same, answers)) if *same == times => *answers += 1,
@@ -107,7 +114,7 @@ impl EqualResponses {
         }
     }
 
-    /// Counts the responses that were added.
+    /// Counts in `report` the responses that were added since the last call.
     pub(crate) fn count(&mut self, report: &mut NodeReport) {
         if let Some((times, answers)) = self.0.take() {
             report.count_answers(&times, answers);
@@ -115,7 +122,7 @@ impl EqualResponses {
     }
 }
 
-/// A set of encodings.
+/// Set of encodings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Encodings(u32);
 
@@ -178,13 +185,13 @@ impl NodeReport {
         }
     }
 
-    /// Counts the payload of one response, as it was received.
+    /// Counts the payload of one response: its length before decoding, and its encoding.
     pub fn received(&mut self, bytes: usize, encoding: Encoding) {
         self.bytes_received += bytes as u64;
         self.response_encodings.insert(encoding);
     }
 
-    /// Counts responses that all have the same times.
+    /// Counts `answers` responses, which all have these times.
     pub fn count_answers(&mut self, times: &AnswerTimes, answers: u64) {
         let AnswerTimes { queued_ns, round_trip_ns, sut_queue_ns, compute_ns, batch_size } = *times;
         let latency_ns = queued_ns.saturating_add(round_trip_ns);
@@ -200,7 +207,8 @@ impl NodeReport {
         self.stages.compute.saturating_record_n(compute_ns, answers);
     }
 
-    /// Adds the report of another lane to the same node.
+    /// Adds the counters and latencies of another lane to the same node. Fields that describe the
+    /// node itself stay: `name`, `address`, `acknowledged` and `lost`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.sent += other.sent;
         self.answered += other.answered;
@@ -224,7 +232,7 @@ impl NodeReport {
 }
 
 impl Stages {
-    /// Adds the times of other samples.
+    /// Adds the histograms of other samples to the histograms of these samples.
     pub fn merge(&mut self, other: &Self) {
         merge_histogram(&mut self.qdl_queue, &other.qdl_queue);
         merge_histogram(&mut self.network, &other.network);

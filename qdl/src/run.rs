@@ -1,4 +1,5 @@
-//! State that all lanes of a run share, and the end of the run.
+//! State that all lanes of a run share: the counters of issued and unanswered samples, and the
+//! signal that ends streams.
 
 use std::sync::{
     Arc, OnceLock,
@@ -14,12 +15,12 @@ use crate::{
     loadgen::{LoadGen, SampleSource},
 };
 
-/// Parts of the run that have to end.
+/// Signal to the streams that they have to end: all streams, or the streams to lost nodes.
 #[derive(Debug)]
 pub(crate) struct Stop {
     /// Set once the whole run has to end, because it is over or because it failed.
     pub(crate) run: bool,
-    /// Set for each lost node.
+    /// Flag of each node, by the node's index; set once the node is lost.
     lost: Vec<bool>,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct Run<L: LoadGen> {
     outstanding: AtomicU64,
     /// Number of lost nodes.
     losses: AtomicUsize,
-    /// Number of lanes to lost nodes whose samples are not reassigned yet.
+    /// Number of lanes that lead to lost nodes and whose samples are not reassigned yet.
     unsettled: AtomicUsize,
     changed: Condvar,
     changed_lock: Mutex<()>,
@@ -84,8 +85,8 @@ impl<L: LoadGen> Run<L> {
         self.dispatch.close();
     }
 
-    /// Continues without a node. Each of the `lanes` lanes to it must be settled later
-    /// ([`Self::settle`]).
+    /// Continues the run without a node. The caller must later call [`Self::settle`] once for each
+    /// of the `lanes` lanes to this node.
     pub(crate) fn lose(&self, node: usize, lanes: usize) {
         self.unsettled.fetch_add(lanes, Ordering::SeqCst);
         self.losses.fetch_add(1, Ordering::SeqCst);
@@ -121,7 +122,7 @@ impl<L: LoadGen> Run<L> {
         self.outstanding.fetch_add(samples, Ordering::SeqCst);
     }
 
-    /// Notes that LoadGen has received responses.
+    /// Notes that LoadGen has received the responses to `samples` samples.
     pub(crate) fn completed(&self, samples: u64) {
         if self.outstanding.fetch_sub(samples, Ordering::SeqCst) == samples {
             self.notify();
@@ -138,7 +139,7 @@ impl<L: LoadGen> Run<L> {
         self.unsettled.load(Ordering::SeqCst) == 0
     }
 
-    /// Blocks until `so` holds, or returns the run's failure.
+    /// Blocks until `so` returns true. Fails with the run's failure if the run has failed.
     pub(crate) fn wait_until(&self, so: impl Fn(&Self) -> bool) -> Result<(), Failure> {
         let mut guard = self.changed_lock.lock();
         loop {

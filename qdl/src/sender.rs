@@ -1,4 +1,4 @@
-//! Sending half of a stream: one message for each sample, as the transport requests them.
+//! Sending half of a stream: makes one message of each sample, when the transport requests more.
 
 use std::{
     pin::Pin,
@@ -19,11 +19,12 @@ use crate::{
     loadgen::LoadGen,
 };
 
-/// Requests of a lane, as chunks. They end when the run ends.
+/// Stream of a lane's requests, encoded and as chunks. It ends when the run ends or the lane's node
+/// is lost.
 ///
-/// Waiting samples are taken together, up to a limit: each lock is taken once for all of them, and
-/// their messages are sent in few chunks. Each sample still has its own message. The lane never
-/// waits for more samples to arrive.
+/// Takes waiting samples from the inbox together, up to a limit: each lock is taken once for all of
+/// them, and their messages are sent in few chunks. Each sample still has its own message. The lane
+/// never waits for more samples to arrive.
 pub(crate) struct RequestStream<L: LoadGen> {
     lane: Arc<Lane<L>>,
     encoder: Encoder,
@@ -38,17 +39,18 @@ impl<L: LoadGen> RequestStream<L> {
     /// Takes the waiting samples that the window admits, and encodes them.
     fn fill(&mut self, context: &mut Context<'_>) -> Result<TakeOutcome, Failure> {
         let Some(mut state) = self.lane.state.try_lock() else {
-            // LoadGen's thread does not wait while replies are decoded; the connection's own thread
-            // tries again.
+            // The connection's thread decodes replies under this lock. LoadGen's thread does not
+            // wait for it; the connection's thread tries again later.
             context.waker().wake_by_ref();
             return Ok(TakeOutcome::Empty);
         };
         if state.withdrawn {
-            // The node was lost since the caller looked. The caller has to look again.
+            // The node was lost since the caller checked. The caller has to check again.
             context.waker().wake_by_ref();
             return Ok(TakeOutcome::Empty);
         }
-        // Read after a sample was issued: LoadGen loads a sample before it issues it.
+        // Samples that are loaded. They are read after a sample was issued, because LoadGen loads a
+        // sample before it issues it.
         let mut loaded = None;
         let mut not_loaded = None;
         let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
@@ -69,7 +71,7 @@ impl<L: LoadGen> RequestStream<L> {
         match taken {
             TakeOutcome::Some => {}
             TakeOutcome::Empty => state.in_flight.release_turn(),
-            // The receiving half wakes it when responses have made room.
+            // The receiving half of the stream wakes this half when responses have made room.
             TakeOutcome::Refused => state.sender = Some(context.waker().clone()),
         }
         Ok(taken)
@@ -99,7 +101,7 @@ impl<L: LoadGen> Stream for RequestStream<L> {
     }
 }
 
-/// Inserts a sample that the window has admitted into the slot table, and returns its message.
+/// Inserts an admitted sample into the slot table, counts it as sent, and returns its message.
 fn message<T>(
     state: &mut LaneState<T>,
     pending: QueuedSample<T>,

@@ -1,4 +1,4 @@
-//! Settings of the network side of a run.
+//! Settings of the QDL for a run.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use netdiv_transport::Options;
 
 use crate::dispatch::Policy;
 
-/// Hook that each I/O thread calls first, with its number.
+/// Function that each I/O thread calls before anything else, with the thread's number.
 #[derive(Clone)]
 pub struct OnThreadStart(pub Arc<dyn Fn(usize) + Send + Sync>);
 
@@ -20,10 +20,11 @@ impl fmt::Debug for OnThreadStart {
 /// Options and time limits of the connections.
 #[derive(Debug, Clone)]
 pub struct NetworkSettings {
-    /// Options of the transport. `connect_timeout` also limits the attempts to reach a node before
-    /// the run.
+    /// Options of each connection. `connect_timeout` limits one attempt to connect. Before the run,
+    /// attempts to reach a node are repeated until this time has elapsed.
     pub options: Options,
-    /// Maximum time for a node to send its description or to acknowledge a flush.
+    /// Maximum time for a node to send its description, to acknowledge a flush, or to send one part
+    /// of its digests.
     pub control_timeout: Duration,
     /// Maximum time for which a node with samples in flight may send no response.
     pub sample_timeout: Duration,
@@ -69,21 +70,22 @@ pub enum OnNodeLoss {
     Redispatch,
 }
 
-/// Time bounds for the tokens of a response, such as LoadGen's bounds for Server.
+/// Time bounds for the tokens of a response, such as the bounds that LoadGen sets in the scenario
+/// Server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBounds {
     /// Maximum time to the first token.
     pub first: Duration,
-    /// Maximum time per further token, on average.
+    /// Maximum mean time per token after the first token.
     pub further: Duration,
 }
 
-/// Settings of a run.
+/// Settings of the QDL for one run.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Addresses of the SUT nodes, `host:port`.
     pub nodes: Vec<String>,
-    /// Name of the cluster, the first part of the SUT's name.
+    /// Name of the cluster, with which the SUT's name begins.
     pub cluster_name: String,
     /// Number of connections to each node.
     pub connections_per_node: usize,
@@ -91,10 +93,10 @@ pub struct Settings {
     pub streams_per_connection: usize,
     /// Number of threads that serve the connections and complete samples.
     pub io_threads: usize,
-    /// Lets these threads poll instead of sleeping: lower latency, but each thread uses a whole
-    /// core.
+    /// Lets the I/O threads poll instead of sleeping: latency is lower, but each thread uses a
+    /// whole core.
     pub busy_poll: bool,
-    /// Hook that each of these threads calls first, with its number, for example to pin it to a
+    /// Function that each I/O thread calls before anything else, for example to pin the thread to a
     /// core.
     pub on_thread_start: Option<OnThreadStart>,
     /// Policy that assigns samples to streams.
@@ -105,21 +107,23 @@ pub struct Settings {
     /// Maximum number of payload bytes in flight to each node, over all its connections; `None`:
     /// the node's own limit.
     pub window_bytes: Option<usize>,
-    /// Maximum number of samples that wait for a stream; beyond it, LoadGen's thread blocks.
+    /// Maximum number of samples that wait for a stream. While it is reached, LoadGen's thread
+    /// blocks.
     pub inbox_samples: usize,
     /// Set if each query must complete before the next one is issued (SingleStream, MultiStream).
     /// Waiting inside `IssueQuery` instead of in LoadGen lets a failure end the test.
     pub one_query_at_a_time: bool,
-    /// Requires digests: nodes keep digests of what they receive and send, for
-    /// [`crate::Qdl::digests`].
+    /// Requires digests: each node keeps digests of the payloads that it receives and sends, and
+    /// [`crate::Qdl::digests`] returns them.
     pub digests: bool,
-    /// Requires a checksum of every message.
+    /// Requires a checksum in every message on the streams of samples, in both directions.
     pub checksums: bool,
-    /// Facts about the tokens of responses that LoadGen receives.
+    /// Facts that LoadGen receives about the tokens of a response: none, their number, or also the
+    /// first token as soon as it exists.
     pub tokens: AnswerTokens,
-    /// LoadGen's time bounds for the tokens of a response, if it has any.
+    /// Time bounds that LoadGen sets for the tokens of a response, if it sets any.
     pub token_bounds: Option<TokenBounds>,
-    /// Action when a node is lost.
+    /// Action of the run when a node is lost.
     pub on_node_loss: OnNodeLoss,
     /// Options and time limits of the connections.
     pub network: NetworkSettings,

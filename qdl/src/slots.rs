@@ -21,7 +21,8 @@ struct Slot<T> {
     content: Option<T>,
 }
 
-/// Slots of one lane; as many as were ever in flight at the same time.
+/// Slots of one lane. Their number is the maximum number of samples that were in flight at the same
+/// time.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SlotTable<T> {
     lane: u16,

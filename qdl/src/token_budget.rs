@@ -1,12 +1,12 @@
-//! Token budget of a node: the tokens that may be in flight to it over all its lanes.
+//! Token budget of a node: limits the tokens in flight to the node over all lanes together.
 
 use std::task::Waker;
 
 use netdiv_contract::tokens;
 use parking_lot::Mutex;
 
-/// Token budget of a node that counts tokens. A sample uses its own tokens and those of the longest
-/// output.
+/// Token budget of a node that counts tokens. A sample uses the number of its own tokens plus the
+/// length of the longest output, in tokens.
 #[derive(Debug)]
 pub(crate) struct TokenBudget {
     most: u64,
@@ -18,8 +18,8 @@ pub(crate) struct TokenBudget {
 struct TokenBudgetState {
     samples: usize,
     tokens: u64,
-    /// Lane that was refused first. No other lane gets tokens before it; otherwise short samples
-    /// would keep a long one out.
+    /// Lane that was refused first, and its waker. No other lane gets tokens before this lane;
+    /// otherwise short samples of other lanes would keep a long sample out.
     next: Option<(usize, Waker)>,
     /// Wakers of all lanes that were refused.
     waiting: Vec<Waker>,
@@ -40,8 +40,8 @@ impl TokenBudget {
         let is_turn = match &state.next {
             Some((next, its)) if *next != lane => {
                 if fits {
-                    // The other lane's sample may have gone to another node meanwhile. That lane
-                    // then gives up its turn.
+                    // The sample of the lane `next` may have been reassigned in the meantime. When
+                    // that lane is woken, it then gives up its turn.
                     its.wake_by_ref();
                 }
                 false
@@ -65,7 +65,7 @@ impl TokenBudget {
         true
     }
 
-    /// Releases the tokens of a sample of `bytes`.
+    /// Releases the tokens of a sample of `bytes`, whose response is complete.
     pub(crate) fn answered(&self, bytes: usize) {
         let mut state = self.state.lock();
         state.samples -= 1;
@@ -73,7 +73,7 @@ impl TokenBudget {
         state.wake();
     }
 
-    /// Gives up this lane's claim to be next, because it has nothing to send.
+    /// Gives up this lane's claim to the next free tokens, because the lane has nothing to send.
     pub(crate) fn release_turn(&self, lane: usize) {
         let mut state = self.state.lock();
         if state.next.as_ref().is_some_and(|(next, _)| *next == lane) {
@@ -86,7 +86,7 @@ impl TokenBudget {
         tokens::cost(bytes as u64, self.longest_output)
     }
 
-    /// Returns true if the limit is not exceeded, except by a sample that is alone.
+    /// Returns true if the limit is not exceeded, except by a single sample.
     #[cfg(test)]
     pub(crate) fn is_within_limit(&self) -> bool {
         let state = self.state.lock();

@@ -1,4 +1,4 @@
-//! Tokens of responses: their consistency and their latencies.
+//! Tokens of responses: checks of their consistency, and their latencies.
 //!
 //! The QDL computes no tokens (rules, section 6.2.1). A node sends the whole output, which is
 //! compared here with its first token and its token count.
@@ -17,7 +17,8 @@ use crate::{
     settings::TokenBounds,
 };
 
-/// Returns the tokens that a stream requests, so that LoadGen receives what it counts.
+/// Returns the tokens that a stream requests from its node, so that LoadGen receives the facts
+/// `tokens`.
 pub const fn requested_tokens(tokens: AnswerTokens) -> Tokens {
     match tokens {
         AnswerTokens::First => Tokens::First,
@@ -25,7 +26,7 @@ pub const fn requested_tokens(tokens: AnswerTokens) -> Tokens {
     }
 }
 
-/// Maximum length of a node's outputs, and the ids that end an output.
+/// Maximum length of a node's outputs, in bytes, and the token ids that end an output.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputLimit {
     bytes: usize,
@@ -33,8 +34,9 @@ pub(crate) struct OutputLimit {
 }
 
 impl OutputLimit {
-    /// Returns the limit that a node announces. `None` without a limit, or without an id that ends
-    /// an output: a whole output of that length then looks like one that was cut off.
+    /// Returns the limit that a node announces. `None` if the node announces no limit, or no id
+    /// that ends an output: a whole output of the maximum length is then indistinguishable from an
+    /// output that was cut off.
     pub(crate) fn of(description: &DescribeResponse) -> Option<Self> {
         let tokens = Some(description.max_output_tokens).filter(|tokens| *tokens > 0)?;
         let ends: BTreeSet<_> = description.end_tokens.iter().copied().collect();
@@ -50,29 +52,30 @@ impl OutputLimit {
     }
 }
 
-/// Counts and latencies of the tokens of responses, as seen from the QDL.
+/// Counts and latencies of the tokens in the responses of one node or lane.
 #[derive(Debug, Clone)]
 pub struct TokenReport {
     /// Number of tokens in all responses.
     pub tokens: u64,
-    /// Number of responses with one token, which have no time per further token.
+    /// Number of responses with a single token, which have no entry in `further`.
     pub one_token: u64,
     /// Number of responses that the node's limit of output tokens cut off; `None` if the node does
     /// not announce how outputs end.
     pub cut: Option<u64>,
-    /// Number of responses whose first and further tokens arrived within the bounds.
+    /// Number of responses that met both time bounds of the settings: for the first token, and for
+    /// the mean time per token after it.
     pub within_bounds: u64,
     /// Time from `IssueQuery` to the first token, in nanoseconds.
     pub first: Histogram<u64>,
-    /// Time per further token, in nanoseconds: the time from the first token to the whole response,
-    /// divided by the number of further tokens.
+    /// Mean time per token after the first, in nanoseconds: the time from the first token to the
+    /// whole response, divided by the number of tokens after the first.
     pub further: Histogram<u64>,
     /// Time at the node from the start of the sample in the engine to its first token, in
     /// nanoseconds.
     pub prefill: Histogram<u64>,
     /// Time at the node from the first token to the end of the response, in nanoseconds.
     pub decode: Histogram<u64>,
-    /// Tokens per response.
+    /// Number of tokens in each response.
     pub lengths: Histogram<u64>,
 }
 
@@ -93,9 +96,9 @@ impl Default for TokenReport {
 }
 
 impl TokenReport {
-    /// Counts a response. `whole` is the time from `IssueQuery` to the whole response, and `first`
-    /// the time to its first token, if that was reported. `is_cut` is true if the node's limit cut
-    /// the response off, and `None` if that is unknown.
+    /// Counts a response. `whole` is the time from `IssueQuery` to the whole response; `first` is
+    /// the time from `IssueQuery` to its first token, if the node sent it early. `is_cut` is true
+    /// if the node's limit cut the response off, and `None` if that is unknown.
     pub fn count(
         &mut self,
         reply: &InferResponse,
@@ -158,7 +161,8 @@ pub(crate) fn parse_first_token(reply: &InferResponse, payload: &[u8]) -> Result
     }
 }
 
-/// Checks that a whole response has as many tokens as it reports, and begins with its first token.
+/// Checks that a whole response has as many tokens as it reports, and begins with the token `first`
+/// that was sent early, if any.
 pub(crate) fn check(
     first: Option<i32>,
     reply: &InferResponse,

@@ -1,17 +1,17 @@
-//! Limits on what may be in flight on one lane.
+//! Limits of the samples, payload bytes and tokens in flight on one lane.
 
 use std::{sync::Arc, task::Waker};
 
 use crate::token_budget::TokenBudget;
 
-/// Samples and payload bytes that were sent and are not answered yet, and their limits.
+/// Numbers of samples and payload bytes in flight on one lane, and the limits of these numbers.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Window {
     max_samples: usize,
     max_bytes: usize,
-    /// Token budget of all lanes to the node, and the number of this lane; `None` if the node does
-    /// not count tokens.
+    /// Token budget that all lanes to the node share, and the number of this lane; `None` if the
+    /// node does not count tokens.
     tokens: Option<(Arc<TokenBudget>, usize)>,
     samples: usize,
     bytes: usize,
@@ -29,8 +29,8 @@ impl Window {
     }
 
     /// Reserves room for a sample of `bytes`, or returns false. A sample that is larger than the
-    /// whole window is sent alone. If other lanes have taken the tokens, `waker` is woken when
-    /// there may be some.
+    /// whole window is sent alone. If other lanes use the node's tokens, `waker` is woken when some
+    /// may be free.
     pub(crate) fn admit(&mut self, bytes: usize, waker: &Waker) -> bool {
         let room = self.samples < self.max_samples
             && (self.samples == 0 || self.bytes.saturating_add(bytes) <= self.max_bytes)
@@ -42,7 +42,7 @@ impl Window {
         room
     }
 
-    /// Gives up the lane's claim to the next tokens, because it has nothing to send.
+    /// Gives up the lane's claim to the next free tokens, because the lane has nothing to send.
     pub(crate) fn release_turn(&self) {
         if let Some((room, lane)) = &self.tokens {
             room.release_turn(*lane);
@@ -58,8 +58,7 @@ impl Window {
         }
     }
 
-    /// Returns true if no limit is exceeded, except by a sample that is larger than the limit and
-    /// alone.
+    /// Returns true if no limit is exceeded, except by a single sample that is larger than a limit.
     #[cfg(test)]
     pub(crate) fn keeps_its_limits(&self) -> bool {
         let tokens = self.tokens.as_ref().is_none_or(|(room, _)| room.is_within_limit());
@@ -98,7 +97,8 @@ mod tests {
         assert!(window.admit(1, Waker::noop()));
     }
 
-    /// Compares every sequence of steps up to a length with the plain rule.
+    /// Tries every sequence of up to `left` steps, and compares the window with the samples
+    /// `in_flight`.
     fn try_all(window: &Window, in_flight: &[usize], left: u8) {
         let Some(left) = left.checked_sub(1) else { return };
         let sum: usize = in_flight.iter().sum();

@@ -48,7 +48,7 @@ struct Tally {
     queue: Duration,
     prepare: Duration,
     compute: Duration,
-    /// Number of tokens, for outputs of tokens.
+    /// Number of output tokens; 0 if the model's outputs are not tokens.
     tokens: u64,
     first_token: Duration,
     failure: Option<String>,
@@ -63,12 +63,13 @@ pub(crate) enum BenchError {
     /// The engines cannot be used.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// A sample does not fit, or the engine failed on it.
+    /// A sample does not fit the model, or the engine failed on it.
     #[error("{0}")]
     Sample(String),
 }
 
-/// Feeds samples for the duration, waits for the last reply, and reports.
+/// Feeds the data set's samples to the engines for the duration that `args` states, waits for the
+/// last reply, and returns the result.
 pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
     let data = netdiv_dataset::open(&args.dataset)?;
     let done = Arc::new((Mutex::new(Tally::default()), Condvar::new()));

@@ -1,4 +1,5 @@
-//! Checks before a start, also for `--print-config` and `doctor`.
+//! Checks of the settings before a node starts. `--print-config` and `doctor` make these checks
+//! too.
 
 use netdiv_machine::evidence::System;
 
@@ -7,8 +8,9 @@ use crate::{
     settings::config::Config,
 };
 
-/// Fails for files and statements that no start would accept, as far as they can be checked without
-/// loading the model. Writes nothing.
+/// Fails if a node with these settings cannot start, because a file is missing or invalid, or
+/// because the machine contradicts the operator's statement about it. Checks only what can be
+/// checked without loading the model. Writes nothing.
 pub fn check(config: &Config) -> Result<(), NodeError> {
     load::check(config)?;
     if let Some(statement) = &config.evidence {

@@ -12,15 +12,16 @@ use netdiv_transport::{Connections, quic};
 
 use crate::settings::{config::Config, engine::EngineConfig, network::Network};
 
-/// Maximum offset of the clock. Logs and traces of several machines can still be put in order.
+/// Maximum offset of the machine's clock that is not a finding. With this offset, logs and traces
+/// of several machines can still be put in order.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(100);
 
-/// Number of streams of samples that clients open, and size of incomplete messages on each, in
-/// bytes (docs/RELIABILITY.md).
+/// Maximum number of streams that all clients together open (docs/RELIABILITY.md).
 const STREAMS: u64 = 256;
+/// Maximum size of the incomplete message on each of these streams, in bytes.
 const BEGINNING_BYTES: u64 = 1 << 20;
 
-/// Examines this machine, for a node with these settings.
+/// Examines this machine. Returns the findings that concern a node with these settings.
 pub(crate) fn doctor(config: &Config) -> Report {
     examine(&Facts::read(&System::default()), &needs(config), &[])
 }
@@ -51,7 +52,8 @@ fn needs(config: &Config) -> Needs {
     }
 }
 
-/// Returns the interface that has the address, or all interfaces.
+/// Selects the interface that has the node's listen address, or all interfaces if the node listens
+/// on all addresses.
 fn links(network: &Network) -> LinkSelection {
     if network.listen.ip().is_unspecified() {
         return LinkSelection::Up;
@@ -60,7 +62,8 @@ fn links(network: &Network) -> LinkSelection {
     LinkSelection::Named(route.interface.into_iter().collect())
 }
 
-/// Returns the memory that the limits of the node add up to.
+/// Returns the memory that the node needs when all its limits are reached: `least` without the
+/// receive windows of connections, `all` with the windows of the maximum number of connections.
 fn memory(config: &Config) -> MemoryNeeded {
     let in_flight = u64::from(config.max_in_flight_bytes);
     let window = limits::connection_window_bytes(config.network.receive_window_bytes);

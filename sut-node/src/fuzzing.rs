@@ -13,20 +13,23 @@ use crate::{
     settings::serving_engines::Dialect,
 };
 
-/// Token ids of an output, and its outcome.
+/// Token ids that were read from an output, and the outcome: an error states why the output is
+/// invalid.
 pub type ParsedOutput = (Vec<i32>, Result<(), String>);
 
-/// Workload of a manifest, with a model whose outputs are zeros.
+/// Workload that a manifest describes: the processing of samples before and after a model, here a
+/// model whose outputs are zeros.
 #[derive(Debug)]
 pub struct FuzzedWorkload(DryRun);
 
 impl FuzzedWorkload {
-    /// Reads a manifest; `None` if it describes no workload.
+    /// Reads a manifest; `None` if it is invalid.
     pub fn read(manifest: &Path) -> Option<Self> {
         Some(Self(DryRun::new(Manifest::read(manifest).ok()?).ok()?))
     }
 
-    /// Runs a batch. Returns a response, or its failure, for each sample that fits the layout.
+    /// Runs the samples as one batch. Skips the samples that do not fit the model's layout, and
+    /// returns the response to each other sample, or the reason why it failed.
     pub fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
         self.0.answers(samples)
     }
@@ -38,15 +41,17 @@ pub fn read_language_model(path: &Path) {
     let _ = ServedModel::read(path);
 }
 
-/// Reads the body of a serving engine's response to a prompt of four tokens, in pieces. Any number
-/// selects one of the dialects. Ids are below 2,048.
+/// Reads a serving engine's response to a prompt of four tokens. `pieces` are the parts of its
+/// body, as they arrive. `dialect` selects the serving engine; any number is valid. Valid token ids
+/// are below 2,048.
 pub fn read_events(dialect: usize, pieces: impl Iterator<Item = Bytes>) -> ParsedOutput {
     const DIALECTS: [Dialect; 4] =
         [Dialect::Vllm, Dialect::Sglang, Dialect::Trtllm, Dialect::Llamacpp];
     read_answer(DIALECTS[dialect % DIALECTS.len()], &served("tiny", 2048), 4, pieces)
 }
 
-/// Reads messages of Triton's stream, each after its length; ids are below 32,000.
+/// Reads the messages of a stream from Triton. The length of each message precedes it. Valid token
+/// ids are below 32,000.
 pub fn read_messages(messages: &[u8]) -> ParsedOutput {
     let (output, inputs) = ("output_ids".into(), Default::default());
     let model = DecoupledModel { served: served("tokens", 32_000), output, inputs };

@@ -14,20 +14,23 @@ use crate::{
     settings::config::Config,
 };
 
-/// A node in this process. Results of such a node are no results of the Network division.
+/// Engines and batcher of a node, in the caller's process. Results that are measured without a
+/// network are not valid in the Network division.
 pub struct InProcess {
     engines: EnginePool,
-    /// Admission, as in a node.
+    /// Limits of the samples in flight, as in a node with a network.
     admission: Arc<Admission>,
-    /// Thread for waiting, and for engines that compute nothing. A single thread reports a sample's
-    /// first token and its response to LoadGen.
+    /// Runtime with one thread. Engines that compute nothing run on it, and [`Self::push`] waits
+    /// for room with it. Because the thread is the only one, it reports both the first token of a
+    /// sample and its response to LoadGen.
     background: Background,
     replies: ReplyTarget,
 }
 
 impl InProcess {
-    /// Loads the model and warms it up. Replies are in any order, but all replies to a sample come
-    /// from one thread. `tokens` selects the tokens that are sent before their output.
+    /// Loads the model and warms it up. The engines pass their replies to `answered`, in any order,
+    /// but all replies to a sample from the same thread. `tokens` selects the tokens that are sent
+    /// before their output is complete.
     pub fn start(
         config: &Config,
         tokens: Tokens,
@@ -50,13 +53,14 @@ impl InProcess {
         })
     }
 
-    /// Returns the model of the engines.
+    /// Returns the description of the model that the engines run.
     pub fn model(&self) -> &Model {
         &self.engines.model
     }
 
-    /// Passes samples to the engines, each with the id of its reply. Waits while there is no room.
-    /// Fails at the first sample that does not fit the model's layout; later samples are not read.
+    /// Passes samples to the engines. Each item is an id, which the replies to the sample repeat,
+    /// and the sample's payload. Waits while there is no room for a sample. Fails at the first
+    /// sample that does not fit the model or the limits of the node; later samples are not read.
     pub fn push(&self, samples: impl Iterator<Item = (u64, Bytes)>) -> Result<(), String> {
         let mut burst = Vec::new();
         for (id, payload) in samples {

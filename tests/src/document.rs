@@ -12,7 +12,8 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// Fails if `document` cannot be written, before hours of measuring.
+    /// Fails if `document` cannot be written, so that a program reports this before it measures for
+    /// hours.
     pub fn check(self, document: &Path) -> io::Result<()> {
         fs::OpenOptions::new().append(true).create(true).open(document).map(drop)
     }

@@ -10,14 +10,15 @@ use serde_json::{Value, json};
 
 use crate::fake_server::{FakeServer, Step, chunk, events};
 
-/// Tokens of every output.
+/// Number of tokens of every output.
 pub const OUTPUT_TOKENS: usize = 8;
 
 /// Description of the served model, for a SUT node.
 pub const MODEL: &str =
     "name = 'tiny'\nvocabulary = 32000\nmax_input_tokens = 1024\nmax_tokens = 8\n";
 
-/// Number of requests of a node's probe. They precede those of samples.
+/// Number of requests with which a node probes the engine at its start. They precede the requests
+/// for samples.
 pub const PROBE: usize = 2;
 
 /// Part of a response that is sent before its fault.
@@ -49,7 +50,7 @@ pub struct EngineFault {
     pub requests: Range<usize>,
     /// Part of the response that is sent before the fault.
     pub after: FaultPoint,
-    /// The fault.
+    /// Kind of the fault.
     pub wrong: EngineFaultKind,
 }
 
@@ -74,7 +75,7 @@ impl FakeEngine {
     }
 }
 
-/// Returns what the server does for a request, up to the fault.
+/// Returns the steps of the server for a request: the response, or its beginning and the fault.
 fn acts(request: &Value, mishap: Option<&EngineFault>) -> Vec<Step> {
     let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == EngineFaultKind::Cached));
     let answer = answer(request, cached);

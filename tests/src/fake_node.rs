@@ -57,7 +57,8 @@ pub struct Behaviour {
     pub acknowledges_flush: bool,
     /// Number of received samples that the node does not count.
     pub uncounted_samples: u64,
-    /// Transforms the payload of a sample or response before its digest is noted.
+    /// Returns the bytes that the node counts in a tally instead of a payload. The first argument
+    /// is the tally: of samples or of responses.
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
 
@@ -75,7 +76,7 @@ pub struct ReceivedCalls {
     pub describes: usize,
     /// Requests, in order of arrival.
     pub requests: Vec<InferRequest>,
-    /// Payloads of each request and its reply, in order.
+    /// Payload of the request and payload of the reply, for each reply in the order of sending.
     pub replies: Vec<(Bytes, Bytes)>,
     /// Calls of Flush.
     pub flushes: Vec<FlushRequest>,
@@ -84,8 +85,8 @@ pub struct ReceivedCalls {
 }
 
 impl Behaviour {
-    /// Returns a well-behaved node without a model. It responds with the first eight bytes of each
-    /// sample.
+    /// Returns the behaviour of a correct node without a model. The node responds with the first
+    /// eight bytes of each sample.
     pub fn good(name: &str) -> Self {
         Self {
             description: DescribeResponse {
@@ -180,7 +181,8 @@ struct Service {
 }
 
 impl Service {
-    /// Begins a stream. Returns a function from each request to its replies.
+    /// Records a new stream of a session. Returns a function that records a request and returns its
+    /// replies.
     fn stream(
         &self,
         session: &str,

@@ -62,12 +62,12 @@ impl LoadGen {
         run.args(&["--scenario", scenario, "--output", &output])
     }
 
-    /// Creates a run that only names nodes.
+    /// Creates a run with the option `--nodes` and no others.
     pub fn bare(addresses: &str) -> Self {
         Self::run_with(&["--nodes", addresses])
     }
 
-    /// Creates a run without nodes; it still needs `--in-process`.
+    /// Creates a run without nodes. The caller must add the option `--in-process`.
     pub fn in_one_process(scenario: &str) -> Self {
         let run = Self::run_with(&["--scenario", scenario]).transport("");
         let output = run.folder.path().join("out").display().to_string();
@@ -96,7 +96,8 @@ impl LoadGen {
         self
     }
 
-    /// Makes it a short performance run: LoadGen's minimum of ten minutes is for submissions.
+    /// Makes the run a performance run of at least `milliseconds`, at `qps` queries per second.
+    /// LoadGen's default minimum of ten minutes is for submissions.
     pub fn short(self, milliseconds: u64, qps: u64) -> Self {
         let duration = format!("min_duration_ms={milliseconds}");
         let offline = format!("offline_expected_qps={qps}");
@@ -273,7 +274,7 @@ impl Outcome {
     }
 }
 
-/// Runs `loadgen-node nodes`.
+/// Runs `loadgen-node nodes` with `patience` as `--connect-timeout`, and returns its output.
 pub fn nodes(addresses: &[&str], patience: Duration) -> std::process::Output {
     let patience = format!("{}ms", patience.as_millis());
     let args = ["nodes", "--nodes", &addresses.join(","), "--transport", transport()];

@@ -19,7 +19,8 @@ slots = 5
 chunk = 16
 "#;
 
-/// Builds a shared library from a plug-in's source.
+/// Builds the shared library `library` from a source file in `tests/plugin`. The compiler also
+/// receives the options `macros`.
 pub fn build(source: &str, macros: &[&str], library: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
     let built = Command::new("c++")

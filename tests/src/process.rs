@@ -40,7 +40,8 @@ pub fn transport() -> &'static str {
     }
 }
 
-/// Returns a figure of `/proc/PID/status`, in bytes; `None` once the process has exited.
+/// Returns the value of the key `figure` in `/proc/PID/status`, in bytes; `None` once the process
+/// has exited.
 pub fn memory_bytes(process: u32, figure: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     // A zombie has no such line.

@@ -6,8 +6,9 @@ use std::{
     thread,
 };
 
-/// Runs `work` on every item, on `threads` threads, and returns the results in the items' order. The result of an item is `None`
-/// if `work` panicked, so that one failure does not hide others.
+/// Runs `work` on every item, in `threads` threads, and returns the results in the order of the
+/// items. The result of an item is `None` if `work` panicked, so that one failure does not hide
+/// others.
 pub fn side_by_side<T: Sync, R: Send>(
     threads: usize,
     items: &[T],

@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 
 use crate::client;
 
-/// Token ids of a prompt.
+/// Number of token ids in a prompt.
 const PROMPT: i32 = 16;
 
 /// Client that sends prompts as fast as it can and reads their outputs slowly.
@@ -25,7 +25,7 @@ pub struct SlowReader {
     pub transport: &'static str,
     /// Number of prompts.
     pub prompts: u64,
-    /// Tokens of each output.
+    /// Number of tokens of each output.
     pub output_tokens: usize,
     /// Tokens that the client requests.
     pub tokens: Tokens,

@@ -60,7 +60,7 @@ impl SutNode {
         Self::try_start_in(Path::new("."), listen, args)
     }
 
-    /// Like [`try_start_at`](Self::try_start_at), in a folder.
+    /// Like [`try_start_at`](Self::try_start_at), with `working` as the node's current folder.
     pub fn try_start_in(working: &Path, listen: &str, args: &[&str]) -> Result<Self, String> {
         Self::try_start_with(&[], working, listen, args)
     }

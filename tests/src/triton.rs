@@ -23,7 +23,7 @@ const READY: &str = "Started GRPCInferenceService";
 #[derive(Debug)]
 pub struct Triton {
     child: Child,
-    /// URL of its gRPC service.
+    /// URL of Triton's gRPC service.
     pub address: String,
     log: Arc<Mutex<String>>,
 }
@@ -71,7 +71,7 @@ impl Triton {
         }
     }
 
-    /// Returns the log so far.
+    /// Returns the lines that Triton has logged since its start.
     pub fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -81,7 +81,7 @@ impl Triton {
         wait_until("Triton logs it", || self.log().contains(words));
     }
 
-    /// Returns the port of its gRPC service.
+    /// Returns the port of Triton's gRPC service.
     pub fn port(&self) -> u16 {
         let port = self.address.rsplit(':').next().and_then(|port| port.parse().ok());
         port.expect("an address ends with a port")

@@ -74,7 +74,7 @@ fn host_lists_and_files_name_the_same_nodes() {
     run("@/nowhere").run().expect_refusal("--nodes @/nowhere: No such file");
 }
 
-/// Returns the addresses of `localhost` on this machine: one, or one of each family.
+/// Returns the IP addresses of `localhost` on this machine, each once.
 fn localhost() -> Vec<String> {
     let mut all: Vec<_> = ("localhost", 0).to_socket_addrs().expect("localhost").collect();
     all.sort_unstable();

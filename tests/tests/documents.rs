@@ -1,4 +1,4 @@
-//! What the documents tell a reader to type does what they say.
+//! Runs the commands of the documents, and follows their links.
 
 use std::{
     collections::BTreeMap,
@@ -12,18 +12,19 @@ use std::{
 use e2e::{ports::free_address, process::program, side_by_side};
 use serde::Deserialize;
 
-/// Around the commands: what was started in the background ends with the script, and a node that a command starts is up
-/// before the next command comes.
+/// Beginning of each script. Programs in the background end with the script. `is_up` waits for the
+/// ready file of a node, so that the next command finds the node ready.
 const PROLOGUE: &str = r#"
 set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
 is_up() { for _ in $(seq 600); do [ -s "$1" ] && return; sleep 0.1; done; exit 9; }
 "#;
 
-/// Documents that run at the same time: most of their time is waiting.
+/// Number of documents whose commands run at the same time. Most of their time is waiting.
 const AT_ONCE: usize = 3;
 
-/// How a document runs: `tests/documents/commands.toml` says what each key is.
+/// Rules for running the commands of a document; the head of `tests/documents/commands.toml`
+/// explains the keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Document {
@@ -38,14 +39,15 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
-/// The blocks of a document, each with its language.
+/// Returns the code blocks of a document, each as its language and its text.
 fn blocks(name: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(repository().join(name)).expect("a document");
     let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
     blocks.map(|(language, block)| (language.into(), block.into())).collect()
 }
 
-/// The commands of a document, behind those of others that it follows, as they are written.
+/// Returns the commands of a document as they are written, after the commands of other documents
+/// that it requires.
 fn commands(name: &str, document: &Document) -> String {
     let mut commands = String::new();
     for (other, wanted) in &document.after {
@@ -70,7 +72,7 @@ fn commands(name: &str, document: &Document) -> String {
     commands
 }
 
-/// The script that a document's commands make.
+/// Returns the shell script that runs a document's commands.
 fn script(name: &str, documents: &BTreeMap<String, Document>) -> String {
     let document = &documents[name];
     let mut commands = commands(name, document);
@@ -88,7 +90,7 @@ fn script(name: &str, documents: &BTreeMap<String, Document>) -> String {
     // A command may go over several lines.
     for (number, command) in commands.replace("\\\n", " ").lines().enumerate() {
         if command.contains(" --listen ") && command.ends_with('&') {
-            // The node says itself when it takes calls.
+            // The node writes this file when it accepts calls.
             let ready = format!("ready-{number}.json");
             script += &format!("NETDIV_READY_FILE={ready} {command}\nis_up {ready}\n");
         } else if command.trim_start().starts_with("loadgen-node run ") {
@@ -119,7 +121,7 @@ fn the_commands_of_the_documents_run_as_they_are_written() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// Runs a document's commands in a folder of their own.
+/// Runs a document's commands in a temporary folder.
 fn run_document(name: &str, documents: &BTreeMap<String, Document>, path: &str) {
     let document = &documents[name];
     let folder = tempfile::tempdir().expect("a folder");
@@ -144,7 +146,7 @@ fn run_document(name: &str, documents: &BTreeMap<String, Document>, path: &str) 
     assert!(done.status.success(), "{name}: {}\n{script}\n{said}\n{log}", done.status);
 }
 
-/// The text of a heading as the anchor of a link.
+/// Returns the anchor that a link to a heading names.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '));

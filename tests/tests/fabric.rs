@@ -245,7 +245,7 @@ fn a_rate_is_kept_or_not() {
     let node = SutNode::start("a", &["--engine", "none"]);
     let over = ["--transport", transport(), "--connections", "1"];
     // Any machine sustains this rate.
-    let args = ["--rate", "20", "--duration", "500ms", "--benchmark", "bert,llama2-70b"];
+    let args = ["--rate", "40", "--duration", "1s", "--benchmark", "bert,llama2-70b"];
     let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
     assert_eq!(code, Some(0), "{text}");
     let runs = report["open_loop"].as_array().expect("two");
@@ -253,7 +253,7 @@ fn a_rate_is_kept_or_not() {
     assert_eq!(shape(&runs[0]), (Some(9216), Some(0)));
     assert_eq!(shape(&runs[1]), (Some(4096), Some(4096)));
     for run in runs {
-        assert_eq!((&run["messages"], &run["kept"]), (&10.into(), &true.into()), "{run}");
+        assert_eq!((&run["messages"], &run["kept"]), (&40.into(), &true.into()), "{run}");
         let ns = |key: &str| run[key].as_u64().expect("a time");
         assert!(ns("p50_ns") > 0 && ns("p50_ns") <= ns("p99_ns") && ns("p99_ns") <= ns("max_ns"));
     }

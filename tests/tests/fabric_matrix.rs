@@ -83,8 +83,7 @@ fn each_pair_is_measured_and_a_slow_host_is_named() {
     for transport in TRANSPORTS {
         let cluster = Cluster::start(&["a", "b", "far"], &[]);
         let [a, b, far] = cluster.addresses()[..] else { panic!("three nodes") };
-        // 20 Mbit/s to one host of three, from everywhere. Its own sends to others take another
-        // path.
+        // 20 Mbit/s from every host to one of three. Data that this one sends takes another path.
         let relay = Relay::start(far, transport == Transport::Quic, 1);
         relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
         let addresses = [a, b, &relay.address];

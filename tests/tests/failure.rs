@@ -104,7 +104,7 @@ fn a_prepared_data_set_is_compared_with_its_manifest() {
     let mut damaged = array.clone();
     damaged[header + 7 * 1000] ^= 1;
     fs::write(&path, damaged).expect("a writable path");
-    run.start().wait().expect_failure("sample 7 (7) is not what");
+    run.start().wait().expect_failure("sample 7 (7) is not the one in");
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! Every fault has its verdict: each is struck at real processes over real sockets, and what the run makes of it is
-//! compared with what docs/RELIABILITY.md promises.
+//! Injects each fault into a run of real processes over real sockets, and compares the end of the
+//! run with the verdict that docs/RELIABILITY.md promises. The *struck node* is the node that the
+//! fault affects. The *good node* is a second node of the run, without a fault.
 //!
-//! `NETDIV_WRITE_FAULTS=1` writes what was seen into that document; `NETDIV_FAULT=words` strikes only the faults whose
-//! names have these words.
+//! `NETDIV_WRITE_FAULTS=1` writes the verdicts to docs/generated/faults-grpc.md or faults-quic.md.
+//! `NETDIV_FAULT=TEXT` injects only the faults whose names contain TEXT.
 
 mod before_run;
 mod credentials;
@@ -20,7 +21,7 @@ use e2e::side_by_side;
 
 use fault::Fault;
 
-/// Faults struck at the same time: most of a fault's time is waiting.
+/// Number of faults that are tested at the same time. Most of a test's time is waiting.
 const AT_ONCE: usize = 6;
 
 #[test]

@@ -1,6 +1,7 @@
-//! The end-to-end tests: one program, so that it is linked once and tests of different files run side by side.
+//! The end-to-end tests: one program, so that it is linked once, and tests of different files run
+//! at the same time.
 //!
-//! A file is a module: `cargo test --release -p e2e failure::` runs those of `failure.rs`.
+//! Each file is a module: `cargo test --release -p e2e failure::` runs the tests of `failure.rs`.
 
 mod accuracy;
 mod bad_input;

@@ -45,7 +45,7 @@ fn request(id: u64, payload: &'static [u8]) -> InferRequest {
     InferRequest { id, payload: Bytes::from_static(payload), ..InferRequest::default() }
 }
 
-/// Adds the checksum to a request.
+/// Returns the request with its checksum, which sessions with checksums require.
 fn sealed(request: InferRequest) -> InferRequest {
     let payload = checksum::payload_checksum(&request.payload);
     let InferRequest { id, encoding, decoded_bytes, .. } = request;

@@ -9,7 +9,8 @@ fn sum(result: &Value, key: &str) -> u64 {
     nodes.iter().map(|node| node[key].as_u64().expect("a count")).sum()
 }
 
-/// Checks `result.json` against its schema, and its counts against each other and LoadGen's.
+/// Checks `result.json` against its schema, and the counts in it against each other and against
+/// LoadGen's. Returns the content of `result.json`.
 fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
     let result = outcome.result();
     let schema = include_str!("../../loadgen-node/rules/result.schema.json");
@@ -63,8 +64,8 @@ fn every_scenario_is_valid_and_uses_both_nodes() {
     }
 }
 
-/// Ten million samples in one query cost LoadGen's own memory for them and a window more: no memory
-/// grows with the unsent samples.
+/// A query of ten million samples needs LoadGen's own memory for the samples, and the memory of one
+/// window. No other memory grows with the number of unsent samples.
 #[test]
 fn ten_million_samples_in_one_query_cost_little_memory() {
     let alone = std::process::Command::new(program("loadgen-alone"))

@@ -201,7 +201,7 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
         ("null", "ids at an invalid address"),
         ("endless", "ids after an id that ends the output"),
         ("early", "an end after 2 of 40 ids, without an id that ends an output"),
-        ("babbles", "40 ids after 1, of at most 40"),
+        ("babbles", "40 ids after 1, but at most 40 are allowed"),
         ("twice", "two events in one step"),
         ("goes-on", "ids after an id that ends the output"),
         ("counts-wrong", "a step returned 6 events, but there is room for 5"),
@@ -296,7 +296,7 @@ fn settings_and_models_that_do_not_fit_are_refused() {
         ("slots = 5", "slots = 0", "toy.toml: [tokens] slots = 0: must be from 1 to 4096"),
         ("slots = 5", "slots = 5\nbeams = 2", "it counts one way only: beams = 1"),
         ("[tokens]", "inputs = []\n[tokens]", "unknown field `inputs`"),
-        ("eos", "sha256 = 'SHA'\neos", "and its manifest states 0000"),
+        ("eos", "sha256 = 'SHA'\neos", "but its manifest states 0000"),
         ("model.txt", "none.txt", "cannot read the model"),
         (
             "\"language-model\"",

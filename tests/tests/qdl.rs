@@ -55,7 +55,7 @@ fn node(name: &str, change: impl FnOnce(&mut Behaviour)) -> FakeNode {
     FakeNode::start(behaviour)
 }
 
-/// A change, and a part of the refusal.
+/// Change to a good node or to valid settings, and a part of the error that must follow.
 type Case<T> = (fn(&mut T), &'static str);
 
 #[test]

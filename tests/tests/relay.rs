@@ -10,7 +10,7 @@ use e2e::{Direction, Faults, Relay, wait_until};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Wait for bytes that must not arrive.
+/// Time that a test waits for bytes that must not arrive.
 const NOTHING: Duration = Duration::from_millis(150);
 
 /// A node, a relay in front of it, and both ends of a connection through the relay.

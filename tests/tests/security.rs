@@ -393,7 +393,7 @@ fn nothing_is_open_by_mistake() {
     };
     let refusal = |args: &[&str]| start("127.0.0.1:0", args);
     let open = start("0.0.0.0:0", &[]);
-    assert!(open.contains("say --insecure"), "{open}");
+    assert!(open.contains("add --insecure"), "{open}");
     let certificates = CertificateFolder::new("127.0.0.1");
     let (certificate, key) = (certificates.text("127.0.0.1.pem"), certificates.text("client.key"));
     let empty = certificates.text("empty");

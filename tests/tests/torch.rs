@@ -276,7 +276,7 @@ fn samples_of_another_size_are_refused_before_the_run() {
 #[test]
 fn samples_that_disagree_in_length_or_are_too_long_end_the_run() {
     let node = torch("bert.toml", &[]);
-    for (lengths, want) in [([5, 5, 4], "differ in length"), ([70, 70, 70], "1 to 64 are possible")]
+    for (lengths, want) in [([5, 5, 4], "differ in length"), ([70, 70, 70], "1 to 64 are allowed")]
     {
         let run = LoadGen::new(&[&node.address], "offline");
         let one = |name: &str, length: usize| {
@@ -397,7 +397,7 @@ fn devices_says_what_there_is_and_why_not() {
     assert!(!nowhere.status.success() && text.contains("has no libtorch_cpu.so"), "{text}");
 }
 
-/// A node program without libtorch serves all other engines.
+/// A `sut-node` without libtorch serves all engines except torch.
 #[test]
 fn a_node_needs_no_libtorch_for_other_engines() {
     let ran = Command::new("ldd").arg(program("sut-node")).output().expect("ldd");

@@ -1,5 +1,4 @@
-//! Contents of the network traffic (rules, section 6.2.1). The golden bytes are those of
-//! docs/PROTOCOL.md.
+//! Contents of the network traffic (rules, section 6.2.1). docs/PROTOCOL.md shows the golden bytes.
 
 use std::{
     collections::HashSet,

@@ -15,5 +15,5 @@ fn logs_that_cannot_be_opened_are_an_error_and_the_process_ends_well() {
     assert_eq!(error.to_string(), "LoadGen cannot open its logs");
     let again = start_test(&queue, &Library, &settings(), &log, None);
     assert!(matches!(again, Err(StartTestError::Spent)), "{again:?}");
-    // That thread would end this process with SIGABRT.
+    // The thread that LoadGen has left running would end this process with SIGABRT.
 }

@@ -53,17 +53,19 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Creates a finding that the rule passes.
+    /// Creates a finding that the rule passes at `place`.
     pub fn pass(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
         Self { rule, outcome: Outcome::Pass, place: place.into(), text: text.into() }
     }
 
-    /// Creates a finding that the rule is broken.
+    /// Creates a finding that the rule is broken at `place`. `text` describes the violation and its
+    /// remedy.
     pub fn fail(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
         Self { rule, outcome: Outcome::Fail, place: place.into(), text: text.into() }
     }
 
-    /// Creates a finding that the rule cannot be judged.
+    /// Creates a finding that the rule cannot be judged at `place`. `text` names the missing
+    /// evidence.
     pub fn cannot_tell(rule: Rule, place: impl Into<String>, text: impl Into<String>) -> Self {
         Self { rule, outcome: Outcome::CannotTell, place: place.into(), text: text.into() }
     }

@@ -39,7 +39,7 @@ impl GroupedFinding {
         }
     }
 
-    /// Merges two findings and their texts.
+    /// Appends the text of another finding to this one, and adds its places.
     pub(crate) fn with(mut self, other: Self) -> Self {
         self.text = format!("{}; {}", self.text, other.text);
         other.places.iter().for_each(|place| self.add(place));
@@ -47,20 +47,22 @@ impl GroupedFinding {
     }
 }
 
-/// Beginning of a finding about a run that only names what a submission would show.
+/// Start of a finding about a run folder. The rest of the text names evidence that only a
+/// submission contains.
 pub(crate) const NEEDS_SUBMISSION: &str = "only a submission shows ";
 
-/// Beginning of a finding about an error in LoadGen's log.
+/// Start of a finding about an error in LoadGen's log. The rest of the text is LoadGen's message.
 pub(crate) const LOGGED_ERROR: &str = "LoadGen logged an error: ";
 
-/// Findings with one cause: their texts are equal, or differ only in figures.
+/// Findings that have one cause and are shown on one line: their texts are equal, or differ only in
+/// figures.
 struct Cause {
     outcome: Outcome,
     rules: BTreeSet<Rule>,
-    /// First text, without its figures.
+    /// Text of the first finding, without its figures (see [`without_figures`]).
     shape: String,
     texts: BTreeSet<String>,
-    /// First finding, with the places of all findings.
+    /// First finding, with the places of all findings of this cause.
     first: GroupedFinding,
 }
 
@@ -83,7 +85,8 @@ impl Cause {
         finding.places.iter().for_each(|place| self.first.add(place));
     }
 
-    /// Formats a line for readers: places without `prefix`, and only the first of many.
+    /// Formats the findings as one line for readers, without `prefix` before the places. The line
+    /// names one or two places; of more places it names the first and counts the others.
     fn line(&self, prefix: &str) -> String {
         let rules = match self.rules.len() {
             1 => rule_heading(self.first.rule),
@@ -119,9 +122,10 @@ fn other_figures(more: usize) -> &'static str {
     if more > 0 { ", with other figures" } else { "" }
 }
 
-/// Formats lines for readers, one for each cause. Texts that differ only in figures have one cause,
-/// whatever their rules. So do all errors in LoadGen's logs, and all findings that only a
-/// submission would show.
+/// Formats findings as lines for readers, one line for each cause, without `prefix` before the
+/// places. Findings have one cause if their outcomes are equal and their texts differ only in
+/// figures; their rules may differ. All errors in LoadGen's logs also have one cause, and so do all
+/// findings that only a submission can answer.
 pub fn lines<'a>(
     findings: impl IntoIterator<Item = &'a GroupedFinding>,
     prefix: &str,
@@ -141,7 +145,8 @@ pub fn lines<'a>(
     causes.iter().map(|cause| cause.line(prefix)).collect()
 }
 
-/// Returns a text without its figures. A figure is a number, a version, or a digest in hex.
+/// Replaces each figure in a text by `#`. A figure is a number, a version, or a digest in hex. A
+/// text that begins with [`NEEDS_SUBMISSION`] or [`LOGGED_ERROR`] is reduced to that beginning.
 fn without_figures(text: &str) -> String {
     if let Some(start) =
         [NEEDS_SUBMISSION, LOGGED_ERROR].into_iter().find(|start| text.starts_with(start))
@@ -191,7 +196,8 @@ impl fmt::Display for GroupedFinding {
     }
 }
 
-/// Shortens a path by omitting the middle parts that it shares with all others.
+/// Shortens a path: replaces its middle parts by `…` where all paths in `others` have the same
+/// parts.
 fn shorten(path: &str, others: &[String]) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let differs = |number: usize| {
@@ -215,7 +221,8 @@ fn shorten(path: &str, others: &[String]) -> String {
     kept.join("/")
 }
 
-/// Groups findings in order: those of equal rule, outcome and text become one.
+/// Merges findings of equal rule, outcome and text into one, in the order in which they first
+/// occur.
 pub(crate) fn grouped<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<GroupedFinding> {
     let mut groups: Vec<GroupedFinding> = Vec::new();
     for finding in findings {

@@ -2,20 +2,20 @@
 //!
 //! This crate has no sockets and no LoadGen: it reads runs from their files.
 //!
-//! - [`book`]: the rule book as data: all benchmarks, each figure with its section, the rounds,
-//!   LoadGen's releases
+//! - [`book`]: the rule book as data: benchmarks with the section of each figure, rounds, LoadGen's
+//!   releases
 //! - [`policy`]: rules about the choices of a run, before it starts
-//! - [`statistics`], [`plan`]: number of queries, durations, bandwidth
-//! - [`user_conf`]: LoadGen's settings file, before LoadGen reads it
-//! - [`official_log`]: LoadGen's own logs, and the other facts: one reader for each kind of file,
-//!   one graph of a machine's interfaces
+//! - [`statistics`], [`plan`]: numbers of queries, durations, memory and bandwidth of a run
+//! - [`user_conf`]: check of LoadGen's settings file, before LoadGen reads it
+//! - [`official_log`]: readers of LoadGen's own logs; `facts`: these and the other readers, one for
+//!   each kind of file
 //! - [`record`]: the schema of `result.json`
-//! - the judge: judgements that apply both before and after a run; the rules: one file for each of
-//!   N1 to N38
+//! - `judge`: judgements that apply both before and after a run; `rules`: one file for each of N1
+//!   to N38
 //! - [`compliance`]: TEST01, TEST04 and TEST06
-//! - [`check`]: all rules over a run or a submission
-//! - [`submission`]: from runs to a submission; [`tree`]: the paths in a submission; [`template`]:
-//!   initial settings files
+//! - [`check`]: judges all rules for a run or a submission
+//! - [`submission`]: makes a submission from runs; [`tree`]: the paths in a submission;
+//!   [`template`]: initial settings files
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 

@@ -1,16 +1,17 @@
 //! Recognizes placeholders for texts that are not written yet.
 
-/// Lines without information.
+/// Lines that contain no information, in lower case. Such a line is a placeholder.
 const EMPTY: [&str; 9] = ["-", "?", "n/a", "na", "n.a.", "null", "unknown", "...", "to be written"];
 
-/// Words that announce a text.
+/// Words that mark a text as still to be written, in lower case.
 const ANNOUNCED: [&str; 4] = ["todo", "tbd", "fixme", "xxx"];
 
-/// Maximum length, in bytes, of a line that is a placeholder if it contains such a word anywhere.
+/// Maximum length, in bytes, of a line that is a placeholder if it contains a word of [`ANNOUNCED`]
+/// at any position. A longer line is a placeholder only if it begins with such a word.
 const SHORT: usize = 40;
 
-/// Returns true if a field or a document is not written yet: it is empty, or has a word such as
-/// TODO or N/A instead of a text. Headings of a document do not count.
+/// Returns true if a field or a document is not written yet: it is empty, or its first line is a
+/// placeholder such as TODO or N/A. Headings of a document do not count as lines.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return true };

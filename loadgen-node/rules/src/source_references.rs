@@ -1,5 +1,5 @@
-//! Checks that sources are complete: they contain each file that a manifest or another file of
-//! theirs names (N16).
+//! Checks that the sources of a program are complete: they contain each file that a manifest, a
+//! Rust file or a `.proto` file among them names (N16).
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use toml::{Table, Value};
 
 use crate::{facts::markdown_links::resolved, sources_digest::SourceFile};
 
-/// Lists the files that the sources lack and need to build, each with the file that names it.
+/// Lists the files that the build needs and the sources lack: one message per file, with the source
+/// file that names it.
 pub fn missing_sources(sources: &[SourceFile<'_>]) -> Vec<String> {
     let there = SourcePaths(sources.iter().map(|(path, _)| *path).collect());
     let mut missing = BTreeSet::new();
@@ -42,11 +43,11 @@ pub fn missing_sources(sources: &[SourceFile<'_>]) -> Vec<String> {
     missing.into_iter().collect()
 }
 
-/// Paths of the sources.
+/// Paths of all source files, relative to the top folder of the sources.
 struct SourcePaths<'a>(BTreeSet<&'a str>);
 
 impl SourcePaths<'_> {
-    /// Returns true if the sources contain the file, or a file in a folder of that path.
+    /// Returns true if `path` is a source file, or a folder that contains one.
     fn has(&self, path: &str) -> bool {
         let inside = format!("{path}/");
         self.0.contains(path)
@@ -54,14 +55,15 @@ impl SourcePaths<'_> {
     }
 }
 
-/// Returns the path of an import from the folder of its `.proto`: one level up for each level of
-/// the import.
+/// Returns the path of an import relative to `folder`, the folder of the `.proto` file. Imports
+/// start at a folder above it: the path has `../` once for each `/` in the import.
 fn import_path(folder: &str, import: &str) -> String {
     let depth = import.matches('/').count().min(folder.split('/').count());
     "../".repeat(depth) + import
 }
 
-/// Alternative paths of each file, from the folder of the file that names it.
+/// Files that a source file names. Each entry has the alternative paths of one file, relative to
+/// the folder of the source file; the sources must contain at least one of them.
 type NamedPaths = BTreeSet<Vec<String>>;
 
 fn of_manifest(manifest: &Table, named: &mut NamedPaths) {
@@ -86,7 +88,7 @@ fn of_manifest(manifest: &Table, named: &mut NamedPaths) {
     }
 }
 
-/// Adds each `path` of a dependency or a target, at any depth.
+/// Adds the files that the `path` keys of dependencies and targets name, in tables at any depth.
 fn of_tables(table: &Table, named: &mut NamedPaths) {
     for (key, value) in table {
         let tables: Vec<&Table> = match value {
@@ -106,8 +108,8 @@ fn of_tables(table: &Table, named: &mut NamedPaths) {
     }
 }
 
-/// Adds the modules of a Rust file, the files that it includes, and the files that a build script
-/// watches.
+/// Adds the files that a Rust file names: its modules, the files that it includes, and, for a build
+/// script, the files that it watches. `stem` is the name of the Rust file without `.rs`.
 fn of_rust(text: &str, stem: &str, named: &mut NamedPaths) {
     let mut path = None;
     for line in code(text) {
@@ -119,7 +121,7 @@ fn of_rust(text: &str, stem: &str, named: &mut NamedPaths) {
             let protos = quoted(line, "\"").filter(|file| file.ends_with(".proto"));
             named.extend(watched.chain(protos).map(|file| vec![file.to_owned()]));
         }
-        // The path of a module inside another one is unknown.
+        // An indented module is inside another module; its path is unknown.
         if line.starts_with(char::is_whitespace) {
             continue;
         }
@@ -142,7 +144,8 @@ fn of_rust(text: &str, stem: &str, named: &mut NamedPaths) {
     }
 }
 
-/// Returns the lines without comments on separate lines, and without raw strings of several lines.
+/// Returns the lines of a Rust file that are code: no lines of comments, and no raw strings of
+/// several lines.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut end = None;
     text.lines().map(str::trim_end).filter(move |line| {

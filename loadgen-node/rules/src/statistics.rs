@@ -1,26 +1,27 @@
-//! Early stopping (rules, Appendix A) and the number of queries (section 3), with the figures that
-//! LoadGen computes.
+//! Statistics of a run: early stopping (rules, Appendix A) and the suggested number of queries
+//! (section 3). The functions return the figures that LoadGen computes.
 //!
-//! A query is *overlatency* if it exceeds its bound. If each of n queries does so with probability
-//! q, the number of overlatency queries has a binomial distribution. Early stopping determines the
-//! number of queries that proves a sufficiently small q.
+//! A query is *overlatency* if its latency exceeds the latency bound. If each of n queries is
+//! overlatency with probability q, the number of overlatency queries has a binomial distribution.
+//! Early stopping determines the number of queries that proves a sufficiently small q.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// LoadGen's tolerance d: the permitted shortfall from the percentile.
+/// Tolerance d of early stopping in LoadGen: the share by which a run may fall short of the
+/// percentile.
 pub const TOLERANCE: f64 = 0.0;
 
-/// LoadGen's confidence c.
+/// Confidence c of early stopping in LoadGen.
 pub const CONFIDENCE: f64 = 0.99;
 
-/// Divisor of the suggested numbers of queries (section 3).
+/// Divisor of the numbers of queries that section 3 suggests.
 pub const ROUNDING: u64 = 1 << 13;
 
 /// Returns the minimum number of queries that makes a run with `overlatency` overlatency queries
 /// valid: h + t of Appendix A.3.
 ///
 /// `percentile`, `tolerance` and `confidence` are shares: 0.99, not 99. Returns `u64::MAX` if no
-/// number suffices, because the percentile less the tolerance is 1, or the confidence is.
+/// number suffices: if `percentile` less `tolerance` is 1, or if `confidence` is 1.
 pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
     let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
     let passes = |h: u64| binomial_cdf(overlatency, overlatency + h, within) < allowed;
@@ -36,7 +37,7 @@ pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence
 }
 
 /// Returns the maximum number of overlatency queries in a valid run of `queries` queries; `None` if
-/// that is too short even without overlatency queries.
+/// so short a run is invalid even without overlatency queries.
 pub fn max_overlatency(
     queries: u64,
     percentile: f64,
@@ -48,20 +49,22 @@ pub fn max_overlatency(
     first(0, queries, fails).checked_sub(1)
 }
 
-/// Returns the number of queries that measures a percentile to a margin of error (section 3):
-/// 23,886 for 0.9, 0.005 and 0.99.
+/// Returns the number of queries that measures `percentile` with an error of at most `margin`
+/// (section 3): 23,886 for the percentile 0.9, the margin 0.005 and the confidence 0.99.
 pub fn number_of_queries(percentile: f64, margin: f64, confidence: f64) -> u64 {
     let z = normal_quantile(confidence);
     (z * z * percentile * (1.0 - percentile) / (margin * margin)).round() as u64
 }
 
-/// Returns the next multiple of 2^13, as section 3 rounds: 24,576 for 23,886.
+/// Rounds a number of queries up to a multiple of [`ROUNDING`], as section 3 does: 23,886 becomes
+/// 24,576.
 pub fn rounded(queries: u64) -> u64 {
     queries.div_ceil(ROUNDING).saturating_mul(ROUNDING)
 }
 
-/// Returns the first number from `low` to `high` for which `holds` is true; `high` if there is none
-/// below it.
+/// Finds the least number from `low` to `high` for which `holds` is true, by binary search. `holds`
+/// must be true for all numbers above that number. Returns `high` if `holds` is false for all
+/// numbers below `high`.
 fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -70,11 +73,11 @@ fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// Returns the probability of at most `t` overlatency queries among `n`, if each is within its
-/// bound with probability `within`.
+/// Returns the probability that at most `t` of `n` queries are overlatency, if each query meets the
+/// latency bound with probability `within`.
 ///
-/// Sums up the smaller tail from its largest term, so that nothing cancels. There are some
-/// thousands of terms for 10^7 queries.
+/// Sums up the smaller tail of the distribution, beginning with its largest term, so that nothing
+/// cancels. For 10^7 queries the tail has some thousands of terms.
 fn binomial_cdf(t: u64, n: u64, within: f64) -> f64 {
     let over = 1.0 - within;
     if t >= n || over <= 0.0 || over.is_nan() {
@@ -103,9 +106,9 @@ fn binomial_cdf(t: u64, n: u64, within: f64) -> f64 {
     }
 }
 
-/// Returns the probability of exactly `k` of `n`, each with probability `p` (C. Loader, "Fast and
-/// accurate computation of binomial probabilities", 2000). Forms no large logarithms, so that
-/// millions of queries lose no precision.
+/// Returns the probability that exactly `k` of `n` events happen, each with probability `p` (C.
+/// Loader, "Fast and accurate computation of binomial probabilities", 2000). Computes no large
+/// logarithms, so that the result is precise for millions of queries.
 fn binomial_pmf(k: u64, n: u64, p: f64) -> f64 {
     let (x, y, total) = (k as f64, (n - k) as f64, n as f64);
     if k == 0 {
@@ -122,7 +125,7 @@ fn binomial_pmf(k: u64, n: u64, p: f64) -> f64 {
     exponent.exp() * (total / (2.0 * PI * x * y)).sqrt()
 }
 
-/// Returns ln n! less Stirling's formula for it.
+/// Returns ln n! minus Stirling's formula for ln n!.
 fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
         let factorial: f64 = (1..=n as u64).map(|k| k as f64).product();
@@ -162,7 +165,7 @@ fn normal_quantile(confidence: f64) -> f64 {
     low
 }
 
-/// Computes the error function by a series of positive terms; for x from 0 to 8.
+/// Returns the error function of `x` from 0 to 8, computed by a series of positive terms.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..400 {
@@ -221,7 +224,7 @@ mod tests {
             let least = min_queries(most, percentile, TOLERANCE, CONFIDENCE);
             assert!(least <= 10_000_000, "{percentile}");
             assert!(min_queries(most + 1, percentile, TOLERANCE, CONFIDENCE) > 10_000_000);
-            // The share that may be late is close to what the percentile leaves.
+            // The permitted share of overlatency queries is close to 1 minus the percentile.
             let share = most as f64 / 1e7 / (1.0 - percentile);
             assert!((0.97..1.0).contains(&share), "{percentile}: {share}");
         }

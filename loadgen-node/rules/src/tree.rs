@@ -14,37 +14,39 @@ pub use list::{list_files, list_homes, list_results};
 /// Folders in the root of a tree, one for each division.
 pub const DIVISIONS: [&str; 3] = ["closed", "network", "open"];
 
-/// LoadGen's log of events.
+/// Name of LoadGen's detail log, which contains its settings, events and results.
 pub const DETAIL: &str = "mlperf_log_detail.txt";
-/// LoadGen's summary.
+/// Name of LoadGen's summary of a run.
 pub const SUMMARY: &str = "mlperf_log_summary.txt";
-/// LoadGen's log of the responses.
+/// Name of LoadGen's accuracy log, which contains the responses.
 pub const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
-/// Output of the accuracy script, and the hash of the complete accuracy log.
+/// Name of the file with the output of the accuracy script and the hash of the complete accuracy
+/// log.
 pub const ACCURACY_TXT: &str = "accuracy.txt";
-/// Verdict on the comparison of responses, of TEST01 and TEST06.
+/// Name of the file in which TEST01 and TEST06 report their verdict on the responses.
 pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
-/// Verdict of TEST09.
+/// Name of the file in which TEST09 reports its verdict on the lengths of outputs.
 pub const VERIFY_OUTPUT_LENGTH: &str = "verify_output_len.txt";
-/// Verdict on the comparison of speeds, of TEST01 and TEST04.
+/// Name of the file in which TEST01 and TEST04 report their verdict on the speed.
 pub const VERIFY_PERFORMANCE: &str = "verify_performance.txt";
-/// Folder of an interactive variant, beside that of Server in later rounds.
+/// Name of the scenario folder of an interactive variant. Rounds with such a folder have it beside
+/// the folder `Server`.
 pub const INTERACTIVE: &str = "Interactive";
-/// Name of the implementation: the folder of the sources, and a part of the measurements file's
-/// name.
+/// Name of this implementation: it names the folder of the sources, and is part of the name of the
+/// measurements file.
 pub const IMPLEMENTATION: &str = "netdiv";
 
-/// Files of the folder `documentation`.
+/// Names of the files in a submission's folder `documentation`.
 pub mod documents {
     /// Calibration of the quantization (rules, section 2.3).
     pub const CALIBRATION: &str = "calibration.md";
-    /// Messages that are sent for each query (N17).
+    /// Description of the wire protocol: the messages that are sent for each query (N17).
     pub const PROTOCOL: &str = "wire-protocol.md";
     /// System diagram (N23).
     pub const DIAGRAM: &str = "system-diagram.svg";
     /// Text of the system diagram (N23).
     pub const DIAGRAM_TEXT: &str = "system-diagram.md";
-    /// NICs, the path to the accelerators, and the proof (N28).
+    /// NICs, the path from them to the accelerators, and the evidence of its bandwidth (N28).
     pub const ARCHITECTURE: &str = "system-architecture.md";
     /// Comparison of the NICs with Appendix B (N27).
     pub const BANDWIDTH: &str = "bandwidth.md";
@@ -54,16 +56,16 @@ pub mod documents {
     pub const REHEARSAL: &str = "REHEARSAL.md";
     /// Reasons why a submission is in the Open division (N38).
     pub const WHY_OPEN: &str = "why-open.md";
-    /// Tag of a retrained model (retraining rules, section 10).
+    /// Report on a retrained model (retraining rules, section 10).
     pub const RETRAINING: &str = "retraining.md";
     /// Description of the power measurement.
     pub const POWER: &str = "power.md";
-    /// Documents of every submission to the Network division.
+    /// Names of the documents that every submission to the Network division contains.
     pub const ALL: [&str; 6] =
         [CALIBRATION, PROTOCOL, DIAGRAM, DIAGRAM_TEXT, ARCHITECTURE, BANDWIDTH];
 }
 
-/// Layout of a tree.
+/// Layout of the folders in a submission tree, which depends on the round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layout {
     /// Rounds v5.0 and v5.1.
@@ -73,7 +75,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Returns the name of the folder of all code in this layout.
+    /// Returns the name of the folder that contains all code in this layout.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::A => "code",
@@ -91,78 +93,81 @@ impl std::fmt::Display for Layout {
     }
 }
 
-/// A submitter's submission to one division.
+/// Folder of a submitter's submission to one division. The methods return the paths of files and
+/// folders in it, relative to the root of the tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubmitterFolder {
-    /// Layout of the folder.
+    /// Layout of the folders.
     pub layout: Layout,
     /// Division: closed, network or open.
     pub division: String,
     /// Name of the submitter's folder.
     pub submitter: String,
-    /// Name of the folder of all code, which may differ from the layout's.
+    /// Name of the folder that contains all code. It may differ from the name in the layout.
     code: &'static str,
 }
 
 impl SubmitterFolder {
-    /// Creates the paths of a submitter's folder with a layout.
+    /// Describes the folder of `submitter` in `division`, with the folder names of `layout`.
     pub fn new(layout: Layout, division: &str, submitter: &str) -> Self {
         let (division, submitter) = (division.to_owned(), submitter.to_owned());
         Self { layout, division, submitter, code: layout.code() }
     }
 
-    /// Returns the same submission with its code in another folder.
+    /// Replaces the name of the folder that contains all code.
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.code = code;
         self
     }
 
-    /// Returns the submitter's folder.
+    /// Returns the path of the submitter's folder.
     pub fn root(&self) -> String {
         format!("{}/{}", self.division, self.submitter)
     }
 
-    /// Returns the description of a system.
+    /// Returns the path of the description of a system.
     pub fn system_json(&self, system: &str) -> String {
         format!("{}/systems/{system}.json", self.root())
     }
 
-    /// Returns the folder of all code.
+    /// Returns the path of the folder that contains all code.
     pub fn code(&self) -> String {
         format!("{}/{}", self.root(), self.code)
     }
 
-    /// Returns the folder of this program's sources (N16).
+    /// Returns the path of the folder with this program's sources (N16).
     pub fn sources(&self) -> String {
         format!("{}/{IMPLEMENTATION}", self.code())
     }
 
-    /// Returns the file with the sources' SHA-256.
+    /// Returns the path of `REVISION`, the file with the sources' SHA-256.
     pub fn revision(&self) -> String {
         format!("{}/REVISION", self.sources())
     }
 
-    /// Returns a document, such as [`documents::DIAGRAM`].
+    /// Returns the path of a document, such as [`documents::DIAGRAM`].
     pub fn document(&self, name: &str) -> String {
         format!("{}/documentation/{name}", self.root())
     }
 
-    /// Returns the evidence about a machine: `loadgen` for the LoadGen node, or the name of a node.
+    /// Returns the path of the evidence about a machine. `machine` is `loadgen` for the LoadGen
+    /// node, or the name of a node.
     pub fn evidence(&self, machine: &str) -> String {
         self.document(&format!("evidence/{machine}.json"))
     }
 }
 
-/// Result in a tree: a benchmark and a scenario on a system.
+/// Folders of a result: a benchmark and a scenario on a system. The methods return the paths of the
+/// result's files, relative to the root of the tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ResultPaths {
-    /// Submission that contains the result.
+    /// Folder of the submission that contains the result.
     pub home: SubmitterFolder,
     /// Name of the system's folder.
     pub system: String,
     /// Name of the benchmark's folder.
     pub benchmark: String,
-    /// Name of the scenario's folder, as written.
+    /// Name of the scenario's folder, in the spelling of the tree.
     pub scenario: String,
 }
 
@@ -172,23 +177,23 @@ impl ResultPaths {
         format!("{}/{folder}/{system}/{benchmark}/{scenario}", home.root())
     }
 
-    /// Returns the result's folder.
+    /// Returns the path of the result's folder.
     pub fn results(&self) -> String {
         self.under("results")
     }
 
-    /// Returns the folder of the accuracy run.
+    /// Returns the path of the folder with the accuracy run.
     pub fn accuracy(&self) -> String {
         format!("{}/accuracy", self.results())
     }
 
-    /// Returns the folder of the performance run.
+    /// Returns the path of the folder with the performance run.
     pub fn performance(&self) -> String {
         format!("{}/performance/run_1", self.results())
     }
 
-    /// Returns the folder of user.conf, README.md, the measurements file and the records of the
-    /// runs.
+    /// Returns the path of the folder that contains user.conf, README.md, the measurements file and
+    /// the records of the runs.
     pub fn measurements(&self) -> String {
         match self.home.layout {
             Layout::A => self.under("measurements"),
@@ -196,8 +201,8 @@ impl ResultPaths {
         }
     }
 
-    /// Returns the measurements file that this program writes. In layout A, other programs may use
-    /// another name.
+    /// Returns the path of the measurements file that this program writes. In layout A, other
+    /// programs may use another name for it.
     pub fn measurements_json(&self) -> String {
         let Self { system, scenario, .. } = self;
         let name = match self.home.layout {
@@ -207,23 +212,23 @@ impl ResultPaths {
         format!("{}/{name}", self.measurements())
     }
 
-    /// Returns LoadGen's settings file.
+    /// Returns the path of user.conf, LoadGen's settings file.
     pub fn user_conf(&self) -> String {
         format!("{}/user.conf", self.measurements())
     }
 
-    /// Returns the document with the steps to reproduce the result.
+    /// Returns the path of README.md, which lists the steps to reproduce the result.
     pub fn readme(&self) -> String {
         format!("{}/README.md", self.measurements())
     }
 
-    /// Returns the `result.json` of a run of the result: performance, accuracy, digests, or a
-    /// compliance test.
+    /// Returns the path of a run's `result.json`. `run` is `performance`, `accuracy`, `digests`, or
+    /// the name of a compliance test.
     pub fn record(&self, run: &str) -> String {
         format!("{}/{run}.result.json", self.measurements())
     }
 
-    /// Returns the folder of a compliance test, such as `TEST01`.
+    /// Returns the path of the folder of a compliance test, such as `TEST01`.
     pub fn compliance(&self, test: &str) -> String {
         match self.home.layout {
             Layout::A => format!("{}/{test}", self.under("compliance")),
@@ -231,12 +236,12 @@ impl ResultPaths {
         }
     }
 
-    /// Returns the folder of a compliance test's responses.
+    /// Returns the path of the folder with a compliance test's responses.
     pub fn compliance_accuracy(&self, test: &str) -> String {
         format!("{}/accuracy", self.compliance(test))
     }
 
-    /// Returns the folder of a compliance test's performance logs.
+    /// Returns the path of the folder with a compliance test's performance logs.
     pub fn compliance_performance(&self, test: &str) -> String {
         format!("{}/performance/run_1", self.compliance(test))
     }
@@ -312,7 +317,7 @@ mod tests {
         assert_eq!(shown(&["results/s/b/Offline/performance"]), (None, code("code")));
         assert_eq!(shown(&["measurements", "code"]), (Some(Layout::A), code("code")));
         assert_eq!(shown(&["compliance"]), (Some(Layout::A), code("code")));
-        // Round v6.0 with the folder for code of earlier rounds.
+        // A tree of round v6.0 may have its code in the folder of earlier rounds.
         let test = "results/s/b/Offline/TEST06";
         assert_eq!(shown(&[test, "code"]), (Some(Layout::B), code("code")));
         assert_eq!(shown(&[test, "src"]), (Some(Layout::B), code("src")));

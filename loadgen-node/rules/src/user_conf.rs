@@ -38,7 +38,7 @@ const KEYS: [&str; 24] = [
     "accuracy_log_sampling_target",
 ];
 
-/// Maximum latency, in ms: a year.
+/// Maximum latency bound in a user.conf, in milliseconds: a year.
 const MAX_LATENCY_MS: u64 = 366 * 24 * 3600 * 1000;
 
 const SCENARIOS: [&str; 6] =
@@ -47,17 +47,20 @@ const SCENARIOS: [&str; 6] =
 /// Effects of a user.conf's lines on a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserConf {
-    /// Lines that have no effect on any run, and a file without effect on this run.
+    /// Messages about lines that have no effect on any run, and about a file without effect on this
+    /// run.
     pub warnings: Vec<String>,
-    /// Lines for other benchmarks or scenarios.
+    /// Message about the lines that apply only to other benchmarks or scenarios; `None` without
+    /// such lines.
     pub of_other_runs: Option<String>,
-    /// Settings that several lines set.
+    /// Messages about settings that several lines set.
     pub repeated: Vec<String>,
     /// Settings that the run takes from the file, such as `target_qps`.
     pub keys: BTreeSet<String>,
 }
 
-/// Checks every line of a file for a run of a benchmark and scenario, both as LoadGen names them.
+/// Checks every line of a user.conf for a run of a benchmark in a scenario. `benchmark` and
+/// `scenario` are LoadGen's names.
 ///
 /// # Errors
 ///
@@ -112,7 +115,8 @@ pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, S
     Ok(read)
 }
 
-/// Returns the setting of a key that applies to such a run.
+/// Returns the setting that `key` sets in a run of this benchmark and scenario; `None` if the key
+/// applies only to other runs.
 fn setting_of<'k>(key: &'k str, benchmark: &str, scenario: &str) -> Option<&'k str> {
     ["*", benchmark].into_iter().find_map(|model| {
         let rest = key.strip_prefix(model)?.strip_prefix('.')?;
@@ -191,8 +195,8 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     } else {
         digits && (value == "0" || !value.starts_with('0')) && value.parse::<u64>().is_ok()
     };
-    // LoadGen converts these to nanoseconds, and silently turns a value that does not fit into
-    // another bound.
+    // LoadGen converts these values to nanoseconds. If the result does not fit into its integer
+    // type, LoadGen silently uses another bound.
     let is_time = matches!(setting, "target_latency" | "ttft_latency" | "tpot_latency");
     if is_time && value.parse::<u64>().is_ok_and(|ms| ms > MAX_LATENCY_MS) {
         return Err(format!("`{value}` ms is too long; {setting} is at most {MAX_LATENCY_MS}"));

@@ -119,9 +119,12 @@ fn quoted_figures_are_read_in_the_format_of_the_round() {
         };
         tree.edit(&accuracy, wrapped);
         let wrong = read(&tree);
-        assert!(wrong.iter().all(|text| !text.contains("no ROUGE1 in it")), "{wrong:?}");
+        assert!(wrong.iter().all(|text| !text.contains("ROUGE1 is missing")), "{wrong:?}");
         tree.edit(&accuracy, |text| text.replace("rouge", "route").replace("FID_SCORE", "FID"));
-        assert!(says(&read(&tree).iter().map(String::as_str).collect::<Vec<_>>(), "in it, as the"));
+        assert!(says(
+            &read(&tree).iter().map(String::as_str).collect::<Vec<_>>(),
+            "is missing: the official"
+        ));
     }
 }
 
@@ -134,7 +137,7 @@ fn a_figure_that_misses_its_target_is_still_found() {
     assert!(says(&broken(&tree.check(), Rule::N2), "ROUGE1"), "{}", tree.check().text());
 }
 
-/// Counts the findings about a run that occurs twice.
+/// Counts the findings that report a run with several purposes.
 fn shared(tree: &PublishedTree) -> usize {
     let report = tree.check();
     let of = |rule| {
@@ -150,7 +153,7 @@ fn two_targets_of_a_model_may_share_their_runs() {
     tree.also(TEST06, &format!("{TEST06}.9"));
     assert_eq!(shared(&tree), 0, "{}", tree.check().text());
     for (from, to) in [
-        // Another system, another variant, another model.
+        // The copy belongs to another system, another variant or another model.
         (LLAMA, "closed/X/results/T/llama2-70b-99"),
         (&format!("{LLAMA}/Server"), &format!("{LLAMA}.9/Interactive")),
         (LLAMA, "closed/X/results/S/gptj-99.9"),
@@ -233,7 +236,7 @@ fn without_known_seeds_the_version_tells_the_round() {
     let report = tree.check();
     assert_eq!(round(&report), ("v4.1", RoundSource::LoadgenVersion));
     assert!(!report.judgements[0].round.in_table);
-    // A single finding reports it, and dependent rules are not judged.
+    // A single finding reports the unknown round, and the rules that depend on it are not judged.
     for rule in [Rule::N2, Rule::N3, Rule::N31, Rule::N32, Rule::N34, Rule::N35, Rule::N36] {
         assert_eq!(report.outcome(rule), Outcome::CannotTell, "{rule}: {}", report.text());
     }
@@ -390,7 +393,7 @@ fn a_log_of_two_tests_is_found_where_the_rule_on_single_tests_is_not_asked() {
     tree.edit(&log, |text| format!("{text}{}", text.replace("\"VALID\"", "\"INVALID\"")));
     let report = tree.check();
     let broken = broken(&report, Rule::N33);
-    assert!(says(&broken, "the detail log is of 2 tests"), "{}", report.text());
+    assert!(says(&broken, "the detail log covers 2 tests"), "{}", report.text());
 }
 
 #[test]

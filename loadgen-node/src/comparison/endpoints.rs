@@ -118,7 +118,7 @@ fn scenario(summary: &Summary) -> Result<Scenario, String> {
             "no scenario of LoadGen has the load pattern `{other}`: compare runs with the pattern poisson (server) or \
              max_throughput (offline)"
         )),
-        // Endpoints writes the window for this pattern only.
+        // Endpoints writes this duration for the pattern `poisson` only.
         None if summary.legacy_loadgen_window_duration_ns.is_some() => Ok(Scenario::Server),
         None => {
             Err("the load pattern (run_config) is missing: repeat the run with a newer client"

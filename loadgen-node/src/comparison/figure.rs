@@ -35,7 +35,7 @@ pub(crate) struct Spread {
     pub(crate) mean: f64,
 }
 
-/// Change of a side, relative to the baseline.
+/// Change of a figure from the baseline to another side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Change {
     /// Ratio to the baseline: of the medians, or of the means for an exact figure.
@@ -58,7 +58,7 @@ pub(crate) enum ChangeJudgement {
     Noise,
     /// Beyond the default tolerance, and the noise is unknown.
     Unknown,
-    /// Beyond the tolerance.
+    /// Worse than in the baseline, beyond the tolerance and not due to noise.
     Worse,
 }
 
@@ -113,7 +113,8 @@ impl Spread {
         (self.runs > 1).then(|| if width == 0.0 { 0.0 } else { width / self.median })
     }
 
-    /// Returns minimum and maximum. A single value is assumed to vary as much as the other side.
+    /// Returns minimum and maximum. A single value is assumed to vary as much as the other side,
+    /// whose relative noise is `noise`.
     fn range(&self, noise: f64) -> (f64, f64) {
         match self.runs {
             1 => (self.median * (1.0 - noise / 2.0), self.median * (1.0 + noise / 2.0)),

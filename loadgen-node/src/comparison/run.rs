@@ -35,10 +35,10 @@ pub(super) fn subject(run: RecordedRun) -> Subject {
     }
 }
 
-/// Kinds of latencies: the prefix of their keys in a record, and their names.
+/// Kinds of latencies: the prefix of each kind's keys in `result.json`, and its name.
 pub(super) const LATENCIES: [(&str, &str); 3] =
     [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")];
-/// Percentiles: the rest of their keys in a record, and their names.
+/// Percentiles: the end of each percentile's keys in `result.json`, and its name.
 pub(super) const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
@@ -76,7 +76,8 @@ fn figures(result: &RunResult) -> Vec<MeasuredFigure> {
     figures
 }
 
-/// Returns the workload, in terms that other clients also report.
+/// Returns the settings and counts that describe the workload, by name. Contains only those that
+/// other benchmark clients report as well, so that their results compare with runs.
 fn workload(result: &RunResult) -> BTreeMap<String, String> {
     let samples = &result.samples;
     let mut workload = BTreeMap::from([

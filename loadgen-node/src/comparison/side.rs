@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{endpoints, fabric, run, subject::Subject};
 use crate::{RunError, output, recording::run::RecordedRun};
 
-/// A subject, or several subjects with the same settings.
+/// Side of a comparison: a subject, or several subjects with the same settings.
 #[derive(Debug, Serialize)]
 pub(crate) struct Side {
     /// Path of the folder, as on the command line.

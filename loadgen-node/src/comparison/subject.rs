@@ -46,7 +46,8 @@ pub(crate) struct MeasuredFigure {
     pub(crate) values: Vec<f64>,
 }
 
-/// Units of figures, with the better direction. Other units are rates of LoadGen.
+/// Units of figures, each with the better direction. For any other unit, such as that of LoadGen's
+/// rates, more is better.
 const UNITS: [(&str, BetterDirection); 4] = [
     ("ns", BetterDirection::Less),
     ("ns/B", BetterDirection::Less),

@@ -3,7 +3,7 @@
 //! - `survey.rs`: asks all nodes for their identity
 //! - `sample.rs`: sends every node one sample, through the QDL and over the connections of a run,
 //!   without LoadGen
-//! - `answers.rs`: compares the responses
+//! - `responses.rs`: compares the responses
 //! - `needs.rs`: what a run with its settings requires of this machine
 //! - `trial.rs`: prepares a run without starting it
 

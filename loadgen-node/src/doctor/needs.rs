@@ -1,4 +1,4 @@
-//! Requirements of a run on this machine.
+//! Requirements that a run places on the LoadGen node, for the doctor.
 
 use netdiv_machine::doctor::{FilesNeeded, LinkSelection, Needs, Peer};
 use netdiv_qdl::{Settings, Transport};
@@ -13,8 +13,9 @@ pub(crate) const PROGRAM: &str = concat!("loadgen-node ", env!("CARGO_PKG_VERSIO
 /// metrics.
 const OTHER_FILES: u64 = 64;
 
-/// Returns the requirements of a run with these settings, on the routes to these nodes. Its I/O
-/// threads are pinned to the cores `pin`.
+/// Returns the requirements of a run with these settings on this machine. The run's I/O threads are
+/// pinned to the cores `pin`. The interfaces to examine are those on the routes to `peers`, or,
+/// without peers, all that are up.
 pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Needs {
     let options = &settings.network.options;
     let is_quic = options.transport == Transport::Quic;

@@ -8,7 +8,8 @@ use sha2::{Digest as _, Sha256};
 /// Number of elements of a response that are shown.
 const SHOWN: usize = 8;
 
-/// Describes a response as it arrived.
+/// Describes a response: its latency, length, digest and first elements. The elements are token ids
+/// if `is_tokens`; otherwise 4 bytes are a label, and any other number are bytes.
 pub(super) fn describe_response(
     payload: &Bytes,
     is_tokens: bool,
@@ -43,8 +44,8 @@ fn describe_payload(payload: &[u8], is_tokens: bool) -> String {
     if shown.is_empty() { format!("no {kind}") } else { format!("{kind} {}", shown.join(" ")) }
 }
 
-/// Marks the nodes whose response differs from the most frequent one. If two are equally frequent,
-/// the first counts.
+/// Marks the nodes whose response differs from the most frequent one. If two responses are equally
+/// frequent, the response of the first node counts.
 pub(super) fn mark_different(nodes: &mut [AskedNode]) {
     let answers: Vec<_> = nodes.iter().filter_map(sha256).collect();
     let votes = |answer: &str| answers.iter().filter(|other| **other == answer).count();

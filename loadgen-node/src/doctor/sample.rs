@@ -26,7 +26,7 @@ const SAMPLE: usize = 0;
 const TIMES: usize = 2;
 
 /// Sends a sample of the data set to all nodes that replied to the survey, and compares their
-/// responses.
+/// responses. Returns the nodes in the order of `asked`, and the sample.
 pub(crate) fn send(
     config: &RunConfig,
     data: Box<dyn Dataset>,
@@ -56,7 +56,8 @@ pub(crate) fn send(
     Ok((nodes, SentSample { dataset, holds, index: SAMPLE, bytes }))
 }
 
-/// Sends the sample to one node, over one stream.
+/// Sends the sample to one node, over one stream. Returns `asked` with the node's responses, or
+/// with a failure.
 fn send_to_node(
     settings: &Settings,
     node: &NodeInfo,
@@ -115,7 +116,7 @@ fn send_once(
     Ok(describe_response(&payload, is_tokens, since(at), reply.first_token.map(since)))
 }
 
-/// Events of a sample so far.
+/// Time of the first token, and time and payload of the whole response, once they have arrived.
 #[derive(Debug, Default)]
 struct SampleEvents {
     first_token: Option<Instant>,

@@ -9,15 +9,16 @@ use netdiv_qdl::{ConnectError, NodeInfo, Settings};
 
 use crate::RunError;
 
-/// Reply of a node to the survey.
+/// Reply of a node to the survey, which asks each node for its description.
 pub(crate) struct SurveyReply {
     /// Address of the node, as the settings name it.
     pub(crate) address: String,
-    /// Description of the node, or the error.
+    /// Description of the node, or the reason why it is missing.
     pub(crate) answer: Result<NodeInfo, ConnectError>,
 }
 
-/// Asks all nodes of these settings over the network.
+/// Asks all nodes of the settings for their descriptions, over the network. The replies are in the
+/// order of the nodes in the settings.
 pub(crate) fn survey(settings: &Settings) -> Result<Vec<SurveyReply>, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
@@ -26,7 +27,8 @@ pub(crate) fn survey(settings: &Settings) -> Result<Vec<SurveyReply>, RunError> 
     Ok(settings.nodes.iter().zip(answers).map(asked).collect())
 }
 
-/// Returns the facts that `doctor` judges.
+/// Returns the facts that `doctor` judges about each node: its address, this machine's interface on
+/// the route to it, and its description or error.
 pub(crate) fn peers(asked: &[SurveyReply]) -> Vec<Peer> {
     let facts = |node: &NodeInfo| PeerFacts {
         name: node.description.node_name.clone(),
@@ -42,7 +44,7 @@ pub(crate) fn peers(asked: &[SurveyReply]) -> Vec<Peer> {
     asked.iter().map(peer).collect()
 }
 
-/// Returns the nodes for the report.
+/// Converts the replies to entries of the report. A node without a description has a failure.
 pub(crate) fn nodes(asked: &[SurveyReply]) -> Vec<AskedNode> {
     asked.iter().map(node).collect()
 }

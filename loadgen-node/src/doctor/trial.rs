@@ -9,8 +9,8 @@ use crate::{
     run::{check_free_space, prepare},
 };
 
-/// Returns the reasons why a run with these settings would not begin; `sample` is the error of the
-/// sample for the nodes.
+/// Returns a finding for each reason why a run with these settings would not begin. `sample` is the
+/// error, if any, that kept the sample from being sent to the nodes.
 pub(crate) fn findings(config: RunConfig, sample: Option<RunError>) -> Vec<Draft> {
     let about = format!("{} in {}", config.benchmark, config.scenario);
     let finding = |id, why: String| Draft::of(id, about.as_str()).fact("why", why);

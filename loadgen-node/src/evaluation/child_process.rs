@@ -1,5 +1,5 @@
-//! Child process that ends with this process when a signal ends it, and so do the processes that
-//! the child has started.
+//! Child process that ends when a signal ends this process. The processes that the child has
+//! started end with it.
 
 use std::{
     io::{self, Read as _},
@@ -27,8 +27,9 @@ pub(super) struct ChildOutput {
     pub(super) complaints: StderrLines,
 }
 
-/// Runs the command to its end. Keeps its output, and the lines of its standard error that have one
-/// of these marks. A signal that ends this process also ends the command, and is the error.
+/// Runs the command to its end. Returns its exit status, its standard output, and two lines of its
+/// standard error: the last one, and the first one with one of the `marks`. A signal that ends this
+/// process also ends the command, and is returned as an error.
 pub(super) fn run(
     command: &mut Command,
     marks: &'static [&'static str],
@@ -38,11 +39,12 @@ pub(super) fn run(
     let mut signals = Signals::listen(&ENDING)?;
     drop(guard);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Scripts start processes that hold the pipes, and would continue.
+    // Scripts start processes that hold the pipes and would continue after the script. A process
+    // group lets them be ended with it.
     let mut child = command.process_group(0).spawn()?;
     let (asked, ended, pid) = (Flag::default(), Flag::default(), pid(&child));
     let (was_asked, has_ended) = (asked.clone(), ended.clone());
-    // The thread waits until this process ends, which is soon.
+    // The thread is never joined: it waits for a signal until this process ends, which is soon.
     thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(signals.next());
         was_asked.store(true, Ordering::Release);
@@ -68,7 +70,7 @@ pub(super) fn run(
         // Until the child is reaped, its process id belongs only to its group.
         let has_exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         retry_on_intr(|| waitid(WaitId::Pid(pid), has_exited))?;
-        // Processes that it has left behind may hold the pipes. Usually there is no such process.
+        // Processes that the child has left behind may hold the pipes. Usually there are none.
         let _ = kill_process_group(pid, rustix::process::Signal::KILL);
     }
     let panicked = |_| io::Error::other("its reader panicked");

@@ -11,7 +11,7 @@ use tracing::info;
 
 use crate::{RunError, output, run::outcome::accuracy::OfficialScript, settings::usage};
 
-/// Location of Python.
+/// Python environment: the programs and packages that scripts use.
 #[derive(Debug)]
 pub(crate) struct Environment {
     /// Folder of the program `python3`; scripts call that name.
@@ -34,8 +34,8 @@ impl Environment {
         Ok(Self { programs: programs.canonicalize().unwrap_or(programs) })
     }
 
-    /// Returns an environment with the script's packages in the operator's cache. They are fetched
-    /// once.
+    /// Returns the environment of a script in netdiv's cache. The first call for a script, or for a
+    /// changed list of its packages, creates the environment and downloads the packages.
     pub(crate) fn of(script: &OfficialScript) -> Result<Self, RunError> {
         let folder = cache()?.join("accuracy").join(script.name);
         let failed = |why: &dyn std::fmt::Display| {
@@ -60,7 +60,7 @@ impl Environment {
         };
         succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
         let made = Self::from_folder(&folder)?;
-        // pip's output is not the script's.
+        // pip's output would mix with the script's.
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         succeed(made.python().args(pip).args(script.packages))?;
         output::write(&folder.join(MADE), packages.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Runs the official script and keeps its metrics.
+//! Runs the official script and writes its metrics to `accuracy.txt`.
 
 use std::{
     fs, io,
@@ -20,16 +20,18 @@ use crate::{
 
 /// Metrics that the script computed.
 pub(crate) struct Evaluation {
-    /// Path of the file that was written.
+    /// Path of the written `accuracy.txt`.
     pub(crate) file: PathBuf,
     pub(crate) metrics: Metrics,
 }
 
-/// Beginning of the lines of `accuracy-openimages.py` about a sample's index, which a node must not
-/// know (docs/ENGINES.md).
+/// Beginning of the lines that `accuracy-openimages.py` prints about a sample's index, which a node
+/// must not know (docs/ENGINES.md). `accuracy.txt` leaves them out.
 const OF_INDEX: &str = "ERROR: loadgen(";
 
-/// Passes the run's accuracy log to the script, and writes `accuracy.txt` beside it.
+/// Passes the run's accuracy log to the script, and writes `accuracy.txt` beside the log. `samples`
+/// is the number of samples in the data set, `reference` the checkout with the script, and `given`
+/// the operator's options for the script.
 pub(crate) fn evaluate(
     script: &OfficialScript,
     (folder, log_sha256, samples): (&Path, &str, u64),
@@ -49,7 +51,7 @@ pub(crate) fn evaluate(
         trial::run_trial(script, own, reference, &environment)?;
     }
     let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
-    // Files of an earlier call do not belong to this one.
+    // Files of an earlier evaluation must not be taken for files of this one.
     for path in script.written(folder).into_iter().chain([file.clone(), part.clone()]) {
         remove(&path).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
     }
@@ -83,7 +85,7 @@ pub(crate) fn evaluate(
         }
     };
     output::write(&part, compliance::with_hash(text.trim_end(), log_sha256).as_bytes())?;
-    // Later checkers also read what the benchmark's oldest checker reads.
+    // `accuracy.txt` has the format of the benchmark's first round: later checkers read it, too.
     let formats = Formats::of(benchmark.rounds.first().copied());
     let found = compliance::printed_accuracy(&part, benchmark, &formats);
     remove(&part).map_err(|error| failed(&error))?;
@@ -92,7 +94,7 @@ pub(crate) fn evaluate(
     Ok(Evaluation { file, metrics })
 }
 
-/// Name of the file with the script's output until it is known to be complete.
+/// Name of the file that holds the script's output until its metrics have been read.
 const PART: &str = "accuracy.txt.unread";
 
 /// Removes a file or a folder, if it is there.

@@ -10,8 +10,8 @@ use crate::{
     settings::usage,
 };
 
-/// Fails for a checkout without the script or what it reads, for missing options, and for options
-/// that would change the script's figures.
+/// Fails if the checkout `reference` lacks the script or its submodules, if required options are
+/// missing from `given`, or if an option in `given` would change the script's figures.
 pub(crate) fn options(
     script: &OfficialScript,
     reference: &Path,
@@ -64,8 +64,8 @@ pub(crate) fn options(
     }
 }
 
-/// Fails for a run without the files that the script reads, for labels beyond the benchmark's
-/// classes, and for paths that the script cannot handle.
+/// Fails if the run's folder lacks files that the script reads, if labels are beyond the
+/// benchmark's classes, or if the script cannot handle a path.
 pub(super) fn files(
     script: &OfficialScript,
     benchmark: &Benchmark,

@@ -7,14 +7,16 @@ use std::io::{self, BufRead as _, BufReader, Read, Write};
 pub(super) struct StderrLines {
     /// Last line that is not empty: the error that ends a Python program.
     pub(super) last: String,
-    /// First line that contains one of the marks, from the mark on.
+    /// First line that contains one of the marks, which are texts that the caller looks for. The
+    /// line begins with the mark.
     pub(super) marked: Option<String>,
 }
 
 /// Maximum number of bytes of a line that are examined.
 const LINE: usize = 4096;
 
-/// Copies all bytes as they arrive, and keeps the lines that matter.
+/// Copies all bytes from `from` to `to` as they arrive. Returns the last line, and the first line
+/// with one of the `marks`.
 pub(super) fn copy_stderr(
     from: impl Read,
     mut to: impl Write,
@@ -28,7 +30,7 @@ pub(super) fn copy_stderr(
             kept.add(&mut line, marks);
             return Ok(kept);
         }
-        // The reader may be gone.
+        // The reader of `to` may be gone.
         let _ = to.write_all(piece);
         for byte in piece {
             match byte {

@@ -9,7 +9,7 @@ use crate::{
     settings::usage,
 };
 
-/// Runs the script's trial, and fails with what is missing.
+/// Runs the script's trial. The error names the missing requirement.
 pub(crate) fn run_trial(
     script: &OfficialScript,
     trial: &Trial,

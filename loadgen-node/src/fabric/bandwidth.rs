@@ -11,8 +11,8 @@ use super::{
 };
 use crate::RunError;
 
-/// Bytes in flight to and from each node. The minimum suits any network; the maximum suffices for
-/// 100 Gb/s and 20 ms.
+/// Minimum and maximum number of bytes in flight to and from each node. The minimum suits any
+/// network; the maximum suffices for 100 Gb/s and 20 ms.
 const IN_FLIGHT_BYTES: std::ops::RangeInclusive<f64> = 256e3..=256e6;
 
 /// Minimum and maximum number of messages in flight to each node.
@@ -22,8 +22,9 @@ const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
 const BURST: usize = 256;
 
 /// Sends as many messages as the windows allow, to all nodes at once, and passes each interval to
-/// `tell`. Messages in flight when the time is up still have to arrive. They are at most half of
-/// what the slowest node, by an earlier figure, moves in the time.
+/// `tell`. Messages in flight when the time is up still have to arrive. They are therefore limited
+/// to half of what the slowest node moves in the time, at the rate `slowest_bytes_per_second` of an
+/// earlier measurement.
 pub(crate) fn bandwidth(
     settings: &Settings,
     bytes: usize,
@@ -38,9 +39,9 @@ pub(crate) fn bandwidth(
     let streams = settings.connections_per_node * settings.streams_per_connection;
     let settings = Settings {
         policy: Policy::Pull,
-        // Each stream has its share, and at least one message.
+        // Each stream has a share of the window: at least one message.
         window_samples: Some(in_flight.max(streams)),
-        // Messages that wait here are sent after the time is up.
+        // Messages that wait in the inbox are sent even after the time is up.
         inbox_samples: in_flight.min(BURST),
         ..settings.clone()
     };
@@ -55,7 +56,8 @@ pub(crate) fn bandwidth(
     Ok(figures(bytes, direction, shape, &window, far))
 }
 
-/// Calls `send` until the window is over.
+/// Calls `send` again and again until the window is over. Passes each interval to `tell`, and
+/// returns the window.
 pub(super) fn drive<L: LoadGen>(
     qdl: &Qdl<L>,
     shape: Shape,
@@ -79,7 +81,8 @@ pub(super) fn drive<L: LoadGen>(
     })
 }
 
-/// Returns the counts of each node over the whole measurement, including its warm-up.
+/// Returns the counts of each node over the whole measurement, including its warm-up. `before` and
+/// `after` are the processor times of the nodes.
 fn far_ends(
     reports: &[NodeReport],
     shape: Shape,

@@ -1,10 +1,12 @@
-//! Rates of the benchmarks of MLPerf Inference that the measured bandwidth allows.
+//! Rates that the measured bandwidth allows for the benchmarks of MLPerf Inference.
 
 use netdiv_rules::book::BandwidthNeed;
 
 use super::figures::{Bandwidth, Benchmark, Direction, Rate};
 
-/// Returns the rate that the measured bandwidth allows for each benchmark.
+/// Returns the rate that the measured bandwidth allows for each benchmark, and whether it reaches
+/// the target. `targets` are the requested rates, in samples per second, with the names of their
+/// benchmarks.
 pub(crate) fn benchmarks(
     needs: &[BandwidthNeed],
     measured: &[Bandwidth],

@@ -20,7 +20,7 @@ pub(super) struct Counters {
     processor: Duration,
     /// Processor time of each I/O thread in seconds, by the thread's number.
     io_threads: BTreeMap<String, f64>,
-    /// Segments that TCP retransmitted, on this whole host.
+    /// Number of segments that TCP has retransmitted on this whole host.
     retransmits: Option<u64>,
     /// Connections of the measurement.
     connections: Vec<Connection>,
@@ -48,7 +48,8 @@ impl Counters {
         self.processor.saturating_sub(earlier.processor).as_secs_f64()
     }
 
-    /// Returns the share of these seconds in which the busiest I/O thread was busy, from 0 to 1.
+    /// Returns the share of the `seconds` since an earlier reading in which the busiest I/O thread
+    /// was busy, from 0 to 1.
     pub(super) fn busiest_io_thread(&self, earlier: &Self, seconds: f64) -> Option<f64> {
         let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         processor::busiest(&earlier.io_threads, &self.io_threads, seconds)
@@ -59,7 +60,8 @@ impl Counters {
         Path::between(&earlier.connections, &self.connections)
     }
 
-    /// Returns the segments that TCP retransmitted since an earlier reading.
+    /// Returns the number of segments that TCP has retransmitted on this host since an earlier
+    /// reading.
     pub(super) fn retransmits(&self, earlier: &Self) -> Option<u64> {
         self.retransmits?.checked_sub(earlier.retransmits?)
     }

@@ -128,7 +128,7 @@ impl Direction {
     pub(crate) const ALL: [Self; 3] = [Self::ToNodes, Self::FromNodes, Self::Both];
 }
 
-/// Payload bytes of a message and of its response.
+/// Shape of a message: its payload bytes, and the payload bytes of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) to_node: usize,
@@ -211,7 +211,7 @@ impl Bandwidth {
     }
 
     /// Returns the nodes that are slow beyond the noise of their rounds, and the median rate of all
-    /// nodes. `None` for a single node.
+    /// nodes, in bytes per second. `None` for a single node.
     pub(crate) fn slow_nodes(&self) -> Option<(Vec<&Rate>, f64)> {
         let rounds = |node: &Rate| match &node.rounds_bytes_per_second[..] {
             [] => vec![node.bytes_per_second()],
@@ -227,7 +227,7 @@ impl Bandwidth {
         (self.nodes.len() > 1).then(|| (self.nodes.iter().filter(is_slow).collect(), usual.median))
     }
 
-    /// Returns the minimum and maximum rate of the rounds.
+    /// Returns the minimum and maximum rate of the rounds, in bytes per second.
     pub(crate) fn range(&self) -> (f64, f64) {
         let rates = self.rounds_bytes_per_second.iter();
         rates.fold((f64::MAX, 0.0), |(least, most), rate| (least.min(*rate), most.max(*rate)))
@@ -239,12 +239,12 @@ impl Bandwidth {
         self.busiest_io_thread.is_some_and(|share| share >= SATURATED_SHARE)
     }
 
-    /// Returns the rate, both ways together.
+    /// Returns the rate of all nodes: the rate to the nodes plus the rate from the nodes.
     pub(crate) fn bytes_per_second(&self) -> f64 {
         self.total.bytes_per_second()
     }
 
-    /// Returns the rate of the slowest node, both ways together.
+    /// Returns the rate of the slowest node: the rate to the node plus the rate from it.
     pub(crate) fn slowest_bytes_per_second(&self) -> f64 {
         self.nodes.iter().map(Rate::bytes_per_second).reduce(f64::min).unwrap_or(0.0)
     }
@@ -258,7 +258,8 @@ pub(super) fn median<T>(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Option<
     Some(rounds.swap_remove(middle))
 }
 
-/// Share of the window from which a busy I/O thread limits the rate.
+/// Share of a window, from 0 to 1. An I/O thread that is busy for at least this share counts as
+/// saturated: it limits the rate.
 pub(super) const SATURATED_SHARE: f64 = 0.95;
 
 /// Part of a window, all nodes together.
@@ -300,7 +301,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Returns the rate, both ways together.
+    /// Returns the rate to the nodes plus the rate from the nodes.
     pub(crate) fn bytes_per_second(&self) -> f64 {
         self.bytes_per_second_to_nodes + self.bytes_per_second_from_nodes
     }
@@ -330,7 +331,7 @@ pub(crate) struct OpenLoop {
     /// True if messages could be issued at this rate, and 95 % of them were answered when the last
     /// one was issued.
     pub(crate) kept: bool,
-    /// Time from when a message was due to its response.
+    /// Median of the time from the moment at which a message was due to the arrival of its response.
     pub(crate) p50_ns: u64,
     pub(crate) p90_ns: u64,
     pub(crate) p99_ns: u64,

@@ -23,7 +23,8 @@ const BURST: u64 = 256;
 /// Maximum time that the histogram resolves, in nanoseconds: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Minimum share of messages that are answered when all are issued, if the rate is kept.
+/// Minimum share of the messages that must be answered when the last one is issued, for the rate to
+/// count as kept.
 const ANSWERED: f64 = 0.95;
 
 /// Maximum pause between two looks at the clock.
@@ -48,7 +49,7 @@ pub(crate) fn open_loop(
     let (mut sent, mut latest) = (0, Duration::ZERO);
     while sent < count {
         let now = Instant::now();
-        // A rate that cannot be kept would take forever.
+        // If the rate cannot be kept, sending all messages may take too long.
         if now - begin > duration * 2 {
             break;
         }

@@ -25,11 +25,12 @@ use super::{
 };
 use crate::RunError;
 
-/// Maximum size of a message whose round trip is timed, in bytes. Beyond it the bandwidth shows the
-/// same.
+/// Maximum size of a message whose round trip is timed, in bytes. For longer messages, the
+/// bandwidth shows the same.
 const LONGEST_ROUND_TRIP: usize = 1 << 20;
 
-/// Maximum time of a message, as a multiple of a measurement's time. Longer messages are left out.
+/// Maximum time that a message takes, as a multiple of a measurement's duration. Sizes whose
+/// messages take longer are left out.
 const TOO_LONG: f64 = 2.0;
 
 /// Minimum size, in bytes, at which the number of connections is chosen. Shorter messages are
@@ -52,11 +53,12 @@ const SOAK_LINE: usize = 10;
 /// Number of the report's format.
 const FORM: u32 = 1;
 
-/// Contents and settings of a measurement.
+/// Plan of a measurement: its kind, its sizes and times, and its settings.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
-    /// Settings of the nodes without TLS, which are measured in turn with the others.
+    /// Settings of the nodes of `--plaintext-nodes`. They are measured in turn with the nodes of
+    /// `settings`.
     pub(crate) plaintext: Option<Settings>,
     /// Message sizes in bytes, in ascending order.
     pub(crate) sizes: Vec<usize>,
@@ -64,7 +66,7 @@ pub(crate) struct Plan {
     /// Time limit for the round trips of all sizes and nodes together.
     pub(crate) round_trips: Duration,
     pub(crate) rounds: usize,
-    /// Set where `--thorough` would measure longer.
+    /// Set if `--thorough` would measure longer.
     pub(crate) is_quick: bool,
     /// Set if the number of connections and I/O threads is chosen: as many as make the measurement
     /// faster.
@@ -77,12 +79,12 @@ pub(crate) struct Plan {
 pub(crate) enum MeasurementKind {
     /// Round trips, and the bandwidth of all sizes and directions; then the rates of benchmarks.
     Sweep { needs: Vec<BandwidthNeed>, targets: Vec<(String, f64)> },
-    /// Maximum size, between all pairs of hosts.
+    /// Bandwidth of the maximum size, between all pairs of hosts.
     Matrix,
-    /// Maximum size, both ways, for a long time.
+    /// Bandwidth of the maximum size, both ways, for a long time.
     Soak,
-    /// Messages at a fixed rate over all nodes together, for each shape. A shape may be a
-    /// benchmark's.
+    /// Messages at the rate `rate` over all nodes together, for each shape in turn. A shape that
+    /// belongs to a benchmark has the benchmark's name.
     OpenLoop { rate: f64, shapes: Vec<(Option<String>, Shape)> },
 }
 
@@ -182,7 +184,8 @@ impl Plan {
         self.sizes.iter().filter(move |size| is_sweep && **size <= LONGEST_ROUND_TRIP)
     }
 
-    /// Returns the number of timed round trips, and the time for each.
+    /// Returns the number of round-trip measurements, one for each size and node, and the time for
+    /// each.
     fn round_trip_time(&self) -> (u32, Duration) {
         let trips = saturating_u32(self.round_trip_sizes().count() * self.settings.nodes.len());
         (trips, self.times.duration.min(self.round_trips / trips.max(1)))
@@ -275,13 +278,15 @@ impl Plan {
         Ok(tried)
     }
 
-    /// Measures each size in each direction, for each side in turn, round by round. Returns the
-    /// cells of each side. Known rates keep a slow network from taking minutes for each cell.
+    /// Measures each size in each direction, for each of `sides` in turn, round by round: with TLS
+    /// and, if requested, in plaintext. Returns the cells of each side; a cell is the bandwidth of
+    /// one size in one direction. Known rates keep a slow network from taking minutes for each
+    /// cell.
     fn sweep(&self, sides: &[Settings]) -> Result<Vec<Vec<Bandwidth>>, RunError> {
         let mut cells: Vec<Vec<Bandwidth>> = Vec::new();
         let mut sizes = self.sizes.clone();
         // Rate of the slowest node. Without it, the first cell would have less in flight than the
-        // next.
+        // next one.
         let (Some(first), Some(size)) = (sides.first(), sizes.first()) else {
             return Ok(Vec::new());
         };
@@ -350,8 +355,8 @@ fn saturating_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Returns the rate of the slowest node from a short measurement. It determines how much may be in
-/// flight.
+/// Returns the rate of the slowest node, in bytes per second, from a short measurement. The rate
+/// determines how much may be in flight.
 fn measure_slowest_rate(settings: &Settings, size: usize, times: Times) -> Result<f64, RunError> {
     let times = Times { duration: times.duration.min(LEARNING_TIME), ..times };
     Ok(bandwidth(settings, size, Direction::Both, times, 0.0, |_| {})?.slowest_bytes_per_second())

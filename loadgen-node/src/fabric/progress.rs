@@ -1,4 +1,5 @@
-//! Log lines with figures, as soon as they are measured.
+//! Log lines of a network measurement. Each has a figure, and is written as soon as the figure has
+//! been measured.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tracing::{info, warn};
 use super::figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip};
 use crate::units::{count, rate, size};
 
-/// Logs the estimated time.
+/// Logs the estimated duration of the whole measurement.
 pub(super) fn begin(about: Duration, is_quick: bool) {
     let about = humantime::format_duration(about);
     let more = if is_quick { "; --thorough takes longer, and its figures vary less" } else { "" };
@@ -25,7 +26,7 @@ pub(super) fn log_trial(connections: usize, found: &Bandwidth) {
     cell(&format!("{} to each node, ", count(connections, "connection")), found);
 }
 
-/// Logs a measurement of bandwidth. `which` names it.
+/// Logs a measurement of bandwidth. The line begins with `which`, such as the number of the round.
 pub(super) fn cell(which: &str, cell: &Bandwidth) {
     let to = rate(cell.total.bytes_per_second_to_nodes);
     let from = rate(cell.total.bytes_per_second_from_nodes);
@@ -42,7 +43,8 @@ pub(super) fn log_left_out(bytes: usize) {
     warn!("leaving out messages of {message}: one message would take too long; raise --duration");
 }
 
-/// Logs the rates from node to node that were measured at the same time.
+/// Logs the range of the rates from node to node that were measured at the same time, in bytes per
+/// second. The line begins with `which`.
 pub(super) fn step(which: &str, rates: &[f64]) {
     let minimum = rates.iter().copied().reduce(f64::min);
     let maximum = rates.iter().copied().reduce(f64::max);

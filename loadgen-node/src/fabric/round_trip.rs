@@ -13,7 +13,7 @@ use crate::RunError;
 /// Maximum number of round trips, even if there is time for more.
 const ENOUGH: u64 = 20_000;
 
-/// Times one message at a time, to the node and back.
+/// Times round trips of one message at a time, to a node and back, for at most `duration`.
 pub(crate) fn round_trip(
     settings: &Settings,
     address: &str,

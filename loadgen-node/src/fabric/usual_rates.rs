@@ -3,15 +3,17 @@
 /// Share of the usual rate below which a part is reported as slow.
 pub(crate) const SLOW: f64 = 0.8;
 
-/// Usual rates: the median of the rounds, and the minimum.
+/// Usual rates of comparable parts, in bytes per second: in their median round, and in their
+/// slowest round.
 pub(crate) struct UsualRates {
     pub(crate) median: f64,
     pub(crate) minimum: f64,
 }
 
 impl UsualRates {
-    /// Returns true if a rate is clearly lower and its best round is below the usual minimum, so
-    /// that noise does not explain it.
+    /// Returns true if a part is slow: its `median` is clearly below the usual median, and its best
+    /// round, `maximum`, is below the usual slowest round, so that noise does not explain the
+    /// difference.
     pub(crate) fn is_beyond(&self, median: f64, maximum: f64) -> bool {
         median < SLOW * self.median && maximum < self.minimum
     }

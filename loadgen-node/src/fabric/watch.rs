@@ -46,7 +46,7 @@ impl CounterSnapshot {
         self.lanes.iter().map(|lane| lane.answered).sum()
     }
 
-    /// Returns true if each node has answered since this glance.
+    /// Returns true if each node has answered between this snapshot and the counts `now`.
     fn each_node_answered(&self, now: &[NodeReport]) -> bool {
         let answered = |lanes: &[NodeReport], address: &str| -> u64 {
             lanes.iter().filter(|lane| lane.address == address).map(|lane| lane.answered).sum()
@@ -63,8 +63,8 @@ impl CounterSnapshot {
         self.time.duration_since(earlier.time).as_secs_f64()
     }
 
-    /// Returns the latencies of the messages answered since an earlier glance; `None` without such
-    /// messages.
+    /// Returns the latencies of the messages answered since an earlier snapshot; `None` without
+    /// such messages.
     pub(super) fn latency(&self, earlier: &Self) -> Option<Histogram<u64>> {
         let mut latency = self.lanes.first()?.latency.clone();
         latency.reset();
@@ -73,7 +73,7 @@ impl CounterSnapshot {
         (!latency.is_empty()).then_some(latency)
     }
 
-    /// Returns the counts since an earlier glance.
+    /// Returns the counts since an earlier snapshot.
     fn interval(&self, earlier: &Self, sample_bytes: usize) -> Interval {
         let seconds = self.seconds_since(earlier);
         let messages = self.answered() - earlier.answered();
@@ -88,7 +88,7 @@ impl CounterSnapshot {
     }
 }
 
-/// Observed window of a measurement.
+/// Window of a measurement: the counters at its start and end, and the intervals between them.
 pub(super) struct Window {
     pub(super) begin: CounterSnapshot,
     pub(super) end: CounterSnapshot,
@@ -97,7 +97,7 @@ pub(super) struct Window {
     pub(super) longest_gap: Duration,
 }
 
-/// Gaps between responses.
+/// Tracker of the longest time without a response.
 struct GapTracker {
     answered: u64,
     since: Instant,

@@ -29,8 +29,8 @@ pub(crate) fn read_labels(config: &RunConfig, samples: usize) -> Result<Option<L
     }
 }
 
-/// Returns the fault of labels of the wrong kind, or of the first label that is out of the
-/// benchmark's range.
+/// Returns the first fault of the labels: they are of another kind than the benchmark's responses,
+/// or a label is out of the benchmark's range.
 fn fault(labels: &Labels, benchmark: Option<&Benchmark>) -> Option<String> {
     let (classes, vocabulary) = (
         benchmark.is_some_and(|one| one.classes.is_some()),

@@ -24,19 +24,21 @@ use crate::{output::run_failure, qsl::witness::Witness};
 pub struct Library {
     dataset: Box<dyn Dataset>,
     encoding: Encoding,
-    /// Set if messages have checksums: loading a sample computes its part.
+    /// Set if messages have checksums. Loading a sample then also computes the checksum of its
+    /// encoded payload.
     checksums: bool,
     performance_samples: usize,
     witness: Option<Arc<Witness>>,
     /// Minimum and maximum length of the loaded samples, encoded, in bytes.
     lengths: Mutex<Option<Lengths>>,
-    /// Elements of the first tensor of each loaded sample, each sample once: for a language model,
-    /// the tokens of its prompts.
+    /// Number of elements in the first tensor of each loaded sample, each sample once: for a
+    /// language model, the number of tokens in its prompt.
     elements: Mutex<Vec<u64>>,
     /// Number of loads minus number of unloads of each sample: MultiStream loads some samples more
     /// than once.
     loads: Mutex<Vec<usize>>,
-    /// Checksum of each sample at its first load: LoadGen may load it again for another series.
+    /// Checksum of each sample at its first load. LoadGen may load a sample again for another
+    /// series, and it must not have changed.
     first: Mutex<Vec<Option<u32>>>,
     loaded: RwLock<LoadedSamples>,
     nodes_take: OnceLock<NodeInput>,
@@ -59,7 +61,7 @@ impl std::fmt::Debug for Library {
 
 impl Library {
     /// Creates a library of all samples of a data set. Performance mode uses `performance_samples`
-    /// of them. A witness records what is loaded.
+    /// of them, or all. The witness records the loaded samples.
     pub(crate) fn new(
         dataset: Box<dyn Dataset>,
         encoding: Encoding,
@@ -84,7 +86,7 @@ impl Library {
         }
     }
 
-    /// Returns the requirements on nodes that receive these samples.
+    /// Returns the requirements that nodes have to meet to receive these samples.
     pub(crate) fn expectation(&self) -> Expectation {
         let sizes = (0..self.dataset.sample_count()).map(|index| self.dataset.sample_bytes(index));
         Expectation {
@@ -94,8 +96,8 @@ impl Library {
         }
     }
 
-    /// Adapts the samples to the input of all nodes, before the first load. Fails if they do not
-    /// fit.
+    /// Sets the input that all nodes accept, to which loading adapts each sample. Call it before
+    /// the first load. Fails if the data set does not fit this input.
     pub fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
         if let Some(holds) = self.dataset.layout().filter(|holds| !layout::accepts(&takes, holds)) {
             let (takes, holds) = (layout::describe(&takes), layout::describe(&holds));
@@ -115,7 +117,8 @@ impl Library {
         Ok(())
     }
 
-    /// Checks that samples without a layout have the length of the model's tensor.
+    /// Checks that samples without a layout have the length of the only tensor that the model
+    /// accepts.
     fn check_lengths(&self, takes: &InputLayout) -> Result<(), String> {
         let spec = layout::raw_tensor(takes).filter(|_| self.dataset.layout().is_none());
         let Some(want) = spec.and_then(layout::fixed_bytes) else { return Ok(()) };
@@ -132,9 +135,9 @@ impl Library {
         Ok(())
     }
 
-    /// Returns the flag that LoadGen still owes calls. It is set when the test begins and when
-    /// samples are loaded, which LoadGen does before each series. The system under test clears it
-    /// at the end of the series.
+    /// Returns the flag that is set while LoadGen still has to make calls. It is set when the test
+    /// begins and when samples are loaded, which LoadGen does before each series. The system under
+    /// test clears it at the end of the series.
     pub fn owes_calls(&self) -> &AtomicBool {
         &self.owes_calls
     }
@@ -182,7 +185,7 @@ impl Library {
         ))
     }
 
-    /// Returns the facts of the data set's manifests.
+    /// Returns the facts that the data set's manifests state.
     pub(crate) fn prepared(&self) -> Vec<Prepared> {
         let said = self.dataset.prepared().into_iter();
         said.map(|said| Prepared {
@@ -280,7 +283,8 @@ impl QuerySampleLibrary for Library {
 }
 
 impl Library {
-    /// Changes the loaded samples. LoadGen does so between series, when no sample is in flight.
+    /// Changes the loaded samples by `with`, which receives the loads and the payload of each
+    /// sample. LoadGen loads and unloads between series, when no sample is in flight.
     fn change(
         &self,
         with: impl FnOnce(&mut [usize], &mut [Option<Encoded>]) -> Result<(), Abort>,

@@ -1,6 +1,6 @@
-//! Prompts of a language model's benchmark: token ids of its vocabulary, at most as many as it
-//! allows (rules, section 6.2.4; Appendix B). Other prompts would fail at the nodes, or distort the
-//! measurement.
+//! Prompts of a language model's benchmark: token ids of the model's vocabulary, at most as many as
+//! the benchmark allows (rules, section 6.2.4; Appendix B). Other prompts would fail at the nodes,
+//! or distort the measurement.
 
 use netdiv_contract::{
     layout::{DataType, InputLayout, TensorSpec, describe, element_bytes},
@@ -11,8 +11,8 @@ use netdiv_rules::book::{Benchmark, TokenLimits};
 
 use crate::{RunError, settings::RunConfig};
 
-/// Fails for prompts that the benchmark does not have. Reads all of them, so that errors are known
-/// before a node is asked.
+/// Fails for prompts that the benchmark does not allow. Reads all prompts of the data set, so that
+/// errors are known before a node is asked.
 pub(crate) fn check(config: &RunConfig, data: &dyn Dataset) -> Result<(), RunError> {
     let Some(benchmark) = config.benchmarks.find(&config.benchmark) else { return Ok(()) };
     let (Some(limits), Some(layout)) = (benchmark.tokens(), data.layout()) else { return Ok(()) };
@@ -31,7 +31,7 @@ fn refused(data: &dyn Dataset, why: &str) -> RunError {
     RunError::Usage(format!("data set {}: {why}", data.name()))
 }
 
-/// Checks that token ids are integers.
+/// Checks that all tensors have an element type that the benchmark allows for token ids.
 fn check_types(benchmark: &Benchmark, layout: &InputLayout) -> Result<(), String> {
     let is_allowed = |tensor: &TensorSpec| {
         benchmark.input_types.iter().any(|one| one.data_type() == tensor.data_type())

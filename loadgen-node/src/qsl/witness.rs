@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 /// Maximum number of differences that are shown.
 const SHOWN: usize = 5;
 
-/// Digests and counts on LoadGen's side.
+/// Digests and counts of the samples that LoadGen issued, and of the responses that it received.
 #[derive(Debug)]
 pub(crate) struct Witness {
     samples: Vec<WitnessedSample>,
@@ -31,7 +31,7 @@ struct WitnessedSample {
 }
 
 impl Witness {
-    /// Memory for each sample of the data set, in bytes.
+    /// Memory that a witness needs for each sample of the data set, in bytes.
     pub(crate) const BYTES_PER_SAMPLE: usize = size_of::<WitnessedSample>();
 
     /// Creates a witness for a data set with `samples` samples.
@@ -66,7 +66,8 @@ impl Witness {
         digests.into_iter().for_each(|digest| responses.add(digest, 1));
     }
 
-    /// Compares these records with the tallies that the nodes have received and sent.
+    /// Compares the samples that LoadGen issued with those that all nodes `received`, and the
+    /// responses that all nodes `sent` with those that LoadGen received.
     pub(crate) fn compare(&self, received: &Tally, sent: &Tally) -> Digests {
         let mut issued = Tally::default();
         let mut names = BTreeMap::new();
@@ -108,7 +109,7 @@ fn comparison(
         if sent == received {
             continue;
         }
-        // A node may report any counts.
+        // A node may report any count, so that the sum could overflow.
         differences = u64::saturating_add(differences, sent.abs_diff(*received));
         if examples.len() < SHOWN {
             let unknown = || format!("the payload {}", hex::encode(digest));

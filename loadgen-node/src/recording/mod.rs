@@ -12,8 +12,8 @@ use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use crate::{RunError, output};
 
-/// Reads the record of a run in a mode, or in mode `submission`, which includes both modes. Fails
-/// if a log has changed.
+/// Reads the record of a run. Fails if the run's mode is neither `mode` nor `submission`, which
+/// includes both a performance and an accuracy test, or if a log has changed since the run.
 pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
     let path = folder.join(output::RESULT);
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));

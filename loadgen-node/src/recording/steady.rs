@@ -1,13 +1,13 @@
-//! Rate of a run without its ramp and its drain.
+//! Steady rate of a run: its rate without the ramp-up at its start and the drain at its end.
 
 use super::series::SeriesRow;
 use crate::record::Steady;
 
-/// Share of the samples that is left out at each end.
+/// Share of the samples that is left out at each end of a run.
 const SHARE: f64 = 0.1;
 
-/// Minimum time between both ends, in intervals of the series. Completions are assumed to be spread
-/// evenly within an interval.
+/// Minimum length of the rest of the run, in intervals of the series. Completions are assumed to be
+/// spread evenly within an interval.
 const INTERVALS: f64 = 10.0;
 
 /// Returns the rate between the moments at which 10 % and 90 % of the samples were completed.

@@ -63,7 +63,7 @@ pub(super) fn conclusion(comparison: &Comparison) -> String {
     lines.join("\n")
 }
 
-/// Returns the label of a side in tables.
+/// Returns the label of the side with this index in tables: A for the baseline, then B and so on.
 pub(super) fn side_label(number: usize) -> String {
     match u8::try_from(number).ok().filter(|number| *number < 26) {
         Some(number) => char::from(b'A' + number).into(),

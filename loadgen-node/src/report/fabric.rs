@@ -103,8 +103,8 @@ fn or_empty<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(String::new, shown)
 }
 
-/// Returns a table of the cost of TLS, if the same was measured without it: each figure with TLS
-/// and in plaintext, and the ratio.
+/// Returns a table of the cost of TLS, if there are the same measurements in plaintext: each figure
+/// with TLS and in plaintext, and their ratio.
 fn cost_of_tls(report: &Report) -> Option<String> {
     let plaintext = &report.plaintext;
     let ratio = |with: f64, without: f64| {
@@ -142,7 +142,7 @@ fn cost_of_tls(report: &Report) -> Option<String> {
         .then(|| table::table(["what TLS costs", "TLS", "plaintext", "ratio"], 1, rows))
 }
 
-/// Returns notes on single cells.
+/// Returns notes on saturated I/O threads, and on nodes that did not count all messages.
 fn notes(cells: &[Bandwidth]) -> Option<String> {
     let bound = cells.iter().any(Bandwidth::is_bound_by_processor).then(|| {
         "bound by PROCESSOR: an I/O thread of this machine was saturated, so the network may carry more; \
@@ -293,7 +293,8 @@ fn bandwidth(cells: &[Bandwidth]) -> String {
     table::table(titles, 1, cells.iter().map(row))
 }
 
-/// Returns the cell with the most bytes per second to the nodes, by node and by stream.
+/// Returns a table of the rates of each node and of each stream, in the cell with the most bytes
+/// per second to the nodes. `None` for a single stream.
 fn by_node_and_stream(cells: &[Bandwidth]) -> Option<String> {
     let most = |cell: &&Bandwidth| cell.total.bytes_per_second_to_nodes;
     let to_nodes = cells.iter().filter(|cell| cell.direction == Direction::ToNodes);

@@ -132,9 +132,9 @@ const LETTER: i32 = 8;
 const MARGIN: i32 = 16;
 const TITLE: i32 = 48;
 
-/// Colours from standstill to the rate that the fastest quarter of the pairs reaches, white where
-/// pairs begin to be slow. They can be distinguished with a colour vision deficiency (Okabe and
-/// Ito, 2008).
+/// Colours of the heat map, from standstill to the usual rate, which the fastest quarter of the
+/// pairs reaches. White is where pairs begin to be slow. The colours can be distinguished with a
+/// colour vision deficiency (Okabe and Ito, 2008).
 const STANDSTILL: RGBColor = RGBColor(213, 94, 0);
 const USUAL: RGBColor = RGBColor(0, 114, 178);
 const NOT_MEASURED: RGBColor = RGBColor(0, 0, 0);

@@ -19,7 +19,7 @@ pub(super) fn rounds(report: &Report) -> String {
     }
 }
 
-/// Returns the range of the rounds; `None` for a single round.
+/// Returns the range of a cell's rounds, in GB/s; `None` for a single round.
 pub(super) fn range(cell: &Bandwidth) -> Option<String> {
     let (least, most) = cell.range();
     let several = cell.rounds_bytes_per_second.len() > 1;

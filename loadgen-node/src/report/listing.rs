@@ -168,8 +168,8 @@ fn cell(text: &str) -> String {
     cell
 }
 
-/// Prefixes a text that a spreadsheet would take for a formula with the sign for text. Nodes choose
-/// their own names.
+/// Puts an apostrophe before a text that a spreadsheet would take for a formula. Nodes choose their
+/// own names, so that a name may look like one.
 fn escape_formula(text: &str) -> String {
     match text.starts_with(['=', '+', '-', '@']) {
         true => format!("'{text}"),

@@ -63,7 +63,8 @@ fn unknown(machine: &Machine) -> String {
     if lacking.is_empty() { "nothing that a submission needs".into() } else { lacking.join(", ") }
 }
 
-/// Returns the machine and its route to this one. Unknown facts are left out.
+/// Describes a node's machine, and the interface through which it replies to this machine. Unknown
+/// facts are left out.
 fn host(name: &str, machine: Machine) -> String {
     let mut parts = vec![name.to_owned()];
     parts.extend(machine.cpu_model);

@@ -36,7 +36,8 @@ pub(crate) fn facts<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> St
     fold_tables(&text(table), columns())
 }
 
-/// Returns the width at which tables fold. Unit tests get the form of a file, wherever they run.
+/// Returns the width at which tables fold; `None` if they do not fold, as in a file. Unit tests
+/// never fold, wherever they run.
 fn columns() -> Option<u16> {
     if cfg!(test) { None } else { netdiv_node_common::process::columns() }
 }
@@ -47,7 +48,7 @@ fn table_folded_at(
     names: usize,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> String {
-    // A title below another title belongs to its group.
+    // A title that begins with a line break belongs to the group of the title before it.
     let starts: Vec<_> = titles.iter().map(|title| !title.starts_with('\n')).collect();
     let mut table = borderless_table();
     table.set_header(titles).add_rows(rows);
@@ -64,7 +65,8 @@ fn table_folded_at(
     shown.join("\n\n")
 }
 
-/// Returns the columns of figures in each block. Groups stay together if possible.
+/// Returns the indexes of the figures' columns in each block. `starts` is true for a column that
+/// begins a group. Groups stay together if possible.
 fn blocks(columns: u16, widths: &[u16], names: usize, starts: &[bool]) -> Vec<Range<usize>> {
     let named = widths.iter().take(names).fold(0, |sum: u16, width| sum.saturating_add(*width));
     let room = columns - named.min(columns / 2);
@@ -87,7 +89,7 @@ fn blocks(columns: u16, widths: &[u16], names: usize, starts: &[bool]) -> Vec<Ra
     blocks
 }
 
-/// Returns the names and some of the figures. Only names are folded.
+/// Returns a table of the names and of the columns `figures` only. Only names are folded.
 fn part(table: &Table, names: usize, figures: &Range<usize>, columns: u16) -> Table {
     let mut part = table.clone();
     part.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);

@@ -3,11 +3,12 @@
 use super::table;
 use crate::record::{RunResult, Verdict};
 
-/// A round: a run over the network, and a run in one process.
+/// Round of `loadgen-node tax`: a run over the network, and a run in one process.
 pub(crate) struct Round {
     pub(crate) network: RunResult,
     pub(crate) in_process: RunResult,
-    /// Metric over the network divided by that in one process. Below 1 the network has a cost.
+    /// Ratio of the metrics: network to one process for a rate, one process to network for a
+    /// latency. Below 1 the network has a cost.
     pub(crate) ratio: f64,
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn render(rounds: &[Round]) -> String {
     )
 }
 
-/// Returns the metric, marked if LoadGen does not call the run valid, and the 99th percentile of
+/// Returns the metric, with an exclamation mark unless the run is VALID, and the 99th percentile of
 /// the latency in milliseconds.
 fn figures(result: &RunResult) -> [String; 2] {
     let value = result.metric.as_ref().map_or(0.0, |metric| metric.value);

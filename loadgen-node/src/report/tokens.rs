@@ -3,7 +3,7 @@
 use super::table;
 use crate::record::{Distribution, Node, RunResult, Tokens};
 
-/// Percentiles that LoadGen logs: their names in its log, and here.
+/// Percentiles that LoadGen logs: the name of each in LoadGen's log, and its label in the table.
 const PERCENTILES: [(&str, &str); 4] =
     [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
@@ -56,7 +56,8 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     facts
 }
 
-/// Returns LoadGen's percentiles of a kind of times, and its bound.
+/// Returns LoadGen's percentiles of a time of tokens, in ms, and its bound. `kind` is the prefix of
+/// the percentiles' keys, `bound` the field of LoadGen's TestSettings.
 fn times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
     let percentile = |(name, shown): &(&str, &str)| {
         let ns = result.loadgen_latency_ns.get(&format!("{kind}_{name}"))?;
@@ -73,7 +74,7 @@ fn times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
     (!percentiles.is_empty()).then_some(text)
 }
 
-/// Returns the table of nodes, in place of the table of other runs.
+/// Returns the table of nodes for a run with times of tokens, in place of the usual table.
 pub(super) fn nodes(nodes: &[Node]) -> String {
     let titles = [
         "\nnode",

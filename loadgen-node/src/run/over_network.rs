@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// System under test of nodes over the network.
+/// System under test that consists of nodes, which it reaches over the network.
 pub(super) struct Network<'a> {
     pub(super) test: &'a LoadGenTest,
     pub(super) settings: &'a Settings,

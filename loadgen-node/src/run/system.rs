@@ -1,4 +1,4 @@
-//! A system under test as a run drives it, and the run.
+//! Interface of a run to its system under test, and the run itself.
 
 use std::{
     path::Path,
@@ -61,10 +61,11 @@ pub trait System: Sync {
 /// they cannot run.
 pub type StartEngines = fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>;
 
-/// System under test in this process, for comparisons, which a tool adds to this program.
+/// Engines of a SUT node in this process, to compare with runs over the network. A separate tool
+/// adds them to this program.
 #[derive(Clone, Copy)]
 pub struct InProcessEngines {
-    /// Fails for a settings file of a SUT node that cannot be used.
+    /// Checks a settings file of a SUT node: fails if the engines cannot use it.
     pub check: fn(&Path) -> Result<(), String>,
     /// Starts the engines of a SUT node with these settings.
     pub start: StartEngines,

@@ -34,7 +34,7 @@ pub(crate) fn set_time(
     Ok(())
 }
 
-/// Returns a number of bytes that must be in a range.
+/// Returns the given number of bytes, or the default. Fails for a number out of the range.
 pub(crate) fn bytes<N>(
     key: &str,
     given: Option<ByteCount>,

@@ -14,13 +14,14 @@ use crate::RunError;
 pub(crate) enum DnsNames {
     /// DNS names are looked up.
     LookUp,
-    /// DNS names are only checked as text and stand for no node: settings are printed without a
-    /// network.
+    /// DNS names are only checked as text, and name no node: the command prints settings without
+    /// using the network.
     Leave,
 }
 
 impl DnsNames {
-    /// Returns the treatment of names in a command.
+    /// Returns the treatment of DNS names in a command with this settings file. A command that only
+    /// prints its settings does not look them up.
     pub(crate) fn of(file: &SettingsFile) -> Self {
         if file.only_prints() { Self::Leave } else { Self::LookUp }
     }
@@ -40,7 +41,8 @@ pub struct DiscoveryArgs {
 }
 
 impl DiscoveryArgs {
-    /// Returns the addresses that an option names. DNS names have the time `patience` to appear.
+    /// Returns the addresses of the nodes that `named`, the value of `option`, names. Looks up DNS
+    /// names until they are found, for at most `patience`.
     pub(super) fn nodes(
         &self,
         option: &'static str,

@@ -1,4 +1,5 @@
-//! Resolution of a run's keys to the run: checks that they fit together, and fills in the defaults.
+//! Resolves the keys of a run to its settings: checks that the keys fit together, and fills in the
+//! defaults.
 
 use std::path::PathBuf;
 
@@ -149,7 +150,8 @@ impl RunArgs {
         }
     }
 
-    /// Returns fields of LoadGen's settings, the demo's first, so that given ones override them.
+    /// Returns fields of LoadGen's settings, and their values. The demo's fields are first, so that
+    /// the operator's fields override them.
     fn loadgen_settings(
         &self,
         benchmark: &str,
@@ -172,7 +174,7 @@ impl RunArgs {
         let given: [Map<String, Value>; 2] = serde_json::to_value((&self.network, &self.qdl))
             .and_then(serde_json::from_value)
             .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
-        // Options without an effect are harmless.
+        // An option with its default value has no effect, and is harmless.
         let is_nothing = |(key, value): &(&String, &Value)| {
             value.is_null()
                 || **value == false
@@ -230,9 +232,9 @@ impl RunArgs {
     }
 }
 
-/// LoadGen's settings for the demo's language model if there is no user.conf: enough queries for
-/// LoadGen's verdict, at a rate that two nodes sustain on one small machine, and within the bounds
-/// of Llama 2 70B.
+/// LoadGen's settings for the demo's language model if there is no user.conf. They issue enough
+/// queries for a verdict, at a rate that two nodes on one small machine sustain. The latency bounds
+/// are those of Llama 2 70B.
 const DEMO_TOKENS: [(&str, &str); 7] = [
     ("use_token_latencies", "true"),
     ("server_ttft_latency", "2000000000"),

@@ -1,4 +1,4 @@
-//! A resolved run, as all later steps receive it.
+//! Settings of a run after their resolution, as all later steps receive them.
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -7,8 +7,8 @@ use netdiv_machine::evidence::Statement;
 use netdiv_qdl::Settings;
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
 
-/// Run whose settings fit together. Its certificates, token, table of benchmarks and statement have
-/// been read.
+/// Settings of a run, which have been checked against each other. Its certificates, token and table
+/// of benchmarks, and the operator's statement about this machine, have been read.
 #[derive(Debug)]
 pub struct RunConfig {
     pub(crate) scenario: Scenario,
@@ -21,7 +21,7 @@ pub struct RunConfig {
     pub(crate) strict: bool,
     pub(crate) digests: bool,
     pub(crate) checksums: bool,
-    /// Statement of the operator about this machine.
+    /// Facts about this machine that the operator states (`--evidence`).
     pub(crate) evidence: Option<Statement>,
     pub(crate) benchmarks: Arc<Table>,
     /// Settings as the operator gave them, by key.
@@ -37,7 +37,8 @@ pub struct RunConfig {
     pub(crate) min_free_bytes: u64,
     pub(crate) encoding: Encoding,
     pub(crate) target: Target,
-    /// Address of the Prometheus endpoint.
+    /// Address on which the run serves its metrics to Prometheus, over HTTP; missing if it serves
+    /// none.
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) trace: bool,
     pub(crate) quiet: bool,
@@ -48,7 +49,8 @@ pub struct RunConfig {
 pub(crate) enum Target {
     /// Nodes, over the network.
     Nodes(Box<Settings>),
-    /// A tool's engines in this process, with this settings file of a SUT node.
+    /// Engines of a SUT node in this process, which a separate tool adds to this program. They use
+    /// this settings file of a SUT node.
     InProcess(PathBuf),
 }
 

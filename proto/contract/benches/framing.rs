@@ -11,7 +11,7 @@ use netdiv_contract::{
     v1::InferRequest,
 };
 
-/// Messages of one burst.
+/// Number of messages in one burst.
 const MESSAGES: u64 = 256;
 
 fn request(id: u64, payload: &Bytes) -> InferRequest {

@@ -31,7 +31,7 @@ pub enum BurstOutcome {
     /// The stream has ended. The burst contains the messages before its end, if there are any.
     End,
     /// The stream is receiving a message of this many bytes, more than it may assemble without a
-    /// grant: see [`Messages::ask_above`].
+    /// grant: see [`Messages::pause_above`].
     Long(usize),
 }
 
@@ -61,7 +61,8 @@ where
         self.ask_above = bytes;
     }
 
-    /// Allows the stream to receive a message of `bytes` bytes.
+    /// Allows the stream to receive one message of at most `bytes` bytes, such as the message that
+    /// [`BurstOutcome::Long`] reported.
     pub fn grant(&mut self, bytes: usize) {
         self.granted = bytes;
     }
@@ -71,7 +72,7 @@ where
         self.decoder.set_longest(longest);
     }
 
-    /// Decoder with the received bytes that have not been read yet.
+    /// Returns the decoder, which holds the received bytes that have not become messages yet.
     pub fn decoder(&mut self) -> &mut Decoder {
         &mut self.decoder
     }

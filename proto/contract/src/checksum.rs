@@ -26,14 +26,15 @@ pub enum ChecksumError {
         id: u64,
         /// Length of the payload, in bytes.
         bytes: usize,
-        /// Checksum that the message states.
+        /// Checksum that the message contains.
         said: u32,
-        /// Checksum of the content.
+        /// Checksum that the receiver computed from the content.
         found: u32,
     },
 }
 
-/// Returns the payload's part of a request's checksum, which is equal each time the sample is sent.
+/// Returns the CRC32C of a payload, from which [`request_checksum`] continues. It depends on the
+/// payload alone, so it is equal each time the sample is sent.
 pub fn payload_checksum(payload: &[u8]) -> u32 {
     crc32c::crc32c(payload)
 }

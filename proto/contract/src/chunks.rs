@@ -18,7 +18,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Returns true if `length` bytes may be a slice of the chunk.
+    /// Returns true if a payload of `length` bytes may be a slice of the chunk. Otherwise it must
+    /// be copied.
     fn can_slice(&self, length: usize) -> bool {
         self.received_bytes <= ALWAYS_SLICED_BYTES || length >= self.received_bytes / 16
     }

@@ -25,14 +25,16 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// Returns the sample's size in windows and in a node's limits, in bytes: its encoded or
-    /// decoded length, whichever is more, because a node needs memory for both. See [`cost`].
+    /// Returns the number of bytes that the sample takes up in windows and in a node's limits: the
+    /// length of its payload before or after decoding, whichever is larger, because a node needs
+    /// memory for both. See [`cost`].
     pub fn cost(&self) -> usize {
         usize::try_from(cost(self.bytes.len(), self.decoded_bytes)).unwrap_or(usize::MAX)
     }
 }
 
-/// Returns the size of a payload in the limits of both ends, in bytes.
+/// Returns the number of bytes that a payload takes up in the limits of both ends: `encoded_bytes`
+/// or `decoded_bytes`, whichever is larger.
 pub fn cost(encoded_bytes: usize, decoded_bytes: u64) -> u64 {
     decoded_bytes.max(encoded_bytes as u64)
 }

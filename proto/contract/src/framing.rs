@@ -52,11 +52,11 @@ const PAYLOAD_KEY: u8 = 15 << 3 | 2;
 
 /// Message that ends with a payload.
 pub trait PayloadMessage: Message + Default {
-    /// Returns the payload, which the encoder takes out.
+    /// Returns the payload field. The encoder takes the payload out of it.
     fn payload_mut(&mut self) -> &mut Bytes;
 
-    /// Returns the length of the message's other text, in bytes. That text keeps no more memory
-    /// alive than its length.
+    /// Returns the length of the message's text, such as the error text of a response, in bytes. A
+    /// text keeps no more memory alive than its length.
     fn text_bytes(&self) -> usize {
         0
     }
@@ -78,7 +78,7 @@ impl PayloadMessage for InferResponse {
     }
 }
 
-/// Frame of a stream.
+/// Content of one frame of a stream: a message, or the end of the call.
 #[derive(Debug, PartialEq)]
 pub enum Frame<M> {
     /// A message.
@@ -157,7 +157,7 @@ impl Encoder {
         !self.chunks.is_empty()
     }
 
-    /// Returns true if every chunk was read.
+    /// Returns true if [`Self::next_chunk`] has returned all messages that were added.
     pub fn is_empty(&self) -> bool {
         self.gathered.is_empty() && self.chunks.is_empty()
     }
@@ -184,10 +184,10 @@ fn put_header(message: &impl Message, length: u32, payload_bytes: usize, to: &mu
 #[derive(Debug)]
 pub struct Decoder {
     chunks: Chunks,
-    /// Flag and length of the message in progress.
+    /// Flag and length of the message in progress; `None` until its prefix has arrived.
     prefix: Option<(u8, usize)>,
-    /// Beginning of the message in progress, if it arrives in many chunks. Each is copied while it
-    /// is in the cache.
+    /// Beginning of the message in progress, if it arrives in many chunks. Each chunk is copied on
+    /// its arrival, while the processor's cache still contains it.
     assembled: BytesMut,
     longest: usize,
 }
@@ -278,12 +278,12 @@ impl Decoder {
         Ok(Some((frame, length)))
     }
 
-    /// Length of the message in progress, in bytes.
+    /// Returns the length of the message in progress, in bytes, or `None` between messages.
     pub fn incomplete_bytes(&self) -> Option<usize> {
         self.prefix.map(|(_, length)| length)
     }
 
-    /// Copies the received part of a message of `length` bytes behind its beginning.
+    /// Appends received bytes to `assembled`, until it contains the message of `length` bytes.
     fn assemble(&mut self, length: usize) {
         let missing = (length - self.assembled.len()).min(self.chunks.remaining());
         self.assembled.put((&mut self.chunks).take(missing));

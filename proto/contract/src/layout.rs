@@ -201,7 +201,7 @@ fn fits(spec: &TensorSpec, tensor: &TensorView<'_>) -> bool {
         && spec.shape.iter().zip(&tensor.shape).all(|(want, got)| *want < 0 || *want == *got as i64)
 }
 
-/// Reads a packed payload with any tensors.
+/// Reads the tensors of a packed payload, whatever their number, types and shapes.
 pub fn unpack(payload: &[u8]) -> Result<Vec<TensorView<'_>>, LayoutError> {
     let mut table = Cursor { payload, at: 0 };
     let count = table.u32()? as usize;

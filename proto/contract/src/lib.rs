@@ -57,18 +57,19 @@ pub const PROTOCOL_VERSION: u32 = 1;
 /// Request header of an `Infer` stream that names the session it belongs to.
 pub const SESSION_HEADER: &str = "netdiv-session";
 
-/// Request header of an `Infer` stream that asks the node, with the value `1`, to keep digests of the session.
+/// Request header of an `Infer` stream. Its value `1` asks the node to keep digests of the samples
+/// and responses of the session.
 pub const DIGESTS_HEADER: &str = "netdiv-digests";
 
 /// Request header of an `Infer` stream that asks, with the value `1`, for a checksum in every
 /// message, in both directions.
 pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
 
-/// Request header of an `Infer` stream that selects its tokens: a value of [`tokens::header_value`].
-/// Without it, the stream receives whole outputs only.
+/// Request header of an `Infer` stream. Its value, from [`tokens::header_value`], selects the
+/// tokens that the stream receives. Without the header, the stream receives whole outputs only.
 pub const TOKENS_HEADER: &str = "netdiv-tokens";
 
-/// The headers of a stream of samples.
+/// Request headers of a stream of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionHeader {
     /// Name of the session that the stream belongs to.

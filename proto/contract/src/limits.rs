@@ -26,8 +26,8 @@ pub const MAX_DIGESTS_PER_REPLY: usize = 16 << 10;
 /// Maximum length of a message in a stream of samples or responses, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
 
-/// Maximum batch of a node, in samples. The samples in flight, a few times as many, still fit 32
-/// bits.
+/// Maximum batch of a node, in samples. A node has a few times as many samples in flight, and
+/// counts them in 32 bits.
 pub const MAX_BATCH: usize = 1 << 16;
 
 /// Maximum length of an error text that a node sends, in bytes. Errors of engines can contain whole
@@ -59,7 +59,8 @@ pub const MAX_FRAME_BYTES: u32 = 1 << 20;
 /// 6.9.2). QUIC uses the same range.
 pub const WINDOW_BYTES: RangeInclusive<u32> = 65_535..=(1 << 31) - 1;
 
-/// Returns the receive window of a connection whose streams have a window of `stream` bytes.
+/// Returns the receive window of a connection, in bytes: [`CONNECTION_WINDOW_BYTES`], or the window
+/// of one stream if that is larger.
 pub const fn connection_window_bytes(stream_window_bytes: u32) -> u32 {
     if stream_window_bytes > CONNECTION_WINDOW_BYTES {
         stream_window_bytes

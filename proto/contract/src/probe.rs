@@ -1,9 +1,9 @@
 //! Probes: samples that test the network. A node without a model (engine `none`) answers each with
-//! the number of bytes that it requests. They are sent like any other sample.
+//! the number of bytes that it requests. Probes are sent like any other sample.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// First bytes of a probe.
+/// First bytes of a probe, which distinguish it from other samples.
 const MARK: [u8; 8] = *b"nd-probe";
 
 /// Minimum length of a probe, in bytes: the mark and a length.

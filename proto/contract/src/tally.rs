@@ -1,5 +1,5 @@
 //! Tally of payloads: the number of occurrences of each. In a run with digests, each end keeps its
-//! own.
+//! own tally.
 
 use std::collections::HashMap;
 
@@ -35,12 +35,12 @@ pub fn response_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: HashMap<PayloadDigest, u64>,
-    /// Number of payloads beyond [`MAX_PAYLOADS`].
+    /// Number of payloads that arrived when the tally already had [`MAX_PAYLOADS`] other payloads.
     overflow: u64,
 }
 
 impl Tally {
-    /// Adds `count` payloads with one digest.
+    /// Adds `count` payloads with this digest.
     pub fn add(&mut self, digest: PayloadDigest, count: u64) {
         let room = self.counts.len() < MAX_PAYLOADS;
         match self.counts.get_mut(&digest) {
@@ -60,7 +60,7 @@ impl Tally {
         self.counts.len()
     }
 
-    /// Number of payloads.
+    /// Number of payloads, with repetitions.
     pub fn total(&self) -> u64 {
         self.counts.values().fold(self.overflow, |sum, count| sum.saturating_add(*count))
     }
@@ -78,7 +78,8 @@ impl Tally {
         self.overflow = self.overflow.saturating_add(other.overflow);
     }
 
-    /// Adds a part of the other end's tally. Fails if it is invalid.
+    /// Adds entries of the other end's tally, which a reply contains in parts. Fails if a digest
+    /// does not have 16 bytes.
     pub fn add_entries(&mut self, entries: &[DigestCount]) -> Result<(), String> {
         for DigestCount { digest, count } in entries {
             let digest = PayloadDigest::try_from(&digest[..])

@@ -1,4 +1,4 @@
-//! Tokens on the wire: the tokens that a stream receives, and ids as bytes.
+//! Token ids as bytes, and the header that selects the tokens which a stream receives.
 
 use bytes::Bytes;
 
@@ -22,12 +22,12 @@ pub fn from_header_value(said: Option<&[u8]>) -> Option<Tokens> {
     all.into_iter().find(|tokens| header_value(*tokens).map(str::as_bytes) == said)
 }
 
-/// Length of a packed payload before the ids of its only tensor, a list, in bytes: see
-/// [`crate::layout`].
+/// Length of the table before the ids, in bytes, in a packed payload whose only tensor is a list of
+/// ids: see [`crate::layout`].
 const TABLE_BYTES: u64 = 24;
 
-/// Returns the size of a sample in the limits of both ends, in tokens: its own tokens and the
-/// longest output.
+/// Returns the number of tokens that a sample takes up in the limits of both ends: the tokens of
+/// its prompt and of the longest output.
 pub const fn cost(decoded_bytes: u64, longest_output: u32) -> u64 {
     decoded_bytes.saturating_sub(TABLE_BYTES) / ID_BYTES as u64 + longest_output as u64
 }

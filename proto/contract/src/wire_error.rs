@@ -2,7 +2,7 @@
 
 use crate::limits::MAX_HEADER_BYTES;
 
-/// Invalid bytes in place of messages.
+/// Invalid bytes where a message is expected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FramingError {
     /// The prefix announces a longer message than the limit allows.

@@ -12,7 +12,7 @@ pub enum DatasetError {
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// Error of the system.
+        /// Error that the system reported.
         error: std::io::Error,
     },
     /// The file is not a usable array.

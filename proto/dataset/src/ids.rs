@@ -38,7 +38,8 @@ const OFFSET_BYTES: u64 = 8;
 pub(super) struct Ids {
     path: PathBuf,
     file: SampleFile,
-    /// Position of each prompt, in bytes from the file's beginning, and of the end of the last one.
+    /// Positions in the file, in bytes: the beginning of each prompt, then the end of the last
+    /// prompt.
     offsets: Vec<u64>,
 }
 
@@ -55,7 +56,7 @@ pub(super) fn prompt(data: Bytes) -> Sample {
 }
 
 impl Ids {
-    /// Returns true if the file is a file of token ids.
+    /// Returns true if the file begins with [`MAGIC`].
     pub(super) fn is(file: &SampleFile) -> bool {
         file.bytes() >= MAGIC.len() as u64 && file.read(0, 8).is_ok_and(|start| start == MAGIC[..])
     }
@@ -79,22 +80,22 @@ impl Ids {
         if count == 0 {
             return Err(DatasetError::Empty(path.into()));
         }
-        let mut places = number(&file.read(table, ids_at - table)?);
+        let mut offsets = number(&file.read(table, ids_at - table)?);
         let ids_bytes = file.bytes() - ids_at;
-        if places[0] != 0
-            || places.last().and_then(|last| last.checked_mul(ID_BYTES as u64)) != Some(ids_bytes)
+        if offsets[0] != 0
+            || offsets.last().and_then(|last| last.checked_mul(ID_BYTES as u64)) != Some(ids_bytes)
         {
             return Err(damaged(&format!(
                 "its offsets go from {} to {:?}, and {ids_bytes} bytes of ids follow",
-                places[0],
-                places.last()
+                offsets[0],
+                offsets.last()
             )));
         }
-        if let Some(wrong) = places.windows(2).position(|pair| pair[0] >= pair[1]) {
+        if let Some(wrong) = offsets.windows(2).position(|pair| pair[0] >= pair[1]) {
             return Err(damaged(&format!("prompt {wrong} has no token")));
         }
-        places.iter_mut().for_each(|place| *place = ids_at + *place * ID_BYTES as u64);
-        Ok(Self { path: path.into(), file, offsets: places })
+        offsets.iter_mut().for_each(|place| *place = ids_at + *place * ID_BYTES as u64);
+        Ok(Self { path: path.into(), file, offsets })
     }
 }
 
@@ -205,7 +206,7 @@ mod tests {
             (whole[..12].to_vec(), "ends before the number"),
             (whole[..30].to_vec(), "too short for the offsets of 2"),
             (whole[..whole.len() - 1].to_vec(), "11 bytes of ids follow"),
-            (edited(8, 0), "holds no sample"),
+            (edited(8, 0), "contains no sample"),
             (edited(15, 0xff), "too short for the offsets"),
             (edited(16, 1), "offsets go from 1"),
             (edited(24, 0), "prompt 0 has no token"),

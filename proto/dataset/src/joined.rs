@@ -1,4 +1,4 @@
-//! Join of several data sets: a sample has the tensors of each.
+//! Join of several data sets: a sample has the tensors of the samples with the same index.
 
 use netdiv_contract::layout::InputLayout;
 

@@ -1,5 +1,5 @@
-//! Manifests of prepared data sets: `deploy/data` writes one beside each, with the digest of every
-//! sample.
+//! Manifests of prepared data sets: `deploy/data` writes a manifest beside each data set, with the
+//! digest of every sample.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::DatasetError;
 
-/// Suffix of a manifest's name.
+/// Suffix of a manifest's file name, after the name of the data set.
 const ENDING: &str = ".manifest.json";
 
 /// Supported version of the format.
@@ -28,20 +28,21 @@ pub struct Provenance {
     pub subset: String,
     /// Form of a sample, such as `uint8`.
     pub samples_form: String,
-    /// True if it is the whole published set.
+    /// True if the data set contains every sample of the published set.
     pub complete: bool,
     /// SHA-256 of the manifest, in hex.
     pub manifest_sha256: String,
 }
 
-/// Sample of a manifest.
+/// Entry of a manifest about one sample.
 #[derive(Debug, Deserialize)]
 pub(super) struct ManifestSample {
     pub(super) name: String,
     pub(super) sha256: String,
 }
 
-/// Part of a manifest that this program reads. The rest is information for readers.
+/// Keys of a manifest that this program reads. It ignores all other keys, which inform readers of
+/// the file.
 #[derive(Deserialize)]
 struct ManifestFile {
     form: u32,

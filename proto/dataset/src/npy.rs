@@ -75,7 +75,7 @@ impl Array {
     }
 }
 
-/// Storage of the elements.
+/// Elements of an array, in memory or in a file.
 enum Elements {
     Memory(Bytes),
     File(SampleFile),
@@ -93,7 +93,7 @@ fn data_type(descr: &str) -> Option<DataType> {
     })
 }
 
-/// Reads the elements of a one-dimensional array of integers.
+/// Reads the elements of a one-dimensional array of integers. Errors name the file as `path`.
 pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
     let array = Array::parse(path, file)?;
     let data = &array.data;
@@ -119,7 +119,7 @@ pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
     }
 }
 
-/// Data set in one array.
+/// Data set whose samples are the parts of one array along its first dimension.
 pub(super) struct Npy {
     name: String,
     form: ArrayHeader,

@@ -10,7 +10,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Maximum length of a header, in bytes: NumPy's own limit for untrusted files.
 const MAX_HEADER_BYTES: usize = 10_000;
 
-/// Length of the beginning of a file that contains any header of at most [`MAX_HEADER_BYTES`] bytes.
+/// Length of the beginning of a file, in bytes, that is sure to contain the header.
 pub(super) const PREFIX_BYTES: usize = MAGIC.len() + 2 + 4 + MAX_HEADER_BYTES;
 
 /// Content of a header.

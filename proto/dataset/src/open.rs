@@ -85,8 +85,8 @@ fn parts(name: &str, mut exists: impl FnMut(&str) -> bool) -> Vec<&str> {
     parts
 }
 
-/// Replaces the paths in the name of a data set. `place` returns the replacement of a path, or the
-/// reason why it is unusable.
+/// Returns the name of a data set with its paths replaced. `place` returns the replacement of a
+/// path, or the reason why it is unusable.
 pub fn replace_paths(
     name: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,

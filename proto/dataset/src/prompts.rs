@@ -16,7 +16,8 @@ use crate::{
 /// Rules that separate the prompts of an array from the padding of its rows.
 #[derive(Debug, Clone, Default)]
 pub struct Rows<'a> {
-    /// `.npy` file with the number of tokens of each prompt, which are at the beginning of its row.
+    /// `.npy` file with the number of tokens of each prompt. The tokens are at the beginning of the
+    /// prompt's row, before the padding.
     pub lengths: Option<&'a Path>,
     /// Id that is removed at both ends of a row.
     pub pad: Option<i32>,

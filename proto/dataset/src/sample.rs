@@ -42,8 +42,8 @@ pub trait Dataset: Send + Sync {
     /// Reads a sample into memory.
     fn read(&self, index: usize) -> Result<Sample, DatasetError>;
 
-    /// Returns the manifests beside the data set's parts. Samples are compared with them as they
-    /// are read.
+    /// Returns the provenance of each part of the data set that has a manifest beside it. Each
+    /// sample is compared with the manifest as it is read.
     fn prepared(&self) -> Vec<Provenance> {
         Vec::new()
     }

@@ -1,5 +1,5 @@
-//! Reader of parts of a file. It copies them into memory and maps nothing, so later changes of the
-//! file neither change a loaded sample nor end the process.
+//! Reader of parts of a file. It copies the parts into memory instead of mapping the file, so later
+//! changes of the file neither change a loaded sample nor end the process.
 
 use std::{
     fs::File,

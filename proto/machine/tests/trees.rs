@@ -160,7 +160,7 @@ fn peer() -> Peer {
     Peer { address: "far:50051".into(), interface: Some("eth0".into()), answer: Ok(facts) }
 }
 
-/// Returns a peer with a change.
+/// Returns the only peer: the node of [`peer`] after a change.
 fn other(change: impl FnOnce(&mut PeerFacts)) -> Vec<Peer> {
     let mut peer = peer();
     change(peer.answer.as_mut().unwrap());

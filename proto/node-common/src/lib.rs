@@ -1,7 +1,7 @@
 //! Code that both programs share, independent of the wire contract.
 //!
 //! - [`words`]: enumerations of the rules and of the settings
-//! - [`said`]: sanitising of text from peers for display
+//! - [`sanitise`]: sanitising of text from peers for display
 //! - [`resources`]: files, memory, open files and threads, within limits
 //! - `process`, with the feature of that name: settings from a file and the command line, logging,
 //!   signals, cores

@@ -25,7 +25,7 @@ pub fn sanitise(text: &str) -> String {
     sanitise_within(MAX_BYTES, text)
 }
 
-/// Like [`said`], with another maximum length, for a part of a message.
+/// Like [`sanitise`], with another maximum length, for a part of a message.
 pub fn sanitise_within(max_bytes: usize, text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(max_bytes)];
     let mut said = escaped(cut, is_unprintable);

@@ -1,4 +1,4 @@
-//! What is written about metrics elsewhere is about those of the registry.
+//! Compares documents, dashboard and alerts with the metrics of the registry.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
@@ -44,7 +44,7 @@ fn named(text: &str) -> BTreeSet<String> {
     words.filter(|word| word.starts_with("netdiv_")).map(String::from).collect()
 }
 
-/// What a dashboard asks Prometheus for.
+/// Expressions that a dashboard sends to Prometheus.
 fn expressions(value: &Value) -> Vec<String> {
     match value {
         Value::Object(object) => object

@@ -1,6 +1,6 @@
-//! Address of a node: `HOST:PORT`, or `NAME@IP:PORT` if its certificate is for a name and it is
-//! reached at an IP address. A link-local IPv6 address has a zone after a `%`, which is valid on
-//! this machine only.
+//! Address of a node: `HOST:PORT`, or `NAME@IP:PORT` if the node's certificate is for a name and
+//! clients reach the node at an IP address. A link-local IPv6 address has a zone after a `%`, which
+//! is valid on this machine only.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use tokio::{net::lookup_host, time::timeout};
 
 use crate::open_error::OpenError;
 
-/// Host and port, as the user wrote them.
+/// Address of a node, as the user wrote it.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
     /// Name in the node's certificate, if it differs from the host.
@@ -57,7 +57,7 @@ impl Address {
         }
     }
 
-    /// Returns the host as an IP address, if it is one.
+    /// Returns the host as an IP address, if the host is an IP address.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         ip(&self.host)
     }
@@ -82,7 +82,8 @@ impl Address {
         }
     }
 
-    /// Resolves the host with the system's resolver; a zone becomes the number of the interface.
+    /// Resolves the host with the system's resolver, for at most `patience`. A zone becomes the
+    /// number of its interface.
     pub(crate) async fn look_up(&self, patience: Duration) -> Result<Vec<SocketAddr>, OpenError> {
         let unreachable = |why: String| OpenError::Unreachable { address: self.to_string(), why };
         let found = timeout(patience, lookup_host((bare(&self.host), self.port))).await;
@@ -103,7 +104,7 @@ impl Address {
     }
 }
 
-/// Parses the socket address in `IP:PORT`. An IPv6 address may have a zone, `[fe80::1%eth0]:50051`;
+/// Parses a socket address, `IP:PORT`. An IPv6 address may have a zone, `[fe80::1%eth0]:50051`;
 /// names are not looked up.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     // The standard library accepts a numeric zone.
@@ -118,7 +119,8 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     first.ok_or_else(|| no_interface(address.zone().unwrap_or_default()))
 }
 
-/// Returns the IP address in `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`.
+/// Parses an IP address, in a form such as `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`. Drops
+/// the zone.
 pub(crate) fn ip(host: &str) -> Option<IpAddr> {
     let (host, zone) = without_zone(host);
     let ip = host.parse::<IpAddr>().ok()?;
@@ -130,7 +132,7 @@ fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// Returns the host without its zone, and the zone.
+/// Returns the host without its brackets and zone, and the zone.
 fn without_zone(host: &str) -> (&str, Option<&str>) {
     match bare(host).split_once('%') {
         Some((host, zone)) => (host, Some(zone)),

@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Connection {
-    /// Opens a connection, with a single attempt.
+    /// Opens a connection to a node, with a single attempt for each of its addresses.
     pub async fn open(address: &str, options: &Options) -> Result<Self, OpenError> {
         let address = Address::parse(address)?;
         Ok(Self(match options.transport {
@@ -56,8 +56,8 @@ impl Connection {
         }
     }
 
-    /// Returns QUIC's statistics of the connection's path; `None` over TCP, where the kernel has
-    /// them.
+    /// Returns the statistics that QUIC keeps of the connection's network path; `None` over TCP,
+    /// where the kernel keeps them.
     pub fn quic_path(&self) -> Option<QuicPath> {
         match &self.0 {
             Kind::Grpc(_) => None,
@@ -74,7 +74,8 @@ impl Connection {
         }
     }
 
-    /// Ends a series.
+    /// Reports the end of a series of samples to the node, and returns the number of samples that
+    /// it received.
     pub async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
         match &self.0 {
             Kind::Grpc(client) => client.flush(request).await,
@@ -82,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Asks for a tally of a session with digests.
+    /// Asks for a part of a tally, which counts the digests of the payloads in a session.
     pub async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
         match &self.0 {
             Kind::Grpc(client) => client.digests(request).await,
@@ -98,7 +99,8 @@ impl Connection {
         }
     }
 
-    /// Opens a stream of requests, passed as chunks, and returns the stream of their responses.
+    /// Opens a stream of samples. `requests` yields the encoded requests as chunks. Returns the
+    /// responses as messages.
     pub async fn infer(
         &self,
         session: &SessionHeader,
@@ -112,7 +114,7 @@ impl Connection {
     }
 }
 
-/// Chunks of a stream of responses.
+/// Stream of a node's responses, as encoded chunks.
 pub struct Replies(Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>);
 
 impl fmt::Debug for Replies {

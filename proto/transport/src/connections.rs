@@ -3,8 +3,8 @@
 //! Each connection is *pending* from its first packet on. It becomes a *client* when one of its
 //! calls is admitted. If the node requires a token, only calls with the token are admitted. Clients
 //! hold permits, up to `--max-connections`, and keep them until they disconnect. Pending
-//! connections share a separate pool, in which one makes room for a new one (`strangers.rs`). So no
-//! peer can keep others out.
+//! connections share a separate pool. When it is full, a pending connection is closed to make room
+//! for a new one (`pending.rs`). So no peer can keep other peers out.
 
 use std::{
     future::{Future, pending},
@@ -38,30 +38,31 @@ const MAX_PENDING: usize = 512;
 /// Minimum size of the pool of pending connections, if the limit of open files is low.
 const MIN_PENDING: usize = 16;
 
-/// Number of files that a node has open besides its connections: libraries, devices, metrics, and
-/// files that it reads meanwhile.
+/// Number of files that a node may have open in addition to its connections: libraries, devices,
+/// metrics, and files that it reads meanwhile.
 const OTHER_FILES: usize = 128;
 
-/// Number of pending connections that make room together when no file can be opened any more: not
-/// every freed file goes to a new connection.
+/// Number of pending connections that are closed together when no file can be opened any more: not
+/// every freed file is used for a new connection.
 const ROOM: usize = 8;
 
-/// Maximum number of concurrent calls of a pending connection, and of its refused calls in total.
+/// Maximum number of concurrent calls on a pending connection, and maximum number of its calls that
+/// may be refused in total.
 pub(crate) const STRANGER_CALLS: usize = 8;
 
-/// Maximum age of a pending connection, once there are many. A client opens connections to all
-/// nodes before it uses them, and another node may be slow to start. While there are few, it may
-/// wait longer.
+/// Maximum age of a pending connection while many connections are pending. A client opens
+/// connections to all nodes before it uses them, and another node may be slow to start. While few
+/// connections are pending, each may wait longer.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// Maximum number of bytes that a node reads from a pending connection at once. A call begins with
-/// far less, and all pending connections together fill 64 MiB.
+/// Maximum number of bytes that a node reads from a pending connection at once. The beginning of a
+/// call is far shorter, and all pending connections together fill 64 MiB.
 pub(crate) const STRANGER_BYTES: usize = 128 << 10;
 
-/// Permit for a stream of samples of a connection; released when dropped.
+/// Permit for one stream of samples on a connection. Dropping it releases the permit.
 pub(crate) type StreamPermit = OwnedSemaphorePermit;
 
-/// Connections of a node. Clones share the same connections.
+/// Connections to a node, with their limits. Clones share the same connections.
 #[derive(Debug, Clone)]
 pub struct Connections(Arc<Shared>);
 
@@ -80,7 +81,7 @@ struct Present {
     strangers: PendingConnections<watch::Sender<Admission>>,
 }
 
-/// State of a connection at the node.
+/// State of a connection: pending, client, or closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Admission {
     Pending,
@@ -89,23 +90,25 @@ enum Admission {
     Closing(&'static str),
 }
 
-/// Connection from its beginning; dropping it removes the connection from the node.
+/// Connection of a peer to the node, from its first packet on. Dropping this value frees the permit
+/// of a client, or removes a pending connection from its pool.
 #[derive(Debug)]
 pub(crate) struct PeerConnection {
     connections: Connections,
-    /// Key among the pending connections.
+    /// Key of this connection among the pending connections.
     place: PendingKey,
     standing: watch::Sender<Admission>,
     streams: Arc<Semaphore>,
-    /// Number of refused calls.
+    /// Number of this connection's calls that were refused.
     refused: AtomicUsize,
-    /// Token that a call has presented, if the node requires one.
+    /// Token that a call of this connection has presented, if the node requires one.
     token: OnceLock<Token>,
 }
 
 impl Connections {
-    /// Accepts `most_clients` clients, and as many pending connections besides as this process may
-    /// have files open for. Calls `changed` with the number of clients each time it changes.
+    /// Creates an empty list of connections, which accepts at most `most_clients` clients. The
+    /// limit of open files determines how many pending connections it accepts in addition. Calls
+    /// `changed` with the number of clients each time this number changes.
     pub fn new(most_clients: usize, changed: fn(usize)) -> Self {
         let (open_files, needed) = (descriptors::limit(), Self::files(most_clients));
         if open_files < needed as u64 {
@@ -122,8 +125,8 @@ impl Connections {
         Self::with_strangers(most_clients, strangers.max(MIN_PENDING), FIRST_CALL, changed)
     }
 
-    /// Returns the number of files that a node with `most_clients` clients may have open: its
-    /// clients, pending connections, and the node's own files.
+    /// Returns the maximum number of files that a node with `most_clients` clients has open: the
+    /// connections of clients, pending connections, and the node's own files.
     pub fn files(most_clients: usize) -> usize {
         most_clients.saturating_add(MAX_PENDING + OTHER_FILES)
     }
@@ -144,8 +147,8 @@ impl Connections {
         Self(Arc::new(Shared { most_clients, most_strangers, first_call, changed, present }))
     }
 
-    /// Adds a connection from this address. If there are too many pending connections, one of them
-    /// makes room.
+    /// Adds a pending connection from this address. If the pool is full, another pending connection
+    /// is closed to make room.
     pub(crate) fn arrive(&self, address: IpAddr) -> Arc<PeerConnection> {
         let (standing, now) = (watch::Sender::new(Admission::Pending), Instant::now());
         let strangers = &mut self.0.present.lock().strangers;
@@ -160,8 +163,8 @@ impl Connections {
         Arc::new(PeerConnection { connections, place, standing, streams, refused, token })
     }
 
-    /// Closes some pending connections, because no file can be opened any more. Returns false if
-    /// there are none.
+    /// Closes some pending connections, because no file can be opened any more. Returns false if no
+    /// connection is pending.
     pub(crate) fn make_room(&self) -> bool {
         let strangers = &mut self.0.present.lock().strangers;
         let leave = |_| strangers.make_room(None, Instant::now());
@@ -186,8 +189,8 @@ impl Connections {
 }
 
 impl PeerConnection {
-    /// Checks the token of a call. A token that was right once stays right on this connection, so
-    /// changing a node's token does not fail the runs in progress.
+    /// Checks the token of a call. A token that was accepted once stays valid on this connection,
+    /// so changing a node's token does not fail the runs in progress.
     pub(crate) fn check_token(&self, required: &ServerToken, shown: &str) -> Result<(), Status> {
         if self.token.get().is_some_and(|token| token.is(shown)) {
             return Ok(());
@@ -198,8 +201,8 @@ impl PeerConnection {
         Ok(())
     }
 
-    /// Admits a call of this connection; the first one makes the connection a client. Otherwise the
-    /// error is the answer to the call.
+    /// Admits a call of this connection; the first admitted call makes the connection a client.
+    /// Fails if the call is not admitted; the error is the answer to the call.
     pub(crate) fn admit(&self) -> Result<(), Status> {
         if *self.standing.borrow() == Admission::Client {
             return Ok(());
@@ -225,8 +228,8 @@ impl PeerConnection {
         Ok(())
     }
 
-    /// Counts a refused call. A pending connection that makes more refused calls than it may has to
-    /// close.
+    /// Counts a refused call. A pending connection with more than [`STRANGER_CALLS`] refused calls
+    /// has to close.
     pub(crate) fn count_refusal(&self) {
         let before = self.refused.fetch_add(1, Ordering::Relaxed);
         if before >= STRANGER_CALLS {
@@ -241,7 +244,8 @@ impl PeerConnection {
         }
     }
 
-    /// Completes when this connection is a client, or with the reason why it has to close.
+    /// Returns a future that completes once this connection is a client. Its error is the reason
+    /// why the connection has to close.
     pub(crate) fn admission(
         &self,
     ) -> impl Future<Output = Result<(), &'static str>> + Send + use<> {
@@ -262,7 +266,8 @@ impl PeerConnection {
         }
     }
 
-    /// Returns a permit for a stream of samples.
+    /// Returns a permit for a stream of samples on this connection. Fails if the connection has the
+    /// maximum number of streams.
     pub(crate) fn stream(&self) -> Result<StreamPermit, Status> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             Status::resource_exhausted(format!(

@@ -1,4 +1,5 @@
-//! Egress options of a client: network interface, code point and congestion control.
+//! Egress options of a client: the network interface, the code point and the congestion control
+//! with which it sends packets.
 
 use std::net::SocketAddr;
 
@@ -6,13 +7,14 @@ use netdiv_node_common::words::Transport;
 use socket2::{SockRef, Socket};
 use tokio::net::TcpSocket;
 
-/// Congestion controls of quinn.
+/// Congestion controls that a client can choose for QUIC; quinn implements them.
 pub const CONGESTION_CONTROLS: [&str; 3] = ["cubic", "new-reno", "bbr"];
 
-/// Maximum code point: six bits of the byte. The other two bits are for ECN.
+/// Maximum code point. It has six bits of a byte in the IP header; the other two bits are for ECN.
 const MOST_DSCP: u8 = 63;
 
-/// Length of an interface's name, in bytes. The kernel treats an empty name as any interface.
+/// Valid lengths of an interface's name, in bytes. The kernel treats an empty name as any
+/// interface.
 const INTERFACE_BYTES: std::ops::RangeInclusive<usize> = 1..=15;
 
 /// Egress options of a client. The system chooses where an option is `None`.
@@ -22,7 +24,8 @@ pub struct EgressOptions {
     pub interface: Option<String>,
     /// Differentiated services code point of each packet (RFC 2474), from 0 to 63; gRPC only.
     pub dscp: Option<u8>,
-    /// Congestion control: for gRPC one of the kernel's, for QUIC one of [`CONGESTION_CONTROLS`].
+    /// Name of the congestion control: for gRPC one that the kernel has, for QUIC one of
+    /// [`CONGESTION_CONTROLS`].
     pub congestion_control: Option<String>,
 }
 
@@ -59,7 +62,8 @@ impl EgressOptions {
         }
     }
 
-    /// Applies the options to a TCP socket for this peer. The error names the option.
+    /// Applies the options to a TCP socket, before it is connected to `peer`. The error names the
+    /// option that failed.
     pub(crate) fn apply(&self, socket: &TcpSocket, peer: &SocketAddr) -> Result<(), String> {
         let open = SockRef::from(socket);
         self.bind(&open)?;
@@ -82,7 +86,7 @@ impl EgressOptions {
         Ok(())
     }
 
-    /// Restricts a socket to the interface.
+    /// Restricts a socket to the egress interface, if one is set.
     pub(crate) fn bind(&self, socket: &Socket) -> Result<(), String> {
         let Some(interface) = &self.interface else { return Ok(()) };
         socket.bind_device(Some(interface.as_bytes())).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Interface of a node to the transports.
+//! Interface through which the transports pass calls to a node.
 
 use std::net::SocketAddr;
 
@@ -14,9 +14,10 @@ use netdiv_contract::{
 };
 use tonic::Status;
 
-/// Calls of the service `SutNode`.
+/// Node that answers the calls of the service `SutNode`, one method for each. Both transports call
+/// these methods.
 pub trait Handler: Clone + Send + Sync + 'static {
-    /// Chunks of a stream of responses.
+    /// Stream of responses, as encoded chunks.
     type Replies: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static;
 
     /// Returns the length of the longest request that the node reads, in bytes.
@@ -29,13 +30,14 @@ pub trait Handler: Clone + Send + Sync + 'static {
         peer: Option<SocketAddr>,
     ) -> impl Future<Output = Result<DescribeResponse, Status>> + Send;
 
-    /// Ends a series.
+    /// Ends a series of samples: returns the number of samples that the node has received in the
+    /// session.
     fn flush(
         &self,
         request: FlushRequest,
     ) -> impl Future<Output = Result<FlushResponse, Status>> + Send;
 
-    /// Returns a tally of a session with digests.
+    /// Returns a part of a tally, which counts the digests of the payloads in a session.
     fn digests(
         &self,
         request: DigestsRequest,

@@ -1,5 +1,6 @@
-//! Inline polls: sending on the thread that has something to send. The connection's own thread may
-//! sleep, and would have to wake up first.
+//! Inline polls: a thread that passes a message to a gRPC connection also runs the connection's
+//! tasks, and so sends the message at once. Otherwise the connection's own thread would send it;
+//! that thread may sleep, and waking it takes time.
 
 use std::{
     cell::RefCell,
@@ -25,9 +26,9 @@ thread_local! {
     static READY: RefCell<Option<VecDeque<Arc<Task>>>> = const { RefCell::new(None) };
 }
 
-/// Runs `call`, and polls the tasks of gRPC connections that it wakes. A task that is blocked, or
-/// has more to do, is left to the connection's own thread. Only for threads that belong to no
-/// runtime.
+/// Runs `call`, polls the tasks of gRPC connections that `call` wakes, and returns the result of
+/// `call`. A task that another thread polls, or that still has work after a few polls, is left to
+/// the connection's own thread. Only for threads that belong to no runtime.
 pub fn poll_inline<R>(call: impl FnOnce() -> R) -> R {
     if READY.with_borrow(Option::is_some) {
         return call();
@@ -43,7 +44,7 @@ pub fn poll_inline<R>(call: impl FnOnce() -> R) -> R {
     outcome
 }
 
-/// Guard that leaves the remaining tasks to their owners, also after a panic.
+/// Guard that wakes the owners of the remaining tasks when it is dropped, also after a panic.
 struct DeferredTasks;
 
 impl Drop for DeferredTasks {
@@ -52,7 +53,7 @@ impl Drop for DeferredTasks {
     }
 }
 
-/// Executor whose tasks [`poll_inline`] can poll.
+/// Executor for hyper. Its tasks run on the runtime, and [`poll_inline`] can poll them too.
 pub(crate) struct Spawner(pub(crate) Handle);
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -64,15 +65,15 @@ impl Executor<Work> for Spawner {
     }
 }
 
-/// Task with its work, until the work is complete or the runtime ends.
+/// Task of a gRPC connection. Holds its work until the work is complete or the runtime ends.
 struct Task {
     work: Mutex<Option<Work>>,
     runtime: Handle,
-    /// Waker of the owner, after its first poll.
+    /// Waker of the task's [`Owner`], from the owner's first poll on.
     owner: OnceLock<Waker>,
 }
 
-/// Future that polls a task on a thread of its runtime.
+/// Future that owns a task and polls it on a thread of the task's runtime.
 struct Owner(Arc<Task>);
 
 impl Future for Owner {
@@ -81,7 +82,7 @@ impl Future for Owner {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         // The waker is the same at each poll.
         self.0.owner.get_or_init(|| context.waker().clone());
-        // Another thread that polls the task finishes soon.
+        // If another thread polls the task now, it finishes soon.
         self.0.run(&mut self.0.work.lock())
     }
 }
@@ -106,7 +107,7 @@ impl Task {
     }
 
     /// Polls the task on this thread, unless its owner polls it now. The poll lasts no longer than
-    /// one of the owner: `block_on` gives it the same budget.
+    /// a poll by the owner: `block_on` limits both with the same budget.
     fn run_here(self: Arc<Self>) {
         let turn = || Poll::Ready(self.work.try_lock().map(|mut work| self.run(&mut work)));
         let turn = AssertUnwindSafe(|| self.runtime.block_on(poll_fn(|_| turn())));
@@ -124,7 +125,7 @@ impl Task {
     }
 
     fn wake_owner(&self) {
-        // An owner without a waker still has its first poll to come.
+        // An owner without a waker was not polled yet, and its first poll runs the task.
         if let Some(owner) = self.owner.get() {
             owner.wake_by_ref();
         }
@@ -165,7 +166,8 @@ mod tests {
 
     use super::*;
 
-    /// Spawns a task that counts the messages it receives.
+    /// Spawns a task that counts the messages it receives. Returns the sender of the messages, and
+    /// the count.
     fn counting(runtime: &Handle) -> (mpsc::Sender<()>, Arc<AtomicUsize>) {
         let (sender, mut receiver) = mpsc::channel(100_000);
         let count = Arc::new(AtomicUsize::new(0));

@@ -1,7 +1,8 @@
 //! Both ends of netdiv's two transports, gRPC and QUIC, and their security.
 //!
-//! This crate has sockets and no rules: `netdiv-contract` defines what a message means, the QDL
-//! decides which node gets which sample, and the SUT node how a sample is answered.
+//! This crate transports messages and does not interpret them: `netdiv-contract` defines what a
+//! message means, the QDL decides which node gets which sample, and the SUT node decides how a
+//! sample is answered.
 //!
 //! Terms: a *connection* is one TCP connection with HTTP/2 (gRPC) or one QUIC connection. A
 //! *stream* is one call on it: an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each
@@ -9,13 +10,16 @@
 //!
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport;
 //!   [`Options`] (`options.rs`)
-//! - [`Wait`] (`waiting.rs`): announcement of a wait for a node
-//! - [`EgressOptions`] (`egress.rs`): egress interface, code point and congestion control of a client
-//! - [`discovery`]: from the entries of an operator, such as `rack[1-8]`, to the addresses of nodes
-//! - [`poll_inline`] (`inline_poll.rs`): inline polls, which send on the thread that has something to
-//!   send
-//! - [`Handler`] (`handler.rs`): interface of a node to both transports
-//! - [`Connections`] (`connections.rs`): connections to a node, and their permits
+//! - [`Wait`] (`waiting.rs`): a wait for a node, which is announced if it lasts
+//! - [`EgressOptions`] (`egress.rs`): the interface, the code point and the congestion control with
+//!   which a client sends packets
+//! - [`discovery`]: converts entries that an operator writes, such as `rack[1-8]`, to addresses of
+//!   nodes
+//! - [`poll_inline`] (`inline_poll.rs`): sends a message at once on the thread that has it, instead
+//!   of waking the connection's own thread
+//! - [`Handler`] (`handler.rs`): calls of a node, which both transports make
+//! - [`Connections`] (`connections.rs`): all connections to a node, and the permits that its
+//!   clients hold
 //! - [`grpc`]: the calls as gRPC; payloads are not copied
 //! - [`quic`]: the same calls, each on its own stream of a QUIC connection
 //! - [`security`]: TLS 1.3, certificates, tokens, and the limits of plaintext

@@ -11,7 +11,7 @@ pub enum OpenError {
     /// The text is not an address.
     #[error("`{address}` is not an address of the form HOST:PORT: {why}")]
     BadAddress {
-        /// The text.
+        /// Text that is not an address.
         address: String,
         /// Fault of the text.
         why: String,
@@ -19,15 +19,15 @@ pub enum OpenError {
     /// No node answers at the address, or not yet.
     #[error("no node answers at {address}: {why}")]
     Unreachable {
-        /// The address.
+        /// Address of the node.
         address: String,
         /// Error of the transport.
         why: String,
     },
-    /// A peer answers, but authentication between both ends failed.
+    /// A peer answers, but the client or the peer could not authenticate the other.
     #[error("authentication between {address} and this program failed: {why}")]
     Untrusted {
-        /// The address.
+        /// Address of the node.
         address: String,
         /// Reason of the failure.
         why: String,
@@ -50,7 +50,7 @@ impl OpenError {
             return Self::Local(format!("{error}; {}", descriptors::REMEDY));
         }
         match Errno::from_io_error(error) {
-            // A text of this program, such as the name of an option.
+            // The error was created by this program, such as one that names an option.
             None => Self::Local(error.to_string()),
             Some(_) => Self::Unreachable { address: address.to_string(), why: error.to_string() },
         }

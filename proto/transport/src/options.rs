@@ -13,11 +13,11 @@ use crate::{
 /// Options of a client's connection.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Transport of the messages.
+    /// Transport of the connection: gRPC or QUIC.
     pub transport: Transport,
     /// Maximum time of one attempt to connect.
     pub connect_timeout: Duration,
-    /// Interval of keepalive pings.
+    /// Interval at which the client sends keepalive pings.
     pub keepalive_interval: Duration,
     /// Maximum time for the answer to a ping (gRPC), or of silence on a connection (QUIC), before
     /// the connection counts as lost.
@@ -26,12 +26,12 @@ pub struct Options {
     pub window_bytes: u32,
     /// Longest UDP payload to try, in bytes, QUIC only; `None`: `quic::default_mtu`.
     pub quic_mtu: Option<u16>,
-    /// Egress interface, code point and congestion control.
+    /// Interface, code point and congestion control with which the client sends packets.
     pub egress: EgressOptions,
-    /// Authority to trust. `None`: plaintext (gRPC), or encryption without authentication of the
-    /// node (QUIC).
+    /// TLS settings: the authority that the client trusts, and its own certificate. `None`:
+    /// plaintext (gRPC), or encryption without authentication of the node (QUIC).
     pub tls: Option<ClientTls>,
-    /// Token that nodes require.
+    /// Token that the client presents in each call; `None`: calls have no token.
     pub token: Option<Token>,
 }
 

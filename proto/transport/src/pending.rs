@@ -14,21 +14,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Normal maximum time until the first call. A pending connection that is older, and has no
-/// admitted call, is closed first.
+/// Time within which a client normally makes its first call. A pending connection that is older has
+/// had its chance, and is closed before younger ones.
 const FIRST_CALL_TIME: Duration = Duration::from_secs(1);
 
-/// Pending connections of a node; `T` is the handle that asks one to close.
+/// Pending connections of a node; `T` is the handle with which a connection is asked to close.
 #[derive(Debug)]
 pub(crate) struct PendingConnections<T> {
-    /// Pending connections of each network, in the order in which they arrived; no map is empty.
+    /// Pending connections by [`network`] and number: the time of arrival and the handle of each.
+    /// Numbers increase in the order of arrival. No inner map is empty.
     networks: HashMap<IpAddr, BTreeMap<u64, (Instant, T)>>,
     count: usize,
     next: u64,
     chance: RandomState,
 }
 
-/// Key of a pending connection.
+/// Key of a pending connection in [`PendingConnections`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingKey {
     network: IpAddr,
@@ -55,7 +56,7 @@ impl<T> PendingConnections<T> {
         place
     }
 
-    /// Removes a connection, if it was not removed before.
+    /// Removes a connection and returns its handle; `None` if it was removed before.
     pub(crate) fn remove(&mut self, place: PendingKey) -> Option<T> {
         let network = self.networks.get_mut(&place.network)?;
         let (_, stranger) = network.remove(&place.number)?;
@@ -66,8 +67,8 @@ impl<T> PendingConnections<T> {
         Some(stranger)
     }
 
-    /// Removes and returns the connection that makes room; `newcomer` is the address of the new
-    /// connection, if there is one.
+    /// Chooses and removes the connection that has to close, and returns its handle. `newcomer` is
+    /// the address of the connection for which it makes room, if there is one.
     pub(crate) fn make_room(&mut self, newcomer: Option<IpAddr>, now: Instant) -> Option<T> {
         let newcomer = newcomer.map(network);
         let share = |(name, members): &(&IpAddr, &BTreeMap<u64, _>)| {
@@ -86,8 +87,8 @@ impl<T> PendingConnections<T> {
     }
 }
 
-/// Returns the network that counts as one address. For IPv6 this is the minimum that a subscriber
-/// has, a /64.
+/// Returns the network that counts as one address: the IPv4 address itself, or the /64 of an IPv6
+/// address, which is the smallest network that a subscriber has.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

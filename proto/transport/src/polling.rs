@@ -1,4 +1,4 @@
-//! Runtimes whose threads do not sleep.
+//! Busy polling: keeps the threads of a runtime from sleeping.
 
 /// Keeps the runtime's thread from sleeping: when idle, it polls the sockets continuously. A
 /// sleeping thread needs about ten microseconds to wake; a polling thread uses a whole core.

@@ -1,4 +1,4 @@
-//! Announcements of waits for nodes that last longer than a second.
+//! Waits for nodes, which are announced in the log if they last longer than a second.
 
 use std::{
     fmt::Display,
@@ -12,10 +12,11 @@ use tracing::info;
 /// Maximum time of a wait without an announcement.
 const UNANNOUNCED: Duration = Duration::from_secs(1);
 
-/// Wait that is announced once, when it has lasted a second.
+/// Wait for nodes, which is announced in the log once, when it has lasted a second.
 #[derive(Debug)]
 pub struct Wait {
-    /// Time of the announcement; `None` if there is no announcement, or no further one.
+    /// Time at which the wait is announced; `None` if it is not announced, or was announced
+    /// already.
     due: Option<Instant>,
 }
 
@@ -30,20 +31,22 @@ impl Wait {
         Self { due: None }
     }
 
-    /// Announces the wait, if that is due; `limit` is its maximum time.
+    /// Announces the wait for `what`, if the announcement is due; `limit` is the maximum time of
+    /// the wait.
     pub fn announce(&mut self, what: impl Display, limit: Duration) {
         if self.due.take_if(|due| *due <= Instant::now()).is_some() {
             info!("waiting for {what} (up to {} s)", limit.as_secs_f64());
         }
     }
 
-    /// Returns the rest of `limit`, or of the time until the announcement, whichever is shorter.
+    /// Returns `limit` or the time that is left until the announcement, whichever is shorter.
     pub(crate) fn before_announcement(&self, limit: Duration) -> Duration {
         let left = |due: Instant| due.saturating_duration_since(Instant::now());
         self.due.map_or(limit, |due| limit.min(left(due)))
     }
 
-    /// Waits for a part of the wait, and announces the wait if that becomes due meanwhile.
+    /// Awaits `part`, which is one step of the wait for `what`, and returns its output. Announces
+    /// the wait if the announcement becomes due before `part` completes.
     pub async fn during<T>(
         &mut self,
         what: impl Display,

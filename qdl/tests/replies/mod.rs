@@ -1,5 +1,5 @@
-//! Replies of one burst to three samples in flight: replies that LoadGen receives, replies that are
-//! only counted, and replies that fail the run.
+//! Tests of the replies of one burst to three samples in flight: replies that LoadGen receives,
+//! replies that are only counted, and replies that fail the run.
 
 use std::{
     pin::Pin,
@@ -34,7 +34,7 @@ use crate::{
 #[derive(Default)]
 struct RecordingLoadGen(Mutex<Answered>);
 
-/// Tickets, each with its response; `None` for a first token.
+/// Calls of LoadGen: the ticket of each, with the response; `None` for a first token.
 type Answered = Vec<(u64, Option<Bytes>)>;
 
 impl LoadGen for Arc<RecordingLoadGen> {
@@ -65,7 +65,8 @@ const AGREED: ResponseRules = ResponseRules {
     never_empty: false,
 };
 
-/// Returns a lane with samples in flight for the tickets 0 to 2, and their ids on the wire.
+/// Returns a LoadGen, a lane with three samples in flight (tickets 0 to 2), and the samples' ids on
+/// the wire.
 fn lane(agreed: ResponseRules) -> (Arc<RecordingLoadGen>, Lane<Arc<RecordingLoadGen>>, [u64; 3]) {
     let told = Arc::<RecordingLoadGen>::default();
     let sample = Encoded {

@@ -58,8 +58,8 @@ fn first_token(payload: &Bytes) -> Bytes {
     payload.slice(..ID_BYTES)
 }
 
-/// LoadGen: the sample of each ticket, and whether its first token has arrived, until the ticket is
-/// completed.
+/// Simulated LoadGen. `open` has an entry for each ticket until it is completed: the index of its
+/// sample, and true once its first token has arrived.
 #[derive(Default)]
 struct Book {
     open: Mutex<HashMap<u64, (usize, bool)>>,
@@ -96,8 +96,8 @@ impl SampleSource for SimulatedSource {
     }
 }
 
-/// Set once the stream is woken. The stream is polled again only then, so a missing wake-up leaves
-/// samples behind.
+/// Flag that is set once the stream is woken. The stream is polled again only then, so a missing
+/// wake-up leaves samples behind.
 struct WakeFlag(AtomicBool);
 
 impl Wake for WakeFlag {
@@ -106,14 +106,15 @@ impl Wake for WakeFlag {
     }
 }
 
-/// Sample at its node.
+/// Sample that its node has received and not answered.
 struct AtNode {
     request: InferRequest,
-    /// Set once its first token was sent.
+    /// Set once the node has sent the sample's first token.
     first_sent: bool,
 }
 
-/// Stream with the samples and replies in transit and at its node.
+/// Simulated stream: the lane, the bytes in transit in both directions, and the samples at the
+/// node.
 struct Wire {
     lane: Arc<Lane<Arc<Book>>>,
     outgoing: RequestStream<Arc<Book>>,
@@ -123,7 +124,7 @@ struct Wire {
     /// Replies that the node has sent and the QDL has not received, as bytes.
     returning: Vec<u8>,
     replies: Decoder,
-    /// Last events that were sent already; they may be sent again, as any event.
+    /// Last events that the node has sent. They may be sent again, as events of any kind.
     used: Vec<InferResponse>,
     /// Set once the stream has learned that its node is lost.
     ended: bool,
@@ -138,7 +139,7 @@ struct World {
     issued: u64,
     /// Lost nodes; some of their streams may not know it yet.
     lost: Vec<usize>,
-    /// Violations that a node has committed.
+    /// Violations of the order of events that nodes have committed.
     wrongs: Vec<OrderViolation>,
 }
 
@@ -208,7 +209,7 @@ impl World {
         }
     }
 
-    /// Issues a query, as LoadGen.
+    /// Issues a query of a few samples, as LoadGen does.
     fn issue(&mut self) {
         let first = self.issued;
         self.issued += self.random.random_range(1..8);
@@ -242,7 +243,7 @@ impl World {
         }
     }
 
-    /// Sends the next event of some samples, in any order, as the node of a stream.
+    /// Sends the next event of some samples, in any order, as the node of this stream does.
     fn answer(&mut self, wire: usize) {
         let (wire, first_due) = (&mut self.wires[wire], self.book.first_due);
         wire.at_node.shuffle(&mut self.random);
@@ -287,8 +288,8 @@ impl World {
         }
     }
 
-    /// Sends a reply after the last event of its sample, on the sample's stream, or with an id of
-    /// no sample.
+    /// Sends a reply that belongs to no sample in flight: another event of a sample whose last
+    /// event was sent, on its own stream, or an event with the id of a stream that does not exist.
     fn answer_nobody(&mut self, wire: usize) {
         let from = self.random.random_range(0..self.wires.len());
         let Some(mut reply) = self.wires[from].used.choose_copy(&mut self.random) else { return };
@@ -397,7 +398,7 @@ impl World {
     }
 }
 
-/// Returns all whole messages.
+/// Removes all whole messages from a decoder, and returns them.
 fn messages<M: PayloadMessage>(decoder: &mut Decoder) -> Vec<M> {
     let mut messages = Vec::new();
     decoder.take_messages(&mut messages).expect("messages");

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// Minimum major version of the driver for CUDA 13 (NVIDIA, CUDA Toolkit 13.0 Release Notes).
 const CUDA_13_DRIVER: u32 = 580;
 
-/// A device, or the kind of device that is missing.
+/// A usable device, or the entry that states why there is no CUDA device.
 pub(crate) struct DeviceEntry {
     name: String,
     description: String,
@@ -24,7 +24,7 @@ pub(crate) fn all() -> Vec<DeviceEntry> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpu = format!("{}, {cores} threads", cpu_make(proc));
     let missing = || {
-        // An allocation without a device creates no context on one.
+        // There is no CUDA device. The allocation fails with the reason, and creates no context.
         let error = Tensor::f_empty([1], (Kind::Uint8, Device::Cuda(0))).err();
         let said = error.map_or_else(String::new, |error| Failure::from(error).text);
         missing(tch::utils::has_cudart(), driver(proc).as_deref(), &said)
@@ -32,8 +32,8 @@ pub(crate) fn all() -> Vec<DeviceEntry> {
     listed(Cuda::device_count(), &nvidia_makes(proc), missing, cpu)
 }
 
-/// Returns the reason for a missing CUDA device. `said` is libtorch's error of an allocation on
-/// one.
+/// Returns the reason why there is no CUDA device. `driver` is the version of the NVIDIA driver,
+/// and `said` is libtorch's error for an allocation on a CUDA device.
 fn missing(has_cudart: bool, driver: Option<&str>, said: &str) -> String {
     let major = driver.and_then(|driver| driver.split('.').next()?.parse::<u32>().ok());
     match (driver, major) {
@@ -55,7 +55,9 @@ fn missing(has_cudart: bool, driver: Option<&str>, said: &str) -> String {
     }
 }
 
-/// Lists the devices. `count` is libtorch's number of GPUs, and `makes` holds the driver's models.
+/// Lists the devices. `count` is the number of GPUs that libtorch finds, `makes` holds the models
+/// that the driver reports, `missing` returns the reason why there is no GPU, and `cpu` describes
+/// the CPU.
 fn listed(
     count: i64,
     makes: &[String],
@@ -64,8 +66,8 @@ fn listed(
 ) -> Vec<DeviceEntry> {
     let mut found: Vec<_> = (0..count)
         .map(|number| {
-            // CUDA and the driver number devices differently, so a model is only known if all are
-            // equal.
+            // CUDA and the driver number devices differently, so a device's model is only known if
+            // all devices have the same model.
             let make = makes.first().filter(|first| makes.iter().all(|make| make == *first));
             let description = make.cloned().unwrap_or_else(|| "a CUDA device".into());
             DeviceEntry { name: format!("cuda:{number}"), description, usable: true }
@@ -78,7 +80,7 @@ fn listed(
     found
 }
 
-/// Returns the device with this name.
+/// Returns the device with this name. Fails if it is missing or not usable.
 pub(crate) fn find(name: &str) -> Result<Device, Failure> {
     find_among(name, &all())
 }
@@ -103,7 +105,7 @@ fn line(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(key)).map(|rest| rest.trim().to_owned())
 }
 
-/// Returns the version of the NVIDIA driver.
+/// Returns the version of the NVIDIA driver. `proc` is the path of `/proc`.
 fn driver(proc: &Path) -> Option<String> {
     let version = kernel::try_read(proc.join("driver/nvidia/version"))?;
     let is_version =
@@ -138,7 +140,7 @@ impl DeviceEntry {
         let usable = match (self.usable, is_cuda) {
             (false, _) => 0,
             (true, false) => abi::USABLE,
-            // cuDNN searches an algorithm for each new size.
+            // For each new batch size, cuDNN searches for the fastest algorithm.
             (true, true) => abi::USABLE | abi::NEW_SIZES_STALL,
         };
         let mut device = abi::Device { name: [0; 32], description: [0; 256], usable };

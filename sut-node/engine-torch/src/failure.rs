@@ -25,7 +25,7 @@ const LOST: [&str; 14] = [
     "uncorrectable NVLink error detected during the execution",
 ];
 
-/// Failure of a function of the table.
+/// Status and error text of a function of the table that failed.
 pub(crate) struct Failure {
     pub(crate) status: Status,
     pub(crate) text: String,
@@ -53,8 +53,8 @@ impl Failure {
         Self { status, text: brief(text) }
     }
 
-    /// Turns a failure to load a file into a refusal of the file, unless memory or the device
-    /// failed.
+    /// Turns a failure to load a file into an error that rejects the file. `refusal` makes the
+    /// message from the original one. Returns out-of-memory and lost-device failures unchanged.
     pub(crate) fn of_file(self, refusal: impl FnOnce(String) -> String) -> Self {
         if self.status == abi::FAILED { Self::refused(refusal(self.text)) } else { self }
     }
@@ -70,8 +70,8 @@ impl From<TchError> for Failure {
     }
 }
 
-/// Returns the essential part of libtorch's text, without the script's trace before it and the C++
-/// trace after it.
+/// Returns the essential part of an error text of libtorch, without the trace of the script before
+/// that part and the C++ trace after it.
 fn brief(text: &str) -> String {
     let end = text.find("Exception raised from").unwrap_or(text.len());
     let text = &text[..end];

@@ -4,11 +4,12 @@
 //! - `model.rs`: a model on a device, and the instances that run its batches
 //! - `tensors.rs`: the node's memory as tensors of libtorch
 //! - `staging.rs`: memory in which batches are prepared
-//! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: its streams;
-//!   `patience.rs`: waiting for its end
-//! - `device.rs`: the devices; `shim.rs`: settings of libtorch; `switches.rs`: settings that are
-//!   off by default
-//! - `tokens/`: language models, with separate functions; `stream.rs`: the stream of an instance
+//! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: the CUDA streams
+//!   for both; `patience.rs`: waiting for the end of a batch
+//! - `device.rs`: the devices; `shim.rs`: functions in C++ that tch lacks; `switches.rs`: settings
+//!   that are off by default
+//! - `tokens/`: language models, which have separate functions; `stream.rs`: the CUDA stream of an
+//!   instance of a language model
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -48,16 +49,17 @@ unsafe impl Sync for Table {}
 /// Table with the version of libtorch that tch supports.
 static TABLE: Table = table(c"libtorch 2.11");
 
-/// Tables with switches on. Switches change the rounding, so evidence has to name them.
+/// Tables for libtorch with switches on (`switches.rs`). Switches change the rounding, so the
+/// version that the node reports has to name them.
 static TABLE_WITH_FUSER: Table = table(c"libtorch 2.11 with its fuser");
 static TABLE_WITH_ATTENTION: Table = table(c"libtorch 2.11 with cuDNN's attention");
 static TABLE_WITH_BOTH: Table = table(c"libtorch 2.11 with its fuser and cuDNN's attention");
 
-/// An instance, as the node holds it.
+/// An instance, at the address that the node holds.
 struct InstanceHandle<'a> {
-    /// Used by one thread at a time.
+    /// Part that only one thread at a time uses.
     instance: UnsafeCell<TensorInstance<'a>>,
-    /// May be used by another thread at the same time.
+    /// Part that another thread may use at the same time; `None` if there is nothing to wait for.
     waiting: Option<BatchWaiter>,
 }
 
@@ -194,7 +196,7 @@ unsafe extern "C" fn release(instance: *mut abi::Instance, memory: *mut c_void) 
     unsafe { borrow_instance(instance) }.release(memory);
 }
 
-/// Returns the inputs or outputs of a batch.
+/// Returns the inputs or outputs of a batch: the `count` tensors at `tensors`.
 ///
 /// # Safety
 ///

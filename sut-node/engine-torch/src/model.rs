@@ -21,7 +21,7 @@ use crate::{
     threads,
 };
 
-/// Maximum number of batches in flight of an instance on a GPU: one computes while the next is
+/// Maximum number of batches in flight in an instance on a GPU: one computes while the next is
 /// copied.
 const SLOTS: usize = 2;
 
@@ -33,7 +33,7 @@ pub(crate) struct TensorModel {
 }
 
 impl TensorModel {
-    /// Loads a file onto a device.
+    /// Loads the model file of the settings onto their device.
     ///
     /// # Safety
     ///
@@ -51,8 +51,8 @@ impl TensorModel {
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
-            // Each new shape costs a search for the fastest algorithm, which pays off only for few
-            // shapes.
+            // With this setting, cuDNN searches for the fastest algorithm for each new shape. The
+            // search pays off only for few shapes.
             Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
         }
         shim::set_up(device, &precision, switches::cudnn_attention()?)?;
@@ -65,8 +65,8 @@ impl TensorModel {
     }
 }
 
-/// Compares the type of the weights with the manifest's. A frozen file has unlisted constants
-/// instead of weights.
+/// Checks that the weights have the type of the manifest's precision. A frozen file passes
+/// unchecked: its weights are constants, which libtorch does not list.
 pub(crate) fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
     let want = weights_of(precision)?;
     for (name, tensor) in module.named_parameters()? {
@@ -102,11 +102,11 @@ pub(crate) struct BatchWaiter {
 }
 
 impl BatchWaiter {
-    /// Waits for the slot's work.
+    /// Waits until the work in the slot is done.
     ///
     /// # Safety
     ///
-    /// The instance lives through the call, and no thread begins work of this slot meanwhile.
+    /// The instance lives through the call, and no thread begins work in this slot meanwhile.
     pub(crate) unsafe fn wait(&self, slot: usize) -> Result<(), Failure> {
         // SAFETY: as above; the pipeline is the instance's.
         self.patience.wait(&mut unsafe { self.waiter.batch(slot) })
@@ -117,10 +117,10 @@ impl BatchWaiter {
 pub(crate) struct TensorInstance<'a> {
     model: &'a TensorModel,
     staging: Staging,
-    /// Streams, on a CUDA device.
+    /// Streams of a CUDA device; `None` on the CPU.
     pipeline: Option<Pipeline>,
     patience: Arc<WaitStrategy>,
-    /// Inputs on the device, by slot; they grow with the batches.
+    /// Memory for inputs on the device, by slot and input. It grows to the largest batch so far.
     on_device: Vec<Vec<Tensor>>,
 }
 
@@ -140,7 +140,7 @@ impl<'a> TensorInstance<'a> {
         if self.pipeline.is_some() { SLOTS as u32 } else { 1 }
     }
 
-    /// Returns a waiter for begun batches, unless `begin` does all the work.
+    /// Returns a waiter for begun batches; `None` on the CPU, where `begin` does all the work.
     pub(crate) fn waiting(&self) -> Option<BatchWaiter> {
         let waiter = self.pipeline.as_ref()?.waiter();
         Some(BatchWaiter { waiter, patience: self.patience.clone() })
@@ -175,15 +175,14 @@ impl<'a> TensorInstance<'a> {
             |inputs| model.run(inputs, outputs),
         );
         if begun.as_ref().is_err_and(|failure| failure.status == abi::OUT_OF_MEMORY) {
-            // This memory would be missing for a smaller batch. No work of this slot is in progress
-            // any more.
+            // Free memory for a smaller batch. No work in this slot is in progress any more.
             self.on_device[slot].clear();
         }
         begun
     }
 
     pub(crate) fn finish(&mut self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: the pipeline is ours, and so is this thread's right to begin work.
+        // SAFETY: the pipeline is ours, and only this thread may begin work.
         self.waiting().map_or(Ok(()), |waiting| unsafe { waiting.wait(slot) })
     }
 
@@ -203,7 +202,8 @@ impl<'a> TensorInstance<'a> {
     }
 }
 
-/// Copies a slot's inputs to the device, into memory that is reused.
+/// Copies a slot's inputs to the device, into the slot's memory `room`, which grows if it is too
+/// small. Returns the inputs on the device.
 fn copy_to_device(
     room: &mut Vec<Tensor>,
     inputs: &[abi::Tensor],

@@ -1,7 +1,7 @@
 //! Waits for a batch: spinning for short batches, sleeping for long ones.
 //!
-//! libtorch's events make a waiting thread spin. That answers earliest, but occupies a core that
-//! could decode samples.
+//! libtorch's events make a waiting thread spin. A spinning thread detects the end of a batch
+//! earliest, but occupies a core that could decode samples.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -11,13 +11,13 @@ use std::{
 
 use crate::failure::Failure;
 
-/// Maximum wait after which the next one still spins.
+/// Maximum duration of a wait after which the next wait still spins.
 const LONG: Duration = Duration::from_millis(2);
 
 /// Pause between two polls of a batch: 2.5 % of the shortest wait with pauses.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Work of a device in flight.
+/// Work that a device computes, such as a batch.
 pub(crate) trait DeviceWork {
     /// Returns true if the work has ended.
     fn is_done(&mut self) -> Result<bool, Failure>;
@@ -26,7 +26,8 @@ pub(crate) trait DeviceWork {
     fn wait(&mut self) -> Result<(), Failure>;
 }
 
-/// Waits for an instance's batches, on any thread.
+/// Chooses between spinning and sleeping for an instance's next batch, by the duration of the last
+/// wait. Any thread may use it.
 #[derive(Default)]
 pub(crate) struct WaitStrategy {
     /// Duration of the last wait, in nanoseconds.
@@ -34,7 +35,8 @@ pub(crate) struct WaitStrategy {
 }
 
 impl WaitStrategy {
-    /// Waits for the end of a batch. A batch that has already ended does not influence later waits.
+    /// Waits for the end of a batch. A batch that has already ended has no influence on later
+    /// waits.
     pub(crate) fn wait(&self, batch: &mut impl DeviceWork) -> Result<(), Failure> {
         if batch.is_done()? {
             return Ok(());
@@ -65,7 +67,7 @@ fn look(batch: &mut impl DeviceWork) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// Ends after a time, and counts polls and waits.
+    /// Work that ends after a time, and counts polls and waits.
     struct FakeWork {
         takes: Duration,
         started: Instant,
@@ -92,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Waits for a batch with the duration `takes`.
+    /// Waits for a batch with the duration `takes`, and returns it.
     fn after(patience: &WaitStrategy, takes: Duration) -> FakeWork {
         let mut batch = FakeWork::new(takes);
         assert!(patience.wait(&mut batch).is_ok());

@@ -1,4 +1,5 @@
-//! A copying and a computing CUDA stream with their events, pinned memory, and non-blocking copies.
+//! Two CUDA streams (queues of work for a device), one to copy and one to compute; also pinned
+//! memory, and copies that do not block.
 
 use std::{
     ffi::{c_char, c_int},
@@ -38,7 +39,7 @@ unsafe extern "C" {
     ) -> *mut c_char;
 }
 
-/// Allocates memory that the device reads directly.
+/// Allocates `bytes` bytes of pinned memory, which the device reads directly.
 pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
     let mut tensor = ptr::null_mut();
     // SAFETY: the shim writes a new tensor there when it succeeds.
@@ -51,17 +52,18 @@ pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
     }
 }
 
-/// Copies without waiting, if the device and the memory support it.
+/// Copies `from` to `to`. Does not wait for the copy if the device and the memory support this.
 pub(crate) fn copy(to: &mut Tensor, from: &Tensor) -> Result<(), Failure> {
     // SAFETY: both tensors live through the call. The caller keeps their memory until the stream
     // has used it.
     check(unsafe { netdiv_copy(to.as_mut_ptr(), from.as_ptr()) })
 }
 
-/// A copying and a computing stream of one CUDA device.
+/// Two streams of a CUDA device, one to copy and one to compute.
 pub(crate) struct Pipeline {
     raw: NonNull<RawPipeline>,
-    /// This thread's use of the streams while a batch begins, or null.
+    /// Guard of the shim that directs this thread's work to the streams while a batch begins; else
+    /// null.
     entered: *mut RawEntered,
 }
 
@@ -79,7 +81,7 @@ impl Pipeline {
         Ok(Self { raw, entered: ptr::null_mut() })
     }
 
-    /// Returns a waiter for the slots' work.
+    /// Returns a waiter for the work in the slots.
     pub(crate) fn waiter(&self) -> Waiter {
         Waiter(self.raw)
     }
@@ -90,17 +92,17 @@ impl Pipeline {
 pub(crate) struct Waiter(NonNull<RawPipeline>);
 
 impl Waiter {
-    /// Returns the work of a slot, to wait for.
+    /// Returns the work in a slot, for the caller to wait for.
     ///
     /// # Safety
     ///
-    /// The pipeline lives as long as the result, and no thread begins work of this slot meanwhile.
+    /// The pipeline lives as long as the result, and no thread begins work in this slot meanwhile.
     pub(crate) unsafe fn batch(self, slot: usize) -> impl DeviceWork {
         Slot { pipeline: self.0, slot }
     }
 }
 
-/// The work of a slot, which does not change while this lives.
+/// Work in a slot of a pipeline. No thread begins other work in the slot while this value lives.
 struct Slot {
     pipeline: NonNull<RawPipeline>,
     slot: usize,

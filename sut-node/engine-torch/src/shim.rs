@@ -1,4 +1,5 @@
-//! Parts of the shim that need no stream: errors, settings of the whole process, inference mode.
+//! Functions of the shim in C++ (`shim/shim.cc`) that need no stream: errors, settings of the whole
+//! process, inference mode.
 
 use std::ffi::{CStr, c_char};
 
@@ -19,7 +20,7 @@ unsafe extern "C" {
     fn netdiv_keep_memory();
 }
 
-/// Turns the error text of a shim's call into a failure.
+/// Turns the result of a function of the shim, an error text or null, into a `Result`.
 pub(crate) fn check(error: *mut c_char) -> Result<(), Failure> {
     if error.is_null() {
         return Ok(());
@@ -62,7 +63,7 @@ pub(crate) fn has_cudnn_attention() -> bool {
     unsafe { netdiv_has_cudnn_attention() }
 }
 
-/// Disables gradients on this thread while it lives.
+/// Guard that disables gradients on this thread until it is dropped.
 pub(crate) struct InferenceMode(*mut RawInferenceMode);
 
 impl InferenceMode {

@@ -10,9 +10,11 @@ use crate::{failure::Failure, pipeline};
 /// Alignment that the ABI requires, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Staging memory: pinned for a CUDA device, and otherwise aligned.
+/// Allocator of memory for batches of one instance: pinned memory for a CUDA device, else aligned
+/// memory.
 pub(crate) struct Staging {
     device: Device,
+    /// Tensors that own the pinned memory, by its address.
     pinned: HashMap<*mut c_void, Tensor>,
 }
 

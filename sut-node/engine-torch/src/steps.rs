@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 
-/// A copying and a computing stream of a device, for the work of one thread.
+/// Two streams of a device, one to copy and one to compute, to which a thread directs its work.
 pub(crate) trait Streams {
     /// Directs this thread's work to the copying stream.
     fn enter(&mut self) -> Result<(), Failure>;
@@ -13,13 +13,13 @@ pub(crate) trait Streams {
     /// Restores the thread's own stream, and marks the end of the slot's work.
     fn leave(&mut self, slot: usize) -> Result<(), Failure>;
 
-    /// Waits for all work of both streams.
+    /// Waits for all work on both streams.
     fn synchronize(&mut self) -> Result<(), Failure>;
 }
 
 /// Runs this thread's work for a slot on the streams: first `copy` on the copying stream, then
-/// `compute` on the other one, which waits for the copies. If either fails, no work is in progress
-/// afterwards.
+/// `compute` on the other one, which waits for the copies. If `copy` or `compute` fails, no work is
+/// in progress afterwards.
 pub(crate) fn run<S: Streams, T>(
     streams: &mut S,
     slot: usize,
@@ -37,12 +37,12 @@ pub(crate) fn run<S: Streams, T>(
     outcome.and(left).map_err(|first| match streams.synchronize() {
         // Other errors, such as those of cuDNN, may follow from the loss of the device.
         Err(lost) if lost.is_lost() => lost,
-        // The caller reuses its memory. Report the first error.
+        // `synchronize` has waited, because the caller reuses its memory. Report the first error.
         _ => first,
     })
 }
 
-/// This thread's use of the streams; a panic ends it, too.
+/// Guard of this thread's use of the streams, which it ends even after a panic.
 struct StreamsGuard<'a, S: Streams> {
     streams: &'a mut S,
     slot: usize,
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Records the steps; one of them fails.
+    /// Streams that record their steps. The step named `fails` fails.
     struct FakeStreams<'a> {
         steps: &'a RefCell<Vec<&'static str>>,
         fails: &'static str,
@@ -109,7 +109,8 @@ mod tests {
         }
     }
 
-    /// Returns the steps of a batch in which the step `fails` fails, and the error.
+    /// Runs a batch in which the step `fails` fails. Returns the recorded steps, and the text of
+    /// the error.
     fn steps(fails: &'static str) -> (Vec<&'static str>, Option<String>) {
         let steps = RefCell::default();
         let outcome = run(
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Reports an error when it waits.
+    /// Streams that report this error when a thread waits for their work.
     struct Lost(&'static str);
 
     impl Streams for Lost {

@@ -59,7 +59,7 @@ impl Stream {
         Ok(StreamGuard(entered))
     }
 
-    /// Marks the end of the stream's work so far.
+    /// Sets the stream's mark to the end of its work so far.
     pub(crate) fn mark(&self) -> Result<(), Failure> {
         // SAFETY: the stream is ours.
         self.raw.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
@@ -71,7 +71,7 @@ impl Stream {
     }
 }
 
-/// The work up to a stream's mark.
+/// Work of a stream up to its mark.
 struct Marked<'a>(&'a Stream);
 
 impl DeviceWork for Marked<'_> {
@@ -93,7 +93,7 @@ impl DeviceWork for Marked<'_> {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(stream) = self.raw {
-            // Work that was begun ahead reads weights that may be freed next. An error here means a
+            // Rows that were begun ahead read weights that may be freed next. An error here means a
             // lost device.
             let _ = self.enter().and_then(|_entered| self.mark()).and_then(|()| self.wait());
             // SAFETY: it is ours and used no more.
@@ -102,7 +102,8 @@ impl Drop for Stream {
     }
 }
 
-/// This thread's use of a stream. The pointer is not Send, which keeps the guard on this thread.
+/// Guard that directs this thread's work to a stream. Its pointer is not Send, which keeps the
+/// guard on this thread.
 pub(crate) struct StreamGuard(*mut RawOnStream);
 
 impl Drop for StreamGuard {

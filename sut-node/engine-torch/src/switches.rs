@@ -1,4 +1,5 @@
-//! Switches whose benefit only a measurement on a GPU can show. They are off by default.
+//! Switches: environment variables that turn optimisations of libtorch on. Only a measurement on a
+//! GPU can show their benefit, so they are off by default.
 
 use std::env;
 

@@ -1,4 +1,4 @@
-//! The node's memory as libtorch's tensors, and a model's results as tensors.
+//! Turns the node's memory and a model's results into tensors of libtorch.
 
 use netdiv_plugin::abi;
 use tch::{Device, IValue, Kind, Tensor};
@@ -46,7 +46,8 @@ fn kind(data_type: u32) -> Result<Kind, Failure> {
     }
 }
 
-/// Returns the distance of neighbours in each dimension of a contiguous tensor, in elements.
+/// Returns the strides of a contiguous tensor: for each dimension, the number of elements from one
+/// index to the next.
 fn strides(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; shape.len()];
     for place in (1..shape.len()).rev() {

@@ -2,10 +2,10 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Version of the ABI.
+/// Version of the ABI that this module describes.
 pub const ABI: u32 = 3;
 
-/// Oldest version that the node accepts. It has no language models.
+/// Oldest version of the ABI that the node accepts. It has no functions for language models.
 pub const OLDEST_ABI: u32 = 1;
 
 /// Maximum number of dimensions of a tensor, including the batch.
@@ -14,10 +14,12 @@ pub const MAX_RANK: usize = 9;
 /// Name of the only function that a plug-in exports.
 pub const ENTRY: &str = "netdiv_engine_plugin";
 
-/// Function that a plug-in exports.
+/// Signature of the only function that a plug-in exports. `abi` is the node's version of the ABI.
+/// Returns the plug-in's table of functions.
 pub type Entry = unsafe extern "C" fn(abi: u32) -> *const Engine;
 
-/// Status of a function: a number, because a plug-in may return any.
+/// Status that a function of the table returns: one of the constants below. It is not an enum,
+/// because a plug-in may return any number.
 pub type Status = u32;
 
 /// Success.
@@ -28,16 +30,16 @@ pub const FAILED: Status = 1;
 pub const OUT_OF_MEMORY: Status = 2;
 /// The plug-in does not support the model, device or precision.
 pub const REFUSED: Status = 3;
-/// The device is lost to this process.
+/// The device is lost: this process cannot use it any more.
 pub const DEVICE_LOST: Status = 4;
 
-/// Room for an error text.
+/// Buffer of the node, to which a function of the table writes its error text.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Text {
-    /// Address of the first byte.
+    /// Address of the buffer's first byte.
     pub at: *mut c_char,
-    /// Room in bytes, including the final zero.
+    /// Size of the buffer in bytes. The zero that ends the text needs one of them.
     pub room: u64,
 }
 
@@ -45,50 +47,50 @@ pub struct Text {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Tensor {
-    /// Element type.
+    /// Type of the elements, as a number of the wire contract's `DataType`.
     pub data_type: u32,
     /// Number of dimensions.
     pub rank: u32,
     /// Length of each dimension; the first is the batch.
     pub shape: [i64; MAX_RANK],
-    /// Address of the first byte.
+    /// Address of the elements, which are contiguous.
     pub data: *mut c_void,
-    /// Length, in bytes.
+    /// Length of all elements, in bytes.
     pub bytes: u64,
 }
 
-/// An input or output, from the manifest.
+/// An input or output of a model, as the model's manifest describes it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct TensorSpec {
     /// Name of the input or output.
     pub name: *const c_char,
-    /// Element type.
+    /// Type of the elements, as a number of the wire contract's `DataType`.
     pub data_type: u32,
     /// Number of dimensions, including the batch.
     pub rank: u32,
-    /// Length of each dimension; -1 is free.
+    /// Length of each dimension, the batch first; -1 if any length is allowed.
     pub shape: [i64; MAX_RANK],
 }
 
-/// Flag of a device that can be used.
+/// Flag in [`Device::usable`]: the device can be used.
 pub const USABLE: u32 = 1;
-/// Flag of a device on which a batch size that has not run before takes far longer.
+/// Flag in [`Device::usable`]: a batch takes far longer if its size has not run before.
 pub const NEW_SIZES_STALL: u32 = 2;
 
-/// A device of the plug-in.
+/// A device that the plug-in lists, usable or not.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Device {
     /// Name of the device for `--devices`.
     pub name: [c_char; 32],
-    /// Model and driver, or the missing part.
+    /// Model and driver of the device; if the device is not usable, the part that is missing.
     pub description: [c_char; 256],
-    /// [`USABLE`] and further flags, or 0.
+    /// [`USABLE`], and [`NEW_SIZES_STALL`] if it applies; 0 if the device cannot be used.
     pub usable: u32,
 }
 
-/// Settings of a model.
+/// Settings with which the node loads a model.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ModelSettings {
@@ -96,30 +98,31 @@ pub struct ModelSettings {
     pub size: u64,
     /// Path of the model file.
     pub path: *const c_char,
-    /// Name of the device.
+    /// Name of the device to load the model onto.
     pub device: *const c_char,
-    /// "fp32", "tf32", "fp16" or "bf16".
+    /// Name of the precision: "fp32", "tf32", "fp16" or "bf16".
     pub precision: *const c_char,
-    /// Number of host threads of an instance.
+    /// Maximum number of host threads that an instance may use.
     pub threads: u32,
-    /// Set to 1 if batches have only shapes that were warmed up.
+    /// Set to 1 if all batches have shapes that `warm_up` has run, or smaller ones after
+    /// [`OUT_OF_MEMORY`].
     pub fixed_shapes: u32,
     /// Number of inputs.
     pub input_count: u32,
     /// Number of outputs.
     pub output_count: u32,
-    /// Specs of the inputs.
+    /// Specs of the inputs, in the order of the model's arguments.
     pub inputs: *const TensorSpec,
-    /// Specs of the outputs.
+    /// Specs of the outputs, in the order in which the model returns them.
     pub outputs: *const TensorSpec,
 }
 
-/// A plug-in's model.
+/// Opaque type of a model that a plug-in has loaded.
 pub enum Model {}
-/// A plug-in's instance.
+/// Opaque type of an instance of a model. A plug-in opens it, and one thread of the node owns it.
 pub enum Instance {}
 
-/// Function `warm_up`, with the inputs and outputs of a batch.
+/// Signature of `warm_up`, which runs a batch of zeros.
 pub type WarmUp = unsafe extern "C" fn(
     instance: *mut Instance,
     inputs: *const Tensor,
@@ -129,7 +132,7 @@ pub type WarmUp = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// Function `begin`, with a slot and the inputs and outputs of a batch.
+/// Signature of `begin`, which begins a batch in the slot `slot`.
 pub type Begin = unsafe extern "C" fn(
     instance: *mut Instance,
     slot: u32,
@@ -140,10 +143,10 @@ pub type Begin = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// Function `wait` or `finish`, with a slot.
+/// Signature of `wait` and of `finish`, which wait for the batch in the slot `slot`.
 pub type Wait = unsafe extern "C" fn(instance: *mut Instance, slot: u32, error: Text) -> Status;
 
-/// Settings of a language model.
+/// Settings with which the node loads a language model.
 #[derive(Debug)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -164,7 +167,7 @@ pub struct TokenSettings {
     pub ends: *const i32,
 }
 
-/// Room of an instance of a language model.
+/// Capacity of an instance of a language model, which `open` returns.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -174,7 +177,7 @@ pub struct TokenRoom {
     pub cache_bytes: u64,
 }
 
-/// Result of a step for a sample.
+/// Result of a step for one sample: the ids that the step appends to the sample's output.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -185,13 +188,13 @@ pub struct TokenEvent {
     pub is_last: u32,
 }
 
-/// A plug-in's language model.
+/// Opaque type of a language model that a plug-in has loaded.
 pub enum TokenModel {}
-/// A plug-in's instance of a language model.
+/// Opaque type of an instance of a language model.
 pub enum TokenInstance {}
 
-/// Function `submit`, with a sample's number, its ids and their number, and the minimum and maximum
-/// number of ids of the output.
+/// Signature of `submit`. The prompt of sample number `sample` is the `count` ids at `ids`. Its
+/// output must have `least` to `most` ids.
 pub type Submit = unsafe extern "C" fn(
     instance: *mut TokenInstance,
     sample: u64,
@@ -202,7 +205,7 @@ pub type Submit = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
-/// Table of functions for language models.
+/// Table of a plug-in's functions for language models.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]
@@ -229,7 +232,7 @@ pub struct TokenEngine {
     pub cancel: Option<unsafe extern "C" fn(*mut TokenInstance, u64)>,
 }
 
-/// Table of functions.
+/// Table of a plug-in's functions, which the function [`ENTRY`] returns.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(missing_docs, reason = "the header explains them")]

@@ -1,4 +1,4 @@
-//! The node's side of a call that may fail.
+//! Calls of a plug-in's functions by the node, with their errors.
 
 use std::ffi::CStr;
 
@@ -7,17 +7,18 @@ use crate::{
     error::PluginError,
 };
 
-/// Maximum length of an error text, in bytes. Texts of libtorch can contain whole tensors.
+/// Maximum length of an error text, in bytes. The error texts of libtorch can contain whole
+/// tensors.
 const MAX_ERROR_BYTES: usize = 4096;
 
-/// Makes a call that may fail, with room for its error text.
+/// Calls `function` with a buffer for its error text. Turns its status and text into a result.
 pub(crate) fn call(function: impl FnOnce(Text) -> Status) -> Result<(), PluginError> {
     let mut room = vec![0_u8; MAX_ERROR_BYTES];
     let status = function(Text { at: room.as_mut_ptr().cast(), room: MAX_ERROR_BYTES as u64 });
     if status == abi::OK {
         return Ok(());
     }
-    // The plug-in may have omitted the zero.
+    // The plug-in may have omitted the zero that ends the text.
     room[MAX_ERROR_BYTES - 1] = 0;
     let text = CStr::from_bytes_until_nul(&room).map(CStr::to_string_lossy).unwrap_or_default();
     let text = match text.trim() {

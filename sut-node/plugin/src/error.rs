@@ -21,16 +21,17 @@ pub enum PluginError {
         .0.display(), ENTRY
     )]
     NotAPlugin(PathBuf),
-    /// The plug-in has another ABI.
+    /// The plug-in has a version of the ABI that this node does not accept.
     #[error("{} has the plug-in ABI {theirs}, but this node has {}; rebuild the {}", path.display(), ABI,
         if *theirs < ABI { "plug-in" } else { "node" })]
     Abi {
         /// Path of the file.
         path: PathBuf,
-        /// ABI of the plug-in.
+        /// Version of the ABI in the plug-in.
         theirs: u32,
     },
-    /// The plug-in has the same ABI, but a struct of another size.
+    /// The node accepts the plug-in's version of the ABI, but a struct has another size in the
+    /// plug-in than in the node.
     #[error("{}: its {what} has {theirs} bytes, but this node's has {ours}; build it with the node's netdiv_engine.h", path.display())]
     Size {
         /// Path of the file.
@@ -42,7 +43,7 @@ pub enum PluginError {
         /// Size in this node, in bytes.
         ours: usize,
     },
-    /// A function is missing from the table.
+    /// The plug-in's table lacks a function, or the exported function returned no table.
     #[error("{}: its `{function}` is null or returns null", path.display())]
     Missing {
         /// Path of the file.
@@ -50,24 +51,24 @@ pub enum PluginError {
         /// Name of the function.
         function: &'static str,
     },
-    /// The plug-in has no functions for language models.
+    /// The plug-in does not support language models.
     #[error(
         "the plug-in {0} does not support language models: its `tokens` is null, or its ABI is 1; use another plug-in, or a serving engine \
          (docs/ENGINES.md)"
     )]
     NoTokens(String),
-    /// The plug-in has no functions for models of tensors.
+    /// The plug-in supports only language models, but the model maps tensors to tensors.
     #[error(
         "the plug-in {0} supports only language models; write workload = \"language-model\" and [tokens] into the manifest \
          (docs/ENGINES.md)"
     )]
     NoTensors(String),
-    /// A language model violates the header.
+    /// The plug-in's results for a language model violate `netdiv_engine.h`.
     #[error("the plug-in {plugin} violates netdiv_engine.h: {why}")]
     Violation {
         /// Name of the plug-in.
         plugin: String,
-        /// The violation.
+        /// Description of the violation.
         why: String,
     },
     /// The model or the device failed.
@@ -76,7 +77,7 @@ pub enum PluginError {
     /// The device's memory is full.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
-    /// The device is lost to this process.
+    /// The device is lost: this process cannot use it any more.
     #[error("the device is lost: {0}")]
     DeviceLost(String),
     /// The plug-in does not support the model, the device or the precision.
@@ -85,7 +86,8 @@ pub enum PluginError {
 }
 
 impl PluginError {
-    /// Fails if a struct has another size in the plug-in.
+    /// Fails unless the struct `what` has as many bytes in the plug-in (`theirs`) as in this node
+    /// (`ours`).
     pub(crate) fn compare_size(
         path: &Path,
         what: &'static str,

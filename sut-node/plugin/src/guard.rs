@@ -1,4 +1,4 @@
-//! A plug-in's side of a call that may fail.
+//! Functions of the table in a plug-in in Rust: reports their errors and panics to the node.
 
 use std::{
     ffi::c_char,
@@ -11,12 +11,12 @@ use crate::{
     text,
 };
 
-/// Runs a function of the table. Reports its error, a status and a text, to the node. A panic is
-/// also reported, because it must not leave the plug-in.
+/// Runs `work`, the body of a function of the table. Returns its status, and writes the text of its
+/// error to `error`. A panic becomes an error, too, because it must not leave the plug-in.
 ///
 /// # Safety
 ///
-/// `error` is null, or points at as many bytes as it states.
+/// `error.at` is null, or points at `error.room` bytes that can be written.
 pub unsafe fn guarded(error: Text, work: impl FnOnce() -> Result<(), (Status, String)>) -> Status {
     let (status, why) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return abi::OK,
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::{PluginError, call::call};
 
-    /// Returns the outcome of a function of the table, as the node receives it.
+    /// Returns the result that the node receives from a function of the table with the body `work`.
     fn heard(work: impl FnOnce() -> Result<(), (Status, String)>) -> Result<(), PluginError> {
         // SAFETY: the room is the node's.
         call(|error| unsafe { guarded(error, work) })

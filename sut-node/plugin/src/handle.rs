@@ -1,4 +1,4 @@
-//! Owned handles of a plug-in's models and instances.
+//! Handles that own a plug-in's models and instances: dropping a handle unloads or closes them.
 
 use std::{ptr::NonNull, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     table::{Functions, Table},
 };
 
-/// A plug-in's model, unloaded with the last of its instances.
+/// A plug-in's model. Each of its instances shares this handle; dropping the last one unloads it.
 #[derive(Debug)]
 pub(crate) struct ModelHandle {
     pub(crate) table: Arc<Table>,
@@ -46,7 +46,8 @@ impl Drop for ModelHandle {
     }
 }
 
-/// A plug-in's instance, closed with the last of its memory.
+/// A plug-in's instance. Its waiters and tensors share this handle; dropping the last one closes
+/// it.
 #[derive(Debug)]
 pub(crate) struct InstanceHandle {
     pub(crate) model: Arc<ModelHandle>,
@@ -59,7 +60,7 @@ struct InstancePointer(*mut abi::Instance);
 // SAFETY: the header lets any thread use an instance, one at a time, which the mutex ensures.
 unsafe impl Send for InstancePointer {}
 
-/// The instance, while this thread may use it.
+/// Exclusive use of an instance by this thread, until the guard is dropped.
 pub(crate) struct InstanceGuard<'a>(MutexGuard<'a, InstancePointer>);
 
 impl std::ops::Deref for InstanceGuard<'_> {
@@ -71,7 +72,7 @@ impl std::ops::Deref for InstanceGuard<'_> {
 }
 
 impl InstanceHandle {
-    /// Owns an instance that `open` returned.
+    /// Takes ownership of an instance that the plug-in's `open` returned.
     pub(crate) fn new(model: Arc<ModelHandle>, instance: NonNull<abi::Instance>) -> Self {
         Self { model, instance: Mutex::new(InstancePointer(instance.as_ptr())) }
     }

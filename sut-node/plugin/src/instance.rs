@@ -1,4 +1,4 @@
-//! An instance of a model, which one engine thread owns.
+//! An instance of a model. One engine thread owns it, and runs batches in its numbered slots.
 
 use std::{
     ptr::{self, NonNull},
@@ -16,7 +16,7 @@ use crate::{
     memory::PluginTensor,
 };
 
-/// An instance, with its batches in progress.
+/// An instance of a model, and the batches in its slots.
 #[derive(Debug)]
 pub struct PluginInstance {
     handle: Arc<InstanceHandle>,
@@ -27,21 +27,22 @@ pub struct PluginInstance {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Batch in the slot with its number. The owner reads it without waiting for a waiter.
+    /// Number of the batch in the slot, and the batch. The owner of the instance reads them without
+    /// the lock below, which a waiter may hold.
     batch: Option<(u64, Batch)>,
-    /// Number of the batch in the slot. A waiter locks it while it waits, so that the batch is not
-    /// finished meanwhile.
+    /// Number of the batch in the slot. A [`Waiter`] locks it while it waits, so that the batch is
+    /// not finished meanwhile.
     number: Arc<Mutex<Option<u64>>>,
 }
 
-/// A batch in progress.
+/// Handle of a batch in progress: its slot, and its number, which no later batch in the slot has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchHandle {
     slot: usize,
     number: u64,
 }
 
-/// Waiter for an instance's batches, on another thread.
+/// Waits for an instance's batches on another thread than the one that owns the instance.
 #[derive(Debug)]
 pub struct Waiter {
     instance: *mut abi::Instance,
@@ -55,8 +56,8 @@ pub struct Waiter {
 unsafe impl Send for Waiter {}
 
 impl Waiter {
-    /// Waits until the batch is done. Returns at once if it is finished. [`Instance::finish`]
-    /// reports its errors.
+    /// Waits until the device has computed the batch. Returns at once if [`PluginInstance::finish`]
+    /// has already returned the batch. Only `finish` reports the batch's errors.
     pub fn wait(&self, batch: BatchHandle) {
         let Some(held) = self.slots.get(batch.slot).map(|number| number.lock()) else { return };
         if *held == Some(batch.number) {
@@ -69,7 +70,7 @@ impl Waiter {
     }
 }
 
-/// Inputs and outputs of the model.
+/// Memory of a batch: tensors for the model's inputs and outputs.
 #[derive(Debug)]
 pub struct Batch {
     /// Inputs in the order of the manifest.
@@ -95,17 +96,18 @@ impl PluginInstance {
         // SAFETY: the instance is open, and only this thread has it.
         let in_flight = unsafe { (functions.in_flight)(instance.as_ptr()) };
         let handle = Arc::new(InstanceHandle::new(model, instance));
-        // Each slot costs a set of staging memory, and no device gains from more.
+        // Each slot needs its own memory for a batch, and no device gains from more than 8 slots.
         let slots = (0..in_flight.clamp(1, 8)).map(|_| Slot::default()).collect();
         Ok(Self { handle, slots, next: 0 })
     }
 
-    /// Returns the maximum number of batches in progress.
+    /// Returns the maximum number of batches in progress, which is the number of slots.
     pub fn in_flight(&self) -> usize {
         self.slots.len()
     }
 
-    /// Returns a waiter for the instance's batches; `None` if the plug-in does not support it.
+    /// Returns a waiter for the instance's batches; `None` if the plug-in does not support waiting
+    /// on another thread.
     pub fn waiter(&self) -> Option<Waiter> {
         let wait = self.handle.functions().wait?;
         let slots = self.slots.iter().map(|slot| slot.number.clone()).collect();
@@ -113,20 +115,21 @@ impl PluginInstance {
         Some(Waiter { instance, wait, slots, _handle: self.handle.clone() })
     }
 
-    /// Returns the batch in a slot, to wait for.
+    /// Returns the handle of the batch in a slot, for [`Waiter::wait`]; `None` if the slot is
+    /// empty.
     pub fn batch_in(&self, slot: usize) -> Option<BatchHandle> {
         let (number, _) = self.slots.get(slot)?.batch.as_ref()?;
         Some(BatchHandle { slot, number: *number })
     }
 
-    /// Returns the reason why the device is lost to this process; `None` if it is not. The plug-in
-    /// is not called after a loss.
+    /// Returns the reason why the device is lost to this process, `None` if it is not. After a
+    /// loss, the node calls only `wait` of the plug-in.
     pub fn loss_reason(&self) -> Option<&str> {
         self.handle.table().loss_reason()
     }
 
-    /// Allocates a tensor in memory that the device reads directly, filled with zeros. The shape
-    /// includes the batch.
+    /// Allocates a tensor of zeros in memory of the plug-in, which the device reads directly if it
+    /// can. The first length of `shape` is that of the batch.
     pub fn tensor(
         &self,
         data_type: DataType,
@@ -135,7 +138,8 @@ impl PluginInstance {
         PluginTensor::new(self.handle.clone(), data_type, shape)
     }
 
-    /// Runs a batch of zeros, and compares the model's outputs with the expected shapes.
+    /// Runs a batch, whose inputs must be zeros. The plug-in compares the shapes of the model's
+    /// outputs with those in `batch`.
     pub fn warm_up(&mut self, batch: &Batch) -> Result<(), PluginError> {
         let (inputs, outputs) = batch.raw();
         let instance = self.handle.lock();
@@ -152,7 +156,8 @@ impl PluginInstance {
         self.slots.iter().position(|slot| slot.batch.is_none())
     }
 
-    /// Begins a batch in a free slot. `finish` returns the batch, or this function on error.
+    /// Begins a batch in a slot that holds none. [`Self::finish`] returns the batch. If the batch
+    /// cannot begin, it is returned with the error.
     pub fn begin(&mut self, slot: usize, batch: Batch) -> Result<(), (PluginError, Batch)> {
         let free = self.slots.get_mut(slot).filter(|slot| slot.batch.is_none());
         let Some(free) = free else {
@@ -180,7 +185,7 @@ impl PluginInstance {
         }
     }
 
-    /// Waits for a slot's batch, and returns it with its outcome; `None` if the slot is empty.
+    /// Waits for a slot's batch. Returns the batch and its outcome; `None` if the slot is empty.
     pub fn finish(&mut self, slot: usize) -> Option<(Batch, Result<(), PluginError>)> {
         let held = self.slots.get_mut(slot)?;
         let (_, batch) = held.batch.take()?;

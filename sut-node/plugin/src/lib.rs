@@ -7,6 +7,10 @@
 //!   until the batch is finished.
 //! - [`PluginTokenModel`] and [`PluginTokenInstance`] do the same for language models, and check every event of
 //!   the plug-in.
+//!
+//! The node loads a *model* onto a device once, and opens *instances* of it, each for one engine
+//! thread. An instance runs batches in numbered *slots*. An instance of a language model instead
+//! runs *steps*, each of which continues the outputs of all samples in flight.
 
 pub mod abi;
 mod call;

@@ -15,7 +15,7 @@ use crate::{
     tokens::{model::PluginTokenModel, settings::PluginTokenSettings},
 };
 
-/// Maximum number of devices.
+/// Maximum number of devices that a plug-in can list.
 const MAX_DEVICES: usize = 64;
 
 /// A loaded plug-in. It stays loaded until the process ends, because libraries that run models keep
@@ -23,20 +23,21 @@ const MAX_DEVICES: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Plugin(Arc<Table>);
 
-/// A device of a plug-in.
+/// A device that a plug-in lists, usable or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Name of the device for `--devices`.
     pub name: String,
-    /// Model and driver, or the missing part.
+    /// Model and driver of the device; if the device is not usable, the part that is missing.
     pub description: String,
     /// Set if the device can be used.
     pub usable: bool,
-    /// Set if a batch size that has not run before takes far longer.
+    /// Set if a batch takes far longer when its size has not run before.
     pub new_sizes_stall: bool,
 }
 
-/// Loads a library whose symbols are visible to all later libraries.
+/// Loads a library for the rest of the process. Libraries that are loaded later can use its
+/// symbols.
 pub fn preload(path: &Path) -> Result<(), PluginError> {
     load(path, RTLD_LAZY | RTLD_GLOBAL).map(std::mem::forget)
 }
@@ -44,8 +45,8 @@ pub fn preload(path: &Path) -> Result<(), PluginError> {
 fn load(path: &Path, flags: std::ffi::c_int) -> Result<Library, PluginError> {
     let unloadable = |why| PluginError::Unloadable { path: path.into(), why };
     if path.exists() {
-        // The system would block on a pipe. A name that does not exist here may be on its search
-        // path.
+        // The system would block on a pipe. If there is no such file here, the system searches its
+        // library paths for the name.
         files::check(path, u64::MAX).map_err(|error| unloadable(error.to_string()))?;
     }
     // SAFETY: loading runs the library's initialisers. The operator chooses the library, like any
@@ -69,17 +70,17 @@ impl Plugin {
         unsafe { Self::from_entry(path, entry) }
     }
 
-    /// Returns the plug-in of an entry function.
+    /// Returns the plug-in whose exported function is `entry`. `path` names the plug-in in errors.
     ///
     /// # Safety
     ///
-    /// The function is the header's, and its table lives until the process ends.
+    /// `entry` behaves as the header requires, and its table lives until the process ends.
     pub(crate) unsafe fn from_entry(path: &Path, entry: Entry) -> Result<Self, PluginError> {
         // SAFETY: as above.
         unsafe { Table::from_entry(path, entry) }.map(|table| Self(Arc::new(table)))
     }
 
-    /// Returns the engine's name.
+    /// Returns the name of the engine, as the plug-in states it.
     pub fn name(&self) -> &str {
         &self.0.name
     }

@@ -18,7 +18,8 @@ use crate::{
 /// Alignment that the header requires, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// A tensor in a plug-in's memory, with room for its largest shape, and its current shape.
+/// A tensor in memory that a plug-in allocated. It can change to any shape that fits into the
+/// memory.
 pub struct PluginTensor {
     data_type: DataType,
     shape: Vec<usize>,
@@ -61,7 +62,7 @@ impl PluginTensor {
         Ok(tensor)
     }
 
-    /// Changes the shape. Fails if the room is too small for it.
+    /// Changes the shape. Fails if the memory is too small for the new shape.
     pub fn reshape(&mut self, shape: &[usize]) -> Result<(), PluginError> {
         let bytes = byte_length(self.data_type, shape)?;
         if bytes > self.room {
@@ -72,7 +73,7 @@ impl PluginTensor {
         Ok(())
     }
 
-    /// True if the room is large enough for the shape.
+    /// True if the memory is large enough for `shape`.
     pub fn has_room_for(&self, shape: &[usize]) -> bool {
         byte_length(self.data_type, shape).is_ok_and(|bytes| bytes <= self.room)
     }
@@ -88,7 +89,7 @@ impl PluginTensor {
         unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
     }
 
-    /// Returns the elements for writing.
+    /// Returns the elements, little-endian, for writing.
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), self.bytes) }
@@ -109,7 +110,8 @@ impl PluginTensor {
     }
 }
 
-/// Returns the bytes of a tensor. Fails if a machine cannot address them.
+/// Returns the number of bytes of a tensor. Fails if a machine cannot address so many, or if the
+/// tensor has too many dimensions.
 fn byte_length(data_type: DataType, shape: &[usize]) -> Result<usize, PluginError> {
     let product =
         shape.iter().try_fold(element_bytes(data_type), |n, length| n.checked_mul(*length));

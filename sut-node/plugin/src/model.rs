@@ -18,22 +18,23 @@ use crate::{
     table::Table,
 };
 
-/// Settings of a model.
+/// Settings with which a plug-in loads a model.
 #[derive(Debug, Clone)]
 pub struct PluginModelSettings {
     /// Path of the model file.
     pub path: PathBuf,
-    /// Name of the device.
+    /// Name of the device to load the model onto.
     pub device: String,
     /// Type of the weights.
     pub precision: Precision,
-    /// Number of host threads of an instance.
+    /// Maximum number of host threads that an instance may use.
     pub threads: usize,
-    /// Set if batches have only shapes that were warmed up.
+    /// Set if all batches have shapes that were warmed up, or smaller ones after the device's
+    /// memory was full.
     pub fixed_shapes: bool,
-    /// Inputs without the batch dimension; -1 is a free length.
+    /// Specs of the inputs, without the batch dimension; a length of -1 is free.
     pub inputs: Vec<TensorSpec>,
-    /// Outputs without the batch dimension; -1 is a free length.
+    /// Specs of the outputs, without the batch dimension; a length of -1 is free.
     pub outputs: Vec<TensorSpec>,
 }
 
@@ -86,7 +87,8 @@ impl PluginModel {
     }
 }
 
-/// Returns a spec with the batch dimension in front.
+/// Returns a spec in the plug-in's form, with the batch dimension in front. Stores its name in
+/// `strings`.
 fn raw_spec(spec: &TensorSpec, strings: &mut Strings) -> Result<abi::TensorSpec, PluginError> {
     let rank = spec.shape.len() + 1;
     if rank > MAX_RANK {

@@ -15,10 +15,10 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// All types.
+    /// All precisions.
     pub const ALL: [Self; 4] = [Self::Fp32, Self::Tf32, Self::Fp16, Self::Bf16];
 
-    /// Returns the name in manifests.
+    /// Returns the name of the precision in the manifests of models.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fp32 => "fp32",

@@ -18,7 +18,7 @@ use crate::{
     token_table::TokenFunctions,
 };
 
-/// The table of a plug-in that fits this node.
+/// Copy of a plug-in's table, whose version and sizes this node accepts.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: String,
@@ -29,14 +29,15 @@ pub(crate) struct Table {
     pub(crate) abi: u32,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
-    /// Reason why the device is lost. Memory is then not released, because that could end the
-    /// process.
+    /// Reason why a device of the plug-in is lost. After a loss, no memory is released, because
+    /// that could end the process.
     lost: OnceLock<String>,
 }
 
 type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status;
 
-/// Functions for models of tensors, all of them present; see the header.
+/// Functions for models that map tensors to tensors. All are present except `wait`, which is
+/// optional; see the header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
     pub(crate) load: unsafe extern "C" fn(
@@ -63,11 +64,12 @@ pub(crate) struct Functions {
 }
 
 impl Table {
-    /// Calls a plug-in's entry for its table and checks that it was built for this node.
+    /// Calls the function that a plug-in exports for its table, and checks that the plug-in was
+    /// built for this node. `path` names the plug-in in errors.
     ///
     /// # Safety
     ///
-    /// The function is the header's, and its table lives until the process ends.
+    /// `entry` behaves as the header requires, and its table lives until the process ends.
     pub(crate) unsafe fn from_entry(path: &Path, entry: Entry) -> Result<Self, PluginError> {
         // SAFETY: as above.
         let table = unsafe { entry(abi::ABI) };
@@ -86,7 +88,7 @@ impl Table {
         };
         PluginError::compare_size(path, "table", size, whole)?;
         PluginError::compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
-        // Null marks a function that the table does not have.
+        // Pointers that a shorter table of an older version lacks stay null.
         let mut own = MaybeUninit::<abi::Engine>::zeroed();
         // SAFETY: the table has `whole` bytes. Null is a value of each pointer and function.
         let table = unsafe {
@@ -119,17 +121,19 @@ impl Table {
         })
     }
 
-    /// Returns the functions for models of tensors.
+    /// Returns the functions for models that map tensors to tensors; an error if the plug-in has
+    /// none.
     pub(crate) fn tensors(&self) -> Result<Functions, PluginError> {
         self.tensors.ok_or_else(|| PluginError::NoTensors(self.name.clone()))
     }
 
-    /// Returns the functions for language models.
+    /// Returns the functions for language models; an error if the plug-in has none.
     pub(crate) fn tokens(&self) -> Result<TokenFunctions, PluginError> {
         self.tokens.ok_or_else(|| PluginError::NoTokens(self.name.clone()))
     }
 
-    /// Makes a call that may lose the device. After a loss, no call is made.
+    /// Calls a function of the plug-in, and records if that loses the device. After a loss, returns
+    /// the error without a call.
     pub(crate) fn call(
         &self,
         function: impl FnOnce(abi::Text) -> abi::Status,
@@ -138,7 +142,7 @@ impl Table {
             return Err(PluginError::DeviceLost(why.into()));
         }
         call(function).map_err(|error| match error {
-            // Version 1 had no such status.
+            // Version 1 of the ABI had no status for a lost device.
             PluginError::DeviceLost(why) if self.abi == 1 => PluginError::Failed(why),
             PluginError::DeviceLost(why) => {
                 process_end::note_loss();
@@ -149,22 +153,23 @@ impl Table {
         })
     }
 
-    /// Returns the reason why the device is lost; `None` if it is not.
+    /// Returns the reason why a device of the plug-in is lost; `None` if none is.
     pub(crate) fn loss_reason(&self) -> Option<&str> {
         self.lost.get().map(String::as_str)
     }
 
-    /// Excludes other threads from load, unload, open, close and devices.
+    /// Excludes other threads from load, unload, open, close and devices, until the result is
+    /// dropped.
     pub(crate) fn lock_exclusive(&self) -> impl Drop + '_ {
         self.alone.lock()
     }
 }
 
-/// Returns the text; empty for null.
+/// Copies the C string at `chars`; returns an empty string if the pointer is null.
 ///
 /// # Safety
 ///
-/// The pointer is null, or the text ends with a zero.
+/// `chars` is null, or points to a NUL-terminated string.
 unsafe fn string(chars: *const c_char) -> String {
     if chars.is_null() {
         return String::new();
@@ -173,7 +178,8 @@ unsafe fn string(chars: *const c_char) -> String {
     unsafe { CStr::from_ptr(chars) }.to_string_lossy().into_owned()
 }
 
-/// Returns the functions for models of tensors, or the name of a missing one.
+/// Returns the functions for models that map tensors to tensors, or the name of the first missing
+/// one.
 fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
     Ok(Functions {
         load: table.load.ok_or("load")?,

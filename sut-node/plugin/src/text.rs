@@ -1,8 +1,9 @@
-//! Texts in arrays of characters, which end with a zero.
+//! Texts that end with a zero, in arrays of a fixed length.
 
 use std::ffi::c_char;
 
-/// Writes a text, truncated to its room at the end of a character.
+/// Writes a text and a final zero to `room`. A text that is too long is truncated after a whole
+/// character.
 pub fn write(room: &mut [c_char], text: &str) {
     let Some(most) = room.len().checked_sub(1) else { return };
     let length = text.floor_char_boundary(most);
@@ -12,7 +13,7 @@ pub fn write(room: &mut [c_char], text: &str) {
     room[length] = 0;
 }
 
-/// Reads a text that should end with a zero.
+/// Reads a text up to its final zero, or to the end of the array if the zero is missing.
 pub(crate) fn read(chars: &[c_char]) -> String {
     let bytes: Vec<u8> = chars.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()

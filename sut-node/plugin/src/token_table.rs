@@ -7,7 +7,7 @@ use crate::{
     error::PluginError,
 };
 
-/// Functions for language models, all of them present; see the header.
+/// Functions for language models. All are present; the header explains them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenFunctions {
     pub(crate) load:
@@ -33,11 +33,13 @@ pub(crate) struct TokenFunctions {
 }
 
 impl TokenFunctions {
-    /// Returns the functions of a table; `None` if the table is null.
+    /// Returns the functions of a table; `None` if the table is null. `path` names the plug-in in
+    /// errors.
     ///
     /// # Safety
     ///
-    /// The table is null or the header's, and lives until the process ends.
+    /// `table` is null, or points at a table of the header's form that lives until the process
+    /// ends.
     pub(crate) unsafe fn of(
         path: &Path,
         table: *const abi::TokenEngine,
@@ -57,7 +59,7 @@ impl TokenFunctions {
     }
 }
 
-/// Returns the functions, or the name of a missing one.
+/// Returns the functions, or the name of the first missing one.
 fn functions(table: &abi::TokenEngine) -> Result<TokenFunctions, &'static str> {
     Ok(TokenFunctions {
         load: table.load.ok_or("tokens.load")?,

@@ -1,4 +1,5 @@
-//! Plug-ins in files: C sources built like a submitter's, and files that are not plug-ins.
+//! Tests of plug-ins in files: libraries that are built from C as a submitter builds them, and
+//! files that are not plug-ins.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
@@ -9,7 +10,7 @@ use std::{
 
 use netdiv_plugin::{Plugin, PluginError, abi, preload};
 
-/// A plug-in without functions.
+/// Source of a plug-in whose table has no functions.
 const TABLE: &str = r#"
 #include "netdiv_engine.h"
 static const netdiv_engine table = {

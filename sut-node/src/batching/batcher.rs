@@ -36,12 +36,12 @@ pub(crate) struct BatchLimits {
     pub(crate) samples: usize,
     /// Maximum number of tokens; `None`: no limit.
     pub(crate) tokens: Option<usize>,
-    /// Set if samples are padded to the longest one, or to their bucket. Each then costs that many
-    /// tokens.
+    /// Set if samples are padded to the longest sample of the batch, or to their bucket. Each
+    /// sample then counts with this length.
     pub(crate) is_padded: bool,
     /// Maximum number of bytes; `None`: no limit.
     pub(crate) bytes: Option<usize>,
-    /// Maximum time that a sample waits for others.
+    /// Maximum time that a sample waits for other samples to fill up its batch.
     pub(crate) age: Duration,
     /// Lengths of the buckets, ascending. A sample runs with samples of its bucket: the first whose
     /// length is at least the sample's.
@@ -60,7 +60,7 @@ pub(crate) struct Batcher<T> {
 #[derive(Debug)]
 struct Queue<T> {
     samples: VecDeque<T>,
-    /// Samples at the front that must not wait for others.
+    /// Number of samples at the front that must not wait for other samples.
     flushed: usize,
 }
 
@@ -80,7 +80,7 @@ impl<T: Batchable> Batcher<T> {
         }
     }
 
-    /// Lets all queued samples go without waiting for others.
+    /// Lets all queued samples go without waiting for other samples.
     pub(crate) fn flush(&mut self) {
         self.queues.iter_mut().for_each(|queue| queue.flushed = queue.samples.len());
     }
@@ -89,8 +89,9 @@ impl<T: Batchable> Batcher<T> {
         self.queues.iter().map(|queue| queue.samples.len()).sum()
     }
 
-    /// Returns the next batch, of at most `room` samples. Of the batches that may go, it is the
-    /// batch whose first sample is the oldest.
+    /// Returns the next batch, of at most `room` samples, or the time until which the caller must
+    /// wait. If the batches of several buckets are ready, returns the batch whose first sample is
+    /// the oldest.
     pub(crate) fn next(&mut self, now: Instant, room: usize) -> Next<T> {
         let mut wait = Next::Wait;
         let mut ready: Option<(usize, usize, Instant)> = None;
@@ -119,15 +120,16 @@ impl<T: Batchable> Batcher<T> {
 }
 
 impl BatchLimits {
-    /// Limits batches to `samples` samples, which never wait for others.
+    /// Limits batches to `samples` samples, which never wait for other samples.
     #[cfg(test)]
     pub(crate) fn without_waiting(samples: usize) -> Self {
         let (age, buckets) = (Duration::ZERO, Vec::new());
         Self { samples, tokens: None, is_padded: false, bytes: None, age, buckets }
     }
 
-    /// Returns the number of samples from the front that make a batch, and whether no more would
-    /// fit. A sample that exceeds a limit alone forms its own batch.
+    /// Returns the number of samples from the front that form a batch, and true if the batch is
+    /// full. A sample that exceeds a limit alone forms its own batch. `bucket` is the length to
+    /// which samples are padded at least.
     fn batch<T: Batchable>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
         let most = samples.len().min(self.samples.max(1));
         if self.tokens.is_none() && self.bytes.is_none() {

@@ -50,7 +50,7 @@ impl WaitMode<'_> {
 }
 
 impl<T> State<T> {
-    /// Returns the number of threads that wait in this way.
+    /// Returns the number of threads that wait in this mode.
     fn count(&mut self, waiting: WaitMode<'_>) -> &mut usize {
         match waiting {
             WaitMode::Idle => &mut self.idle,
@@ -85,7 +85,7 @@ impl<T: Batchable> BatchQueue<T> {
         self.clock
     }
 
-    /// Adds the samples of a stream, and wakes one engine for all of them.
+    /// Moves the samples of a stream into the batcher, and wakes one engine for all of them.
     pub(crate) fn push(&self, samples: &mut Vec<T>) {
         if samples.is_empty() {
             return;
@@ -165,7 +165,8 @@ impl<T: Batchable> BatchQueue<T> {
         self.wait_for_batch(room, WaitMode::Idle)
     }
 
-    /// Like [`Self::next_batch`], but for an engine's task. No sample waits for others there.
+    /// Like [`Self::next_batch`], but for an engine that runs in a task. Its samples never wait for
+    /// other samples to fill up a batch.
     pub(crate) fn poll_next_batch(
         &self,
         context: &mut Context<'_>,
@@ -184,7 +185,8 @@ impl<T: Batchable> BatchQueue<T> {
         }
     }
 
-    /// Waits for a batch until `done` is set. Leaves the batch to an idle engine if there is one.
+    /// Waits for a batch; `None` if `done` is set first, or once the queue is closed and empty.
+    /// Leaves the batch to an idle engine if there is one.
     pub(crate) fn next_batch_before(&self, room: usize, done: &AtomicBool) -> Option<Vec<T>> {
         self.wait_for_batch(room, WaitMode::Computing(done))
     }
@@ -208,9 +210,10 @@ impl<T: Batchable> BatchQueue<T> {
         None
     }
 
-    /// Ends the wait of [`Self::next_batch_before`].
+    /// Sets `done`, which ends the wait of [`Self::next_batch_before`].
     pub(crate) fn ring(&self, done: &AtomicBool) {
-        // A thread that is about to wait holds the lock.
+        // A thread holds the lock from its check of `done` until it waits, so it cannot miss the
+        // change.
         let _state = self.state.lock();
         done.store(true, Ordering::SeqCst);
         self.changed_meanwhile.notify_all();

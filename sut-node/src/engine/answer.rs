@@ -1,4 +1,4 @@
-//! Replies to samples, and their delivery to the streams.
+//! Builds replies to samples, and sends them to the clients' streams.
 
 use std::time::{Duration, Instant};
 
@@ -14,18 +14,21 @@ use crate::{
     sample::{admission::AdmissionPermit, queued_sample::QueuedSample, replies::ReplyTarget},
 };
 
-/// Durations of one response, and the number of samples that shared them.
+/// Durations that a reply reports, and the number of samples in its batch.
 pub(crate) struct Times {
     /// Time at which the engine took the sample.
     pub(crate) accepted_at: Instant,
-    /// Time until the previous batch was done.
+    /// Time for which the prepared batch waited until the previous batch was done.
     pub(crate) waited: Duration,
+    /// Time spent on preparing the batch's input.
     pub(crate) prepare: Duration,
+    /// Time spent on computing the batch, or a single sample of a streaming engine.
     pub(crate) compute: Duration,
     pub(crate) batch_size: u32,
 }
 
 impl Times {
+    /// Writes the durations, and the sample's id, to a reply.
     pub(crate) fn note(&self, sample: &QueuedSample, response: &mut InferResponse) {
         response.id = sample.id;
         let queued = self.accepted_at.saturating_duration_since(sample.arrived);
@@ -36,8 +39,8 @@ impl Times {
     }
 }
 
-/// Builds the last reply to a sample: its encoded response, or the error. Stores the response's
-/// digest if the session keeps digests.
+/// Builds the last reply to a sample, with its encoded response or the error. Stores the digest of
+/// the response if the session keeps digests.
 pub(crate) fn reply(
     sample: &QueuedSample,
     answer: Result<Bytes, EngineError>,
@@ -61,12 +64,13 @@ pub(crate) fn failure(sample: &QueuedSample, why: &EngineError, times: &Times) -
     response
 }
 
-/// Last replies to several samples. Replies of one stream are sent together; then all permits are
-/// free.
+/// Last replies to the samples of a batch. All replies to one stream are sent together. The
+/// samples' permits are released after the last reply.
 pub(crate) struct BatchReply {
     streams: Vec<(ReplyTarget, Vec<InferResponse>)>,
+    /// Permits of all samples, joined.
     places: Option<AdmissionPermit>,
-    /// Expected number of samples.
+    /// Expected number of samples in the batch.
     samples: usize,
 }
 
@@ -99,7 +103,7 @@ impl BatchReply {
     }
 }
 
-/// Encodes the response to one sample, or reports the error.
+/// Builds a reply to one sample, with the encoded response or the error.
 fn response(encoding: Encoding, answer: Result<Bytes, EngineError>) -> InferResponse {
     let encoded = match answer {
         Ok(answer) => encoding::encode(encoding, answer),
@@ -123,7 +127,7 @@ fn failed(status: Status, why: String) -> InferResponse {
     InferResponse { status: status as i32, error: cut(why), ..InferResponse::default() }
 }
 
-/// Shortens an error text to the limit of a message.
+/// Truncates an error text to the maximum length in a message.
 pub(crate) fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
     text

@@ -1,4 +1,5 @@
-//! Engines that run a batch at a time. Each stream receives all its replies of a batch at once.
+//! Work of engines that run a batch at a time. Each client's stream receives all its replies to a
+//! batch at once.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +21,8 @@ use crate::{
     sample::queued_sample::QueuedSample,
 };
 
-/// A batching engine at work, and the batches that it has begun.
+/// Adapter through which a thread drives an engine that runs a batch at a time. It holds the
+/// batches that have begun and not finished.
 pub(crate) struct BatchedWork {
     engine: Box<dyn Engine>,
     encoding: Encoding,
@@ -77,7 +79,7 @@ impl EngineWork for BatchedWork {
     }
 }
 
-/// Runs one batch and answers each of its samples, on a thread without a watchdog.
+/// Runs one batch and answers each of its samples, on a thread that no watchdog observes.
 pub(crate) fn run_batch(
     engine: &mut dyn Engine,
     batch: Vec<QueuedSample>,
@@ -117,8 +119,8 @@ impl BegunBatch {
         Some(Self { batch, taken })
     }
 
-    /// Waits for the batch and answers it. Returns the time at which it was done. The previous
-    /// batch was done at `before`.
+    /// Waits for the batch, and answers its samples. Returns the time at which it was done.
+    /// `before` is the time at which the previous batch was done.
     fn finish(
         self,
         engine: &mut dyn Engine,
@@ -134,7 +136,7 @@ impl BegunBatch {
             Err(error) if error.is_lost_device() => pulse.lost(error.to_string()),
             _ => pulse.record_finish(is_failure(&outcome), now),
         }
-        // The batcher puts the oldest of the samples that fit together first.
+        // The batcher puts the oldest sample of a batch first.
         let oldest = self.batch.first().map_or(self.taken, |sample| sample.arrived);
         metrics::batch(self.batch.len(), self.taken.saturating_duration_since(oldest), time);
         let batch_size = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
@@ -150,8 +152,8 @@ impl BegunBatch {
     }
 }
 
-/// Returns the engine's result. A panic or a wrong number of answers counts as a failure of the
-/// engine, and the node continues.
+/// Waits for the engine's oldest batch, which has `samples` samples, and returns its result. A
+/// panic or a wrong number of answers counts as a failure of the engine, and the node continues.
 fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineError> {
     let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
     let outcome = match ran {
@@ -169,7 +171,7 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
     outcome
 }
 
-/// Returns true if the engine answered no sample and no sample is to blame.
+/// Returns true if no sample received a response, and the engine is to blame and not a sample.
 fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
     let failed = |error: &EngineError| !error.is_bad_sample();
     match outcome {

@@ -1,5 +1,5 @@
-//! Language models in ONNX format with a cache of keys and values, on the CPU, by rten. Decoding is
-//! greedy: it always chooses the likeliest token.
+//! Engine that runs language models in ONNX format on the CPU, with the runtime rten. The models
+//! have a cache of keys and values. Decoding is greedy: it always chooses the likeliest token.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     settings::decoder::DecoderConfig,
 };
 
-/// The language model of the demo; `deploy/sorting/train.py` makes it.
+/// Language model of the demo, which `deploy/sorting/train.py` writes.
 const SORTING: &[u8] = include_bytes!("../../../deploy/sorting/sorting.onnx");
 
 /// A loaded model, shared by all instances.
@@ -84,7 +84,8 @@ impl Decoder {
         Self { model, threads, waiting: VecDeque::new() }
     }
 
-    /// Passes each token to `is_wanted`, until the end of the output or cancellation.
+    /// Generates an output, and passes each token to `is_wanted`. Stops at the end of the output,
+    /// or once `is_wanted` returns false.
     fn generate(
         &self,
         prompt: &[u32],

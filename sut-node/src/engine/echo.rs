@@ -21,8 +21,9 @@ impl Echo {
         Self { settings }
     }
 
-    /// Returns the first bytes of the sample, padded with zeros if the sample is too short. A part
-    /// is copied: a slice would keep the whole sample in memory after its permit was released.
+    /// Returns the first bytes of the sample, padded with zeros if the sample is too short. A
+    /// shorter answer is a copy: a slice would keep the whole sample in memory after the sample's
+    /// permit was released.
     fn answer(&self, sample: &Bytes) -> Bytes {
         let want = self.settings.answer_bytes;
         if want == 0 || want == sample.len() {

@@ -1,6 +1,6 @@
 //! The interface between the node and its engines. Most engines run a batch at a time. A streaming
-//! engine answers each sample separately, through its [`Sink`]. One thread owns each instance, or
-//! one task if the instance computes nothing.
+//! engine answers each sample separately, through the sample's [`Sink`]. One thread owns each
+//! instance, or one task if the instance computes nothing.
 
 use std::{
     io,
@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::{engine::sink::Sink, ground::error::EngineError, model::payload::Payload};
 
-/// Callback for the end of some work, on any thread.
+/// Function that an engine calls, on any thread, once its oldest work is done.
 pub(crate) type DoneCallback = Box<dyn FnOnce() + Send>;
 
 /// An instance of an engine that runs a batch at a time.
@@ -24,13 +24,13 @@ pub(crate) trait Engine: Send {
     /// Begins a batch of decoded samples.
     fn begin(&mut self, batch: Vec<Payload>);
 
-    /// Calls `done` once `finish` would return at once, so that more batches can be begun until
-    /// then. Returns false if the engine cannot detect this.
+    /// Lets the engine call `done` once [`Self::finish`] would return at once. Until then, the
+    /// caller can begin more batches. Returns false if the engine cannot detect this.
     fn when_done(&mut self, _done: DoneCallback) -> bool {
         false
     }
 
-    /// Waits for the batch that was begun first.
+    /// Waits for the batch that was begun first, and returns its result.
     fn finish(&mut self) -> Result<Inference, EngineError>;
 
     /// Prepares the engine before the node reports that it is ready.
@@ -67,10 +67,11 @@ pub(crate) trait StreamingEngine: Send {
 /// An engine that computes nothing: it waits for a time, or for servers, and accepts more samples
 /// meanwhile. Its steps are short, and it has no warm-up.
 pub(crate) trait WaitingEngine: StreamingEngine {
-    /// Returns ready once a step has work to do.
+    /// Returns ready once [`StreamingEngine::step`] has work to do.
     fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Runtime of the engine, if it does not run among the tasks that serve the streams.
+    /// Returns the engine's own runtime; `None` if the engine runs on the runtime that serves the
+    /// clients' streams.
     fn runtime(&self) -> Option<Handle> {
         None
     }
@@ -117,7 +118,7 @@ impl EngineKind {
 /// Result of a batch.
 #[derive(Debug)]
 pub(crate) struct Inference {
-    /// Response or error of each sample, in the order of the batch.
+    /// Response to each sample or its error, in the order of the batch.
     pub answers: Vec<Result<Bytes, EngineError>>,
     /// Time spent on preparing the input.
     pub prepare: Duration,

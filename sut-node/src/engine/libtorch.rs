@@ -11,7 +11,7 @@ use tracing::{debug, info, warn};
 
 use crate::ground::error::EngineError;
 
-/// File of the plug-in, beside the program.
+/// Name of the plug-in's file, in the folder of the program or one folder up.
 const PLUGIN: &str = "libnetdiv_engine_torch.so";
 
 /// Python program that prints torch's folder without loading torch.
@@ -22,15 +22,17 @@ const ASK_PYTHON: &str = "import importlib.util as u; s = u.find_spec('torch'); 
 /// torch loads them first, too.
 const COMPILERS: [&str; 3] = ["libnvrtc-builtins.so.", "libnvrtc.so.", "libnvJitLink.so."];
 
-/// Folders of CUDA's packages, relative to libtorch's folder in Python's torch: of CUDA 13, then of
-/// CUDA 12.
+/// Folders with CUDA's libraries in Python packages, relative to libtorch's folder in the package
+/// torch. The first folder has those of CUDA 13, the others have those of CUDA 12.
 const PYTHONS_CUDA: [&str; 3] =
     ["../../nvidia/cu13/lib", "../../nvidia/cuda_nvrtc/lib", "../../nvidia/nvjitlink/lib"];
 
-/// Version that the plug-in is built for. Other versions have another layout in memory.
+/// Beginning of the version of libtorch that the plug-in is built for. Other versions have another
+/// layout in memory.
 const VERSION: &str = "2.11.";
 
-/// Loads libtorch and the plug-in that uses it. Returns libtorch's folder, too.
+/// Loads libtorch and the plug-in that uses it. Returns the plug-in, and libtorch's folder.
+/// `chosen` is the folder that the operator chose.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
     let folder = find(chosen)?;
     preload_libraries(&folder)?;
@@ -75,7 +77,8 @@ fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Returns the first file of a folder, by name, whose name begins with `start`.
+/// Returns the file of a folder whose name begins with `start`. If there are several, returns the
+/// alphabetically first.
 fn first_named(folder: &Path, start: &str) -> Option<PathBuf> {
     let files = folder.read_dir().ok()?.flatten().map(|entry| entry.path());
     let is_named = |path: &PathBuf| {
@@ -84,7 +87,8 @@ fn first_named(folder: &Path, start: &str) -> Option<PathBuf> {
     files.filter(is_named).min()
 }
 
-/// Checks the version that a release (`build-version`) or Python's package (`version.py`) states.
+/// Fails if libtorch has another version than [`VERSION`]. A release states its version in
+/// `build-version`, Python's package in `version.py`.
 fn check_version(folder: &Path) -> Result<(), EngineError> {
     let root = folder.parent().unwrap_or(folder);
     let read = |file| netdiv_node_common::resources::files::read_text(&root.join(file)).ok();
@@ -108,14 +112,15 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
 fn python_version(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
-        // The name may have a type.
+        // A type may follow the name.
         let name = name.split(':').next().unwrap_or_default();
         (name.trim() == "__version__").then_some(value)
     })?;
     value.split(['\'', '"']).nth(1).map(ToOwned::to_owned)
 }
 
-/// Returns the folder with `libtorch_cpu.so`: the chosen one, or else the first usable one.
+/// Returns the folder that holds `libtorch_cpu.so`. The operator's folder (`chosen`, or else the
+/// variable LIBTORCH) has precedence; without one, returns the first usable folder.
 fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
     let named =
         chosen.map(Path::to_path_buf).or_else(|| env::var_os("LIBTORCH").map(PathBuf::from));
@@ -143,7 +148,8 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
     )))
 }
 
-/// Returns the folder, or its `lib`, if it holds libtorch in the required version.
+/// Returns the subfolder `lib` if it holds libtorch, or else the folder itself. Fails if neither
+/// holds libtorch, or if its version is not the required one.
 pub(super) fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
     let found = [folder.join("lib"), folder.to_path_buf()]
         .into_iter()

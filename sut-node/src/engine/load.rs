@@ -1,4 +1,4 @@
-//! Loads the configured engine.
+//! Checks and loads the configured engine.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::{
     settings::{config::Config, engine::EngineConfig, kserve::KserveModel},
 };
 
-/// Refuses invalid files and settings, as far as this is possible without loading the model or
-/// asking a server.
+/// Fails for invalid files and settings, as far as this can be detected without loading the model
+/// or asking a server.
 pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
     let model = match &config.engine {
         EngineConfig::Onnx(settings) => settings.model.as_deref(),
@@ -54,10 +54,11 @@ pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
         .map_err(|error| EngineError::Unreadable { path: path.display().to_string(), error })
 }
 
-/// Creates the configured engine's instances, within a runtime. They share the model's weights.
+/// Creates the instances of the configured engine, which share the model's weights. Returns the
+/// description of the model, and the instances. The caller is within a runtime.
 pub(crate) fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
     match &config.engine {
-        // Streams answer their samples themselves.
+        // The clients' streams answer their samples themselves (`none.rs`).
         EngineConfig::None => Ok((Model::any_bytes("none"), Vec::new())),
         EngineConfig::Echo(settings) => {
             let engine =

@@ -1,4 +1,9 @@
 //! Engines, which run the model.
+//!
+//! `load.rs` creates the instances of the configured engine (`interface.rs`). `pool.rs` runs each
+//! instance on its own thread (`thread.rs`), or in a task if it computes nothing (`task.rs`). All
+//! instances of a node take samples from one queue. Their replies go to the clients' streams at the
+//! end of a batch (`answer.rs`), or for each sample separately (`sink.rs`).
 
 pub(crate) mod answer;
 pub(crate) mod batched;

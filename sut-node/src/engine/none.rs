@@ -1,4 +1,5 @@
-//! Engine without a model, batches or a separate thread. Its times are those of the network.
+//! Engine without a model, batches or a separate thread. A client that uses it measures the times
+//! of the network alone.
 
 use std::time::Duration;
 
@@ -11,23 +12,24 @@ use crate::{
     model::payload::Payload,
 };
 
-/// Bytes of the answer to a sample that is not a probe.
+/// Length of the answer to a sample that is not a probe, in bytes. A probe is a sample that
+/// requests an answer of a given length.
 const ANSWER_BYTES: usize = 8;
 
-/// Answers samples on the thread that reads them.
+/// Engine `none`, which answers samples on the thread that reads them.
 #[derive(Debug, Clone)]
 pub(crate) struct NoModel {
-    /// Zeros, as many as the longest answer has. Pages that are never written use no memory.
+    /// Zeros, of which each answer is a part. Pages that are never written use no memory.
     zeros: Bytes,
 }
 
 impl NoModel {
-    /// Limits answers to `longest` bytes.
+    /// Creates the engine, which limits answers to `longest` bytes.
     pub(crate) fn new(longest: usize) -> Self {
         Self { zeros: vec![0; longest.max(ANSWER_BYTES)].into() }
     }
 
-    /// Returns as many zeros as a probe asks for, up to the limit.
+    /// Returns the answer to a sample: as many zeros as a probe requests, up to the limit.
     fn answer(&self, sample: &[u8]) -> Bytes {
         let wanted = probe::answer_bytes(sample).unwrap_or(ANSWER_BYTES as u64);
         let given = usize::try_from(wanted).unwrap_or(usize::MAX).min(self.zeros.len());

@@ -1,4 +1,4 @@
-//! Models in ONNX format, on the CPU, by the pure-Rust runtime rten.
+//! Engine that runs models in ONNX format on the CPU, with the pure-Rust runtime rten.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use crate::{
     settings::onnx::{OnnxConfig, Postprocess},
 };
 
-/// The network of the demo; `deploy/digits/train.py` makes it.
+/// Network of the demo, which `deploy/digits/train.py` writes.
 const DIGITS: &[u8] = include_bytes!("../../../deploy/digits/digits.onnx");
 
 /// A loaded model, shared by all instances.
@@ -69,7 +69,8 @@ impl OnnxModel {
     }
 }
 
-/// Returns one sample's part of an input, and whether the batch dimension is fixed to one sample.
+/// Returns the spec of an input for one sample, without the batch dimension, and whether the batch
+/// dimension is fixed to one sample.
 fn input_spec(model: &rten::Model, id: NodeId) -> Result<(TensorSpec, bool), String> {
     let info = model.node_info(id).ok_or("an input has no description")?;
     let name = info.name().unwrap_or_default().to_owned();
@@ -148,7 +149,7 @@ impl BatchRunner for Onnx {
                         answers[place] = Ok(answer);
                     }
                 }
-                // Samples of another shape may still run.
+                // Groups of another shape may still run.
                 Err(error) => {
                     let why = match error {
                         EngineError::Failed(why) => why,
@@ -163,8 +164,8 @@ impl BatchRunner for Onnx {
         Ok(Inference { answers, prepare })
     }
 
-    /// Runs three batches of two samples of zeros, if the shape is fixed. The first run packs the
-    /// weights. A model that mixes its samples fails here.
+    /// Runs three batches of two samples of zeros, if the model has one input of a fixed shape. The
+    /// first run packs the weights. A model that mixes its samples fails here.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let Some(spec) = layout::raw_tensor(&self.model.input) else { return Ok(()) };
         let Some(bytes) = layout::fixed_bytes(spec) else { return Ok(()) };
@@ -178,7 +179,8 @@ impl BatchRunner for Onnx {
     }
 }
 
-/// Groups the indices of samples that can run together.
+/// Returns groups of samples that can run together, by their indices: samples of equal shapes, or
+/// each sample alone if `single` is set.
 fn group_by_shape(samples: &[&[Tensor<Bytes>]], single: bool) -> Vec<Vec<usize>> {
     if single {
         return (0..samples.len()).map(|place| vec![place]).collect();
@@ -196,7 +198,7 @@ fn group_by_shape(samples: &[&[Tensor<Bytes>]], single: bool) -> Vec<Vec<usize>>
     groups
 }
 
-/// Stacks input number `place` of all samples into one tensor.
+/// Joins input number `place` of all samples into one tensor, with the batch as first dimension.
 fn stack(samples: &[&[Tensor<Bytes>]], place: usize) -> Result<Value, EngineError> {
     let first = &samples[0][place];
     let mut shape = vec![samples.len()];
@@ -221,7 +223,7 @@ where
     Value::from_shape(shape, data).map_err(|error| EngineError::Failed(error.to_string()))
 }
 
-/// Decodes the elements of all parts, from little-endian bytes.
+/// Decodes the elements of all parts one after the other, each from `N` little-endian bytes.
 fn collect<'a, T, const N: usize>(
     parts: impl Iterator<Item = &'a [u8]>,
     element: impl Fn([u8; N]) -> T,
@@ -229,7 +231,7 @@ fn collect<'a, T, const N: usize>(
     parts.flat_map(|part| part.as_chunks::<N>().0).map(|bytes| element(*bytes)).collect()
 }
 
-/// Returns each sample's part of the output, as response bytes.
+/// Divides the output among the samples. Returns each sample's response.
 fn split(
     output: ValueView<'_>,
     samples: usize,

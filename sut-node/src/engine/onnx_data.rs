@@ -14,9 +14,9 @@ use rten::{Model, ModelOptions};
 use rten_onnx::onnx::{DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 use sha2::{Digest as _, Sha256};
 
-/// Loads a model and the external data that it names relative to its path. Returns the SHA-256,
-/// too, in hex: over the model's bytes, followed by those of each data file in the order of their
-/// names.
+/// Loads a model from `bytes`, and its external data from files whose names are relative to the
+/// model's path. Returns the model and a SHA-256 in hex. The SHA-256 covers the model's bytes,
+/// followed by those of each data file in the order of the files' names.
 pub(super) fn load(path: &Path, bytes: Vec<u8>) -> Result<(Model, String), String> {
     let mut digest = Sha256::new_with_prefix(&bytes);
     let mut options = ModelOptions::with_all_ops();
@@ -25,9 +25,9 @@ pub(super) fn load(path: &Path, bytes: Vec<u8>) -> Result<(Model, String), Strin
     Ok((model, hex::encode(digest.finalize())))
 }
 
-/// Passes the bytes of each tensor to rten under a separate name, and returns the model with these
-/// names. Under the files' names, rten refuses many extensions, and offsets that do not suit a
-/// tensor's type.
+/// Passes the external data of each tensor to rten under a separate name, and returns the model
+/// with these names. Updates `digest` with the data files. Under the files' names, rten refuses
+/// many extensions, and offsets that do not suit a tensor's type.
 fn gather(
     path: &Path,
     bytes: Vec<u8>,
@@ -65,7 +65,8 @@ fn gather(
     model.write_buf().map_err(|error| error.to_string())
 }
 
-/// Adds the tensors with external data: weights and constants, including those of inner graphs.
+/// Adds a graph's tensors with external data to `found`: weights and constants, including those of
+/// inner graphs.
 fn add_external<'a>(graph: &'a mut GraphProto, found: &mut Vec<&'a mut TensorProto>) {
     let is_external =
         |tensor: &&mut TensorProto| tensor.data_location == Some(DataLocation::EXTERNAL);
@@ -82,13 +83,14 @@ fn name(tensor: &TensorProto) -> String {
     sanitise(tensor.name.as_deref().unwrap_or_default())
 }
 
-/// Returns a tensor's entry about its external data with the key `key`.
+/// Returns the value of `key` in a tensor's description of its external data.
 fn value<'a>(tensor: &'a TensorProto, key: &str) -> Option<&'a str> {
     let entry = tensor.external_data.iter().find(|entry| entry.key.as_deref() == Some(key));
     entry?.value.as_deref()
 }
 
-/// Returns the file with a tensor's data, which must be in the model's folder or below it.
+/// Returns the path of the file with a tensor's data, relative to the model's folder. Fails if the
+/// file is outside this folder.
 fn file(tensor: &TensorProto) -> Result<PathBuf, String> {
     let location = value(tensor, "location").unwrap_or_default();
     let mut file = PathBuf::new();
@@ -136,7 +138,7 @@ fn part(tensor: &TensorProto, file: &Path, data: &[u8]) -> Result<Vec<u8>, Strin
     Ok(part)
 }
 
-/// Describes external data that is a whole file.
+/// Returns the description of external data that is a whole file, `location`.
 fn whole(location: &str, bytes: usize) -> Vec<StringStringEntryProto> {
     let length = bytes.to_string();
     let entries = [("location", location), ("offset", "0"), ("length", &length)];

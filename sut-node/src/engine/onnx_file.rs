@@ -6,14 +6,14 @@ use netdiv_node_common::resources::files;
 
 use crate::{engine::onnx_data, ground::error::EngineError};
 
-/// Name and version of the runtime.
+/// Name and version of the runtime that runs models in ONNX format.
 pub(super) const RTEN: &str = "rten 0.27";
 
-/// A loaded file.
+/// A model that was loaded from a file in ONNX format.
 pub(super) struct OnnxFile {
     pub(super) model: rten::Model,
     pub(super) path: String,
-    /// SHA-256 of its bytes and of its external data, in hex.
+    /// SHA-256 of the file's bytes and external data, in hex.
     pub(super) sha256: String,
 }
 

@@ -37,7 +37,7 @@ use crate::{
 /// Maximum time that a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Number of batches that a device may finish.
+/// Permits to finish batches. A test adds them, and a device needs one for each batch.
 #[derive(Default)]
 struct Permits(Mutex<usize>, Condvar);
 
@@ -47,7 +47,7 @@ impl Permits {
         self.1.notify_all();
     }
 
-    /// Waits for a permit, and takes `take` permits.
+    /// Waits until there is a permit, and then takes `take` permits.
     fn wait(&self, take: usize) {
         let mut permits = self.0.lock();
         self.1.wait_while(&mut permits, |permits| *permits == 0);
@@ -55,7 +55,7 @@ impl Permits {
     }
 }
 
-/// An engine with two slots, which reports what it begins.
+/// An engine with two slots, which reports each batch that it begins.
 struct Device {
     name: &'static str,
     begun: Sender<&'static str>,
@@ -178,7 +178,7 @@ fn a_batch_that_stays_alone_is_answered_when_it_is_done() {
         assert_eq!(stage.reply(), id);
     }
     // After a series of lone batches, a batch that arrives during another one is not begun at once.
-    // Those after it are.
+    // Later batches are.
     stage.begin(50);
     stage.queue.push(&mut vec![sample(51, Instant::now(), &stage.reply_to)]);
     permits.give(1);

@@ -55,8 +55,8 @@ pub(crate) struct EngineHandles {
 }
 
 impl EnginePool {
-    /// Loads the model and starts the engines. Returns once all are warm. Engines that compute
-    /// nothing run on `runtime`, unless they have their own.
+    /// Loads the model and starts the engines. Returns once all engines are warmed up. Engines that
+    /// compute nothing run on `runtime`, unless they have their own.
     pub(crate) fn start(config: &Config, runtime: &Handle) -> Result<Self, EngineError> {
         let _in_runtime = runtime.enter();
         let (model, engines) = load(config)?;
@@ -123,7 +123,8 @@ impl EnginePool {
         }
     }
 
-    /// Splits the pool, so that the caller can wait for the engines once the queue is closed.
+    /// Returns the model, the queue, the number of samples that keep all engines busy, and the
+    /// engines' threads and tasks, for which the caller can wait once the queue is closed.
     pub(crate) fn split(self) -> (Model, Arc<BatchQueue<QueuedSample>>, u32, EngineHandles) {
         (self.model, self.queue, self.room, self.running)
     }
@@ -156,7 +157,8 @@ impl EngineHandles {
 }
 
 /// Warms an engine up on its own thread, because libraries keep handles and plans for each thread.
-/// Drops the sender, so that the receiver can wait for all engines.
+/// Sends the outcome, and drops the sender, so that the receiver can wait for all engines. Returns
+/// true if the engine is warmed up.
 ///
 /// Engines warm up one after the other, because they share devices and memory.
 fn warm_up(

@@ -6,9 +6,9 @@ use crate::{
     model::payload::Payload,
 };
 
-/// Runs a whole batch in one call.
+/// Engine that runs a whole batch in one call.
 pub(crate) trait BatchRunner: Send {
-    /// Runs decoded samples.
+    /// Runs a batch of decoded samples.
     fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError>;
 
     /// Prepares the engine before the node reports that it is ready.
@@ -17,7 +17,8 @@ pub(crate) trait BatchRunner: Send {
     }
 }
 
-/// Adapter for [`BatchRunner`], with the batch that waits for `finish`.
+/// Adapter that makes a [`BatchRunner`] an [`Engine`]: `begin` stores the batch, and `finish` runs
+/// it.
 pub(crate) struct SequentialEngine<E> {
     engine: E,
     batch: Vec<Payload>,

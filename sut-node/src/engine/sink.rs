@@ -18,23 +18,24 @@ use crate::{
     sample::queued_sample::QueuedSample,
 };
 
-/// Response to one sample. The end of the response consumes the sink, so that nothing follows;
-/// until then the sample keeps its permit. A sink that is dropped without a response reports that
-/// the engine failed.
+/// Destination of the response to one sample. The end of the response consumes the sink, so that
+/// nothing follows; until then the sample keeps its permit. A sink that is dropped without a
+/// response reports that the engine failed.
 ///
-/// Tokens are collected here. The first token, later ones and the whole output cannot contradict
+/// The sink collects the tokens. The first token, later ones and the whole output cannot contradict
 /// each other, however the engine groups them.
 pub(crate) struct Sink {
     /// The sample; `None` once it is answered.
     sample: Option<QueuedSample>,
     /// Token ids so far, encoded.
     output: BytesMut,
-    /// Bytes of `output` that were sent ahead.
+    /// Number of bytes of `output` that were sent before the output was complete.
     sent: usize,
+    /// Time of the first token.
     first: Option<Instant>,
-    /// Tokens of the prompt that were not computed for this sample.
+    /// Number of tokens of the prompt that were not computed for this sample.
     cached: u32,
-    /// An invalid token id.
+    /// First invalid token id, if there was one.
     wrong: Option<i32>,
     taken: Instant,
     clock: Clock,
@@ -83,7 +84,7 @@ impl Sink {
         self.output.len() / ID_BYTES
     }
 
-    /// Appends tokens. Sends the first token at once, if the client wants it.
+    /// Appends tokens. Sends the first token, and later ones, at once if the client wants them.
     pub(crate) fn push_tokens(&mut self, ids: &[i32]) {
         if ids.is_empty() {
             return;
@@ -109,12 +110,12 @@ impl Sink {
         }
     }
 
-    /// Records the number of tokens that were not computed for this sample.
+    /// Records the number of tokens of the prompt that were not computed for this sample.
     pub(crate) fn set_cached_tokens(&mut self, tokens: usize) {
         self.cached = u32::try_from(tokens).unwrap_or(u32::MAX);
     }
 
-    /// Sends the unsent output up to byte `up_to`.
+    /// Sends the unsent bytes of `output` before `up_to`, as this part of the output.
     fn send_ahead(&mut self, part: Part, up_to: usize) {
         let Some(sample) = &self.sample else { return };
         let payload = Bytes::copy_from_slice(&self.output[self.sent..up_to]);

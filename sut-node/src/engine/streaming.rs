@@ -1,4 +1,4 @@
-//! Engines that answer each sample separately, out of order and in several events.
+//! Work of engines that answer each sample separately, out of order and in several events.
 
 use std::{
     mem::take,
@@ -20,7 +20,7 @@ use crate::{
     sample::queued_sample::QueuedSample,
 };
 
-/// A streaming engine at work.
+/// Adapter through which a thread or task drives a streaming engine.
 pub(crate) struct StreamingWork<E: ?Sized> {
     engine: Box<E>,
     encoding: Encoding,
@@ -38,8 +38,8 @@ impl<E: StreamingEngine + ?Sized> StreamingWork<E> {
         Self { engine, encoding, pulse, clock }
     }
 
-    /// Calls the engine. After a failure or a panic, its samples are answered with the error, and
-    /// the node continues.
+    /// Calls the engine. After a failure or a panic, the engine's samples are answered with an
+    /// error, and the node continues.
     fn call(&mut self, samples: usize, call: impl FnOnce(&mut E) -> Result<(), EngineError>) {
         self.pulse.record_begin(samples, self.clock.now());
         let engine = self.engine.as_mut();
@@ -64,7 +64,7 @@ impl<E: StreamingEngine + ?Sized> StreamingWork<E> {
 }
 
 impl StreamingWork<dyn WaitingEngine> {
-    /// Returns ready once a step has work to do.
+    /// Returns ready once [`EngineWork::step`] has work to do.
     pub(crate) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.engine.poll_due(context)
     }

@@ -1,5 +1,5 @@
-//! A task that owns an engine without computation, so that no thread has to wake up for a sample or
-//! a due token.
+//! A task that owns an engine that computes nothing. No thread has to wake up for a sample or a due
+//! token.
 
 use std::{
     future::poll_fn,
@@ -14,11 +14,11 @@ use crate::{
     sample::queued_sample::QueuedSample,
 };
 
-/// Maximum number of polls in one turn. Usually the second poll finds nothing, so that the task
-/// need not wake itself. That would also wake another thread of its runtime in vain.
+/// Maximum number of polls in one turn. Usually the second poll finds no work, so that the task
+/// need not wake itself. Waking itself would also wake another thread of its runtime in vain.
 const MOST_LOOKS: usize = 2;
 
-/// Works until the queue is closed and all samples are answered.
+/// Lets the engine work until the queue is closed and all samples are answered.
 pub(crate) async fn serve(
     mut engine: StreamingWork<dyn WaitingEngine>,
     queue: Arc<BatchQueue<QueuedSample>>,

@@ -1,4 +1,4 @@
-//! A thread that owns one engine: it takes samples from the queue and has them answered.
+//! A thread that owns one engine: it takes samples from the queue, and lets the engine answer them.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -7,12 +7,13 @@ use crate::{
     sample::queued_sample::QueuedSample,
 };
 
-/// Number of consecutive lone batches after which the thread waits for the device itself. A batch
-/// is alone if no other arrives while it computes. Being woken by another thread takes longer, and
-/// a client with one sample at a time would gain nothing from it.
+/// Number of consecutive lone batches after which this thread itself waits for the device, instead
+/// of another thread that wakes it. A batch is alone if no other batch arrives while it computes.
+/// Waking a thread takes longer, and a client that sends one sample at a time gains nothing from
+/// it.
 const ALONE: u32 = 8;
 
-/// An engine at work, and the queue of its samples.
+/// Engine of a thread, and the queue from which it takes samples.
 pub(crate) struct EngineThread {
     work: Box<dyn EngineWork>,
     queue: Arc<BatchQueue<QueuedSample>>,
@@ -41,7 +42,8 @@ impl EngineThread {
         }
     }
 
-    /// Returns a batch that can begin without waiting.
+    /// Returns a batch that can begin at once; `None` if there is none, or if the engine has no
+    /// room.
     pub(crate) fn next_at_once(&self) -> Option<Vec<QueuedSample>> {
         Some(self.work.room())
             .filter(|room| *room > 0)
@@ -61,7 +63,7 @@ impl EngineThread {
         batch
     }
 
-    /// Begins the batch, or continues the current work. Returns false if there is neither.
+    /// Begins the batch `next`, or continues the current work. Returns false if there is neither.
     pub(crate) fn step(&mut self, next: Option<Vec<QueuedSample>>) -> bool {
         if let Some(batch) = next {
             if !self.work.is_idle() {
@@ -115,7 +117,7 @@ mod tests {
         },
     };
 
-    /// Fails differently for each batch, then answers.
+    /// Engine that fails in a different way for each of the first batches, and then answers.
     #[derive(Default)]
     struct FailingEngine(usize);
 
@@ -202,7 +204,7 @@ mod tests {
         drop(stage.sender);
     }
 
-    /// Answers the last sample first. Some samples receive wrong tokens or no answer.
+    /// Engine that answers the last sample first. Some samples receive wrong tokens or no answer.
     #[derive(Default)]
     struct ReversingEngine(Vec<(Payload, Sink)>);
 

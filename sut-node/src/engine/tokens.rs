@@ -27,14 +27,14 @@ use crate::{
 /// words, and the beginning and end of a text.
 const RESERVED: u32 = 8;
 
-/// Maximum time of one step. The same threads read streams, and after up to 61 tasks (tokio's
-/// `event_interval`).
+/// Maximum time of one step. The threads that run steps also read from the network, but only after
+/// up to 61 tasks (tokio's `event_interval`).
 const LONGEST_STEP: Duration = Duration::from_micros(100);
 
 /// Maximum interval at which an output checks that its client has not gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Describes the model.
+/// Returns the description of the engine's model.
 pub(super) fn model(settings: &TokensConfig) -> Model {
     Model::of_tokens(
         "tokens",
@@ -48,7 +48,7 @@ pub(super) struct TokensEngine {
     /// Outputs in flight, by slot.
     speeches: Vec<Option<TokenStream>>,
     free: Vec<usize>,
-    /// Times at which slots have their next token due.
+    /// Slots, by the time at which their next token is due, earliest first.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     timer: Timer,
 }
@@ -67,7 +67,8 @@ impl TokensEngine {
         Ok(Self { settings, slots, speeches, free, due: BinaryHeap::new(), timer })
     }
 
-    /// Sends the due tokens of a slot.
+    /// Sends the tokens of a slot that are due at `now`. Frees the slot if the output has ended or
+    /// its client has gone.
     fn send_due(&mut self, slot: usize, now: Instant) {
         let Some(mut speech) = self.speeches[slot].take() else { return };
         if !speech.sink.is_closed() {
@@ -111,7 +112,7 @@ impl TokenStream {
         Some(self.due(next))
     }
 
-    /// Sends the tokens that are due.
+    /// Sends the tokens that are due at `now`, with ids below `vocabulary`.
     fn send_until(&mut self, now: Instant, vocabulary: u32) {
         let said = self.sink.token_count() as u32;
         let late = now.saturating_duration_since(self.due(said));

@@ -1,4 +1,4 @@
-//! The work of an engine's thread or task on samples, for any kind of engine.
+//! Interface between an engine's thread or task and any kind of engine.
 
 use std::any::Any;
 
@@ -8,26 +8,27 @@ use crate::{
     sample::queued_sample::QueuedSample,
 };
 
-/// An engine at work.
+/// Engine of any kind, with the functions through which a thread or task drives it.
 pub(crate) trait EngineWork: Send {
     /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError>;
 
-    /// Returns true if no work is in flight.
+    /// Returns true if no sample is in flight.
     fn is_idle(&self) -> bool;
 
     /// Number of samples that the engine can begin now, at least 1 when idle.
     fn room(&self) -> usize;
 
-    /// Calls `done` once `step` would not wait, so that more samples can be begun until then.
-    /// Returns false if the engine cannot detect this.
+    /// Lets the engine call `done` once [`Self::step`] would not wait. Until then, the caller can
+    /// begin more samples. Returns false if the engine cannot detect this.
     fn when_done(&mut self, _done: DoneCallback) -> bool {
         false
     }
 
     fn begin(&mut self, samples: Vec<QueuedSample>);
 
-    /// Continues the current work.
+    /// Continues the samples in flight: waits for the oldest batch, or runs a step of a streaming
+    /// engine.
     fn step(&mut self);
 }
 

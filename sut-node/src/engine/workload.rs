@@ -1,4 +1,4 @@
-//! The workload around a model of tensors, with its own threads.
+//! Creates the workload, the pre- and post-processing of samples, with its own threads.
 
 use std::sync::Arc;
 

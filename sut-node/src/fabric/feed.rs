@@ -28,15 +28,16 @@ const IN_FLIGHT_BYTES: RangeInclusive<usize> = 256 << 10..=16 << 20;
 /// Minimum and maximum number of messages in flight on each connection.
 const IN_FLIGHT: RangeInclusive<u64> = 2..=4096;
 
-/// Returns the number of messages in `bytes` bytes.
+/// Returns the number of messages of `of_one` bytes that may be in flight for `bytes` bytes in
+/// flight, within [`IN_FLIGHT`].
 fn messages(bytes: usize, of_one: usize) -> u64 {
     ((bytes / of_one.max(1)) as u64).clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end())
 }
 
-/// Sends `payload` again and again: first as many messages as may be in flight, then more for each
-/// answer, and counts the answers. At most half as many messages are in flight as were answered.
-/// All are thus answered soon after `stopped` is set, however slow the network is. Then the stream
-/// ends.
+/// Sends `payload` again and again, and adds the number of answers to `answered`. Begins with the
+/// initial number of messages in flight, and sends more for each answer, so that at most half as
+/// many messages are in flight as were answered. All messages are thus answered soon after
+/// `stopped` is set, however slow the network is. Then ends the stream.
 pub(super) async fn feed(
     connection: Connection,
     payload: Bytes,

@@ -1,4 +1,5 @@
-//! A measurement: a window in which another node receives as many messages as it accepts.
+//! Measures the network to another node: within a window of time, sends as many messages as the
+//! other node accepts, and counts its answers.
 
 use std::{
     sync::{
@@ -30,7 +31,7 @@ use tracing::warn;
 
 use crate::{fabric::feed::feed, settings::fabric::Peers};
 
-/// Number of connections of a measurement.
+/// Numbers of connections that a measurement may use.
 const CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=limits::MEASURE_CONNECTIONS;
 
 /// Time limit for opening all connections.
@@ -44,7 +45,8 @@ pub(crate) struct Fabric {
     peers: Peers,
     /// Set if threads poll: they are then always busy.
     busy_poll: bool,
-    /// Permit of the only measurement at a time: two would share this end of the network.
+    /// Permit for a measurement. Only one measurement runs at a time, because two would share this
+    /// node's link.
     turn: Semaphore,
 }
 
@@ -158,12 +160,12 @@ impl Fabric {
     }
 }
 
-/// Returns the time limit for answers to messages in flight.
+/// Returns the time limit for answers to messages that are in flight at the end of the window.
 fn draining(asked: &MeasureRequest) -> Duration {
     Duration::from_nanos(asked.warm_up_ns.saturating_add(asked.duration_ns))
 }
 
-/// Opens all connections at the same time. Returns them with the other node's name.
+/// Opens all connections at the same time. Returns the other node's name, and the connections.
 async fn open_all(
     asked: &MeasureRequest,
     options: &Options,

@@ -8,7 +8,7 @@ use tokio::{
 };
 
 /// Runtime whose tasks run on one thread. It ends once this value is dropped. The drop does not
-/// wait for it: a pending name lookup or an engine that hangs must not keep the process from
+/// wait for the tasks: a pending name lookup or an engine that hangs must not keep the process from
 /// ending.
 pub(crate) struct Background {
     pub(crate) handle: Handle,

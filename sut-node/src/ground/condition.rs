@@ -37,7 +37,8 @@ impl Condition {
         }
     }
 
-    /// Returns the status that ends a stream whose samples are all answered.
+    /// Returns the status that ends a stream whose samples are all answered; `None` if the node is
+    /// not ending.
     pub(crate) fn closing_status(&self) -> Option<Status> {
         match self {
             Self::Ending(signal) => Some(Status::unavailable(format!(
@@ -50,7 +51,7 @@ impl Condition {
         }
     }
 
-    /// Waits until the node ends.
+    /// Waits until the node begins to end.
     pub(crate) async fn ending(condition: &mut watch::Receiver<Self>) {
         // The sender lives as long as the server.
         let _ = condition.wait_for(Self::is_ending).await;

@@ -12,16 +12,16 @@ use tokio::runtime::Handle;
 
 use crate::ground::condition::Condition;
 
-/// Failed batches in a row after which a node is not ready. A broken device fails every batch, a
-/// few bad samples fail fewer.
+/// Number of successive batches that must fail before the node reports that it is not ready. A
+/// broken device fails every batch; a few bad samples fail fewer batches.
 const MAX_FAILURES: u32 = 8;
 
 /// Activity of an engine, as its thread or task records it.
 #[derive(Debug, Default)]
 pub(crate) struct EngineActivity {
     work: Mutex<ActivityState>,
-    /// Runtime of the engine's task, if it has its own thread. A stall of this thread may have no
-    /// recorded cause.
+    /// Runtime of the engine's task, if the runtime has its own thread. This thread may stall while
+    /// no batch is recorded that would be the cause.
     runtime: Option<Handle>,
 }
 
@@ -33,7 +33,7 @@ struct ActivityState {
     since: Option<Instant>,
     /// Failed batches since the last success.
     failures: u32,
-    /// Reason why the engine's device is lost.
+    /// Reason why the engine's device is lost; `None` if it is not.
     lost: Option<String>,
     /// Time of the request for a sign of life that the thread has not answered.
     asked: Option<Instant>,
@@ -46,7 +46,8 @@ impl EngineActivity {
         Self { work: Mutex::default(), runtime }
     }
 
-    /// Asks the engine's own thread for a sign of life.
+    /// Asks the engine's own thread for a sign of life. Does nothing if there is no such thread, or
+    /// if it has not answered an earlier request.
     pub(crate) fn ask(self: &Arc<Self>, now: Instant) {
         let Some(runtime) = &self.runtime else { return };
         {
@@ -81,13 +82,14 @@ impl EngineActivity {
     }
 }
 
-/// Returns the reason why the device of an engine is lost, if one is.
+/// Returns the reason why the device of an engine is lost; `None` if no device is lost.
 pub(crate) fn loss_reason(engines: &[Arc<EngineActivity>]) -> Option<String> {
     engines.iter().find_map(|engine| engine.work.lock().lost.clone())
 }
 
-/// Derives the node's condition from its engines: lost if an engine's device is lost, stuck if an
-/// engine has been in a batch for longer than `limit`.
+/// Derives the node's condition from its engines. It is lost if an engine's device is lost. It is
+/// stuck if an engine has been in a batch, or has given no sign of life, for longer than `limit`.
+/// It is failing if [`MAX_FAILURES`] successive batches of an engine have failed.
 pub(crate) fn examine(engines: &[Arc<EngineActivity>], limit: Duration, now: Instant) -> Condition {
     let mut condition = Condition::Well;
     if let Some(why) = loss_reason(engines) {

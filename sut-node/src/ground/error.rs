@@ -33,7 +33,7 @@ pub enum EngineError {
     /// A sample does not fit the model.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A sample cannot be read.
+    /// A sample is invalid, for this reason.
     #[error("{0}")]
     BadSample(String),
     /// The model failed on a batch.

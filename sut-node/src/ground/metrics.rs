@@ -27,7 +27,7 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// Interval in which samples in flight are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves the metrics over HTTP at `/metrics`. An error states why that is impossible.
+/// Serves the metrics over HTTP at `/metrics`. Fails with a text if that is impossible.
 pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
@@ -43,7 +43,7 @@ pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
     Ok(())
 }
 
-/// Installs the recorder of the metrics.
+/// Installs the recorder of all metrics. Returns a handle that renders them.
 fn install() -> Result<PrometheusHandle, BuildError> {
     let recorded = PrometheusBuilder::new()
         .set_buckets_for_metric(Full(BATCH_SAMPLES.name.into()), &SAMPLES_BOUNDS)?
@@ -70,7 +70,8 @@ fn install() -> Result<PrometheusHandle, BuildError> {
     Ok(recorded)
 }
 
-/// Counts samples in flight at regular intervals, for as long as the process lives.
+/// Records the number of samples in flight, which `count` returns, at regular intervals for as long
+/// as the process lives.
 pub(crate) fn watch_in_flight(count: impl Fn() -> usize + Send + 'static) {
     tokio::spawn(async move {
         loop {

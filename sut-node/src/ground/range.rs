@@ -4,7 +4,8 @@ use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
 use netdiv_node_common::process::{ByteCount, TimeSpan};
 
-/// A day: longer than any batch, and short enough to add to a time without overflow.
+/// Maximum time that a key accepts, a day: longer than any batch, and short enough to add to a time
+/// without overflow.
 const MAX_TIME: TimeSpan = TimeSpan::from_millis(86_400_000);
 
 /// Resolution of the time limits that a node publishes.
@@ -35,7 +36,7 @@ pub enum OutOfRange {
     },
 }
 
-/// Returns the value if it is in the range.
+/// Returns the value if it is in the range. `key` names its key in the error.
 pub(crate) fn within<N: PartialOrd + Display>(
     key: &'static str,
     value: N,
@@ -48,7 +49,8 @@ pub(crate) fn within<N: PartialOrd + Display>(
     Err(OutOfRange::Outside { key, value, least: least.to_string(), most: most.to_string() })
 }
 
-/// Returns a number of bytes in the range.
+/// Returns the number of bytes `given`, or the default if it is missing. Fails if the number is out
+/// of the range.
 pub(crate) fn bytes<N: PartialOrd + Display + Copy + TryFrom<u64>>(
     key: &'static str,
     given: Option<ByteCount>,
@@ -67,7 +69,8 @@ pub(crate) fn bytes<N: PartialOrd + Display + Copy + TryFrom<u64>>(
     }
 }
 
-/// Returns a time of at most a day.
+/// Returns the time `given`, or the default if it is missing. Fails if the time is shorter than
+/// `least` or longer than a day.
 pub(crate) fn time(
     key: &'static str,
     given: Option<TimeSpan>,
@@ -77,7 +80,7 @@ pub(crate) fn time(
     within(key, given.unwrap_or(default), least..=MAX_TIME).map(TimeSpan::duration)
 }
 
-/// Returns a time limit of at most a day, in whole milliseconds.
+/// Like [`time`], but also fails if the time is not a whole number of milliseconds.
 pub(crate) fn limit(
     key: &'static str,
     given: Option<TimeSpan>,

@@ -36,14 +36,14 @@ pub enum EvidenceError {
 
 type Read = dyn Fn() -> Result<Machine, SupplyError> + Send + Sync;
 
-/// Description of the machine: measured from the system, and supplied by the operator where it
-/// cannot be measured.
+/// Description of the machine: facts that are measured from the system, and facts that cannot be
+/// measured and that the operator states in a file.
 pub(crate) struct Evidence {
     read: Box<Read>,
     /// Last reading. The error is the reason if the machine now contradicts the operator's
     /// statement.
     last: Mutex<Result<Machine, String>>,
-    /// Time of the last reading. Locked during the next one.
+    /// Time of the last reading. Locked while the machine is read.
     read_at: Arc<tokio::sync::Mutex<Instant>>,
 }
 
@@ -76,7 +76,7 @@ impl Evidence {
         Ok(Self::new(read)?)
     }
 
-    /// Reads with a function, for the first time.
+    /// Reads the machine for the first time, with the function `read`. Later readings use it too.
     pub(crate) fn new(
         read: impl Fn() -> Result<Machine, SupplyError> + Send + Sync + 'static,
     ) -> Result<Arc<Self>, SupplyError> {

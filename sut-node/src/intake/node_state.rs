@@ -37,7 +37,7 @@ pub(crate) struct NodeState {
     max_in_flight_samples: usize,
     pub(super) max_in_flight_bytes: u32,
     /// Room for long messages that are being received, in bytes over all streams. It is as large as
-    /// that for samples in flight.
+    /// the room for the payloads of samples in flight.
     pub(super) assembling: Semaphore,
     pub(super) admission: Arc<Admission>,
     pub(super) queue: Arc<BatchQueue<QueuedSample>>,
@@ -76,7 +76,7 @@ impl NodeState {
             queue,
             no_model: matches!(config.engine, EngineConfig::None)
                 .then(|| NoModel::new(config.max_payload_bytes)),
-            // Zeros are not worth the time of compression.
+            // Without a model, responses are zeros, which are not worth the time of compression.
             response_encoding: match config.engine {
                 EngineConfig::None => Encoding::None,
                 _ => config.response_encoding,
@@ -93,7 +93,7 @@ impl NodeState {
         &self.admission
     }
 
-    /// Returns a counter of the samples that are admitted and not answered.
+    /// Returns a function that counts the samples that are admitted and not answered.
     pub(crate) fn in_flight(&self) -> impl Fn() -> usize + Send + use<> {
         let (most, admission) = (self.max_in_flight_samples, self.admission.clone());
         move || {
@@ -127,8 +127,8 @@ impl NodeState {
         }
         let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
         let channel = replies::channel(&self.streams, samples, bytes, session, checksums, tokens);
-        // Checked only now: a waiter for the end of the last stream has seen this stream, or this
-        // stream sees that the node is ending.
+        // The condition is checked only after the stream was added. Either a waiter for the end of
+        // the last stream sees this stream, or this stream sees that the node is ending.
         if let Some(refusal) = self.condition.borrow().refusal() {
             return Err(refusal);
         }
@@ -139,7 +139,7 @@ impl NodeState {
         })
     }
 
-    /// Passes the samples of a stream on.
+    /// Passes the samples of a stream to the batcher. Without a model, responds to them at once.
     pub(super) fn submit(&self, samples: &mut Vec<QueuedSample>) {
         match &self.no_model {
             Some(engine) if !samples.is_empty() => {
@@ -155,8 +155,8 @@ impl NodeState {
         }
     }
 
-    /// Returns the cost of a sample. A sample that claims to exceed the limit will be refused, not
-    /// decoded.
+    /// Returns the cost of a sample. If the sample claims a decoded size above the limit, this size
+    /// does not count: the sample will be refused, not decoded.
     pub(super) fn cost(&self, request: &InferRequest) -> Cost {
         let decoded = match request.encoding() {
             Encoding::None => request.payload.len() as u64,

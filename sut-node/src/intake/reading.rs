@@ -30,12 +30,14 @@ use crate::{
     },
 };
 
-/// Maximum length of messages that need no permit, in bytes: one frame of HTTP/2.
+/// Maximum length of a message that the node receives without a permit, in bytes: one frame of
+/// HTTP/2.
 const ASSEMBLED_FREELY_BYTES: usize = 1 << 20;
 
-/// Time limit for receiving a longer message, which holds memory that other streams wait for.
+/// Time limit for receiving a message longer than [`ASSEMBLED_FREELY_BYTES`], which holds memory
+/// that other streams wait for.
 const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
-/// Rate that extends [`ASSEMBLY_TIME`] by the length of the message.
+/// Number of bytes of a message for which [`ASSEMBLY_TIME`] is extended by a second.
 const ASSEMBLY_BYTES_PER_SECOND: u64 = 1 << 20;
 
 /// Permit to receive a long message. It holds room that other streams wait for.
@@ -191,8 +193,8 @@ impl Intake<'_> {
     }
 }
 
-/// Checks the received messages. Discards all from the first damaged one on: the extent of the
-/// damage is unknown.
+/// Verifies the checksums of the received messages. Discards the first damaged message and all
+/// messages after it, because the extent of the damage is unknown.
 fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
     let mut outcomes = burst.iter().map(checksum::check_request).enumerate();
     let damaged = outcomes.find_map(|(place, outcome)| outcome.err().map(|error| (place, error)));
@@ -242,8 +244,8 @@ where
     }
 }
 
-/// Decodes a sample and checks that it fits the model. A sample that does not fit is answered here,
-/// with the reason.
+/// Decodes a sample and checks that it fits the model. If it does not, sends the reason as its
+/// reply and returns `None`.
 fn accept(
     node: &NodeState,
     request: InferRequest,

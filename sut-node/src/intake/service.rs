@@ -26,7 +26,7 @@ use crate::{
 /// Maximum length of a session name, in bytes.
 const MAX_SESSION_BYTES: usize = 64;
 
-/// Service of a node, which it shares with the tasks that read its streams.
+/// Service of a node. The tasks that read its streams share its state.
 #[derive(Clone)]
 pub(crate) struct Service(pub(crate) Arc<NodeState>);
 

@@ -7,7 +7,7 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// Creates `bytes` zeros.
+    /// Creates a tensor of `bytes` bytes, all zero.
     pub(crate) fn zeros(bytes: usize) -> Self {
         Self { words: vec![0; bytes.div_ceil(size_of::<u64>())], bytes }
     }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Headings of options that only some engines have.
+/// Headings under which the help lists options that only some engines have.
 const WAITING: &str = "Batching by time (engines: onnx, torch, a plug-in, echo, none)";
 const PLUGINS: &str = "Batching of plug-ins (engines: torch, a plug-in)";
 
@@ -58,16 +58,17 @@ pub struct BatchingArgs {
 pub struct Batching {
     /// Maximum batch size, in samples.
     pub max_batch: usize,
-    /// Maximum time that a sample waits for others.
+    /// Maximum time that a sample waits for other samples to fill up its batch.
     #[serde(rename = "batch_timeout_us", serialize_with = "microseconds")]
     pub timeout: Duration,
-    /// Maximum batch size, in tokens; `None`: no limit.
+    /// Maximum batch size, in tokens including padding; `None`: no limit.
     #[serde(rename = "max_batch_tokens")]
     pub max_tokens: Option<usize>,
-    /// Maximum batch size, in bytes; `None`: no limit.
+    /// Maximum batch size, in bytes of its decoded samples; `None`: no limit.
     #[serde(rename = "max_batch_bytes")]
     pub max_bytes: Option<usize>,
-    /// Lengths of the buckets, ascending.
+    /// Lengths of the buckets, in tokens, ascending. A batch has samples of a single bucket; empty:
+    /// there are no buckets.
     pub buckets: Vec<usize>,
 }
 
@@ -84,14 +85,16 @@ impl BatchingArgs {
         }
     }
 
-    /// Returns the option of a key that is set; `None` if all are missing.
+    /// Returns the name of an option that is set, without the leading dashes; `None` if all are
+    /// missing.
     pub(crate) fn first_set_option(&self) -> Option<String> {
         let given = serde_json::to_value(self).unwrap_or_default();
         let mut given = given.as_object()?.iter().filter(|(_, value)| !value.is_null());
         given.next().map(|(key, _)| key.replace('_', "-"))
     }
 
-    /// Checks the settings and fills in the defaults.
+    /// Checks the settings and fills in the defaults. `max_batch` and `timeout` are the defaults of
+    /// the engine.
     pub(crate) fn resolve(
         &self,
         max_batch: usize,
@@ -112,7 +115,8 @@ impl BatchingArgs {
         })
     }
 
-    /// Returns the batch sizes, ascending. The maximum batch size is added if there are any.
+    /// Returns the values of `--batch-sizes`, ascending. Adds `max_batch` if all of them are
+    /// smaller. Returns an empty list if the option is missing.
     pub(crate) fn sizes(&self, max_batch: usize) -> Result<Vec<usize>, OutOfRange> {
         let mut sizes = steps("batch-sizes", self.batch_sizes.as_deref())?;
         if sizes.last().is_some_and(|largest| *largest < max_batch) {
@@ -121,7 +125,8 @@ impl BatchingArgs {
         Ok(sizes)
     }
 
-    /// Reads a table of a manifest. Fails with a text if it contains anything else.
+    /// Reads a table `[batching.NAME]` of a manifest. Fails with a text if the table has an unknown
+    /// key or an invalid value.
     pub(crate) fn from_table(table: toml::Table) -> Result<Self, String> {
         let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<Self>(key)?));
         match table.keys().find_map(unknown) {
@@ -143,7 +148,8 @@ fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, OutOf
 }
 
 impl Batching {
-    /// Returns the batcher's rules. `pads`: samples of a batch are padded to the longest.
+    /// Returns the limits of a batch. `pads` is true if the samples of a batch are padded to the
+    /// longest.
     pub(crate) fn rules(&self, pads: bool) -> BatchLimits {
         BatchLimits {
             samples: self.max_batch,

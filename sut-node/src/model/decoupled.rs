@@ -1,5 +1,6 @@
-//! A language model with prompts and tokens as tensors: the file of a served model, extended by the
-//! names of its tensors.
+//! A language model that Triton serves, with prompts and outputs as tensors of token ids. Triton
+//! calls such a model decoupled: it sends several responses to a request. The file of the model has
+//! the keys of a served model, and the names of the model's tensors.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -11,33 +12,34 @@ use crate::model::{
     served_model::ServedModel,
 };
 
-/// Language model whose prompts and tokens are tensors.
+/// Description of a decoupled model: a language model in Triton that receives the prompt as a
+/// tensor, and sends tokens as tensors, in several responses to the same request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DecoupledModel {
-    /// Name and limits of the model.
+    /// Name and token limits of the model.
     #[serde(flatten)]
     pub served: ServedModel,
-    /// Name of the output with the token ids.
+    /// Name of the output tensor that contains the generated token ids.
     pub output: String,
-    /// Content of each input.
+    /// Value of each input tensor, by the name of the tensor.
     pub inputs: BTreeMap<String, InputValue>,
 }
 
-/// Content of an input. It is equal for all samples, except for the prompt.
+/// Value of an input tensor. It is equal for all samples, except for the prompt and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum InputValue {
-    /// A value of the sample or of the file.
+    /// A value that the sample or another key of the file states.
     Word(InputSource),
     /// A truth value.
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// A number.
+    /// A number with a fraction.
     Float(f64),
 }
 
-/// Value that an input takes from a sample or from the rest of the file.
+/// Value of an input tensor that the sample or another key of the file states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputSource {

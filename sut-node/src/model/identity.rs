@@ -1,4 +1,4 @@
-//! Identity of the served model.
+//! Description of the model that a node serves.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::model::{
 /// Reason why a sample does not fit the model.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UnfitSample {
-    /// The layout differs from the model's.
+    /// The layout of the sample differs from the model's.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The prompt does not fit the model.
@@ -28,12 +28,13 @@ pub enum UnfitSample {
     Prompt(#[from] UnfitPrompt),
 }
 
-/// Identity of a model, and the layout of its samples.
+/// Description of the model that the engines run: its identity, the layout of its samples, and its
+/// limits.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Kind of engine, for instance "onnx".
     pub engine: String,
-    /// Name and version of the runtime of the model; empty without one.
+    /// Name and version of the runtime that runs the model; empty if there is no runtime.
     pub framework: String,
     /// Name of the model.
     pub name: String,
@@ -41,19 +42,19 @@ pub struct Model {
     pub sha256: String,
     /// Layout of a sample.
     pub input: InputLayout,
-    /// Encodings that the model accepts.
+    /// Encodings of samples that the node accepts for this model.
     pub encodings: Vec<Encoding>,
-    /// Limits of the tokens, for outputs of tokens.
+    /// Limits of prompts and outputs, in tokens; `None` if outputs are not tokens.
     pub tokens: Option<TokenLimits>,
-    /// Ids that end an output, if the engine knows them.
+    /// Token ids that end an output; empty if the engine does not know them.
     pub(crate) end_tokens: Vec<u32>,
-    /// Bytes of a response, if the engine knows them in advance; 0 otherwise.
+    /// Size of a response in bytes; 0 if the engine does not know it in advance.
     pub(crate) answer_bytes: u64,
-    /// Findings of the engine while it loaded the model.
+    /// Facts that the engine detected while it loaded the model.
     pub(crate) found: Option<EngineFacts>,
     /// Sizes that batches are filled up to, if the device and not the operator chose them.
     pub(crate) batch_sizes: Option<Vec<usize>>,
-    /// Processing before and after the model, unless the engine does it itself.
+    /// Processing of samples before and after the model; `None` if the engine does it itself.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
 
@@ -113,14 +114,15 @@ impl Model {
         (!self.sha256.is_empty() || self.tokens.is_some()) && !may_be_empty
     }
 
-    /// Returns the memory in bytes that a sample of that decoded length needs, besides its own
-    /// bytes, until it is answered.
+    /// Returns the memory in bytes that a sample of `decoded` bytes needs until it is answered, in
+    /// addition to its own bytes.
     pub(crate) fn working_bytes(&self, decoded: u64) -> u64 {
         let workload = self.workload.as_ref().map_or(0, |workload| workload.working_bytes(decoded));
         workload.saturating_add(self.answer_bytes)
     }
 
-    /// Returns the length of a sample in the workload's unit, which batches add up.
+    /// Returns the length of a sample in the unit of the workload, such as tokens. The batcher
+    /// limits the sum of the lengths in a batch.
     pub(crate) fn length(&self, payload: &Payload) -> usize {
         self.workload.as_ref().map_or(1, |workload| workload.length(payload))
     }

@@ -14,20 +14,21 @@ use crate::model::{
     served_model::{MAX_TOKENS, ServedModel, within},
 };
 
-/// Language model, with the limits of an instance.
+/// Manifest of a language model that an engine plug-in runs, with the limits of an engine instance.
 #[derive(Debug, Clone, Serialize)]
 pub struct LanguageModel {
     /// Path of the model file.
     #[serde(skip)]
     pub file: PathBuf,
-    /// Type of the weights.
+    /// Element type of the weights.
     #[serde(serialize_with = "precision_name")]
     pub precision: Precision,
-    /// Source of the weights.
+    /// Origin of the weights, as the manifest states it.
     pub weights: String,
     /// Maximum number of samples in flight in an instance.
     pub slots: u32,
-    /// Maximum number of prompt ids that a step computes besides its tokens.
+    /// Maximum number of prompt tokens that a step of the engine processes, in addition to the
+    /// tokens that it generates.
     pub chunk: u32,
     /// Memory for the keys and values of an instance, in MiB; 0: as much as the slots need.
     pub cache_mib: u32,
@@ -38,7 +39,7 @@ pub struct LanguageModel {
     pub served: ServedModel,
 }
 
-/// Workload name of these manifests.
+/// Value of the key `workload` in manifests of language models.
 const WORKLOAD: &str = "language-model";
 
 /// Maximum number of slots: more than any device has room for.
@@ -81,7 +82,7 @@ fn greedy() -> u32 {
 }
 
 impl LanguageModel {
-    /// True if the file is meant as the manifest of a language model.
+    /// Returns true if the file is the manifest of a language model, even if it is invalid as such.
     pub(crate) fn is_in(path: &Path) -> bool {
         let text = files::read_text(path).unwrap_or_default();
         let table: toml::Table = toml::from_str(&text).unwrap_or_default();

@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::model::batching::BatchingArgs;
 
-/// A manifest with known values that fit together.
+/// Manifest of a model of tensors, after its values were checked.
 #[derive(Debug, Clone, Serialize)]
 pub struct Manifest {
     /// Name of the model.
@@ -28,12 +28,12 @@ pub struct Manifest {
     /// Path of the model file.
     #[serde(skip)]
     pub model: PathBuf,
-    /// Pre- and post-processing.
+    /// Name of the processing of samples before and after the model.
     pub workload: WorkloadName,
-    /// Type of the weights.
+    /// Element type of the weights.
     #[serde(serialize_with = "precision_name")]
     pub precision: Precision,
-    /// Source of the weights.
+    /// Origin of the weights, as the manifest states it.
     pub weights: String,
     /// Encodings of samples that the node accepts.
     pub encodings: Vec<Encoding>,
@@ -41,12 +41,12 @@ pub struct Manifest {
     pub inputs: Vec<Shape>,
     /// Outputs of the model.
     pub outputs: Vec<Shape>,
-    /// Settings of the workload.
+    /// Settings of the workload, from the table `[parameters]`.
     pub parameters: toml::Table,
-    /// Settings of the batcher.
+    /// Settings of the batcher, from the tables `[batching.NAME]`.
     #[serde(skip)]
     pub batching: BatchingTables,
-    /// Number of different names of free dimensions.
+    /// Number of different names that the free dimensions have. Their lengths are variable.
     #[serde(skip)]
     free: usize,
 }
@@ -78,13 +78,14 @@ pub enum WorkloadName {
 /// scenarios.
 #[derive(Debug, Clone, Default)]
 pub struct BatchingTables {
-    /// Table `[batching.default]`.
+    /// Table `[batching.default]`, with the defaults for all scenarios.
     pub default: BatchingArgs,
-    /// Tables `[batching.SCENARIO]`.
+    /// Tables `[batching.SCENARIO]`, by scenario.
     pub scenarios: BTreeMap<Scenario, BatchingArgs>,
 }
 
-/// A tensor without its batch dimension.
+/// Name, element type and dimensions of an input or output of the model, without the batch
+/// dimension.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shape {
     /// Name of the tensor.
@@ -102,7 +103,8 @@ pub struct Shape {
 pub enum Dimension {
     /// Fixed length.
     Fixed(usize),
-    /// Variable length; the number is the index of its name.
+    /// Variable length. Dimensions of the same name have the same number, and the same length
+    /// within a sample.
     Free(usize),
 }
 
@@ -192,7 +194,8 @@ fn data_type<'de, D: Deserializer<'de>>(word: D) -> Result<DataType, D::Error> {
     one_of(word, &all, type_name)
 }
 
-/// Returns the value of the name `word`.
+/// Reads a name from `word`, and returns the value in `all` that has this name. `name` returns the
+/// name of a value.
 fn one_of<'de, T: Copy, D: Deserializer<'de>>(
     word: D,
     all: &[T],
@@ -238,8 +241,9 @@ impl Manifest {
         file.check(path).map_err(bad)
     }
 
-    /// Returns the lengths of the free dimensions in a sample's tensors. Fails if the tensors
-    /// disagree.
+    /// Returns the lengths of the free dimensions in a sample's tensors, indexed by the number in
+    /// [`Dimension::Free`]. Fails if a length is 0, or if two dimensions of the same number differ
+    /// in length.
     pub(crate) fn lengths(&self, tensors: &[Tensor<Bytes>]) -> Result<Vec<usize>, String> {
         let mut lengths = vec![None; self.free];
         for (shape, tensor) in self.inputs.iter().zip(tensors) {
@@ -260,14 +264,15 @@ impl Manifest {
         Ok(lengths.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Returns the number of different free dimensions.
+    /// Returns the number of different names that the free dimensions have.
     pub(crate) fn free(&self) -> usize {
         self.free
     }
 }
 
 impl Shape {
-    /// Returns the shape of a batch: the number of rows, and `lengths` for the free dimensions.
+    /// Returns the shape of the tensor for a batch: the number of rows, followed by the dimensions.
+    /// `lengths` are the lengths of the free dimensions, by number.
     pub(crate) fn of_batch(&self, rows: usize, lengths: &[usize]) -> Vec<usize> {
         let length = |dimension: &Dimension| match dimension {
             Dimension::Fixed(length) => *length,
@@ -289,13 +294,13 @@ impl Shape {
         }
     }
 
-    /// Returns the bytes of a row, unless a dimension is free.
+    /// Returns the size of a row in bytes; `None` if a dimension is free.
     pub(crate) fn row_bytes(&self) -> Option<u64> {
         let element = element_bytes(self.data_type) as u64;
         Some(self.fixed()?.into_iter().fold(element, |bytes, n| bytes.saturating_mul(n as u64)))
     }
 
-    /// Returns the lengths, unless a dimension is free.
+    /// Returns the lengths of all dimensions; `None` if a dimension is free.
     pub(crate) fn fixed(&self) -> Option<Vec<usize>> {
         let length = |dimension: &Dimension| match dimension {
             Dimension::Fixed(length) => Some(*length),

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use netdiv_contract::layout::{self, InputLayout, LayoutError, Tensor};
 
-/// Bytes of a sample, and the positions of its tensors in them. The intake reads the layout once.
+/// Bytes of a decoded sample, and its tensors, which share these bytes. The intake finds the
+/// tensors once, when the sample arrives.
 #[derive(Debug, Clone, Default)]
 pub struct Payload {
     bytes: Bytes,

@@ -10,14 +10,14 @@ use crate::model::{
     token_limits::TokenLimits,
 };
 
-/// Served language model, with its limits.
+/// Description of a language model: its name, and the limits of its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServedModel {
     /// Name of the model, as the serving engine lists it.
     pub name: String,
     /// SHA-256 of the weights, in hex, as the operator states it; may be empty. If the node itself
-    /// has the weights, it compares them.
+    /// loads the weights, it compares their SHA-256 with this value.
     #[serde(default)]
     pub sha256: String,
     /// Number of token ids, which start at 0.
@@ -32,7 +32,7 @@ pub struct ServedModel {
     /// Ids that end an output. They are part of the output.
     #[serde(default)]
     pub eos: Vec<u32>,
-    /// Speculative decoding of the engine, if it drafts tokens.
+    /// Speculative decoding that the engine uses; `None` if it drafts no tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speculative_decoding: Option<SpeculativeDecoding>,
 }
@@ -50,7 +50,7 @@ impl ServedModel {
         Self::parse(path, &read_text(path)?)
     }
 
-    /// Reads and checks the text of a model's file.
+    /// Reads and checks the text of a model's file. `path` names the file in errors.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ManifestError> {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
         let model: Self =
@@ -75,8 +75,9 @@ impl ServedModel {
         }
     }
 
-    /// Returns the reason why weights with that SHA-256 are not the model's; `None` if they are.
-    /// `stated_in` names the source of this description.
+    /// Returns the text of an error if the weights have another SHA-256 than the description
+    /// states; `None` if the digests are equal, or if the description states no digest. `sha256` is
+    /// the digest of the weights, and `stated_in` names the file of the description.
     pub(crate) fn weights_mismatch(&self, sha256: &str, stated_in: &str) -> Option<String> {
         let stated = &self.sha256;
         (!stated.is_empty() && stated != sha256)
@@ -114,7 +115,8 @@ impl ServedModel {
     }
 }
 
-/// Returns the reason why a key does not accept the number; `None` if it does.
+/// Returns the text of an error if the value of a key is not from `least` to `most`; otherwise
+/// `None`.
 pub(crate) fn within(key: &str, value: u32, least: u32, most: u32) -> Option<String> {
     (!(least..=most).contains(&value))
         .then(|| format!("{key} = {value}: must be from {least} to {most}"))

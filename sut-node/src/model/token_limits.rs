@@ -8,7 +8,7 @@ use netdiv_contract::{
 
 use crate::model::workload::integers;
 
-/// Limits of a model's tokens; 0: unknown.
+/// Limits of a language model's tokens. A limit of 0 is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenLimits {
     /// Number of token ids, which start at 0.
@@ -46,7 +46,7 @@ pub enum UnfitPrompt {
 }
 
 impl TokenLimits {
-    /// Checks a prompt, a tensor of whole numbers.
+    /// Fails if a prompt, a tensor of token ids, does not fit the model.
     pub(crate) fn check(self, prompt: &Tensor<Bytes>) -> Result<(), UnfitPrompt> {
         let (got, most) = (integers(prompt).len(), self.max_input);
         if got == 0 {
@@ -67,7 +67,8 @@ impl TokenLimits {
     }
 }
 
-/// Returns the highest id; a negative id counts as higher than all others. Vectorizes well.
+/// Returns the highest of the ids, which are int32 in little-endian bytes. A negative id is read as
+/// unsigned, so it counts as higher than all others. The compiler vectorizes this function well.
 fn highest(ids: &[u8]) -> i64 {
     let unsigned = |id: &[u8]| u32::from_le_bytes(id.try_into().unwrap_or_default());
     ids.chunks_exact(ID_BYTES).map(unsigned).fold(0, u32::max).into()

@@ -1,5 +1,6 @@
-//! Workloads: the layout of a benchmark's samples, its pre- and post-processing. All of it runs at
-//! the node, in the timed region.
+//! Workloads. A workload defines the layout of a benchmark's samples, converts samples to inputs of
+//! the model (pre-processing), and converts the model's outputs to responses (post-processing).
+//! Both conversions run at the node, in the timed region.
 //!
 //! A batch becomes a [`Job`], which runs the model in one or more passes. `docs/ENGINES.md`
 //! describes each workload. Layouts of responses are those of the official accuracy logs.
@@ -11,18 +12,20 @@ use netdiv_contract::layout::{DataType, InputLayout, Tensor, element_bytes};
 
 use crate::{ground::error::EngineError, model::payload::Payload};
 
-/// Pre- and post-processing of one benchmark.
+/// Layout of a benchmark's samples, and their processing before and after the model.
 pub(crate) trait Workload: Debug + Send + Sync {
     /// Returns the layout of a sample on the wire.
     fn layout(&self) -> InputLayout;
 
-    /// Returns a sample's length in tokens, pairs, and so on; 1 if all samples are alike.
+    /// Returns a sample's length in the unit of the workload, such as tokens or pairs. The batcher
+    /// adds these lengths up. The default is 1 for every sample.
     fn length(&self, _payload: &Payload) -> usize {
         1
     }
 
-    /// Returns the memory in bytes that a sample of `decoded` bytes needs besides its own, for the
-    /// model's passes and the response. A few numbers do not count.
+    /// Returns the memory in bytes that a sample of `decoded` bytes needs in addition to its own
+    /// bytes, for the model's passes and the response. Implementations need not count a few
+    /// numbers.
     fn working_bytes(&self, _decoded: u64) -> u64 {
         0
     }
@@ -32,18 +35,20 @@ pub(crate) trait Workload: Debug + Send + Sync {
         false
     }
 
-    /// Returns the treatment of samples with different lengths; `None`: all are alike.
+    /// Returns the method that puts samples of different lengths into a batch; `None` if
+    /// [`Self::length`] is 1 for every sample.
     fn lengths(&self) -> Option<Lengths> {
         None
     }
 
-    /// Returns the numbers of rows that passes are filled up to. `batch_sizes` are the operator's
-    /// sizes of batches.
+    /// Returns the numbers of rows to which passes are filled up; empty: passes are not filled up.
+    /// `batch_sizes` are the batch sizes in the settings, in samples.
     fn row_steps(&self, batch_sizes: &[usize]) -> Vec<usize> {
         batch_sizes.to_vec()
     }
 
-    /// Returns the lengths that samples are padded to. `buckets` are the operator's.
+    /// Returns the lengths to which samples are padded; empty: samples are padded only to the
+    /// longest sample of their batch. `buckets` are the lengths in the settings.
     fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
         buckets.to_vec()
     }
@@ -51,8 +56,9 @@ pub(crate) trait Workload: Debug + Send + Sync {
     /// Starts a batch of payloads that fit the layout.
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job>;
 
-    /// Returns the passes to warm up with, for batches of `samples` samples. These are the passes
-    /// of a run, as far as they are known.
+    /// Returns the passes that an engine runs to warm up the model: the passes of a run, as far as
+    /// they are known. `samples` are batch sizes, and `length_steps` the lengths that
+    /// [`Self::length_steps`] returned.
     fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass>;
 }
 
@@ -61,21 +67,21 @@ pub(crate) trait Job: Send {
     /// Returns the next pass; `None` after the last one.
     fn next_pass(&mut self) -> Option<Pass>;
 
-    /// Writes the inputs of the last pass that [`Self::next_pass`] returned. Each has the pass's
-    /// rows; the caller pads them.
+    /// Writes the inputs of the last pass that [`Self::next_pass`] returned. Each input has as many
+    /// rows as the pass; the caller adds the rows that fill it up.
     fn write_inputs(&mut self, inputs: &mut [&mut [u8]]);
 
-    /// Reads the outputs of the first pass that this job has not yet read.
+    /// Reads the outputs of the oldest pass whose outputs this job has not read yet.
     fn read_outputs(&mut self, outputs: &[&[u8]]);
 
     /// Returns the responses to all samples, in order, after the last pass.
     fn answers(self: Box<Self>) -> Vec<SampleResponse>;
 }
 
-/// Treatment of samples with different lengths in a batch.
+/// Method that puts samples of different lengths into a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// Shorter samples are padded.
+    /// Shorter samples are padded to the longest sample or to their bucket.
     Padded,
     /// Samples are concatenated.
     Joined,
@@ -89,16 +95,16 @@ pub(crate) type SampleResponse = Result<Bytes, EngineError>;
 pub(crate) struct Pass {
     /// Length of the batch dimension.
     pub(crate) rows: usize,
-    /// Lengths of the free dimensions.
+    /// Lengths of the free dimensions, by their number in the manifest.
     pub(crate) lengths: Vec<usize>,
 }
 
-/// Returns the rows of a tensor that has `rows` rows.
+/// Divides the bytes of a tensor into its rows, of which there are `rows`.
 pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
     bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))
 }
 
-/// Returns the whole numbers of a tensor, from its little-endian bytes.
+/// Returns the whole numbers of a tensor of int32 or int64, from its little-endian bytes.
 pub(crate) fn integers(
     tensor: &Tensor<Bytes>,
 ) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator {
@@ -110,7 +116,7 @@ pub(crate) fn integers(
     tensor.data.chunks_exact(element_bytes(tensor.data_type).max(1)).map(number)
 }
 
-/// Returns the placeholder of a response.
+/// Returns the error that is the response to a sample until the model has returned its output.
 pub(crate) fn no_answer() -> SampleResponse {
     Err(EngineError::Failed("the model returned no response".into()))
 }

@@ -1,5 +1,5 @@
-//! `sut-node health`: checks that the node on this machine is ready to serve, by its metrics. The
-//! metrics need neither TLS nor a token, and so neither does a probe.
+//! `sut-node health`: reads the metrics of the node on this machine, and checks that it is ready to
+//! serve. A probe needs neither TLS nor a token, because the metrics are served without them.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -9,16 +9,16 @@ use std::{
 
 use netdiv_node_common::metrics::{PATH, sut_node::WELL};
 
-/// Time limit for the node's answer. A probe usually has 5 s.
+/// Time limit for the node's answer, less than the 5 s that a probe usually has.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Maximum size of a page of metrics, in bytes: more than a node has.
+/// Maximum size of the HTTP response with the metrics, in bytes: more than a node sends.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Reason why the node is not ready to serve, as far as known.
+/// Reason why the node is not ready to serve, or why this is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HealthError {
-    /// The address of the metrics is missing.
+    /// `--metrics` is not set, so the address of the node's metrics is unknown.
     #[error(
         "--metrics is not set: a node's health is read from its metrics; start the node with --metrics 127.0.0.1:9400 and run health with the same settings"
     )]
@@ -26,7 +26,7 @@ pub(crate) enum HealthError {
     /// No program answers at the address.
     #[error("no node answers at {address} (--metrics): {error}")]
     Unreachable {
-        /// Address of the metrics.
+        /// Address on which the node should serve its metrics over HTTP.
         address: SocketAddr,
         /// Error of the system.
         error: io::Error,
@@ -49,7 +49,7 @@ impl HealthError {
     }
 }
 
-/// Fails unless the node whose metrics are at this address is ready to serve.
+/// Fails unless the node that serves its metrics at this address is ready to serve samples.
 pub(crate) fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
     let mut address = address.ok_or(HealthError::NoMetrics)?;
     // A node that listens on all addresses also listens on loopback.
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the outcome for a server that sends this answer.
+    /// Returns the outcome of [`health`] for a server that sends this answer.
     fn found(answer: &'static str) -> Result<(), HealthError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut address = listener.local_addr().unwrap();

@@ -1,5 +1,6 @@
-//! Observation of calls: each is counted, timed until its answer begins, and logged. A tower layer
-//! around all services of gRPC, and a handler around the node for QUIC.
+//! Observation of calls: counts each call and measures the time until its answer begins. For gRPC,
+//! a tower layer around all services does this, and also logs the calls. For QUIC, a handler around
+//! the node does it.
 
 use std::{
     future::Future,
@@ -79,7 +80,7 @@ where
     }
 }
 
-/// Wraps a node that serves QUIC.
+/// Handler of QUIC calls: passes each call to the wrapped handler and observes it.
 #[derive(Debug, Clone)]
 pub(crate) struct ObservedHandler<H>(pub(crate) H);
 

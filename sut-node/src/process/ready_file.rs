@@ -11,7 +11,7 @@ use netdiv_node_common::resources::files;
 use serde::Serialize;
 use tracing::warn;
 
-/// Content of the file.
+/// Content of the ready file, as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReadyContent<'a> {
     pub(crate) name: &'a str,
@@ -35,7 +35,8 @@ pub struct ReadyFileError {
 #[derive(Debug)]
 pub(crate) struct ReadyFile {
     path: PathBuf,
-    /// Written first and then renamed, so that no program reads half a file.
+    /// Path of a temporary file, which is written first and then renamed, so that no program reads
+    /// half a file.
     temporary: PathBuf,
     written: Option<String>,
 }
@@ -53,7 +54,7 @@ impl ReadyFile {
         }
     }
 
-    /// Announces that the node accepts calls.
+    /// Writes the file, which tells other programs that the node accepts calls.
     pub(crate) fn publish(&mut self, ready: &ReadyContent<'_>) -> Result<(), ReadyFileError> {
         let text = serde_json::to_string(ready).map_err(|error| self.error(error.into()))?;
         let text = text + "\n";
@@ -71,7 +72,7 @@ impl ReadyFile {
 
 impl Drop for ReadyFile {
     fn drop(&mut self) {
-        // The file is gone already once it was renamed.
+        // Once the temporary file was renamed, it does not exist any more.
         let _ = fs::remove_file(&self.temporary);
         let Some(written) = &self.written else { return };
         // A node that was started meanwhile may have written its own file.

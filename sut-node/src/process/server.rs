@@ -41,7 +41,8 @@ use crate::{
     settings::config::Config,
 };
 
-/// Keep-alive of idle clients: streams of lost clients must not hold samples forever.
+/// Interval between keep-alive messages to idle clients, and time limit for their answers: streams
+/// of lost clients must not hold samples forever.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -96,7 +97,8 @@ pub(crate) async fn run(
     let served = serve(&config, sockets, Service(Arc::new(node)), condition.subscribe(), closing)?;
     tokio::pin!(served);
     tokio::pin!(shutdown);
-    // Polled once, so that it waits for signals before any program reads that the node is ready.
+    // `shutdown` is polled once, so that it waits for signals before any program reads that the
+    // node is ready.
     let mut asked = tokio::select! {
         biased;
         signal = &mut shutdown => Some(signal),
@@ -108,7 +110,7 @@ pub(crate) async fn run(
             None => shutdown.await,
         }
     };
-    // Kept until the end.
+    // The file is removed when this value is dropped, at the end.
     let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
     let mut watched = condition.subscribe();
     info!(
@@ -253,8 +255,8 @@ async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl 
     service.max_decoding_message_size(MAX_HEADER_BYTES)
 }
 
-/// Returns the receive windows of a stream and of a connection. Bytes that a client sends before
-/// admission take memory too.
+/// Returns the receive windows of a stream and of a connection, in bytes. Bytes that a client sends
+/// before admission take memory too.
 fn windows(config: &Config) -> (u32, u32) {
     let most = config.max_in_flight_bytes;
     let stream = config.network.receive_window_bytes;
@@ -315,7 +317,7 @@ async fn serve_grpc(
         .await
 }
 
-/// State of a node that answers samples in flight, and ends.
+/// States that systemd receives when a node begins to end: it still answers samples in flight.
 const ENDING: [NotifyState<'_>; 2] =
     [NotifyState::Stopping, NotifyState::Status("answering samples in flight")];
 

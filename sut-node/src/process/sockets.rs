@@ -10,7 +10,8 @@ use tokio::net::TcpListener;
 
 use crate::settings::network::Network;
 
-/// Open sockets of the node.
+/// Open sockets of the node: `tcp` for gRPC and `udp` for QUIC, or `None` if the node does not
+/// serve that transport. `address` is their address, with the port that they have.
 #[derive(Debug)]
 pub(crate) struct Sockets {
     pub(crate) tcp: Option<TcpListener>,
@@ -22,8 +23,9 @@ pub(crate) struct Sockets {
 const ATTEMPTS: usize = 16;
 
 impl Sockets {
-    /// Opens the sockets of the transports to serve. With port 0, both transports share a free
-    /// port.
+    /// Opens a socket for each transport that the node serves: a TCP socket for gRPC, a UDP socket
+    /// for QUIC. If the settings have port 0, looks for a port that is free for all these sockets,
+    /// and opens them on this port.
     pub(crate) async fn bind(network: &Network) -> io::Result<Self> {
         let mut attempt = 1;
         loop {

@@ -19,14 +19,15 @@ use crate::{
     sample::streams::Streams,
 };
 
-/// Number of examinations of an engine within its time limit. The bounds of the pause keep their
-/// cost negligible.
+/// Number of times that an engine is examined within its time limit.
 const EXAMINATIONS: u32 = 10;
+/// Bounds of the pause between two examinations, which keep their cost negligible.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Examines the engines until the node ends. While an engine is stuck, streams that wait for
-/// replies are ended and new ones refused.
+/// Examines the engines until the node ends, and publishes the node's condition. `limit` is the
+/// maximum time that an engine spends on a batch. While an engine is stuck, streams that wait for
+/// replies are ended, and new streams are refused.
 pub(crate) async fn watch(
     engines: Vec<Arc<EngineActivity>>,
     limit: Duration,
@@ -48,8 +49,8 @@ pub(crate) async fn watch(
     }
 }
 
-/// Adopts and logs a condition that differs from the previous one. Returns false if it does not
-/// differ.
+/// Replaces the condition `before` by `found` and logs it, if it is of another kind. Returns false
+/// if the condition stays.
 fn adopt_condition(before: &mut Condition, found: Condition) -> bool {
     let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
     // A node that is ending never becomes well again, but a device may be lost meanwhile.

@@ -14,12 +14,12 @@ pub(crate) struct Admission {
     bytes: Semaphore,
     tokens: Semaphore,
     max_bytes: u32,
-    /// Limit of tokens; `None`: no limit.
+    /// Limit of the tokens in flight; `None`: no limit.
     max_tokens: Option<TokenRoom>,
 }
 
-/// Cost of a sample in bytes and tokens. It is at most all of the room: a larger sample is admitted
-/// alone.
+/// Cost of a sample: the room in bytes and tokens that it takes. It is at most the whole room of
+/// the node: a larger sample is admitted alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
     bytes: u32,
@@ -70,8 +70,9 @@ impl Admission {
         }
     }
 
-    /// Returns the cost of a sample. `bytes` is the larger of its encoded and decoded lengths,
-    /// `working` is the memory in bytes that the model needs besides them.
+    /// Returns the cost of a sample. `bytes` is the larger of its encoded and decoded lengths, and
+    /// `decoded` the decoded length. `working` is the memory that the model needs in addition. All
+    /// are in bytes.
     pub(crate) fn cost(&self, bytes: u64, decoded: u64, working: u64) -> Cost {
         // A sample that never fits is refused once it is read. It must not wait until the node is
         // empty.
@@ -84,7 +85,8 @@ impl Admission {
         }
     }
 
-    /// Returns the reason why a sample of `decoded` bytes can never be admitted, if there is one.
+    /// Returns the reason why a sample of `decoded` bytes, for which the model needs `working`
+    /// bytes in addition, can never be admitted; `None` if it can.
     pub(crate) fn refusal(&self, decoded: u64, working: u64) -> Option<String> {
         if self.fits(decoded, working) {
             return self.max_tokens.and_then(|room| room.refusal(decoded));
@@ -147,7 +149,7 @@ impl Admission {
             && self.tokens.available_permits() >= cost.tokens as usize
     }
 
-    /// Returns the samples, bytes and tokens that would be admitted now.
+    /// Returns the free room: the number of samples, of payload bytes and of tokens, in this order.
     pub(crate) fn free(&self) -> [usize; 3] {
         [&self.samples, &self.bytes, &self.tokens].map(Semaphore::available_permits)
     }

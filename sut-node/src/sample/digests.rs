@@ -9,14 +9,14 @@ use netdiv_contract::{
 use parking_lot::Mutex;
 use tonic::Status;
 
-/// Tallies of a session.
+/// Tallies of a session: digests of its samples, and of its responses.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
     samples: Mutex<SortedTally>,
     responses: Mutex<SortedTally>,
 }
 
-/// A tally, and its sorted entries after the first request.
+/// A tally, and its entries in order, from the first request for them on.
 #[derive(Debug, Default)]
 struct SortedTally {
     tally: Tally,
@@ -31,20 +31,21 @@ impl SortedTally {
 }
 
 impl Digests {
-    /// Adds a sample's payload, as it was received.
+    /// Adds the digest of a sample's payload, as it was received, and returns it.
     pub(crate) fn add_sample(&self, payload: &[u8]) -> PayloadDigest {
         let digest = tally::digest(payload);
         self.samples.lock().add(digest);
         digest
     }
 
-    /// Adds the response to a sample, before it is encoded.
+    /// Adds the digest of a response, before it is encoded. `sample` is the digest of its sample.
     pub(crate) fn add_response(&self, sample: PayloadDigest, response: &[u8]) {
         let digest = tally::response_digest(sample, response);
         self.responses.lock().add(digest);
     }
 
-    /// Returns a part of a tally.
+    /// Returns the part of a tally that a client requests: a number of entries after the skipped
+    /// ones, and the total number of entries.
     pub(crate) fn part(&self, request: &DigestsRequest) -> Result<DigestsResponse, Status> {
         let mut kept = match v1::Tally::try_from(request.tally) {
             Ok(v1::Tally::Samples) => self.samples.lock(),

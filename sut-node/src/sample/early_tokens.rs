@@ -1,5 +1,7 @@
-//! Early tokens: replies with tokens before their output is complete. They overtake waiting whole
-//! outputs.
+//! Early tokens: replies with tokens that an engine sends before their output is complete. On a
+//! stream, they overtake whole outputs that wait.
+//!
+//! The first token of an output has its own message. Tokens after it are called further tokens.
 
 use std::{
     sync::{
@@ -16,8 +18,8 @@ use netdiv_contract::{
 };
 use tokio::sync::mpsc;
 
-/// Maximum size of whole outputs that are encoded before first tokens have their turn again, in
-/// bytes.
+/// Maximum size of whole outputs that are encoded in a row, in bytes. After them, early tokens have
+/// their turn.
 pub(crate) const BETWEEN_BYTES: usize = 64 << 10;
 
 /// Maximum number of messages with further tokens that wait on a stream. Tokens beyond it are sent
@@ -27,7 +29,7 @@ const MOST_WAITING: usize = 1024;
 /// Maximum size of waiting messages with further tokens, in bytes. One more message may exceed it.
 const MOST_WAITING_BYTES: usize = 1 << 20;
 
-/// Sending end, used by engines.
+/// Sending end of a stream's early tokens, used by engines.
 #[derive(Debug)]
 pub(crate) struct EarlyTokenSender {
     wanted: Tokens,
@@ -43,7 +45,7 @@ struct WaitCounts {
     bytes: AtomicUsize,
 }
 
-/// Receiving end, used by the stream.
+/// Receiving end of a stream's early tokens, used by the stream.
 #[derive(Debug)]
 pub(crate) struct EarlyTokenReceiver {
     receiver: mpsc::Receiver<InferResponse>,
@@ -90,11 +92,11 @@ impl EarlyTokenSender {
 }
 
 impl EarlyTokenReceiver {
-    /// Encodes the tokens that are here, and registers the task for more. Encodes at most
-    /// [`burst::MESSAGES`] messages per call, even while engines produce tokens as fast as they are
-    /// encoded: a task that has something to send is polled again. Returns false if there may be
-    /// more. Until it returns true, no output may follow, because its first token could still be
-    /// waiting.
+    /// Encodes the tokens that have arrived, and registers the task to be woken for more. Encodes
+    /// at most [`burst::MAX_BURST_MESSAGES`] messages per call, even while engines produce tokens
+    /// as fast as they are encoded: a task that has something to send is polled again. Returns
+    /// false if there may be more. Until it returns true, no output may follow, because its first
+    /// token could still be waiting.
     ///
     /// Polling alone may leave tokens behind. It returns `Pending` when the task has used up its
     /// budget, or while another thread is sending. `try_recv` receives everything that was sent

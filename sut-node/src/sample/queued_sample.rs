@@ -1,4 +1,4 @@
-//! The sample in the node.
+//! A sample while it waits in the node.
 
 use std::time::Instant;
 
@@ -17,10 +17,10 @@ pub(crate) struct QueuedSample {
     pub(crate) payload: Payload,
     /// Digest of the payload as received, if the session keeps digests.
     pub(crate) digest: Option<PayloadDigest>,
-    /// Length in tokens, pairs and so on.
+    /// Length in tokens, pairs or another unit of the workload.
     pub(crate) length: usize,
     pub(crate) arrived: Instant,
-    /// Permit of a sample from the network.
+    /// Permit of the sample, released when it is answered; `None` only in tests.
     pub(crate) admitted: Option<AdmissionPermit>,
     pub(crate) replies: ReplyTarget,
 }

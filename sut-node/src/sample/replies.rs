@@ -34,7 +34,7 @@ use crate::{
 pub(crate) enum ReplyTarget {
     /// A client's stream.
     Stream(ReplySender),
-    /// A function of this process, with the tokens that it wants.
+    /// A function of this process, and the tokens that it wants before their output is complete.
     Here(Arc<ReplyCallback>, Tokens),
 }
 
@@ -48,7 +48,7 @@ impl ReplyTarget {
         Self::Here(Arc::new(answered), tokens)
     }
 
-    /// Returns the tokens that the receiver wants.
+    /// Returns the tokens that the receiver wants before their output is complete.
     pub(crate) fn tokens(&self) -> Tokens {
         match self {
             Self::Stream(stream) => {
@@ -59,7 +59,7 @@ impl ReplyTarget {
     }
 
     /// Sends tokens before the whole output, if the receiver wants them. Returns false if too many
-    /// further tokens wait already: these must then be sent with later ones.
+    /// further tokens wait already: `tokens` must then be sent again, with later tokens.
     pub(crate) fn send_early(&self, tokens: InferResponse) -> bool {
         match self {
             Self::Stream(stream) => stream.send_ahead(tokens),
@@ -94,7 +94,7 @@ impl ReplyTarget {
         }
     }
 
-    /// True if both have the same destination.
+    /// True if replies to both targets have the same destination.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stream(one), Self::Stream(other)) => Arc::ptr_eq(&one.0, &other.0),
@@ -104,7 +104,7 @@ impl ReplyTarget {
     }
 }
 
-/// Sending end of a stream's replies. Every sample has one.
+/// Sending end of a stream's replies. Every sample of the stream has a clone.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplySender(Arc<ReplyChannel>);
 
@@ -119,7 +119,7 @@ struct ReplyChannel {
     checksums: bool,
 }
 
-/// Response stream, as chunks.
+/// Receiving end of a stream's replies: yields them as encoded chunks.
 #[derive(Debug)]
 pub(crate) struct Replies {
     receiver: mpsc::Receiver<Burst>,
@@ -127,16 +127,16 @@ pub(crate) struct Replies {
     ahead: Option<EarlyTokenReceiver>,
     burst: vec::IntoIter<InferResponse>,
     encoder: Encoder,
-    /// End of the stream after the last burst: with a status, or plain.
+    /// End of the stream, once it is known: with a status, or plain. It follows the last burst.
     end: Option<Option<Status>>,
     /// Keeps the session open: a client may end its half and flush while replies are pending.
     _session: Arc<Session>,
     open: OpenStream,
 }
 
-/// Creates the two ends. The stream is not read while it owes as many replies as the node admits
-/// samples. So every sample that it can owe, plus a burst, has room, and also one error. `None` if
-/// too many streams are open.
+/// Creates the two ends of a stream's reply channel; `None` if too many streams are open. The node
+/// does not read a stream that owes `max_samples` replies, as many as the node admits samples. The
+/// channel therefore has room for this number of replies, one more burst, and one error.
 pub(crate) fn channel(
     streams: &Arc<Streams>,
     max_samples: usize,
@@ -216,7 +216,7 @@ impl ReplySender {
 }
 
 impl Replies {
-    /// Encodes the rest of a batch, up to a limit.
+    /// Encodes replies of the current burst, up to a limit in bytes.
     fn encode(&mut self) {
         // First tokens overtake replies that are not encoded yet.
         let most =
@@ -245,7 +245,7 @@ impl Stream for Replies {
             if this.encoder.has_whole_chunk() {
                 return Poll::Ready(this.encoder.next_chunk().map(Ok));
             }
-            // After the burst is received: its first tokens were sent before it.
+            // The first tokens of a burst were sent before it, and are encoded before it.
             if let Some(ahead) = &mut this.ahead
                 && !ahead.encode(context, &mut this.encoder)
             {

@@ -1,5 +1,7 @@
-//! Sessions: they count the samples of each client, so that a flush can wait for the last one. A
-//! flush is a separate call, and may overtake samples and even the opening of their stream.
+//! Sessions: they count the samples of each client, so that a flush can wait for the last sample.
+//! With a flush, a client states that a series of samples is complete, so that the batcher need not
+//! wait for more. A flush is a separate call, and may overtake samples and even the opening of
+//! their stream.
 
 use std::{
     collections::HashMap,
@@ -19,14 +21,15 @@ use crate::sample::digests::Digests;
 /// Maximum number of sessions with digests at the same time: a tally may need 100 MB.
 const MOST_WITH_DIGESTS: usize = 4;
 
-/// Maximum time that a flush waits for the streams that it is for.
+/// Maximum time that a flush waits until its session is opened.
 const FLUSH_WAIT: Duration = Duration::from_secs(5);
 
-/// A client's samples over all its streams.
+/// Session of a client: counts its samples over all its streams.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     received: AtomicU64,
-    /// Number of samples that belong to a flushed series: they do not wait for others.
+    /// Number of samples that the client had sent at its last flush. These samples do not wait for
+    /// other samples to fill up a batch.
     flushed: AtomicU64,
     more: Notify,
     /// Digests, if the client requested them.
@@ -50,8 +53,8 @@ impl Session {
         self.received.load(Ordering::SeqCst) <= self.flushed.load(Ordering::SeqCst)
     }
 
-    /// Ends a series of `samples` samples. Waits until they have arrived, and returns the number
-    /// received.
+    /// Records that the client has sent `samples` samples since the start of its session. Waits
+    /// until they have arrived, and returns the number of received samples.
     pub(crate) async fn flush(&self, samples: u64) -> u64 {
         self.flushed.fetch_max(samples, Ordering::SeqCst);
         loop {
@@ -73,8 +76,8 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Returns the session of that name, which lives while it is referenced. Fails if too many
-    /// sessions keep digests.
+    /// Returns the session that the header names, and creates it if it does not exist. A session
+    /// lives while it is referenced. Fails if too many sessions keep digests.
     pub(crate) fn join(&self, header: &SessionHeader) -> Result<Arc<Session>, String> {
         let mut sessions = self.open.lock();
         sessions.retain(|_, session| Arc::strong_count(session) > 1);

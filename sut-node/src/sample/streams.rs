@@ -43,7 +43,7 @@ impl Default for Streams {
     }
 }
 
-/// Entry of a stream. It is removed when the value is dropped.
+/// Entry of a stream in [`Streams`]. It is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream {
     streams: Arc<Streams>,

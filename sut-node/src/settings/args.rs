@@ -111,15 +111,16 @@ impl Keys for Args {
         &[("engine", with_plugin), ("model", with_model), ("fabric_peers", discovery::with_files)];
 }
 
-/// Maximum time of an engine in a batch. A LoadGen node removes a node that has not answered for 60
-/// s, and the reason must be reported before that.
+/// Default of `--engine-timeout`, the maximum time that an engine spends on a batch. A LoadGen node
+/// removes a node that has not answered for 60 s, and the reason must be reported before that.
 const ENGINE_TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
-/// Maximum time that a shutdown waits for samples in flight.
+/// Default of `--drain-timeout`, the maximum time that a shutdown waits for samples in flight.
 const DRAIN_TIMEOUT: TimeSpan = TimeSpan::from_millis(5000);
 
 impl Args {
-    /// Returns the address of the metrics, if they are served.
+    /// Returns the address on which the node serves its metrics over HTTP; `None` if it does not
+    /// serve them.
     pub fn metrics_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
         let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
         match metrics {
@@ -128,8 +129,8 @@ impl Args {
         }
     }
 
-    /// Returns the settings for a command that loads no model. Without a model and an engine, the
-    /// engine is `none`.
+    /// Returns these settings for a command that loads no model: if they name neither a model nor
+    /// an engine, the engine is `none`.
     pub fn without_model(&self) -> Self {
         let mut args = self.clone();
         if args.engine.model.is_none() && args.engine.engine.is_none() {
@@ -224,7 +225,8 @@ impl Args {
     }
 }
 
-/// Returns the room in tokens. It must suffice for the longest output and a prompt of one token.
+/// Returns the limit of the tokens in flight; `None` if `most` is missing. Fails if `most` does not
+/// suffice for the engine's longest output and a prompt of one token.
 fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRoom>, ConfigError> {
     let Some(most) = most else { return Ok(None) };
     let key = "max-in-flight-tokens";

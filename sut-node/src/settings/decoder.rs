@@ -1,4 +1,4 @@
-//! Settings of the engine `decoder`.
+//! Settings of the engine `decoder`, which runs a language model in ONNX format.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::model::{manifest::ManifestError, served_model::ServedModel};
 /// Description of the demo's language model, which `deploy/sorting/train.py` trains.
 const SORTING: &str = include_str!("../../../deploy/sorting/sorting.toml");
 
-/// Settings of the engine `decoder`.
+/// Settings of the engine `decoder`, which runs a language model in ONNX format.
 #[derive(Debug, Clone, Serialize)]
 pub struct DecoderConfig {
     /// Path of the model in ONNX format; `None`: the embedded model.
@@ -18,11 +18,11 @@ pub struct DecoderConfig {
     pub file: Option<PathBuf>,
     /// Number of threads of an instance.
     pub threads: usize,
-    /// Description of the model.
+    /// Name and token limits of the model, from its description.
     pub model: ServedModel,
 }
 
-/// Returns the path of the model beside its description.
+/// Returns the path of the ONNX file that is beside the model's description.
 fn model_beside(description: &Path) -> Result<PathBuf, ManifestError> {
     expected(description, |path| path.with_extension("onnx"))
         .map_err(|error| ManifestError { path: description.into(), why: error.to_string() })

@@ -1,4 +1,4 @@
-//! Settings of the engine `echo`.
+//! Settings of the engine `echo`, which responds without a model, in batches that take a set time.
 
 use std::time::Duration;
 
@@ -29,15 +29,15 @@ pub struct EchoArgs {
     pub echo_sample: Option<TimeSpan>,
 }
 
-/// Settings of the engine `echo`.
+/// Settings of the engine `echo`, which responds without a model, in batches that take a set time.
 #[derive(Debug, Clone, Serialize)]
 pub struct EchoConfig {
     /// Bytes of each response; 0: the sample's own bytes.
     pub answer_bytes: usize,
-    /// Time of each batch.
+    /// Time that each batch takes.
     #[serde(rename = "batch_us", serialize_with = "microseconds")]
     pub per_batch: Duration,
-    /// Additional time of each sample.
+    /// Additional time that a batch takes for each of its samples.
     #[serde(rename = "sample_us", serialize_with = "microseconds")]
     pub per_sample: Duration,
 }

@@ -87,7 +87,8 @@ pub struct LocalArgs {
     pub threads: Option<usize>,
 }
 
-/// Replaces the path in a value of `--model`. Names of the demo's models stay.
+/// Returns a value of `--model`, with its path converted by `place`. The names of the demo's models
+/// are no paths and stay unchanged.
 pub(super) fn with_model(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -99,31 +100,32 @@ pub(super) fn with_model(
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EngineConfig {
-    /// No model; responses in batches after a time.
+    /// `echo`: no model; responds in batches, after a set time.
     Echo(EchoConfig),
-    /// No model and no batches.
+    /// `none`: no model and no batches; responds at once.
     None,
-    /// A model in ONNX format.
+    /// `onnx`: runs a model in ONNX format.
     Onnx(OnnxConfig),
-    /// A language model in ONNX format.
+    /// `decoder`: runs a language model in ONNX format.
     Decoder(DecoderConfig),
-    /// No model; outputs of tokens.
+    /// `tokens`: no model; its outputs are tokens, like those of a language model.
     Tokens(TokensConfig),
-    /// A serving engine of language models.
+    /// `openai`: sends prompts to serving engines, over HTTP.
     #[serde(rename = "openai")]
     Served(Arc<ServedConfig>),
-    /// A serving engine of the Open Inference Protocol.
+    /// `kserve`: sends samples to serving engines with the Open Inference Protocol, over gRPC.
     Kserve(Arc<KserveConfig>),
-    /// A plug-in with a model of tensors.
+    /// `torch` or another plug-in: runs a model of tensors.
     #[serde(rename = "plug-in")]
     Plugin(PluginConfig),
-    /// A plug-in with a language model.
+    /// `torch` or another plug-in: runs a language model.
     #[serde(rename = "token-plug-in")]
     TokenPlugin(TokenPluginConfig),
 }
 
 impl EngineConfig {
-    /// Returns the addresses of serving engines, as HOST:PORT.
+    /// Returns the addresses of the serving engines, as HOST:PORT; empty for an engine that needs
+    /// no serving engine.
     pub(crate) fn serving_engines(&self) -> Vec<String> {
         match self {
             Self::Served(settings) => settings.servers.addresses(),
@@ -148,13 +150,16 @@ impl EngineConfig {
     }
 }
 
-/// The embedded network of the demo, for the engine `onnx`.
+/// Value of `--model` that names the demo's network, which is embedded in the program, for the
+/// engine `onnx`.
 const DEMO_ONNX: &str = netdiv_dataset::DIGITS;
 
-/// The embedded language model of the demo, for the engine `decoder`.
+/// Value of `--model` that names the demo's language model, which is embedded in the program, for
+/// the engine `decoder`.
 const DEMO_DECODER: &str = netdiv_dataset::SORTING;
 
-/// Maximum number of threads of one kind: more than any machine has cores for.
+/// Upper limit of each option that sets a number of threads or instances: more than any machine has
+/// cores for.
 pub(super) const MAX_THREADS: usize = 1024;
 
 /// Default maximum batch size of plug-ins and onnx, in samples.
@@ -164,13 +169,17 @@ pub(super) const PLUGIN_BATCH: usize = 32;
 pub(super) const SERVED_BATCH: usize = 256;
 
 impl EngineArgs {
-    /// Returns the chosen engine.
+    /// Returns the engine that the operator chose, or the default `onnx`.
     pub(super) fn choice(&self) -> EngineChoice {
         self.engine.clone().unwrap_or(EngineChoice::Word(EngineName::Onnx))
     }
 
     /// Checks the settings and fills in the defaults. Reads the manifest of a plug-in's model.
-    /// Returns the batch settings too, with missing values from the manifest.
+    /// Returns the settings of the engine, and the batch settings with missing values from the
+    /// manifest.
+    ///
+    /// `cores` is the number of the machine's cores, `instances` the number of engine instances on
+    /// each device.
     pub(super) fn resolve(
         &self,
         cores: usize,
@@ -210,7 +219,8 @@ impl EngineArgs {
         self.plugin(file, cores, batching)
     }
 
-    /// Returns the number of threads of an instance that runs on the cores.
+    /// Returns the number of threads of an engine instance: by default, an equal share of the
+    /// cores.
     fn threads(&self, cores: usize, instances: usize) -> Result<usize, ConfigError> {
         let threads = self.local.threads.unwrap_or_else(|| (cores / instances).max(1));
         Ok(within("threads", threads, 1..=MAX_THREADS)?)
@@ -224,7 +234,8 @@ impl EngineArgs {
         })
     }
 
-    /// Returns the model's file; `None` for the name of the demo's model.
+    /// Returns the path that `--model` states; `None` if it is `demo`, the name of the demo's
+    /// model.
     fn file_or(&self, demo: &'static str) -> Result<Option<&Path>, ConfigError> {
         let Some(model) = self.model.as_deref() else { return Err(ConfigError::NoModel { demo }) };
         if model.as_os_str() == demo {
@@ -243,7 +254,8 @@ impl EngineArgs {
         Ok(EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })))
     }
 
-    /// Returns the batch settings, with missing values from the manifest.
+    /// Returns the batch settings. Adds missing values from the manifest: first from the table of
+    /// `--scenario`, then from `[batching.default]`. `path` is the manifest's.
     fn batching_of(
         &self,
         manifest: &Manifest,

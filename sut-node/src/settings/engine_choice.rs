@@ -1,4 +1,4 @@
-//! Choice of the engine by the operator.
+//! The engine that the operator chooses with `--engine`.
 
 use std::{ffi::OsStr, path::PathBuf, str::FromStr};
 
@@ -99,7 +99,8 @@ impl FromStr for EngineChoice {
     }
 }
 
-/// Returns the engine for a program that is known by another name.
+/// Returns advice for a value of `--engine` that names a well-known program, such as vllm, but not
+/// an engine; `None` if the program is unknown.
 fn named_otherwise(text: &str) -> Option<&'static str> {
     let letters = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
     Some(match letters.as_str() {
@@ -144,8 +145,8 @@ impl From<EngineChoice> for String {
     }
 }
 
-/// Replaces the path in a value of `--engine`. A library without a folder is on the system's search
-/// path.
+/// Returns a value of `--engine`, with its path converted by `place`. A value without a folder
+/// stays unchanged: it names an engine, or a library on the system's search path.
 pub(super) fn with_plugin(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,

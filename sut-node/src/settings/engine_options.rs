@@ -1,4 +1,5 @@
-//! Engines that an option applies to. Only the heading of its group in the help names them.
+//! Checks that the chosen engine supports the options that are set. The engines of an option are
+//! stated only in the heading under which the help lists it.
 
 use clap::{Args, Command};
 use serde::Serialize;
@@ -8,7 +9,7 @@ use crate::settings::{engine_choice::EngineName, error::ConfigError};
 /// Separator before the engines in a heading: `Plug-ins (engines: torch, a plug-in)`.
 const ENGINES: &str = " (engines: ";
 
-/// Fails for an option that applies to other engines only.
+/// Fails if `args` set an option that applies only to other engines than `engine`.
 pub(super) fn check<A: Args + Serialize>(args: &A, engine: EngineName) -> Result<(), ConfigError> {
     let given = serde_json::to_value(args)
         .map_err(|error| ConfigError::UnreadableOptions(error.to_string()))?;
@@ -27,7 +28,8 @@ pub(super) fn check<A: Args + Serialize>(args: &A, engine: EngineName) -> Result
     Ok(())
 }
 
-/// Returns the engines that a heading names; `None` if it applies to all.
+/// Returns the engines that a heading names, separated by commas; `None` if its options apply to
+/// all engines.
 fn heading_engines(heading: &str) -> Option<&str> {
     Some(heading.split_once(ENGINES)?.1.trim_end_matches(')'))
 }

@@ -21,7 +21,7 @@ pub enum ConfigError {
     /// The settings of the network to other nodes are invalid.
     #[error(transparent)]
     Peers(#[from] PeersError),
-    /// The machine has no such core.
+    /// `--pin` names a core that the machine does not have.
     #[error("--pin: {0}")]
     Pin(String),
     /// A number is out of its range.
@@ -30,13 +30,13 @@ pub enum ConfigError {
     /// The name of the node would contain a port that is not known yet.
     #[error("--listen with port 0 takes any free port; give the node a --name")]
     NamelessPort,
-    /// The port of the metrics would not be known.
+    /// `--metrics` has port 0, so no client would know the port of the metrics.
     #[error("--metrics with port 0 takes any free port, which no client would know; name a port")]
     MetricsPort,
     /// The name of the node is invalid.
     #[error("--name `{}`: {NAME_RULE}", sanitise(.0))]
     Name(String),
-    /// The key belongs to another engine.
+    /// A key is set that applies only to other engines.
     #[error("--{key} belongs to the engine {engine}")]
     OtherEngine {
         /// Name of the key.
@@ -50,31 +50,32 @@ pub enum ConfigError {
     /// The manifest of a plug-in's model is missing.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/ENGINES.md)")]
     NoManifest,
-    /// The model is missing.
+    /// `--model` is missing.
     #[error("no model; give --model FILE, or --model {demo} for the demo's model")]
     NoModel {
         /// Name of the demo's model for this engine.
         demo: &'static str,
     },
-    /// The name of the model is neither a file nor the demo's model.
+    /// `--model` names neither a file nor the demo's model.
     #[error(
         "--model {}: the only model with a name is {demo}; write a file with a / or an extension, such as ./{}",
         sanitise(name),
         sanitise(name)
     )]
     ModelName {
-        /// Name of the model.
+        /// Value of `--model`.
         name: String,
         /// Name of the demo's model for this engine.
         demo: &'static str,
     },
-    /// The key applies only to models that run in batches.
+    /// A key is set that applies only to models of tensors, which run in batches, but the model is
+    /// a language model.
     #[error(
         "--{0} is for models of tensors, but the manifest describes a language model: `slots` and `chunk` in [tokens] limit how \
          much runs at once; remove the option"
     )]
     NoBatches(String),
-    /// The manifest has no settings for the scenario.
+    /// The manifest has no batch settings for the scenario.
     #[error("--scenario {scenario}: {} has no table [batching.{scenario}]", manifest.display())]
     NoBatching {
         /// Scenario of `--scenario`.
@@ -90,7 +91,7 @@ pub enum ConfigError {
         /// Error in the schedule.
         why: String,
     },
-    /// Two settings determine the outputs.
+    /// A schedule is set together with options that it replaces.
     #[error(
         "--tokens-schedule replaces --tokens-ttft, --tokens-tpot and --tokens-output; remove them"
     )]
@@ -108,10 +109,11 @@ pub enum ConfigError {
         /// Error in the address.
         why: &'static str,
     },
-    /// The authority of the server's certificate is missing.
+    /// The address is https, but the authority that signs the server's certificate is missing.
     #[error("--url {0}: https needs --url-ca, the authority that signs the server's certificate")]
     NoAuthority(String),
-    /// llama.cpp has no such setting.
+    /// The description of the model sets a minimum number of output tokens, which llama.cpp does
+    /// not support.
     #[error(
         "min_tokens = {0}: llama.cpp does not support a minimum number of output tokens; remove the key, or use another engine"
     )]

@@ -45,7 +45,7 @@ pub struct Peers {
 /// Reason why settings of the network to other nodes are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum PeersError {
-    /// The nodes are missing.
+    /// `--fabric-peers` is missing, but another `--fabric` option is set.
     #[error(
         "--fabric-ca and the other --fabric options need --fabric-peers, the nodes that this node may dial"
     )]
@@ -59,19 +59,21 @@ pub enum PeersError {
     /// Certificates or the token cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
-    /// Other machines could read and change the messages.
+    /// A node on another machine would be dialled in plaintext: other machines could read and
+    /// change the messages.
     #[error(
         "--fabric-peers {0} is another machine: give --fabric-ca, the authority of its certificate, or serve with --insecure, \
          which also dials in plaintext"
     )]
     Untrusted(String),
-    /// Both options are set.
+    /// `--insecure` and certificates for other nodes are both set.
     #[error("--insecure and --fabric-ca exclude each other")]
     SecureAndInsecure,
 }
 
 impl FabricArgs {
-    /// Checks the settings and reads the files; `None` if no node may be dialled.
+    /// Checks the settings and reads the files; `None` if no node may be dialled. `insecure` is the
+    /// value of `--insecure`. `has_model` is true for every engine except `none`.
     pub(crate) fn resolve(
         &self,
         insecure: bool,
@@ -108,7 +110,8 @@ impl Peers {
         Nodes { option, named: &self.named, port: PORT, expected: None, patience }
     }
 
-    /// Returns the current addresses of the nodes. Reads files again and queries the DNS.
+    /// Returns the current addresses of the nodes, as HOST:PORT. Reads the files that
+    /// `--fabric-peers` names again, and queries the DNS.
     pub(crate) fn discover(&self) -> Result<Vec<String>, PeersError> {
         Ok(self.nodes().discover()?)
     }

@@ -1,4 +1,4 @@
-//! Settings of the engine `kserve`.
+//! Settings of the engine `kserve`, which sends samples to serving engines over gRPC.
 
 use std::{path::Path, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     settings::{error::ConfigError, serving_engines::ServersConfig},
 };
 
-/// Settings of the engine `kserve`.
+/// Settings of the engine `kserve`, which sends samples to serving engines over gRPC.
 #[derive(Debug, Clone, Serialize)]
 pub struct KserveConfig {
     /// Addresses of the serving engines, with the credentials for them.
@@ -23,14 +23,15 @@ pub struct KserveConfig {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum KserveModel {
-    /// Tensors in, tensors out, once per sample.
+    /// Model of tensors: the serving engine sends one response to each sample.
     Tensors(Arc<Manifest>),
-    /// Prompts in, tokens out as the engine generates them.
+    /// Language model: the serving engine sends the tokens of an output as it generates them.
     Tokens(Arc<DecoupledModel>),
 }
 
 impl KserveModel {
-    /// Reads a model's file: a manifest, unless it has a vocabulary.
+    /// Reads a model's file: the description of a language model if it has the key `vocabulary`,
+    /// otherwise a manifest.
     pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = netdiv_node_common::resources::files::read_text(path).unwrap_or_default();
         let table: toml::Table = toml::from_str(&text).unwrap_or_default();

@@ -78,7 +78,7 @@ pub enum Transports {
 }
 
 impl Transports {
-    /// True if the transport is served.
+    /// Returns true if the transport is served.
     pub fn serves(self, transport: Transport) -> bool {
         match self {
             Self::Grpc => transport == Transport::Grpc,
@@ -88,31 +88,32 @@ impl Transports {
     }
 }
 
-/// Default maximum number of connections. Each may hold a receive window of bytes that are not
-/// admitted yet.
+/// Default maximum number of connections. Each connection may hold bytes that are not admitted yet,
+/// as many as its receive window allows.
 const CONNECTIONS: u32 = 64;
 
 /// Upper limit of the maximum number of connections. A process can rarely have more files open.
 const MOST_CONNECTIONS: u32 = 1 << 16;
 
-/// Network settings that fit together.
+/// Network settings, after they were checked and the defaults filled in.
 #[derive(Debug, Clone, Serialize)]
 pub struct Network {
     /// Address to listen on.
     #[serde(skip)]
     pub listen: SocketAddr,
-    /// Transports at this address.
+    /// Transports that the node serves at this address.
     #[serde(rename = "transport")]
     pub transports: Transports,
-    /// Certificate, and requirements on clients; `None`: plaintext.
+    /// The node's certificate, and the authority that clients' certificates need, if any. `None`:
+    /// gRPC is in plaintext, and QUIC does not prove the node's identity.
     #[serde(serialize_with = "is_some")]
     pub tls: Option<Arc<ServerTls>>,
-    /// Token that clients must know.
+    /// Token that clients must know; `None`: they need no token.
     #[serde(skip)]
     pub token: Option<Arc<ServerToken>>,
     /// Maximum number of bytes that a client may send on a stream before they are read.
     pub receive_window_bytes: u32,
-    /// Maximum number of connections.
+    /// Maximum number of client connections, over both transports.
     pub max_connections: usize,
     /// Maximum UDP payload to try, in bytes; `None`: depends on the peer's address.
     pub quic_mtu: Option<u16>,
@@ -140,10 +141,10 @@ pub enum NetworkError {
          creates them), or add --insecure to serve without authentication"
     )]
     Unprotected(SocketAddr),
-    /// Both options are set.
+    /// `--insecure` and certificates are both set.
     #[error("--insecure and certificates exclude each other")]
     SecureAndInsecure,
-    /// A size is out of the transport's range.
+    /// A size, or the number of connections, is out of its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
 }

@@ -1,4 +1,4 @@
-//! Settings of the engine `onnx`.
+//! Settings of the engine `onnx`, which runs a model in ONNX format.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub struct OnnxArgs {
     pub postprocess: Option<Postprocess>,
 }
 
-/// Settings of the engine `onnx`.
+/// Settings of the engine `onnx`, which runs a model in ONNX format.
 #[derive(Debug, Clone, Serialize)]
 pub struct OnnxConfig {
     /// Path of the model file; `None`: the embedded digits network.

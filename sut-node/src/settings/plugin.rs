@@ -1,4 +1,4 @@
-//! Settings of plug-ins, for tensors and for tokens.
+//! Settings of engine plug-ins, which run a model of tensors or a language model.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -31,7 +31,7 @@ pub struct TorchArgs {
     pub libtorch: Option<PathBuf>,
 }
 
-/// Library of a plug-in.
+/// Library that contains an engine plug-in.
 #[derive(Debug, Clone, Serialize)]
 #[serde(into = "String")]
 pub enum PluginFile {
@@ -56,7 +56,7 @@ impl From<PluginFile> for String {
     }
 }
 
-/// A plug-in, and the model that it runs.
+/// Settings of a plug-in that runs a model of tensors.
 #[derive(Debug, Clone, Serialize)]
 pub struct PluginConfig {
     /// Library of the plug-in.
@@ -68,14 +68,15 @@ pub struct PluginConfig {
     pub threads: Option<usize>,
     /// Number of threads that decode and post-process, over all instances.
     pub workload_threads: usize,
-    /// Sizes that batches are filled up to with zeros; empty: batches are not filled up.
+    /// Batch sizes, in samples. A smaller batch is filled up to the next of these sizes with zeros;
+    /// empty: batches are not filled up.
     pub batch_sizes: Vec<usize>,
     /// Manifest of the model.
     #[serde(rename = "model")]
     pub manifest: Arc<Manifest>,
 }
 
-/// A plug-in and the language model that it runs.
+/// Settings of a plug-in that runs a language model.
 #[derive(Debug, Clone, Serialize)]
 pub struct TokenPluginConfig {
     /// Library of the plug-in.

@@ -68,10 +68,10 @@ pub enum Dialect {
     Llamacpp,
 }
 
-/// Settings of the engine `openai`.
+/// Settings of the engine `openai`, which sends prompts to serving engines over HTTP.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServedConfig {
-    /// Serving engine at these addresses.
+    /// Program that serves at these addresses. It determines the form of requests and responses.
     pub dialect: Dialect,
     /// Addresses of the serving engines, with the credentials for them.
     #[serde(flatten)]
@@ -80,7 +80,8 @@ pub struct ServedConfig {
     pub model: ServedModel,
 }
 
-/// Scheme of HTTP/2 without TLS, with prior knowledge.
+/// Scheme of URLs for HTTP/2 without TLS, which the client uses without negotiation (prior
+/// knowledge).
 pub(crate) const H2C: &str = "h2c";
 
 /// Addresses of serving engines, with the credentials and the time limit for them.
@@ -89,13 +90,13 @@ pub struct ServersConfig {
     /// Addresses, at least one, each with only a scheme, a host and a port.
     #[serde(rename = "servers", serialize_with = "count")]
     pub urls: Vec<Uri>,
-    /// Value of the header `authorization`.
+    /// Value of the header `authorization`, which contains the token; `None`: no such header.
     #[serde(skip)]
     pub token: Option<HeaderValue>,
-    /// Authority that the node trusts.
+    /// TLS settings, with the authority that must have signed the servers' certificates.
     #[serde(skip)]
     pub tls: ClientTls,
-    /// Maximum time without a token or a response.
+    /// Maximum time that a server may send neither a token nor a response, before its sample fails.
     #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
     pub timeout: Duration,
 }
@@ -119,8 +120,8 @@ impl fmt::Debug for ServersConfig {
     }
 }
 
-/// Default time limit. A LoadGen node removes a node that has not answered for 60 s, and the reason
-/// must be reported before that.
+/// Default of [`ServersConfig::timeout`]. A LoadGen node removes a node that has not answered for
+/// 60 s, and the reason must be reported before that.
 const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
 impl OpenaiArgs {
@@ -143,8 +144,8 @@ impl OpenaiArgs {
 }
 
 impl ServedArgs {
-    /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`:
-    /// HTTP, otherwise gRPC.
+    /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`
+    /// is true for servers over HTTP, and false for gRPC.
     pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
         let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
         let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
@@ -166,7 +167,8 @@ impl ServedArgs {
     }
 }
 
-/// Reads an address with only a scheme, a host and a port.
+/// Reads an address. Fails if it is not a scheme, a host and a port, or if it contains anything
+/// else.
 fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
     let refused = |why| ConfigError::Url { url: text.into(), why };
     // The address may contain a secret before the @, and must not be printed.

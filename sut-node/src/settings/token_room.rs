@@ -1,40 +1,43 @@
-//! Room of a node in tokens: outputs need memory too, at the node and in the engine.
+//! Limit of the tokens in flight. Outputs count as well as prompts, because they need memory at the
+//! node and in the engine too.
 
 use netdiv_contract::tokens;
 use serde::Serialize;
 
-/// Room of the node in tokens. A sample counts with its own tokens and its longest output.
+/// Limit of the tokens in flight. A sample counts as the tokens of its prompt, plus the longest
+/// possible output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct TokenRoom {
     /// Maximum number of tokens in flight.
     pub max_tokens: u32,
-    /// Maximum number of tokens of an output, from the engine's settings; less than `most`.
+    /// Maximum number of tokens of an output, from the engine's settings; less than `max_tokens`.
     #[serde(skip)]
     pub longest_output: u32,
 }
 
 impl TokenRoom {
-    /// Returns the cost of a sample of `bytes` bytes, decoded.
+    /// Returns the cost in tokens of a sample that has `bytes` bytes once decoded.
     pub(crate) fn cost(self, bytes: u64) -> u64 {
         tokens::cost(bytes, self.longest_output)
     }
 
-    /// Returns the maximum number of tokens of a prompt, which is then admitted alone.
+    /// Returns the maximum number of tokens of a prompt. A prompt of this length is admitted only
+    /// while no other sample is in flight.
     pub(crate) fn longest_input(self) -> u32 {
         self.max_tokens - self.longest_output
     }
 
-    /// Returns the reason why there is never room for a sample of `bytes` bytes; `None` if there
-    /// is.
+    /// Returns the reason why a sample that has `bytes` bytes once decoded can never be admitted;
+    /// `None` if it can.
     pub(crate) fn refusal(self, bytes: u64) -> Option<String> {
-        let Self { max_tokens: most, longest_output } = self;
+        let Self { max_tokens, longest_output } = self;
         let tokens = self.cost(bytes);
-        (tokens > u64::from(most)).then(|| {
+        (tokens > u64::from(max_tokens)).then(|| {
             let own = tokens - u64::from(longest_output);
             format!(
                 "the prompt has {own} tokens, which with an output of up to {longest_output} is more than the node admits; \
-                 raise --max-in-flight-tokens from {most} to {tokens}"
+                 raise --max-in-flight-tokens from {max_tokens} to {tokens}"
             )
         })
     }

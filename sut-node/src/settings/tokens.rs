@@ -1,4 +1,4 @@
-//! Settings of the engine `tokens`.
+//! Settings of the engine `tokens`, which responds token by token, without a model.
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -35,21 +35,21 @@ pub struct TokensArgs {
     pub tokens_vocabulary: Option<u32>,
 }
 
-/// Settings of the engine `tokens`.
+/// Settings of the engine `tokens`, which responds token by token, without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TokensConfig {
-    /// Kinds of outputs, at least one.
+    /// Kinds of outputs, at least one. The prompt determines the kind of an output.
     pub outputs: Vec<OutputKind>,
-    /// Number of token ids.
+    /// Number of token ids, which start at 0.
     pub vocabulary: u32,
 }
 
-/// Length and times of a kind of output.
+/// Kind of output: the number of its tokens, and the times at which they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OutputKind {
     /// Time until the first token, in microseconds.
     pub ttft_us: u64,
-    /// Time of each further token, in microseconds.
+    /// Time from each token to the next, in microseconds.
     pub tpot_us: u64,
     /// Number of tokens.
     pub tokens: OutputLength,
@@ -61,7 +61,7 @@ impl OutputKind {
         Duration::from_micros(self.ttft_us)
     }
 
-    /// Returns the time of each further token.
+    /// Returns the time from each token to the next.
     pub fn tpot(&self) -> Duration {
         Duration::from_micros(self.tpot_us)
     }
@@ -71,9 +71,9 @@ impl OutputKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "OutputLengthInput", into = "String")]
 pub struct OutputLength {
-    /// Minimum.
+    /// Minimum number of tokens.
     pub min: u32,
-    /// Maximum.
+    /// Maximum number of tokens.
     pub max: u32,
 }
 
@@ -95,11 +95,11 @@ impl FromStr for OutputLength {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (least, most) = text.split_once('-').unwrap_or((text, text));
+        let (min, max) = text.split_once('-').unwrap_or((text, text));
         let number =
             |text: &str| text.trim().parse().ok().filter(|n| (1..=MAX_OUTPUT_TOKENS).contains(n));
-        match (number(least), number(most)) {
-            (Some(least), Some(most)) if least <= most => Ok(Self { min: least, max: most }),
+        match (number(min), number(max)) {
+            (Some(min), Some(max)) if min <= max => Ok(Self { min, max }),
             _ => Err(format!(
                 "`{text}` is not a number of tokens; write a number from 1 to {MAX_OUTPUT_TOKENS}, or a range MINIMUM-MAXIMUM"
             )),
@@ -107,7 +107,7 @@ impl FromStr for OutputLength {
     }
 }
 
-/// Form of the range in a settings file.
+/// Range as a settings file states it: a number, or the text MINIMUM-MAXIMUM.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OutputLengthInput {
@@ -157,14 +157,16 @@ impl TokensArgs {
     }
 }
 
-/// Returns a time in microseconds.
+/// Returns the time that a key states, in microseconds; 0 if the key is missing. Fails for more
+/// than an hour.
 fn micros(key: &'static str, given: Option<TimeSpan>) -> Result<u64, OutOfRange> {
     let time = given.unwrap_or(TimeSpan::ZERO);
     within(key, time, TimeSpan::ZERO..=TimeSpan::from_micros(LONGEST_US))?;
     Ok(u64::try_from(time.duration().as_micros()).unwrap_or(LONGEST_US))
 }
 
-/// Returns the kinds of a schedule, line by line. Skips empty lines and lines that begin with #.
+/// Returns the kinds of output that a schedule states, one for each line. Skips empty lines and
+/// lines that begin with #.
 fn schedule(text: &str) -> Result<Vec<OutputKind>, String> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,4 @@
-//! A fake server that follows a script.
+//! A fake Triton server that follows a script.
 
 use std::{
     pin::Pin,
@@ -36,7 +36,7 @@ use crate::{
     settings::serving_engines::ServersConfig,
 };
 
-/// Next action of the server for a request.
+/// Action of the server in response to a request.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
     Send(ModelStreamInferResponse),
@@ -49,10 +49,11 @@ pub(super) enum Act {
     Die,
 }
 
-/// Actions for a request, by the number of earlier requests and the request itself.
+/// Function that returns the actions for a request. Its arguments are the number of earlier
+/// requests, and the request.
 type ActScript = dyn Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync;
 
-/// The server, and the requests that it has received.
+/// Settings that lead to the running server, and the requests that it has received.
 pub(super) struct Fake {
     pub(super) settings: ServersConfig,
     seen: Arc<RequestLog>,
@@ -61,7 +62,7 @@ pub(super) struct Fake {
 #[derive(Default)]
 struct RequestLog {
     requests: Mutex<Vec<ModelInferRequest>>,
-    /// Authorization of the last request.
+    /// Header `authorization` of the last request.
     authorization: Mutex<Option<String>>,
     /// Number of cancelled requests.
     left: AtomicUsize,
@@ -149,7 +150,7 @@ impl Drop for CancelGuard {
 
 type Answers = Pin<Box<dyn Stream<Item = Result<ModelStreamInferResponse, Status>> + Send>>;
 
-/// Returns the stream of the actions' messages.
+/// Executes the actions. Returns the stream of the messages that they send.
 fn play(acts: Vec<Act>, seen: Arc<RequestLog>, ends: Arc<tokio::sync::Notify>) -> Answers {
     let (tell, answers) = tokio::sync::mpsc::channel(1);
     tokio::spawn(async move {
@@ -243,7 +244,8 @@ impl GrpcInferenceService for FakeService {
     }
 }
 
-/// Returns a response with one output of these bytes.
+/// Returns a response with one output: `output` is its name, data type and shape, and `data` its
+/// bytes.
 pub(super) fn answer(
     id: &str,
     output: (&str, &str, &[i64]),
@@ -263,7 +265,8 @@ pub(super) fn answer(
     }
 }
 
-/// Returns a stream message with that response.
+/// Returns a message of a stream that contains the response `answer`. `is_final` marks the last
+/// message.
 pub(super) fn of(answer: ModelInferResponse, is_final: bool) -> ModelStreamInferResponse {
     let said = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(is_final)) };
     let parameters = [("triton_final_response".to_owned(), said)].into();
@@ -271,13 +274,13 @@ pub(super) fn of(answer: ModelInferResponse, is_final: bool) -> ModelStreamInfer
     ModelStreamInferResponse { infer_response, ..ModelStreamInferResponse::default() }
 }
 
-/// Returns a message with tokens.
+/// Returns a message of a stream with token ids, which is not the last message.
 pub(super) fn tokens(id: &str, ids: &[i32]) -> ModelStreamInferResponse {
     let data: Vec<_> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     of(answer(id, ("ids", "INT32", &[1, ids.len() as i64]), data), false)
 }
 
-/// Returns the final message.
+/// Returns the last message of a stream, which has no tokens.
 pub(super) fn end(id: &str) -> ModelStreamInferResponse {
     of(ModelInferResponse { id: id.into(), ..ModelInferResponse::default() }, true)
 }

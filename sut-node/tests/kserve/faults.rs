@@ -1,4 +1,4 @@
-//! All faults of a response, each by its name.
+//! Faults of a Triton server's response: each fails the sample, with an error that names the fault.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ use crate::{
     settings::serving_engines::ServersConfig,
 };
 
-/// Time limit for servers that stay silent.
+/// Time limit of requests to servers that stay silent.
 const SHORT: Duration = Duration::from_secs(2);
 
 fn servers(server: &Fake) -> KserveServers {
@@ -54,7 +54,8 @@ fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refusal>) 
     (taken.0, outcome)
 }
 
-/// Returns the response to a request for at most three tokens, which the server plays.
+/// Requests at most three tokens from a server that executes `acts`. Returns the tokens, or the
+/// error.
 fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
     let is_silent = acts.iter().any(|act| matches!(act, Act::Hang | Act::Repeat(_)));
     let mut server = Fake::start(move |_, _| acts.clone());
@@ -276,7 +277,8 @@ fn a_model_with_other_tensors_is_refused() {
     assert_eq!(error, "it has no input \"seed\"");
 }
 
-/// Returns a model of one input and one output, with or without a batch dimension.
+/// Returns the plan of a model with one input and one output. `batch` is true if its tensors have a
+/// batch dimension.
 fn pair(batch: bool) -> TensorPlan {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.toml");

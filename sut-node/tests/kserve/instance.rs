@@ -1,4 +1,4 @@
-//! An instance with samples, driven like by the engine's task.
+//! An engine instance that answers samples, driven like by its task in a node.
 
 use std::{sync::Arc, time::Duration};
 
@@ -76,7 +76,8 @@ async fn a_server_with_too_much_to_do_is_asked_again() {
     }
 }
 
-/// Each kind of end cancels the requests at the server.
+/// Drops the replies or the engine, or lets the engine drop its samples: each of these cancels the
+/// requests at the server.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cancelled() {
     // A server that has not begun its response, one that has, and one that continues it.

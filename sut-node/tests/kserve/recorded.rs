@@ -21,7 +21,7 @@ fn recorded(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(format!("triton_{name}.bin"))).unwrap()
 }
 
-/// Returns the model that sent the messages.
+/// Returns the description of the model whose messages were recorded.
 fn tokens() -> DecoupledModel {
     let mut model = tiny(3, &[]);
     model.served.name = "tokens".into();
@@ -32,7 +32,7 @@ fn tokens() -> DecoupledModel {
     model
 }
 
-/// Reads the first `messages` messages of a recorded stream.
+/// Reads the first `messages` messages of a recorded stream as the response to the request `id`.
 fn read(name: &str, messages: usize, id: &str) -> (Vec<i32>, Result<(), String>) {
     let mut stream = Vec::new();
     for number in 0..messages {

@@ -31,7 +31,7 @@ pub(super) fn recorded(name: &str) -> (String, Vec<u8>) {
     (head.join("\r\n"), body.as_bytes().to_vec())
 }
 
-/// Returns a recorded response, sent in pieces of `piece` bytes.
+/// Returns the steps of a server that sends a recorded response in pieces of `piece` bytes.
 pub(super) fn replay(name: &str, piece: usize) -> Vec<Step> {
     let (head, body) = recorded(name);
     let head = format!("{head}\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -53,7 +53,8 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
     }
 }
 
-/// Returns a time limit that is long enough for the fault: short only for servers that stay silent.
+/// Returns the time limit for a test whose error contains `words`. It is short only if the server
+/// stays silent.
 pub(super) fn patience(words: &str) -> Duration {
     Duration::from_millis(if words.contains("no progress within") { 2000 } else { 20_000 })
 }

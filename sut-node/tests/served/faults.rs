@@ -1,4 +1,5 @@
-//! All faults of a response, each by its name.
+//! Faults of a serving engine's response over HTTP: each fails the sample, with an error that names
+//! the fault.
 
 use std::{
     sync::atomic::Ordering,
@@ -16,7 +17,7 @@ const LAST: &str = r#"{"choices":[{"index":0,"token_ids":[8,9],"finish_reason":"
 const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":3}}"#;
 const DONE: &str = "[DONE]";
 
-/// Requests three tokens from vLLM.
+/// Requests three tokens from a fake vLLM that executes `acts`. Returns the tokens, or the error.
 fn of(acts: Vec<Step>, timeout: Duration) -> Result<Vec<i32>, String> {
     let server = FakeServer::always(acts);
     let mut settings = settings(&[&server.url], Vllm, tiny(3, &[2]));

@@ -1,4 +1,4 @@
-//! An instance with samples, driven like by the engine's task.
+//! An engine instance that answers samples, driven like by its task in a node.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -124,7 +124,8 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     drop(engine);
 }
 
-/// Each kind of end cuts the requests at the server, within a second.
+/// Drops the replies or the engine, or lets the engine drop its samples: each of these ends the
+/// requests at the server within a second.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cut() {
     for answer in [vec![Step::Hang], vec![head(), chunk(b"data: {\"choices\":[]}\n\n"), Step::Hang]]

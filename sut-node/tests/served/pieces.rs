@@ -1,4 +1,4 @@
-//! The ids of a response, for any division of its bytes into pieces.
+//! Checks that a response has the same token ids for any division of its bytes into pieces.
 
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Recorded responses of real servers, and responses of others according to their sources.
+//! Responses of serving engines: recorded from real servers, or written according to a server's
+//! source code.
 
 use serde_json::Value;
 

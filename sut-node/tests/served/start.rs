@@ -1,4 +1,4 @@
-//! Findings before a node is ready.
+//! Facts that a node detects about its serving engines before it is ready.
 
 use std::{fs, sync::mpsc, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
     },
 };
 
-/// Returns a response of two tokens in a dialect, to a prompt of 512. `cached` tokens of the prompt
-/// were not computed.
+/// Returns a response of two tokens to a prompt of 512 tokens, in the form of a dialect. It reports
+/// that `cached` tokens of the prompt were not computed.
 fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Step> {
     let cached = cached.map_or("null".into(), |cached| cached.to_string());
     match dialect {
@@ -163,7 +163,7 @@ fn a_node_answers_through_a_serving_engine() {
 }
 
 /// Checks that a node with this engine answers a prompt of four tokens with the ids 7 to 9, and
-/// sends no invalid prompt. Returns the findings of the engine.
+/// sends no invalid prompt. Returns the facts that the engine detected.
 pub(super) fn answers_through(engine: &str, url: &str) -> Option<EngineFacts> {
     let folder = tempfile::tempdir().unwrap();
     let (model, token) = (folder.path().join("tiny.toml"), folder.path().join("token"));

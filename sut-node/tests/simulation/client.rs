@@ -25,7 +25,8 @@ use crate::sample::replies::Replies;
 /// Maximum message length, in bytes: more than any message here has.
 pub(super) const LONGEST: usize = 10_000;
 
-/// Set once a task is woken. A task that is not woken is not polled, so a lost wake-up is a hang.
+/// Flag that is set once a task is woken. A task that is not woken is not polled, so a lost wake-up
+/// is a hang.
 #[derive(Debug)]
 pub(super) struct Flag(pub(super) AtomicBool);
 
@@ -103,7 +104,7 @@ pub(super) struct SimulatedClient {
 }
 
 impl SimulatedClient {
-    /// Polls the node's reading task, if it was woken.
+    /// Polls the node's reading task, if it was woken. Returns false if not.
     pub(super) fn read(&mut self) -> bool {
         let Some(reading) = &mut self.reading else { return false };
         if !self.may_read.take() {
@@ -116,7 +117,8 @@ impl SimulatedClient {
         true
     }
 
-    /// Reads some replies, if the client was woken, and checks that they are its own.
+    /// Reads some replies, if the client was woken, and checks that they are its own. Returns false
+    /// if it was not woken.
     pub(super) fn take(&mut self) -> bool {
         let Some(replies) = &mut self.replies else { return false };
         if !self.may_take.take() {

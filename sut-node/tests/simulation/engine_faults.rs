@@ -1,4 +1,4 @@
-//! An engine with faults.
+//! An engine that runs batches and has faults.
 
 use std::{
     collections::VecDeque,

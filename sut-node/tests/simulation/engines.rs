@@ -1,4 +1,4 @@
-//! Drivers of an engine, one step at a time.
+//! Drives an engine one step at a time.
 
 use std::{
     pin::Pin,
@@ -25,11 +25,12 @@ use crate::{
 
 const ENCODING: Encoding = Encoding::Lz4;
 
-/// A running engine.
+/// Engine that the simulation drives.
 pub(super) enum DrivenEngine {
-    /// Driven like on its thread.
+    /// Engine that has its own thread in a node.
     Thread(EngineThread),
-    /// Driven like in its task, which runs when it is woken, with the waker that the engine wakes.
+    /// Engine that runs in a task: the task, the flag that is set when the task is woken, and the
+    /// waker of the task while it waits for the engine.
     Task(Pin<Box<dyn Future<Output = ()>>>, Arc<Flag>, Arc<Mutex<Option<Waker>>>),
 }
 

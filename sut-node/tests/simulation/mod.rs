@@ -59,13 +59,13 @@ const SCHEDULES: u64 = 3000;
 /// Number of steps of a schedule, before all clients end.
 const STEPS: usize = 120;
 
-/// Maximum number of steps after that, until everything has ended.
+/// Maximum number of steps from the end of all clients until everything has ended.
 const MOST_LAST_STEPS: usize = 20_000;
 
 const MAX_BATCH: usize = 4;
 const MAX_BYTES: u32 = 400;
 
-/// Room in tokens, less than the samples may need.
+/// Maximum number of tokens in flight, less than the samples may need.
 const MAX_TOKENS: u32 = 60;
 
 thread_local! {
@@ -235,7 +235,8 @@ impl Simulation {
         self.engines[engine].step()
     }
 
-    /// Stops reading its replies. Messages that the client has sent may or may not arrive.
+    /// Disconnects a client, which reads no more replies. Messages that the client has sent may or
+    /// may not arrive.
     fn vanish(&mut self, client: usize) {
         let client = self.clients.swap_remove(client);
         drop(client.replies);
@@ -281,7 +282,7 @@ impl Simulation {
         self.check();
     }
 
-    /// Checks the invariants of every step.
+    /// Checks the invariants that hold after every step.
     fn check(&self) {
         let [samples, ..] = self.service.0.admission().free();
         assert!(samples <= self.max_samples, "more room than there is");

@@ -25,7 +25,7 @@ use crate::{
     settings::token_room::TokenRoom,
 };
 
-/// Maximum number of samples in flight, before the last batch.
+/// Maximum number of samples in flight.
 const ROOM: usize = 6;
 
 /// Returns the whole token ids of a payload, as bytes.
@@ -40,9 +40,9 @@ pub(super) struct UnreliableStreaming {
     pub(super) samples: Vec<PendingOutput>,
     /// Set while the engine still has faults.
     pub(super) faulty: Arc<AtomicBool>,
-    /// Room that the node gives to the engine, if it is counted in tokens.
+    /// Limit of the tokens in flight that the node keeps; `None`: no limit.
     pub(super) room: Option<TokenRoom>,
-    /// Task that waits until the engine has more tokens, if a task drives it.
+    /// Waker of the task that waits until the engine has more tokens; `None` if no task waits.
     pub(super) waits: Arc<Mutex<Option<Waker>>>,
 }
 

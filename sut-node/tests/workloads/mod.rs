@@ -1,4 +1,5 @@
-//! Each workload around a test's own model: inputs of its passes, and use of its outputs.
+//! Runs each workload with a model that the test itself provides. Checks the inputs of the model,
+//! and the responses that the workload makes of the outputs.
 
 use std::{fs, sync::Arc};
 
@@ -28,7 +29,7 @@ fn workload(manifest: &str) -> Result<(Arc<Manifest>, Arc<dyn Workload>), String
     Ok((manifest, workload))
 }
 
-/// Returns the responses to a batch, or the reasons for missing ones.
+/// Returns the response to each sample of a batch, or the reason why it is missing.
 fn answers(
     manifest: &str,
     samples: &[Bytes],
@@ -130,7 +131,8 @@ fn a_number_beyond_the_graph_reaches_no_model() {
     }
 }
 
-/// Returns a manifest of question answering, with ids alone or all three tensors on the wire.
+/// Returns a manifest of question answering. `samples` is `ids` for samples of token ids alone, or
+/// `tensors` for samples of all three tensors.
 fn squad(samples: &str) -> String {
     let tensor = |name| format!("{{ name = '{name}', data_type = 'int64', shape = ['length'] }}");
     let logits = |name| format!("{{ name = '{name}', data_type = 'float32', shape = ['length'] }}");

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, path::Path};
 
-/// Limit of a decoder under test, in bytes.
+/// Maximum length of a message or payload that a decoder under test accepts, in bytes.
 pub(crate) const LONGEST: usize = 4096;
 
 /// Passes a file of these bytes to a reader. A file that cannot be created is not a finding.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use sut_node::fuzzing::{read_events, read_messages};
 
-/// Number of dialects.
+/// Number of serving engines whose response formats [`read_events`] reads.
 const DIALECTS: usize = 4;
 
 /// Reads a response; the first byte chooses the dialect and the length of the pieces.
@@ -18,7 +18,7 @@ pub(crate) fn answers(data: &[u8]) {
     assert_eq!((ids, outcome.is_ok()), (whole, end.is_ok()), "cut differently");
 }
 
-/// Reads messages of Triton's stream, each behind its length.
+/// Reads messages of Triton's stream. The length of each message precedes it.
 pub(crate) fn streams(data: &[u8]) {
     let (ids, outcome) = read_messages(data);
     assert!(ids.len() <= 4 && ids.iter().all(|id| (0..32_000).contains(id)), "{ids:?}");

@@ -8,10 +8,11 @@ use fuzz_targets::{TARGETS, Target};
 use loadgen_node::{RunArgs, TableArgs};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
-/// Mutations of each target's corpus.
+/// Number of mutations of each target's corpus.
 const MUTATIONS: usize = 30_000;
 
-/// Mutations for slow targets, which read files, decode images or judge whole runs.
+/// Number of mutations for each slow target, by name. These targets read files, decode images or
+/// judge whole runs.
 const FEWER: [(&str, usize); 10] = [
     ("samples", 20_000),
     ("images", 2_000),

@@ -1,4 +1,5 @@
-//! A single direction of a wire, which decides the fate of each piece. The caller passes the time.
+//! A single direction of a wire, which decides the fate of each piece: a datagram, or the bytes of
+//! one read from TCP. The caller passes the current time.
 
 use std::{
     sync::{Mutex, MutexGuard},
@@ -14,7 +15,7 @@ use super::{Counts, Faults};
 /// beyond its timeout.
 pub(super) const QUEUE: Duration = Duration::from_millis(100);
 
-/// Delay of a datagram that others overtake: longer than a burst, shorter than a timeout.
+/// Delay of a datagram that later datagrams overtake: longer than a burst, shorter than a timeout.
 const OVERTAKEN: Duration = Duration::from_millis(5);
 
 /// Fate of a piece.
@@ -43,7 +44,7 @@ pub(super) struct WireDirection {
 struct DirectionState {
     random: StdRng,
     counts: Counts,
-    /// Bytes and pieces before the current faults were set.
+    /// Numbers of bytes and pieces that passed before the current faults were set.
     before: (u64, u64),
     /// Time at which the slow link has sent all that it accepted.
     link_free: Option<Instant>,
@@ -82,8 +83,8 @@ impl WireDirection {
         }
     }
 
-    /// Returns the maximum length of a read: what a slow link passes in a tenth of its queue's
-    /// time.
+    /// Returns the maximum length of a read, in bytes: `longest`, or the number of bytes that a
+    /// slow link sends in a tenth of [`QUEUE`], if that is less.
     pub(super) fn piece_bytes(&self, longest: usize) -> usize {
         let rate = self.faults.borrow().bytes_per_second;
         rate.map_or(longest, |rate| (rate as usize / 100).clamp(1, longest))

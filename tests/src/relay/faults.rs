@@ -12,8 +12,8 @@ pub struct Faults {
     /// Rate of the link, in bytes per second. The link queues a tenth of a second of data. When the
     /// queue is full, TCP's sender blocks, and UDP's datagrams are dropped.
     pub bytes_per_second: Option<u64>,
-    /// Probability that a piece is lost. TCP would send it again, so the piece and all behind it
-    /// arrive 200 ms later.
+    /// Probability that a piece is lost. TCP would send it again, so the piece and all later pieces
+    /// arrive 200 ms late.
     pub loss: f64,
     /// Cuts the wire: nothing passes, and nothing is closed. TCP's data passes after the cut.
     pub cut: bool,
@@ -26,17 +26,18 @@ pub struct Faults {
     pub truncate_at: Option<u64>,
     /// Probability that a datagram is duplicated. UDP only.
     pub duplicate: f64,
-    /// Probability that a datagram arrives 5 ms after those behind it. UDP only.
+    /// Probability that a datagram arrives 5 ms late, so that later datagrams overtake it. UDP
+    /// only.
     pub reorder: f64,
 }
 
 impl Faults {
-    /// Returns a wire without faults.
+    /// Returns the faults of a good wire: none.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Returns a wire that is cut.
+    /// Returns the faults of a wire that is cut.
     pub fn cut() -> Self {
         Self { cut: true, ..Self::none() }
     }
@@ -57,7 +58,7 @@ pub struct Counts {
     pub flipped: u64,
     /// Datagrams sent twice.
     pub duplicated: u64,
-    /// Datagrams that arrived after those behind them.
+    /// Datagrams that arrived late, so that later datagrams overtook them.
     pub reordered: u64,
     /// Connections closed in the middle of a message.
     pub truncated: u64,

@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{End, Wire, direction::WireDirection};
 
-/// Maximum length of one read.
+/// Maximum length of one read, in bytes.
 const PIECE_BYTES: usize = 128 << 10;
 
 /// Maximum number of pieces on the wire. With long pieces this is 32 MiB, or 50 ms at 640 MB/s.
@@ -29,7 +29,8 @@ const SYSTEM_BUFFER_BYTES: u32 = 256 << 10;
 /// Delay of a lost piece: the minimum time after which Linux retransmits a segment.
 const RESEND: Duration = Duration::from_millis(200);
 
-/// Time for a peer to close its half after the relay has closed the other.
+/// Maximum time for a peer to close its half of a connection after the relay has closed its own
+/// half.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 pub(super) fn start(wire: Arc<Wire>) -> SocketAddr {
@@ -86,8 +87,8 @@ fn reset(stream: &TcpStream) {
     let _ = stream.set_zero_linger();
 }
 
-/// Closes our half and reads the other half to its end: unread bytes would turn the FIN into an
-/// RST.
+/// Closes the relay's half of a connection, and reads the peer's half to its end: unread bytes
+/// would turn the FIN into an RST.
 async fn close(stream: &TcpStream) {
     let _ = SockRef::from(stream).shutdown(Shutdown::Write);
     let _ = time::timeout(CLOSING_TIME, async {

@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{Direction, End, Wire, direction::Fate};
 
-/// Maximum length of a datagram.
+/// Maximum length of a datagram, in bytes.
 const DATAGRAM_BYTES: usize = 65_535;
 
 /// Maximum number of datagrams queued for a client's flow; the system drops the rest.
@@ -58,7 +58,7 @@ async fn listen(clients: Arc<UdpSocket>, wire: Arc<Wire>) {
 struct Flow {
     clients: Arc<UdpSocket>,
     client: SocketAddr,
-    /// Socket of this client towards the node.
+    /// Socket from which the relay sends this client's datagrams to the node.
     node: UdpSocket,
     wire: Arc<Wire>,
 }

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::direction::WireDirection;
 
-/// Direction of bytes.
+/// Direction in which bytes pass a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the node: requests.

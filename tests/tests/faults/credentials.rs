@@ -5,19 +5,19 @@ use std::{fs, path::Path, process::Command};
 use e2e::process::program;
 use tempfile::TempDir;
 
-/// Credentials, as files.
+/// Paths of certificates and tokens. Each of the two labs has its own certificate authority.
 pub struct Credentials {
     /// Certificates of our lab.
     pub ours: LabCertificates,
     /// Certificates of another lab.
     pub theirs: LabCertificates,
     pub token: &'static str,
-    /// A different token.
+    /// Path of a file with a token that differs from `token`.
     pub wrong_token: &'static str,
     _folder: TempDir,
 }
 
-/// Files of a lab.
+/// Paths of the files of a lab.
 pub struct LabCertificates {
     /// Path of the authority's certificate.
     pub authority: &'static str,

@@ -1,4 +1,4 @@
-//! A fault as data: the run that it strikes, its injection, and the expected end of the run.
+//! Description of a fault: its run, its injection, and the expected end of the run.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use e2e::{Behaviour, fake_engine::EngineFault, process::transport};
 
 use super::stage::Stage;
 
-/// A fault, and the expected end of its run.
+/// A fault, the run in which it is injected, and the expected end of that run. The *struck node* is
+/// the node that the fault affects.
 pub struct Fault {
     /// Name of the fault; the table's first column.
     pub name: String,
@@ -24,18 +25,19 @@ pub struct Fault {
     /// Kind of payloads.
     pub payload_kind: PayloadKind,
     pub args: Vec<&'static str>,
-    /// Further options that the LoadGen node needs to connect to the node, also in the next run.
+    /// Options of the LoadGen node for its connections to the struck node, such as certificates. If
+    /// a second run over the struck node follows, it has these options too.
     pub papers: Vec<&'static str>,
     pub node: StruckNode,
     /// Options of the struck node, except its name.
     pub node_args: Vec<&'static str>,
-    /// Set if a good node takes part.
+    /// Set if the run also has a *good node*: a second node, without a fault.
     pub has_good_node: bool,
     /// Options of the good node, if outputs are tokens.
     pub good_node_args: Vec<&'static str>,
     /// Set if the struck node is behind a relay that can inject faults.
     pub is_wired: bool,
-    /// Set if the struck node serves the next run.
+    /// Set if the struck node must serve a second run, after the run with the fault.
     pub is_reusable: bool,
 }
 
@@ -54,7 +56,7 @@ pub enum ExpectedEnd {
     NoResult,
 }
 
-/// Returns the reason of a run that lost the struck node through silence.
+/// Returns the reason that a run reports if it lost the struck node because the node sent nothing.
 pub fn silence_reason() -> &'static str {
     match transport() {
         "quic" => "lost node struck: it sent nothing for too long.",
@@ -67,7 +69,8 @@ pub fn silence_reason() -> &'static str {
 pub enum FaultTime {
     /// Before the LoadGen node starts.
     Before,
-    /// While LoadGen prepares thirty million queries, without any call.
+    /// While LoadGen prepares thirty million queries. Meanwhile it makes no call to the LoadGen
+    /// node's code.
     Preparing,
     /// While samples are in flight.
     Running,
@@ -91,23 +94,24 @@ pub enum PayloadKind {
     Tokens,
 }
 
-/// More samples than are answered before a fault is detected: such a run can only end early.
+/// Number of samples of a run that can only end early: more samples than receive a response before
+/// the fault is detected.
 const MANY: usize = 100_000;
 
-/// Two seconds of work for the struck node.
+/// Number of samples of a run that takes a slow node two seconds.
 const SOME: usize = 4000;
 
-/// The struck node.
+/// Kind of the struck node: a real `sut-node`, a fake node, or another server.
 pub enum StruckNode {
     /// A real node that takes 2 ms for each batch of four.
     Slow,
     /// A real node with other options.
     Real,
-    /// A node that misbehaves.
+    /// A fake node with the behaviour that the function returns.
     Fake(fn() -> Behaviour),
     /// A real node in front of a serving engine that misbehaves.
     Serving(EngineFault),
-    /// Another server at this address.
+    /// A server that is not a SUT node, at the address that the function returns.
     Elsewhere(fn() -> String),
 }
 
@@ -160,7 +164,7 @@ impl Fault {
         }
     }
 
-    /// Creates a fault of the struck node with which no run may begin.
+    /// Creates a fault of the struck node because of which the run must be refused with this text.
     pub fn refused(name: &str, words: &'static str, node: StruckNode) -> Self {
         Self {
             expected: ExpectedEnd::Refused(words),
@@ -173,8 +177,9 @@ impl Fault {
         }
     }
 
-    /// Creates a fault that must fail a Server run of 200 samples. Its outputs are tokens at the
-    /// pace of these options. The good node is fast.
+    /// Creates a fault that must fail a Server run of 200 samples. The struck node sends tokens at
+    /// the pace that the options `pace` set; the good node sends them at once, unless
+    /// [`Self::company_args`] sets another pace.
     pub fn of_tokens(
         name: &str,
         reason: &'static str,
@@ -199,7 +204,8 @@ impl Fault {
         self
     }
 
-    /// Sets the time of the fault. LoadGen prepares that many queries only for Server.
+    /// Sets the time of the fault. [`FaultTime::Preparing`] also makes the run a long Server run,
+    /// because only for Server does LoadGen prepare that many queries.
     pub fn when(mut self, when: FaultTime) -> Self {
         self.when = when;
         if when == FaultTime::Preparing {
@@ -220,7 +226,7 @@ impl Fault {
         self
     }
 
-    /// Sets the options that the LoadGen node needs to connect to the node.
+    /// Sets the options of the LoadGen node for its connections to the struck node.
     pub fn papers(self, papers: &[&'static str]) -> Self {
         Self { papers: papers.into(), ..self }
     }
@@ -243,7 +249,7 @@ impl Fault {
         Self { has_good_node: true, ..self }
     }
 
-    /// Adds options of the good node whose outputs are tokens.
+    /// Adds options of the good node, which apply if outputs are tokens.
     pub fn company_args(mut self, args: &[&'static str]) -> Self {
         self.good_node_args.extend(args);
         self
@@ -269,7 +275,7 @@ impl Fault {
         if transport() == "quic" { self.expect(expected) } else { self }
     }
 
-    /// Marks the struck node as gone: it does not serve the next run.
+    /// Omits the second run over the struck node, for a fault that the node does not survive.
     pub fn without_reuse(self) -> Self {
         Self { is_reusable: false, ..self }
     }

@@ -12,14 +12,15 @@ fn replies(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> Behaviour {
     Behaviour { reply, ..Behaviour::good("fake") }
 }
 
-/// Returns the correct response, with a change.
+/// Returns the correct response after `spoil` has changed it.
 fn wrong(request: &InferRequest, spoil: impl FnOnce(&mut InferResponse)) -> Vec<InferResponse> {
     let mut response = answer(request);
     spoil(&mut response);
     vec![response]
 }
 
-/// Returns the correct response, and another one with this id.
+/// Returns two responses: a copy of the correct response with this id, and then the correct
+/// response.
 fn beside(request: &InferRequest, id: u64) -> Vec<InferResponse> {
     vec![InferResponse { id, ..answer(request) }, answer(request)]
 }

@@ -25,7 +25,8 @@ pub fn check_bytes(name: &str, outcome: &Outcome, dataset: &str) {
 }
 
 /// Asserts that each sample has one output, which begins with the first token that LoadGen
-/// received, and equals the output of another run with the same samples.
+/// received. If there is an `other` run, which has the same samples, asserts that its outputs are
+/// equal.
 pub fn check_tokens(name: &str, outcome: &Outcome, other: Option<&Outcome>) {
     let other = other.map(outputs);
     let entries = entries(outcome);
@@ -57,7 +58,7 @@ fn entries(outcome: &Outcome) -> Vec<Value> {
     serde_json::from_str(&log).unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
-/// Returns the output of each sample.
+/// Returns outputs by the sample's index in the data set.
 fn outputs(outcome: &Outcome) -> HashMap<Option<u64>, String> {
     let entries = entries(outcome);
     let output = |entry: &Value| (entry["qsl_idx"].as_u64(), text(entry, "data").to_owned());

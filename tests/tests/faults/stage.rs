@@ -1,4 +1,4 @@
-//! Processes of one run that a fault strikes, and the checks after it.
+//! Processes of a run into which a fault is injected, and the checks after the run.
 
 use std::{
     thread,
@@ -18,25 +18,25 @@ use super::{
     responses,
 };
 
-/// Processes of one run.
+/// Processes of a run into which a fault is injected.
 pub struct Stage {
-    /// The struck node, if it is a real one.
+    /// The struck node, if it is a real `sut-node`.
     pub node: Option<SutNode>,
-    /// The good node.
+    /// The good node, if the run has one.
     pub company: Option<SutNode>,
-    /// The relay in front of the struck node.
+    /// The relay in front of the struck node, if the fault needs one.
     pub wire: Option<Relay>,
     /// Process id of the LoadGen node.
     loadgen: u32,
     fake: Option<FakeNode>,
-    /// Another client of the struck node.
+    /// Second client of the struck node, which the method `flood` starts.
     flood: Option<Flood>,
 }
 
 /// Observed end of a run.
 #[derive(Debug, Clone)]
 pub struct ObservedEnd {
-    /// Verdict, with its expected text.
+    /// Verdict of the run, which was compared with the expected one.
     pub verdict: ExpectedEnd,
     /// Text that the run reported.
     pub words: String,
@@ -49,7 +49,8 @@ const ECHO: [&str; 2] = ["--engine", "echo"];
 const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch", "2ms"];
 
 impl Fault {
-    /// Runs the fault and checks everything that was promised.
+    /// Makes the run, injects the fault, and checks the end of the run, the number of its samples
+    /// and their responses. Then checks that nodes which must survive serve a second run.
     pub fn strike(&self) -> ObservedEnd {
         let mut stage =
             Stage { node: None, company: None, wire: None, loadgen: 0, fake: None, flood: None };
@@ -115,7 +116,8 @@ impl Fault {
         }
     }
 
-    /// Creates a run whose benchmark fits the nodes.
+    /// Creates a run with the benchmark for the fault's kind of payloads: `fabric` for bytes,
+    /// `chat` for tokens.
     fn loadgen(&self, addresses: &[&str], scenario: &str, dataset: &str) -> LoadGen {
         let run = LoadGen::new(addresses, scenario).args(&["--dataset", dataset]);
         match self.payload_kind {
@@ -183,7 +185,8 @@ impl Fault {
         ObservedEnd { verdict: self.expected.clone(), words, took }
     }
 
-    /// Makes a run over a node, which must succeed. With tokens it has the same samples.
+    /// Makes a second run over one node, and asserts that it succeeds. If outputs are tokens, it
+    /// has the samples of the run with the fault.
     fn next_run(&self, node: &SutNode, args: &[&str]) -> Outcome {
         let dataset = match self.payload_kind {
             PayloadKind::Bytes => "synthetic:64x100".into(),
@@ -195,7 +198,8 @@ impl Fault {
         next
     }
 
-    /// Compares the end of the run with the expected one. Returns the run's text.
+    /// Asserts that the run ended as expected. Returns the text that the run reported, or an empty
+    /// text if the fault did not affect it.
     fn check_verdict(&self, outcome: &Outcome) -> String {
         let name = &self.name;
         let reasons = || {
@@ -257,7 +261,8 @@ impl Fault {
         }
     }
 
-    /// Asserts that every issued sample is completed or declared lost, by node and in total.
+    /// Asserts that every issued sample is completed or declared lost, and that the nodes' samples
+    /// add up to the completed samples.
     fn check_counts(&self, outcome: &Outcome) {
         let (name, result) = (&self.name, outcome.result());
         let samples = |key: &str| result["samples"][key].as_u64().expect("a number");
@@ -309,14 +314,15 @@ impl Stage {
         self.node = Some(node.expect("a node at the same port"));
     }
 
-    /// Starts a second client that floods the struck node and reads nothing, until the flood is
-    /// dropped.
+    /// Starts a second client, which sends samples to the struck node as fast as it can and reads
+    /// no responses. The client runs until the run has ended.
     pub fn flood(&mut self) {
         let node = self.node.as_ref().expect("a real node");
         self.flood = Some(Flood::start(&node.address, transport(), 1, 10_000));
     }
 
-    /// Describes the counts of the relay, if there is one.
+    /// Returns the relay's counts of pieces and faults as text, which is empty without a relay or
+    /// without faults.
     fn describe_wire(&self) -> String {
         let Some(wire) = &self.wire else { return String::new() };
         let ways = [wire.counts(Direction::ToNode), wire.counts(Direction::ToClient)];

@@ -1,4 +1,4 @@
-//! What was seen, as a table of docs/generated/.
+//! Table of faults and their verdicts, in docs/generated/.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::{
     stage::ObservedEnd,
 };
 
-/// The table of these faults.
+/// Returns a Markdown table of these faults and of the observed ends of their runs.
 pub fn of(rows: &[(&Fault, &ObservedEnd)]) -> String {
     let mut table =
         "| fault | verdict | in its words | until the end |\n|---|---|---|---|\n".to_owned();
@@ -28,7 +28,7 @@ pub fn of(rows: &[(&Fault, &ObservedEnd)]) -> String {
     table
 }
 
-/// The same words in each run: ports are free ones.
+/// Replaces ports, which differ between runs.
 fn without_ports(words: &str) -> String {
     let mut parts = words.split("127.0.0.1:");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -45,7 +45,7 @@ pub fn write(table: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
     let document = Generated {
         title: if transport == "quic" { "Faults over QUIC" } else { "Faults over gRPC" },
-        command: "NETDIV_WRITE_FAULTS=1 cargo test --release -p e2e --test faults",
+        command: "NETDIV_WRITE_FAULTS=1 cargo test --release -p e2e faults::",
     };
     document.write(&path, table).expect("it can be written");
 }

@@ -13,7 +13,7 @@ use super::{
     stage::Stage,
 };
 
-/// Pace of a struck node's tokens, and of the good node's beside it.
+/// Paces at which the struck node and the good node send tokens, as options of the nodes.
 struct Pace {
     title: &'static str,
     struck: &'static [&'static str],
@@ -31,7 +31,7 @@ const BETWEEN: Pace = Pace {
     company: &[],
 };
 
-/// Tokens at once; the good node goes on for 6 s.
+/// All tokens at once. The good node sends tokens for 6 s, so that the run does not end.
 const AFTER: Pace =
     Pace { title: "after the last token", struck: &[], company: &["--tokens-tpot", "150ms"] };
 
@@ -67,8 +67,8 @@ pub fn faults() -> Vec<Fault> {
     faults
 }
 
-/// Returns faults of a serving engine behind a node. None of them loses the node, which serves the
-/// next run.
+/// Returns faults of a serving engine behind a node. No such fault loses the node, which must serve
+/// a second run.
 fn of_engines() -> Vec<Fault> {
     let fails = |name: &str, words, mishap: EngineFault| {
         let fault = Fault::of_tokens(name, words, &[], |_| {}).alone();

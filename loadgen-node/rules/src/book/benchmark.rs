@@ -1,4 +1,4 @@
-//! A benchmark of the table: the keys of `table.toml`.
+//! Benchmarks of the table. The fields are the keys of `table.toml`.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Benchmark {
     /// Rounds whose datacenter suite contains the benchmark.
     #[serde(default)]
     pub rounds: Vec<RoundName>,
-    /// Benchmark whose interactive variant this is.
+    /// Name of the benchmark whose interactive variant this is; `None` if it is not a variant.
     pub interactive_of: Option<String>,
     /// Area, as named in the rules.
     pub area: String,
@@ -52,8 +52,8 @@ pub struct Benchmark {
     pub no_min_duration: bool,
     /// Reason why netdiv cannot run the benchmark, with the missing prerequisites.
     pub cannot_run: Option<String>,
-    /// Default share of the reference's quality that a result must reach; [`Quality`] may override
-    /// it.
+    /// Share of the reference implementation's quality that a result must reach. A [`Quality`] may
+    /// override it.
     #[serde(default = "whole")]
     pub quality_share: f64,
     /// Quality targets; all must be met.
@@ -64,7 +64,7 @@ pub struct Benchmark {
     pub ttft_ms: Option<f64>,
     /// Time for each further token that 99 % of Server's queries must meet, in milliseconds.
     pub tpot_ms: Option<f64>,
-    /// Method by which LoadGen counts tokens, for language models.
+    /// Method by which LoadGen counts the tokens of a language model; `None` for other benchmarks.
     pub token_latencies: Option<TokenLatencies>,
     /// Vocabulary size of a language model: all token ids are below it.
     pub vocabulary: Option<u32>,
@@ -85,10 +85,10 @@ pub struct Benchmark {
     /// Permitted contents of a sample: each entry is one possible list of tensors.
     #[serde(default)]
     pub inputs: Vec<Vec<String>>,
-    /// Permitted element types of these tensors.
+    /// Permitted element types of the tensors in a sample.
     #[serde(default)]
     pub input_types: Vec<ElementType>,
-    /// Contents of the response.
+    /// Description of the contents of a response.
     #[serde(default)]
     pub output: String,
     /// Element type of the responses in the accuracy log.
@@ -96,8 +96,8 @@ pub struct Benchmark {
     /// Parameters of the inference that the Closed division prescribes (section 4.1.3).
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// Bytes of a sample (Appendix B). The first entry is the usual one, the others are further
-    /// encodings.
+    /// Sizes of a sample and its response (Appendix B). The first entry is for the usual encoding
+    /// of samples, the others are for other encodings.
     #[serde(default)]
     pub bandwidth: Vec<Bandwidth>,
     /// Number of model parameters, in millions.
@@ -105,7 +105,7 @@ pub struct Benchmark {
     /// Permitted compression of samples (section 6.2.4).
     #[serde(default)]
     pub compression: Compression,
-    /// Compression of the original data set, if samples may keep it.
+    /// Compression of the original data set, if samples may be sent in that form.
     pub original_compression: Option<String>,
     /// Scenarios in which a query may be compressed as a whole.
     #[serde(default)]
@@ -113,19 +113,21 @@ pub struct Benchmark {
     /// Compliance tests that a submission needs.
     #[serde(default)]
     pub compliance: Vec<Test>,
-    /// Names of further compliance tests that netdiv cannot run; `check` reads only their verdicts.
+    /// Names of required compliance tests that netdiv cannot run; `check` reads only their
+    /// verdicts.
     #[serde(default)]
     pub other_tests: Vec<String>,
-    /// TEST01's `accuracy_log_sampling_target`; 0 without TEST01.
+    /// Number of responses that LoadGen is to log in TEST01 (`accuracy_log_sampling_target`); 0
+    /// without TEST01.
     #[serde(default)]
     pub sampling: u32,
-    /// Differences between the rules and the official checker.
+    /// Figures that differ between the rules and the official checker.
     #[serde(default)]
     pub differences: Vec<Difference>,
-    /// Further remarks.
+    /// Remarks about the benchmark that no other field contains.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Source of each figure, by key.
+    /// Sources of the figures: source by the key of the figure.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
 }
@@ -142,8 +144,8 @@ impl Benchmark {
         made.chain(self.other_tests.iter().map(String::as_str))
     }
 
-    /// Describes the permitted contents of a sample: the lists of tensors, and their element types
-    /// joined by `between`.
+    /// Describes the permitted contents of a sample: the alternative lists of tensors, and the
+    /// permitted element types joined by `between`.
     pub fn inputs(&self, between: &str) -> String {
         let lists: Vec<_> = self.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
         let types: Vec<_> = self.input_types.iter().map(|one| one.word()).collect();
@@ -156,7 +158,7 @@ impl Benchmark {
         words.join(" and ")
     }
 
-    /// Returns the limits of prompts and outputs, for language models.
+    /// Returns the limits of a language model's prompts and outputs; `None` for other benchmarks.
     pub fn tokens(&self) -> Option<TokenLimits> {
         let parameter = |name| self.parameters.get(name)?.parse().ok();
         self.token_latencies?;
@@ -174,9 +176,9 @@ impl Benchmark {
         of_tokens.map(|quality| quality.reference)
     }
 
-    /// Lists the quality targets that metric values miss. Every value of a metric must reach its
-    /// target, so that an edited file gains nothing; the official checker accepts any single value
-    /// that does.
+    /// Lists the quality targets that `values` miss; each value has the name of its metric. Every
+    /// value of a metric must reach the target, so that an edited file gains nothing. The official
+    /// checker accepts a metric if at least one of its values reaches the target.
     pub fn missed_targets(&self, values: &[(String, f64)]) -> Vec<String> {
         let of_metric = |Quality { metric, least, most, .. }: &Quality| {
             let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
@@ -197,23 +199,23 @@ impl Benchmark {
         self.quality.iter().flat_map(of_metric).collect()
     }
 
-    /// Returns the official checker's value of a figure, if it differs from the rules. A metric's
-    /// name selects its reference value.
+    /// Returns the official checker's value of a figure, if it differs from the rules. `figure` is
+    /// a key of the benchmark, or the name of a metric for that metric's reference value.
     pub fn checker(&self, figure: &str) -> Option<f64> {
         self.differences.iter().find(|difference| difference.figure == figure)?.checker
     }
 }
 
-/// Default of `quality_share`: all of the reference's quality.
+/// Default of `quality_share`: the whole quality of the reference implementation.
 fn whole() -> f64 {
     1.0
 }
 
-/// Part of the benchmark suite.
+/// Part of the benchmark suite that contains a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Suite {
-    /// Datacenter suite, the only one in the Network division (section 6.2).
+    /// Datacenter suite, the only suite that the Network division uses (section 6.2).
     Datacenter,
     /// Edge suite only.
     Edge,
@@ -229,16 +231,19 @@ pub struct Quality {
     pub metric: String,
     /// Quality of the reference implementation, in the unit of accuracy.txt.
     pub reference: f64,
-    /// Required share of the reference, if it differs from the benchmark's.
+    /// Required share of the reference implementation's quality, if it differs from the benchmark's
+    /// `quality_share`.
     pub share: Option<f64>,
-    /// Minimum value: the reference times the share. Not in the file.
+    /// Minimum value: the reference times the share. Computed when the table is read; not in the
+    /// file.
     #[serde(skip_deserializing)]
     pub least: f64,
-    /// Maximum value, if there is one.
+    /// Maximum value; `None` if the metric has no upper bound.
     pub most: Option<f64>,
 }
 
-/// Rounds a target to six decimals, because products of decimal fractions have long tails.
+/// Rounds a quality target to six decimals, to remove the rounding errors of its floating-point
+/// product.
 pub fn rounded_target(target: f64) -> f64 {
     (target * 1e6).round() / 1e6
 }
@@ -257,7 +262,7 @@ pub enum TokenLatencies {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllowedDrafts {
-    /// Rounds whose rules allow it.
+    /// Rounds whose rules allow speculative decoding.
     pub rounds: Vec<RoundName>,
     /// The only permitted head and configuration.
     pub configuration: SpeculativeDecoding,
@@ -280,32 +285,32 @@ pub struct TokenLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bandwidth {
-    /// Name of the family, or of one of its encodings.
+    /// Name of the family (a benchmark with its variants), or of one of its encodings.
     pub name: String,
-    /// Formula with its numbers and element types.
+    /// Formula for the bytes of a sample, with its numbers and element types.
     pub formula: String,
-    /// Numeric formula of section B.1.
+    /// Formula of section B.1 for the bytes that the SUT receives, with numbers.
     pub rules_ingress: String,
-    /// Numeric formula of section B.2.
+    /// Formula of section B.2 for the bytes that the SUT sends, with numbers.
     pub rules_egress: String,
-    /// Elements sent to the SUT; empty if negligible.
+    /// Elements that are sent to the SUT for a sample; empty if negligible.
     #[serde(default)]
     pub ingress: Vec<Elements>,
     /// Elements of the response; empty if negligible.
     #[serde(default)]
     pub egress: Vec<Elements>,
-    /// True if the figures are means, because samples differ in size.
+    /// True if the sizes are means, because samples differ in size.
     #[serde(default)]
     pub mean: bool,
 }
 
 impl Bandwidth {
-    /// Bytes of a sample to the SUT.
+    /// Returns the number of bytes that are sent to the SUT for a sample.
     pub fn ingress_bytes(&self) -> u64 {
         sum(&self.ingress)
     }
 
-    /// Bytes of the response to a sample.
+    /// Returns the number of bytes in the response to a sample.
     pub fn egress_bytes(&self) -> u64 {
         sum(&self.egress)
     }
@@ -315,7 +320,7 @@ fn sum(elements: &[Elements]) -> u64 {
     elements.iter().map(Elements::bytes).fold(0, u64::saturating_add)
 }
 
-/// Elements of one type.
+/// Number of elements of one type in a sample or a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elements {

@@ -21,7 +21,7 @@ impl ElementType {
         Self::all().find(|one| one.is_in(tensor))
     }
 
-    /// Type in the wire contract.
+    /// Returns the type in the wire contract.
     pub fn data_type(self) -> DataType {
         self.0
     }

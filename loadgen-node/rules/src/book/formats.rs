@@ -1,5 +1,5 @@
-//! Formats of the files that MLCommons' scripts and LoadGen write, by tag of mlcommons/inference
-//! (`formats.toml`).
+//! Formats of the files that MLCommons' scripts and LoadGen write. `formats.toml` describes them
+//! for each tag of mlcommons/inference.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,44 +12,46 @@ use serde::Deserialize;
 use super::round::RoundName;
 use crate::Scenario;
 
-/// File formats of a round: the rows of its tags.
+/// File formats of a round: the rows of `formats.toml` for the tags that its submitters used.
 #[derive(Debug, Clone)]
 pub struct Formats {
-    /// Rows, newest first.
+    /// Rows of the round's tags, newest first.
     rows: Vec<&'static FormatRow>,
 }
 
-/// Format of a file at some tags.
+/// Row of `formats.toml`: the format of a file at the tags whose programs use it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FormatRow {
-    /// File name, with the folder of its compliance test.
+    /// Name of the file. For a file of a compliance test it includes the folder, as in
+    /// `TEST01/verify_accuracy.txt`.
     pub(crate) file: String,
-    /// Tags whose programs use this format.
+    /// Tags of mlcommons/inference whose programs use this format.
     pub(crate) tags: Vec<String>,
-    /// Program that reads or writes the file.
+    /// Path of the program that reads or writes the file, in mlcommons/inference.
     pub(crate) source: String,
-    /// Patterns of figures, by the checker's name of the metric.
+    /// Patterns by the official checker's name of the metric. A pattern finds the metric's figure
+    /// in a line.
     #[serde(default)]
     pub(crate) metrics: BTreeMap<String, Pattern>,
-    /// Texts that a passing file contains: at least one of each list.
+    /// Texts that the official checker requires in a passing file: at least one text of each list.
     #[serde(default)]
     pub(crate) needs: Vec<Vec<String>>,
-    /// True if such a text must be a whole line.
+    /// True if a text of `needs` must be a whole line.
     #[serde(default)]
     pub(crate) whole_lines: bool,
-    /// Names of the scores that a script prints.
+    /// Names under which a script prints its two scores: the reference's, then the test's.
     #[serde(default)]
     pub(crate) figures: Vec<String>,
-    /// Prefixes of the lines with the score, by scenario.
+    /// Prefixes by scenario: a line of the summary with such a prefix contains the score.
     #[serde(default)]
     pub(crate) scores: BTreeMap<Scenario, Vec<String>>,
-    /// Prefix of every line.
+    /// Prefix of every entry in LoadGen's detail log; empty for other files.
     #[serde(default)]
     pub(crate) mark: String,
 }
 
-/// A pattern whose first group is a figure.
+/// A pattern for the start of a line; its first group is a figure.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Pattern(Regex);
@@ -74,12 +76,13 @@ impl Pattern {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {
-    /// Tags of each round, oldest first.
+    /// Tags of mlcommons/inference by round, oldest first.
     pub(crate) rounds: BTreeMap<RoundName, Vec<String>>,
     pub(crate) rows: Vec<FormatRow>,
 }
 
-/// Parsed `formats.toml`. A test parses it too, so that it is valid in every program.
+/// Parsed `formats.toml`; empty if the file is invalid. A test parses it, so that no program has an
+/// invalid file.
 pub(crate) static BOOK: LazyLock<Book> =
     LazyLock::new(|| toml::from_str(include_str!("formats.toml")).unwrap_or_default());
 
@@ -96,8 +99,8 @@ impl Formats {
         self.rows.iter().copied().filter(move |row| row.file == file)
     }
 
-    /// Extracts the figure of a metric from a line of a script's output, like the official checker
-    /// of one of the tags.
+    /// Extracts the figure of a metric from a line of a script's output, with the patterns of the
+    /// official checker at each tag. Returns `None` if no pattern matches.
     pub(crate) fn figure<'a>(&self, metric: &str, line: &'a str) -> Option<&'a str> {
         let rows = self.rows.iter().filter(|row| !row.metrics.is_empty());
         rows.filter_map(|row| row.metrics.get(metric)).find_map(|pattern| {
@@ -112,7 +115,7 @@ impl Formats {
         self.of_file(file).map(reader).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the names under which a script prints the scores of the reference and of the test.
+    /// Returns the names under which a script prints two scores: the reference's and the test's.
     pub(crate) fn score_names(&self, file: &str) -> impl Iterator<Item = [&'static str; 2]> {
         self.of_file(file).filter_map(|row| match row.figures.as_slice() {
             [reference, test] => Some([reference.as_str(), test.as_str()]),
@@ -120,7 +123,7 @@ impl Formats {
         })
     }
 
-    /// Returns the text that a file lacks to pass, such as `TEST PASS`. `None` if the file passes
+    /// Returns the required text that a file lacks, such as `TEST PASS`. `None` if the file passes
     /// at one of the tags, or if no tag has such a file.
     pub(crate) fn lacking(&self, file: &str, text: &str) -> Option<String> {
         let mut rows = self.of_file(file).map(|row| row.lacking(text)).peekable();
@@ -129,7 +132,8 @@ impl Formats {
         lacking?.into_iter().next()
     }
 
-    /// Returns the files of a test's verification, without the test's folder.
+    /// Returns the names of the files in which a compliance test reports its verdict, without the
+    /// test's folder.
     pub(crate) fn files_of(&self, test: &str) -> BTreeSet<&'static str> {
         let rows = self.rows.iter().filter(|row| !row.needs.is_empty());
         rows.filter_map(|row| row.file.strip_prefix(test)?.strip_prefix('/')).collect()
@@ -137,7 +141,8 @@ impl Formats {
 }
 
 impl FormatRow {
-    /// Returns the first required text that is missing.
+    /// Returns the first required text that is missing in `text`; alternatives are joined by ` or
+    /// `.
     fn lacking(&self, text: &str) -> Option<String> {
         let is_there = |wanted: &String| match self.whole_lines {
             true => text.lines().any(|line| line.trim() == wanted),
@@ -148,14 +153,15 @@ impl FormatRow {
     }
 }
 
-/// Returns the text after the mark of an entry in a line of LoadGen's detail log; `None` if the
-/// line is not an entry.
+/// Returns the JSON text of an entry in a line of LoadGen's detail log; `None` if the line is not
+/// an entry.
 pub(crate) fn entry_of(line: &str) -> Option<&str> {
     let marks = BOOK.rows.iter().map(|row| row.mark.as_str()).filter(|mark| !mark.is_empty());
     marks.into_iter().find_map(|mark| line.strip_prefix(mark))
 }
 
-/// Returns true if a line of the summary has the score of a scenario, in the format of any tag.
+/// Returns true if a line of LoadGen's summary contains the score of a scenario, in the format of
+/// any tag.
 pub(crate) fn has_score(scenario: Scenario, line: &str) -> bool {
     let line = line.trim_start_matches([' ', '*']);
     let starts = BOOK.rows.iter().filter_map(|row| row.scores.get(&scenario)).flatten();

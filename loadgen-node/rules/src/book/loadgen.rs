@@ -21,7 +21,7 @@ pub struct LoadGen {
     pub commit: String,
     /// Date of that commit.
     pub date: String,
-    /// A tag with these files.
+    /// Tag of mlcommons/inference with these files, if there is one.
     pub tag: Option<String>,
     /// `schedule_rng_seed` in mlperf.conf, which identifies the round.
     #[serde(with = "decimal")]
@@ -53,7 +53,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Computes the digests of files, each with its path below `loadgen/` and its SHA-1.
+    /// Computes the digests of a build's source files. Each file is its path below `loadgen/` and
+    /// its SHA-1.
     pub fn of(files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Self {
         let mut conf_header_sha1 = None;
         let mut lines = Vec::new();
@@ -75,14 +76,14 @@ impl Sources {
 pub struct BuiltLoadGen {
     /// Version and revision, such as `6.0.17 @ d6147c7eb7`.
     pub version: String,
-    /// Git status of the files: empty or `NA` if unchanged.
+    /// Git status of the files, as the build recorded it: empty or `NA` if they are unchanged.
     pub changes: String,
-    /// Source files.
+    /// Digests of the source files.
     pub sources: Sources,
 }
 
 impl BuiltLoadGen {
-    /// Returns the version without the revision. The revision is that of the checkout and does not
+    /// Returns the version without the revision. The revision names a checkout and does not
     /// identify the files.
     pub fn number(&self) -> &str {
         self.version.split(" @ ").next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A round of submissions: its name, its seeds, and the packages of LoadGen that have them.
+//! A round of submissions: its name, its seeds, and the LoadGen packages that have these seeds.
 
 use std::{fmt, str::FromStr};
 
@@ -56,7 +56,7 @@ pub struct Round {
     /// separate benchmark.
     #[serde(default)]
     pub interactive_folder: bool,
-    /// Layout of submissions.
+    /// Layout of the submissions to the round.
     pub layout: Layout,
     /// Minimum duration of a performance run, in milliseconds (rules, section 3).
     pub min_duration_ms: u64,
@@ -68,28 +68,29 @@ pub struct Round {
     pub packages: Vec<String>,
 }
 
-/// LoadGen's seeds for std::mt19937.
+/// Seeds of LoadGen's random number generators (std::mt19937).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
-    /// `qsl_rng_seed`: which samples are loaded.
+    /// `qsl_rng_seed`: selects the samples that LoadGen loads.
     #[serde(with = "decimal")]
     pub qsl: u64,
-    /// `sample_index_rng_seed`: the order of samples.
+    /// `sample_index_rng_seed`: determines the order of samples.
     #[serde(with = "decimal")]
     pub sample_index: u64,
-    /// `schedule_rng_seed`: when queries are issued.
+    /// `schedule_rng_seed`: determines the times at which LoadGen issues queries.
     #[serde(with = "decimal")]
     pub schedule: u64,
 }
 
 impl Seeds {
-    /// Names of LoadGen's settings for the seeds.
+    /// Names of the LoadGen settings that contain the seeds, in the order of the fields.
     pub(crate) const SETTINGS: [&str; 3] =
         ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
 
-    /// Returns the seeds that differ from the announced ones: the setting, the announced seed and
-    /// the actual one.
+    /// Compares these announced seeds with the seeds of a run. `seed` returns the run's seed by the
+    /// name of the LoadGen setting. Returns each difference: the setting, the announced seed, and
+    /// the run's seed.
     pub fn differing(
         self,
         seed: impl Fn(&str) -> Option<u64>,

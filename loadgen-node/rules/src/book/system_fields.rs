@@ -8,7 +8,7 @@ pub(crate) struct SystemField {
     pub(crate) example: &'static str,
 }
 
-/// Requirement of the checkers for a field.
+/// Requirement of the official checkers for the value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldRequirement {
     /// Required, with a meaningful value.
@@ -32,7 +32,7 @@ const fn free(name: &'static str) -> SystemField {
     SystemField { name, kind: FieldRequirement::Free, example: "" }
 }
 
-/// All fields, in the checkers' order.
+/// All fields of a system description, in the order of the official checkers.
 pub(crate) const FIELDS: [SystemField; 48] = [
     filled("division", "network"),
     filled("submitter", "the name of your folder"),

@@ -25,25 +25,29 @@ pub struct Table {
 /// Network bandwidth that a sample requires (rules, Appendix B).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BandwidthNeed {
-    /// Name of the family, such as "gptj", or of one of its encodings, such as "resnet50-fp32".
+    /// Name of the family (a benchmark with its variants), such as "gptj", or of one of its
+    /// encodings, such as "resnet50-fp32".
     pub name: String,
-    /// Formula with its numbers and element types.
+    /// Formula for the bytes of a sample, with its numbers and element types.
     pub formula: String,
-    /// Bytes from the LoadGen node to the SUT; 0 if the rules call them negligible.
+    /// Bytes that the LoadGen node sends to the SUT for a sample; 0 if the rules call them
+    /// negligible.
     pub ingress_bytes: u64,
-    /// Bytes from the SUT to the LoadGen node; 0 if the rules call them negligible.
+    /// Bytes that the SUT sends to the LoadGen node for a sample; 0 if the rules call them
+    /// negligible.
     pub egress_bytes: u64,
 }
 
-/// Returns true if a name is one of the benchmark's: its own, the official checker's, or that of
-/// published results, such as `llama3_1-8b`.
+/// Returns true if `name` is one of the benchmark's names: its own, the official checker's, or the
+/// name in published results, such as `llama3_1-8b`.
 fn is_called(benchmark: &Benchmark, name: &str) -> bool {
     let Benchmark { name: own, .. } = benchmark;
     own == name || benchmark.checker_name() == name || own.replace('.', "_") == name
 }
 
 impl Table {
-    /// Finds a benchmark by its name, or by its name in the official checker ("resnet").
+    /// Finds a benchmark by its name, by its name in the official checker ("resnet"), or by its
+    /// name in published results ("llama3_1-8b").
     pub fn find(&self, name: &str) -> Option<&Benchmark> {
         self.benchmarks.iter().find(|benchmark| is_called(benchmark, name))
     }
@@ -54,7 +58,7 @@ impl Table {
         Some(format!("{name} cannot be run: {why}"))
     }
 
-    /// Returns the error for a benchmark that does not exist or cannot be run.
+    /// Returns the message about a name that no benchmark has, or whose benchmark cannot be run.
     pub fn unknown(&self, name: &str) -> String {
         self.refusal(name).unwrap_or_else(|| {
             let meant = self.meant(name);
@@ -80,8 +84,8 @@ impl Table {
         self.variant_of(name).filter(|variant| variant.rounds.contains(&round))
     }
 
-    /// Returns the LoadGen packages whose mlperf.conf has a benchmark, of all rounds that contain
-    /// it, oldest first.
+    /// Returns the versions of LoadGen's Python package whose mlperf.conf has a benchmark, in all
+    /// rounds that contain the benchmark, oldest first.
     pub fn packages_of(&self, benchmark: &Benchmark) -> Vec<&str> {
         let first = benchmark.loadgen_since.as_deref();
         let of_rounds = self.rounds.iter().filter(|round| benchmark.rounds.contains(&round.name));
@@ -89,12 +93,12 @@ impl Table {
         packages.skip_while(|package| first.is_some_and(|first| first != *package)).collect()
     }
 
-    /// Returns the round whose seeds a LoadGen build has.
+    /// Returns the round that announced the schedule seed of a LoadGen build.
     pub fn round_of_loadgen(&self, loadgen: &LoadGen) -> Option<&Round> {
         self.rounds.iter().find(|round| round.seeds.schedule == loadgen.schedule_seed)
     }
 
-    /// Returns the instruction to build a program for a round.
+    /// Returns the instruction to build a program with the seeds of a round.
     pub fn build_for(&self, round: &Round) -> String {
         match round.packages.last() {
             Some(package) => {
@@ -125,13 +129,14 @@ impl Table {
         names.join(", ")
     }
 
-    /// Returns the round for which all three seeds were announced; `seed` returns the seed of a
-    /// LoadGen setting.
+    /// Returns the round whose three announced seeds are the seeds of a run. `seed` returns the
+    /// run's seed by the name of the LoadGen setting.
     pub fn round_of_seeds(&self, seed: impl Fn(&str) -> Option<u64>) -> Option<&Round> {
         self.rounds.iter().find(|round| round.seeds.differing(&seed).next().is_none())
     }
 
-    /// Returns the network bandwidth that the families require, each once.
+    /// Returns the network bandwidth that each family and each of its encodings requires, each name
+    /// once.
     pub fn needs(&self) -> Vec<BandwidthNeed> {
         let mut seen = BTreeSet::new();
         let all = self.benchmarks.iter().flat_map(|benchmark| &benchmark.bandwidth);

@@ -1,4 +1,5 @@
-//! Reads a table: expands families into benchmarks, and reports all problems at once.
+//! Reads a table of benchmarks: expands each family (a benchmark with its variants) into
+//! benchmarks, and reports all problems at once.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -34,8 +35,8 @@ impl Table {
         TABLE.as_ref().map_err(Clone::clone)
     }
 
-    /// Reads a table from a file in the form of `table.toml`. It replaces the built-in table; only
-    /// its `loadgen` rows are added to the built-in list.
+    /// Reads a table from a file in the form of `table.toml`. The file replaces the built-in table,
+    /// but its `loadgen` rows are added to the built-in list of LoadGen builds.
     ///
     /// # Errors
     ///

@@ -22,23 +22,24 @@ use crate::{
     tree,
 };
 
-/// Options of a check, besides the table.
+/// Options of a check, besides the folder and the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Another submission or run, such as that of an earlier round. An audit requires the same
-    /// networking in both (N37).
+    /// Path of another submission or run, such as the submission to an earlier round. An audit
+    /// requires the same networking in both (N37).
     pub against: Option<&'a Path>,
-    /// Round to judge by, instead of the one that the folder indicates.
+    /// Round whose rules apply, instead of the round that the folder indicates.
     pub round: Option<RoundName>,
 }
 
 /// Checks a run folder, a submission, or a submitter's folder in a submission against the rules.
 ///
-/// The report lists everything that is broken or missing.
+/// The report contains a finding about everything that is broken or missing.
 ///
 /// # Errors
 ///
-/// Fails if the folder does not exist, cannot be read, or is of another kind.
+/// Fails if the folder does not exist, cannot be read, is neither a run folder nor a submission nor
+/// a submitter's folder, or has no submitter. Also fails if this is true of [`Options::against`].
 pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, CheckError> {
     let mut subjects = read::all(dir, table, options.round)?;
     let against = options.against.map(|other| read::all(other, table, None)).transpose()?;
@@ -50,8 +51,9 @@ pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, Che
     Ok(Report { subject: dir.display().to_string(), judgements })
 }
 
-/// Returns the documents about machines and bandwidth that `submission` would write for the runs in
-/// a tree, each with its path. `texts` are the texts by the submitter. For tests.
+/// Returns the documents about machines and bandwidth that `submission` would generate from the
+/// runs in a tree, as path and text. `texts` are the submitter's two texts in the architecture.
+/// Only for tests.
 #[doc(hidden)]
 pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, String)>> {
     let table = Table::builtin().map_err(std::io::Error::other)?;
@@ -67,7 +69,7 @@ pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, 
     Ok(all)
 }
 
-/// Judges a subject by the rules of its division and its round.
+/// Judges a run or a submitter's folder by the rules of its division and the figures of its round.
 fn judge(subject: &Subject) -> Judgement {
     let mut found = AllFindings::default();
     unusable_files::judge(subject, &mut found);

@@ -47,7 +47,8 @@ impl Report {
         self.judgements.iter().any(Judgement::failed)
     }
 
-    /// Returns the worst outcome of a rule.
+    /// Returns the worst outcome of a rule in all judgements; [`Outcome::CannotTell`] without
+    /// findings.
     pub fn outcome(&self, rule: Rule) -> Outcome {
         let outcomes = self.judgements.iter().map(|one| one.outcome(rule));
         outcomes.max().unwrap_or(Outcome::CannotTell)
@@ -58,7 +59,8 @@ impl Report {
         self.judgements.iter().flat_map(|one| &one.findings)
     }
 
-    /// Returns the broken rules of all judgements that their divisions waive.
+    /// Returns the findings about broken rules that the divisions do not require, of all
+    /// judgements.
     pub fn waived(&self) -> impl Iterator<Item = &GroupedFinding> + Clone {
         self.judgements.iter().flat_map(|one| &one.waived)
     }
@@ -80,7 +82,7 @@ impl Judgement {
         self.findings.iter().any(|finding| finding.outcome == Outcome::Fail)
     }
 
-    /// Returns the worst outcome of a rule.
+    /// Returns the worst outcome of a rule; [`Outcome::CannotTell`] without findings.
     pub fn outcome(&self, rule: Rule) -> Outcome {
         let of_rule = self.findings.iter().filter(|finding| finding.rule == rule);
         of_rule.map(|finding| finding.outcome).max().unwrap_or(Outcome::CannotTell)

@@ -1,8 +1,9 @@
-//! Rules that a division does not require.
+//! Waives violations of rules that a division does not require.
 
 use crate::{GroupedFinding, Outcome, Rule, subject::JudgedDivision};
 
-/// Splits findings into the required ones and the failures that the division waives.
+/// Splits findings into two lists: first the findings that count, then the failures that the
+/// division waives.
 pub(super) fn waive(
     division: JudgedDivision,
     findings: Vec<GroupedFinding>,
@@ -14,7 +15,8 @@ pub(super) fn waive(
     }
 }
 
-/// Replaces the findings of each waived rule by a single pass that names the waiver.
+/// Replaces the findings about each rule that the Closed division does not require by a single pass
+/// that names the waiver. Returns the lists of [`waive`].
 fn closed(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFinding>) {
     let (mut waived, mut kept): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| !finding.rule.entry().in_closed);
@@ -32,7 +34,8 @@ fn closed(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFin
     (kept, waived)
 }
 
-/// Removes the failures that the Open division does not require (rules, section 4.1.2).
+/// Moves the failures that the Open division waives (rules, section 4.1.2) to the second list, and
+/// adds a pass for each of their rules. Returns the lists of [`waive`].
 fn open_waived(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFinding>) {
     let is_waived = |finding: &GroupedFinding| {
         finding.outcome == Outcome::Fail && !finding.rule.entry().in_open

@@ -10,7 +10,7 @@ use crate::{
     tree::ACCURACY_TXT,
 };
 
-/// Metrics with the checker's names, in file order.
+/// Values of metrics in the order of the file, each with the official checker's name of the metric.
 pub type Metrics = Vec<(String, f64)>;
 
 /// Reads the benchmark's metrics from `accuracy.txt`, in the formats of a round. Returns every
@@ -31,7 +31,8 @@ pub(super) fn read(path: &Path) -> Result<String, ComplianceError> {
     files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))
 }
 
-/// Extracts the metrics from a text; `path` names the file in errors.
+/// Extracts the benchmark's metrics from `text`, the contents of the file `path`. Errors name this
+/// file.
 pub(super) fn metrics(
     path: &Path,
     text: &str,

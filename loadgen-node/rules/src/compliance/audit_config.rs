@@ -7,11 +7,12 @@ use crate::{
     facts::official_log::Summary,
 };
 
-/// Returns the settings that turn a run into the test, under the names of LoadGen's logs.
+/// Returns the settings with which LoadGen runs the test: the name of each setting in LoadGen's
+/// logs, and its value.
 pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static str, u64)> {
     let sampling = match (test, benchmark.sampling) {
         (Test::Test04, _) => {
-            // Issues one sample repeatedly.
+            // LoadGen issues a single sample again and again.
             return vec![
                 ("performance_issue_unique", 0),
                 ("performance_issue_same", 1),
@@ -19,11 +20,11 @@ pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static 
             ];
         }
         (Test::Test06, _) => test06::RESPONSES,
-        // Models that no longer need the test; their official files have the usual number.
+        // The benchmark no longer needs the test; its official file has the usual number.
         (Test::Test01, 0) => 4096,
         (Test::Test01, sampling) => sampling.into(),
     };
-    // Seed by which LoadGen selects the responses to log.
+    // Seed with which LoadGen selects the responses to log.
     vec![
         ("accuracy_log_rng_seed", 720_381_539_243_781_796),
         ("accuracy_log_sampling_target", sampling),
@@ -64,7 +65,7 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Checks by LoadGen's summary that a run used the test's settings.
+/// Checks in `run`, LoadGen's summary, that the run used the settings of the test.
 pub(super) fn in_effect(test: Test, benchmark: &Benchmark, run: &Summary) -> Result<(), String> {
     let mut wanted = test_settings(test, benchmark);
     // The sampling target does not identify the test: only the log must have enough responses.

@@ -1,7 +1,7 @@
-//! Removal of the marks around the figures of a printed Python dictionary.
+//! Removes the marks around the figures in a printed Python dictionary.
 
-/// Marks around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the
-/// scripts of GPT-J and Llama 3.1 8B print strings.
+/// Marks before and after a figure in a printed Python dictionary: NumPy 2 prints the types of its
+/// numbers, and the scripts of GPT-J and Llama 3.1 8B print strings.
 const AROUND: [(&str, char); 5] = [
     ("np.float64(", ')'),
     ("np.float32(", ')'),
@@ -10,7 +10,7 @@ const AROUND: [(&str, char); 5] = [
     ("'", '\''),
 ];
 
-/// Returns a dictionary's line with bare figures.
+/// Removes the marks around all figures in a line of a printed dictionary.
 pub(super) fn bare(line: &str) -> String {
     let mut parts = line.split("': ");
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -17,8 +17,8 @@ use crate::{
 /// a separate log.
 ///
 /// Score it with the benchmark's official accuracy script into `baseline_accuracy.txt`, and the
-/// compliance run's log into `compliance_accuracy.txt`; [`compare_baseline`] compares both. The text
-/// is as long as these responses in hex.
+/// compliance run's log into `compliance_accuracy.txt`; [`compare_baseline`] compares both files.
+/// The returned text is as long as its responses in hex.
 pub fn baseline(accuracy_log: &Path, compliance_log: &Path) -> Result<String, ComplianceError> {
     let mut wanted = BTreeSet::new();
     for_each_entry(compliance_log, |entry| {
@@ -43,8 +43,9 @@ pub fn baseline(accuracy_log: &Path, compliance_log: &Path) -> Result<String, Co
     Ok(text + "\n]\n")
 }
 
-/// Compares the scores of both runs. The official checker accepts a difference of 1 %, or of 0.1 %
-/// if the benchmark requires 99.9 % of the reference's accuracy.
+/// Compares the scores of both runs: `baseline_txt` has those of the accuracy run, and
+/// `compliance_txt` those of the compliance run. The official checker accepts a difference of 1 %,
+/// or of 0.1 % if the benchmark requires 99.9 % of the reference's accuracy.
 pub fn compare_baseline(
     baseline_txt: &Path,
     compliance_txt: &Path,

@@ -25,10 +25,10 @@ impl Number {
 }
 
 impl Element {
-    /// The types of token ids.
+    /// Types that token ids may have.
     pub(super) const TOKENS: [Self; 2] = [Self(DataType::Int32), Self(DataType::Int64)];
 
-    /// Returns the element of a type. Fails if numbers of that type cannot be compared.
+    /// Creates the element of type `kind`. Fails if numbers of that type cannot be compared.
     pub(super) fn of(kind: Option<ElementType>) -> Result<Self, String> {
         use DataType::{Float32, Int8, Int32, Int64, Uint8};
         let kind = kind.ok_or("the table does not state the element type of its responses")?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::facts::official_log::{LogError, Summary};
 
-/// Error of a verification, with all problems.
+/// Error with all problems that prevent the verification of a compliance test.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct ComplianceError(pub(super) Vec<String>);
@@ -32,7 +32,7 @@ pub(super) fn read_summary(path: &Path) -> Result<Summary, ComplianceError> {
     summary.well_formed().map_err(|why| ComplianceError::new(path, why))
 }
 
-/// Returns both values, or the problems of both.
+/// Returns both values. If a value is missing, returns an error with the problems of both results.
 pub(super) fn both<A, B>(
     one: Result<A, ComplianceError>,
     other: Result<B, ComplianceError>,

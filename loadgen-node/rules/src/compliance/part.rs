@@ -1,6 +1,6 @@
 //! Result of one half of a test: the responses or the speed.
 
-/// Findings of one part of a test.
+/// Findings about one part of a test: the responses or the speed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// Figures, as `key = value` lines with the official scripts' keys.

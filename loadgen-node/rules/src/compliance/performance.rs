@@ -12,8 +12,9 @@ use crate::{
     facts::official_log::{Score, Summary},
 };
 
-/// Compares the speed of both runs. TEST01 requires the same speed within a margin. TEST04 requires
-/// a speed that does not exceed the margin, so that a SUT that caches a sample fails.
+/// Compares the speed in two summaries: of the submitted run (`reference`) and of the compliance
+/// run (`run`). In TEST01 both speeds must agree within a margin. In TEST04 the compliance run must
+/// not be faster by more than the margin, so that a SUT that caches a sample fails.
 pub(crate) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, ComplianceError> {
     let (before, after) = both(read_summary(reference), read_summary(run))?;
     let mut part = Part::default();
@@ -55,8 +56,9 @@ pub(crate) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, 
     Ok(part)
 }
 
-/// Returns the margin, as a share. Short latencies vary from run to run and have twice the margin.
-/// In TEST04 the script compares rates with these limits, and so does netdiv.
+/// Returns the permitted difference as a share of `reference`. Short latencies vary from run to run
+/// and have twice the margin. In TEST04 the official script compares a rate, not a latency, with
+/// these limits, and so does netdiv.
 fn margin(scenario: &str, reference: f64) -> f64 {
     match scenario {
         "SingleStream" if reference <= 200_000.0 => 0.20,
@@ -75,14 +77,16 @@ fn rate(latency: &Score) -> Score {
     Score { text: format!("{value:?}"), value }
 }
 
-/// Returns the latency bounds of the Server scenario. The script's pattern for them matches no line
-/// that LoadGen writes.
+/// Returns the latency bounds in a summary of the Server scenario, by key; no bounds in other
+/// scenarios. The official script does not compare them, because its pattern matches no line that
+/// LoadGen writes.
 fn bounds(summary: &Summary) -> impl Iterator<Item = (&String, &Vec<String>)> {
     let server = summary.scenario == "Server";
     summary.starting_with("target_latency ").filter(move |_| server)
 }
 
-/// Returns the score of a finished run. Without a score the script assumes 0, which passes TEST04.
+/// Returns the score of a finished run. Fails without a score. The official script assumes 0
+/// instead, with which TEST04 passes.
 fn score(summary: Summary, path: &Path) -> Result<Score, ComplianceError> {
     let lacks = |what| {
         ComplianceError::new(

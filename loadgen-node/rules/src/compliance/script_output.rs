@@ -9,8 +9,9 @@ use super::{
 };
 use crate::book::{Benchmark, Formats};
 
-/// Reads the benchmark's metrics from a script's output, and returns them with the text. If the
-/// checker cannot read the metrics as printed, the text gets further lines that it can read.
+/// Reads the benchmark's metrics from the file with a script's output. Returns the metrics, and the
+/// text for `accuracy.txt`: the output, followed by lines that the official checker can read if it
+/// cannot read the metrics as printed.
 pub fn printed_accuracy(
     path: &Path,
     benchmark: &Benchmark,
@@ -27,7 +28,7 @@ pub fn printed_accuracy(
     Ok((metrics(path, &text, benchmark, formats)?, text))
 }
 
-/// Appends the hash of the log to a text, like the official script.
+/// Appends the hash of the accuracy log to a text, like the official script.
 pub fn with_hash(text: &str, sha256: &str) -> String {
     format!("{text}\nhash={sha256}\n")
 }
@@ -55,7 +56,7 @@ mod tests {
                              'gen_len': np.int64(34730), 'gen_num': 60}\n";
     const DEEPSEEK: &str = "\nResults\n\n{'exact_match': 10.0, 'tokens_per_sample': 85.18333333333334, 'num-samples': 60}\n";
 
-    /// Converts the output into that with NumPy 1.26.
+    /// Converts output with NumPy 2 into the form that NumPy 1.26 prints.
     fn of_numpy_1(text: &str) -> String {
         let text = text.replace("np.float64(", "").replace("np.int64(", "");
         text.replace("),", ",").replace(")}", "}")

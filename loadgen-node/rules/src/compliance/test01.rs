@@ -14,7 +14,7 @@ use super::{
 };
 use crate::facts::official_log::for_each_entry;
 
-/// Compact form of a response, which may be large.
+/// Digest of a response. Responses may be large, so that only digests are kept for the comparison.
 #[derive(PartialEq)]
 struct ResponseDigest {
     length: usize,

@@ -13,11 +13,12 @@ use crate::{Scenario, book::Benchmark, facts::official_log::for_each_entry};
 /// of them.
 pub(super) const RESPONSES: u64 = 100;
 
-/// End-of-response token of the official script: that of Llama 2 and Mixtral.
+/// End-of-response token in the official script: the token of Llama 2 and Mixtral.
 const OFFICIAL_END: [i64; 1] = [2];
 
-/// End-of-response tokens of other models, by prefix of the benchmark's name (from the models'
-/// `generation_config.json`). Those of Llama 3.1 end the text, a message, or a turn.
+/// End-of-response tokens by prefix of the benchmark's name, for models other than Llama 2 and
+/// Mixtral (from the models' `generation_config.json`). The tokens of Llama 3.1 end the text, a
+/// message, or a turn.
 const ENDS: [(&str, &[i64]); 2] = [("llama3", &[128_001, 128_008, 128_009]), ("deepseek-r1", &[1])];
 
 /// Requirements that decide the result of a check.
@@ -29,12 +30,12 @@ pub(super) enum Requirements {
     Netdiv,
 }
 
-/// Counters of one of the three checks.
+/// Counters of a check. TEST06 checks the first token, the end and the length of each response.
 #[derive(Default)]
 struct Check {
-    /// Responses that the official script fails.
+    /// Number of responses that fail by the official script.
     bad: u64,
-    /// Further responses that only netdiv fails.
+    /// Number of responses that pass by the official script but fail by netdiv's requirements.
     bad_for_us: u64,
 }
 
@@ -44,8 +45,8 @@ impl Check {
         self.bad_for_us += u64::from(official && !ours);
     }
 
-    /// Returns the value that the official checker reads, by the script's requirements or also by
-    /// netdiv's.
+    /// Returns `True` or `False`, which the official checker reads, by the requirements `by`.
+    /// Netdiv's requirements include those of the script.
     fn word(&self, by: Requirements) -> &'static str {
         let bad = match by {
             Requirements::Script => self.bad,
@@ -55,7 +56,8 @@ impl Check {
     }
 }
 
-/// Verifies the responses, and returns the text of `verify_accuracy.txt` with the result.
+/// Verifies the responses in an accuracy log. Returns the findings, and the text of
+/// `verify_accuracy.txt` with the result by the requirements `by`.
 pub(super) fn verify(
     log: &Path,
     scenario: Scenario,

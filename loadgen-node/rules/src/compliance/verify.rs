@@ -17,7 +17,7 @@ use crate::{
     tree::{ACCURACY_LOG, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 
-/// Files of the submitted runs with which a compliance run is compared.
+/// Paths of the submitted runs' files with which [`verify`] compares a compliance run.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'a> {
     /// `mlperf_log_accuracy.json` of the accuracy run, complete and not truncated. Only TEST01
@@ -27,18 +27,18 @@ pub struct Reference<'a> {
     pub summary: &'a Path,
 }
 
-/// Outcome of a test.
+/// Result of the verification of a compliance test.
 #[derive(Debug, Clone)]
 pub struct Verification {
-    /// True if all parts pass.
+    /// True if netdiv passes all parts of the test.
     pub passed: bool,
-    /// Result of the responses, in TEST01 and TEST06. If TEST01 fails because a benchmark is not
+    /// Result for the responses, in TEST01 and TEST06. If TEST01 fails because a benchmark is not
     /// deterministic, continue with [`baseline`](super::baseline()).
     pub accuracy: Option<Part>,
-    /// Result of the speed, in TEST01 and TEST04.
+    /// Result for the speed, in TEST01 and TEST04.
     pub performance: Option<Part>,
-    /// `verify_accuracy.txt` and `verify_performance.txt`, which the official checker reads, by
-    /// name.
+    /// Contents by file name: `verify_accuracy.txt` and `verify_performance.txt`, which the
+    /// official checker reads.
     pub files: BTreeMap<String, String>,
 }
 
@@ -100,8 +100,8 @@ pub fn verify(
     Ok(Verification { passed, accuracy, performance, files })
 }
 
-/// Explains the verdict INVALID of TEST06 in Server, which a submitter would mistake for a failed
-/// test.
+/// Explains LoadGen's verdict INVALID on a run of TEST06 in Server, which a submitter would mistake
+/// for a failed test. Returns `None` for any other run.
 fn why_invalid(scenario: Scenario, run: &Summary) -> Option<String> {
     let is_expected = scenario == Scenario::Server
         && run.is_invalid()
@@ -120,7 +120,7 @@ fn element_of(benchmark: &Benchmark) -> Result<Element, ComplianceError> {
         .map_err(|why| ComplianceError(vec![format!("{}: {why}", benchmark.name)]))
 }
 
-/// Compares only the responses of complete accuracy logs, as in TEST01.
+/// Compares the responses in two complete accuracy logs as TEST01 does, without the speed.
 pub(crate) fn responses(
     reference: &Path,
     run: &Path,
@@ -129,9 +129,9 @@ pub(crate) fn responses(
     test01::accuracy(reference, run, element_of(benchmark)?)
 }
 
-/// Checks only the responses, as in TEST06; the figures are those of the official script. An option
-/// of the script selects the token type. This function uses the type with which the responses pass,
-/// or else the benchmark's.
+/// Checks the responses in an accuracy log as TEST06 does; the figures are those of the official
+/// script. An option of the script selects the type of the token ids. This function uses the
+/// benchmark's type, or another type if the responses pass only with that one.
 pub(crate) fn tokens(
     log: &Path,
     scenario: Scenario,

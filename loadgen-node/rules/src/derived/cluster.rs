@@ -25,7 +25,7 @@ pub(crate) struct NamedMachine {
     pub(crate) machine: Machine,
 }
 
-/// An end of a link.
+/// End of a cable: an interface of a machine, or a port of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkEnd {
     /// Name of the machine or the switch.
@@ -54,7 +54,8 @@ impl Cluster {
         Self { machines }
     }
 
-    /// Like [`Cluster::of`], but lists a machine that several nodes share once.
+    /// Like [`Cluster::of`], but lists a machine that several nodes share only once, under the
+    /// names of all these nodes.
     pub(crate) fn by_machine(run: &RunResult) -> Self {
         let evidence = run.evidence.clone().unwrap_or_default();
         let nodes = evidence.nodes_by_machine().into_iter();
@@ -92,8 +93,8 @@ impl NamedMachine {
         self.nics().into_keys().map(|name| self.end(name)).collect()
     }
 
-    /// Returns the physical adapters underlying one route, as ends of links. They represent a bond,
-    /// bridge or VLAN on the route.
+    /// Returns the physical adapters underlying the route with the index `route`, as ends of links.
+    /// If the route uses a bond, bridge or VLAN, these are its adapters.
     pub(crate) fn ends_of_route(&self, route: usize) -> BTreeSet<LinkEnd> {
         let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
         let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));

@@ -1,4 +1,4 @@
-//! Fields of the system description that the runs' evidence fills.
+//! Fields of the system description, derived from the evidence of runs.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{facts::count_texts, record::RunResult};
 
-/// Returns every field that the evidence determines, by name. If machines differ, the field lists
-/// all values. Numbers are an exception: if they differ, the submitter must write the field.
+/// Returns every field that the evidence determines, by the field's name. If machines differ, the
+/// field lists all values. A field with a number is missing if machines differ: the submitter must
+/// write it.
 pub(crate) fn fields(cluster: &Cluster, runs: &[&RunResult]) -> BTreeMap<&'static str, String> {
     let nodes = cluster.nodes();
     let loadgen = cluster.loadgen();
@@ -80,7 +81,8 @@ fn software(machine: &Machine) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// Lists number and model of all physical interfaces, on a route or not.
+/// Lists the physical interfaces, on a route or not: the number of interfaces of each model.
+/// Returns `None` if a model is unknown.
 fn cards(machine: &Machine) -> Option<String> {
     let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
     let models: Option<Vec<_>> = physical.map(|interface| interface.model.as_deref()).collect();

@@ -1,4 +1,5 @@
-//! Fields about the network, derived from the interfaces on routes and from the runs.
+//! Fields of the system description that concern the network, derived from the interfaces on routes
+//! and from the runs.
 
 use std::net::IpAddr;
 
@@ -22,8 +23,8 @@ pub(super) fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option
     (!different.is_empty()).then(|| different.join(" / "))
 }
 
-/// Returns the fabric of the routes; `None` if an interface on a route is unknown or its fabric is
-/// not permitted (section 6.2.2).
+/// Returns the names of the fabrics that carry the routes; `None` if an interface on a route is
+/// unknown or its fabric is not permitted (section 6.2.2).
 pub(super) fn network_type(machines: &[NamedMachine]) -> Option<String> {
     let nics = machines.iter().flat_map(NamedMachine::nics);
     joined(nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned())))
@@ -86,8 +87,8 @@ pub(super) fn stack(machines: &[NamedMachine]) -> Option<String> {
     joined(machines.iter().map(stack))
 }
 
-/// Returns the protocols of layers 7 to 3; `None` if the routes do not determine layer 3, or if the
-/// run used no network.
+/// Returns the protocols from layer 7 down to layer 3, such as `gRPC over HTTP/2 over TCP over
+/// IPv4`. Returns `None` if the routes do not determine layer 3, or if the run used no network.
 pub(crate) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
     let routes = cluster.loadgen()[0].machine.routes.iter();
     // The peer may be a host name; the local address of the route is of the same family.

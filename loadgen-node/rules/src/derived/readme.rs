@@ -6,16 +6,17 @@ use serde_json::Value;
 use super::markdown::{block, known, table};
 use crate::{book::Test, record::RunResult};
 
-/// Purpose of a run with digests.
+/// Label of a run with digests in the README.
 pub const DIGESTS: &str = "digests of all samples";
 
-/// Returns the purpose of a compliance test's run.
+/// Returns the label of a compliance test's run in the README.
 pub fn of_test(test: Test) -> String {
     format!("{test}, with its audit.config")
 }
 
-/// Generates the text about a result. `name` is the benchmark and the scenario. `others` are the
-/// run with digests and the runs of compliance tests, in the order of their names.
+/// Generates the text about a result from the records of its runs: `result` is the performance run,
+/// `accuracy` the accuracy run. `others` are the run with digests and the runs of compliance tests
+/// in the order of their names, each with its label. `name` is the benchmark and the scenario.
 pub fn text(
     name: &str,
     result: &RunResult,
@@ -76,7 +77,7 @@ fn not_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Returns the command line with the settings of a run.
+/// Returns the command that repeats a run with its settings.
 fn command(run: &RunResult) -> String {
     let mut parts = vec!["loadgen-node run".to_owned()];
     for (key, value) in &run.settings {

@@ -15,22 +15,23 @@ use crate::{
     tree::{self, ResultPaths},
 };
 
-/// Files of TEST01 for a non-deterministic benchmark: scores by the official script over the same
-/// samples.
+/// Names of the files that TEST01 needs for a non-deterministic benchmark: the scores that the
+/// official script computed for the same samples of both runs.
 const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 
 /// A compliance test with its run and its verification.
 pub(super) struct Audit {
     pub(super) test: Test,
     pub(super) run: RunFolder,
-    /// Texts of the verification, by file name.
+    /// Contents by file name: the files with the verdict, such as `verify_accuracy.txt`.
     verified: BTreeMap<String, String>,
-    /// Further files of the folder `accuracy`.
+    /// Contents by file name, for the test's folder `accuracy`: the files of [`BASELINE`] for
+    /// TEST01, and LoadGen's accuracy log for TEST06.
     accuracy: BTreeMap<String, Vec<u8>>,
 }
 
-/// Reads and verifies the tests that the benchmark requires, as far as they exist. The result is in
-/// their files, which a check of the tree reads.
+/// Reads and verifies the compliance tests of the benchmark that have a folder. A test that fails
+/// is no fault here: its files state the result, and the check of the tree reads them.
 pub(super) fn load(
     base: &Path,
     settings: &ResultSettings,
@@ -51,13 +52,13 @@ pub(super) fn load(
         let mut accuracy = BTreeMap::new();
         let mut keep = |name: &str| match files::read(&run.folder.join(name)) {
             Ok(bytes) => drop(accuracy.insert(name.to_owned(), bytes)),
-            // Scores are optional.
+            // A deterministic benchmark has no files with scores.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => problems.fault_in(&run.name, format!("{name}: {error}")),
         };
         match test {
             Test::Test01 => BASELINE.into_iter().for_each(keep),
-            // The log has a hundred responses, and no hash represents them.
+            // The log has only a hundred responses and is submitted whole, without a hash.
             Test::Test06 => keep(tree::ACCURACY_LOG),
             Test::Test04 => {}
         }
@@ -70,7 +71,7 @@ pub(super) fn load(
     audits
 }
 
-/// Returns the files of a test that cannot be verified, with the reason.
+/// Returns the files of a test that cannot be verified: text with the reason by file name.
 fn unverifiable_files(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
     let why = why.replace(&format!("{}/", base.display()), "");
     let text = format!("TEST FAIL: the test cannot be verified: {why}\n");

@@ -202,7 +202,7 @@ mod tests {
                     "{}: {segment:?}",
                     line.text
                 );
-                // They may cross, at right angles.
+                // Lines may cross at right angles.
                 for other in layout.lines[..place].iter().flat_map(segments) {
                     let same = |a: &Rect, b: &Rect| {
                         let upright = a.width == 0 && b.width == 0 && a.x == b.x;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Division, GroupedFinding, tree::documents as names};
 
-/// Generates `REHEARSAL.md`.
+/// Generates `REHEARSAL.md`. Returns its name and its text.
 pub(crate) fn rehearsal(findings: &[GroupedFinding]) -> (&'static str, String) {
     let mut text =
         "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
@@ -29,8 +29,9 @@ pub(crate) fn rehearsal(findings: &[GroupedFinding]) -> (&'static str, String) {
 /// Heading of `why-open.md`. A document with this heading lists the violated rules.
 pub(crate) const WHY_OPEN: &str = "# Why this is in the Open division";
 
-/// Generates `why-open.md` (N38). `rehearsed` are the runs that were rehearsals, `open` the runs
-/// made for this division. Without `findings` the document is a draft.
+/// Generates `why-open.md` (N38). Returns its name and its text. `rehearsed` are the names of the
+/// runs that were rehearsals, `open` the names of the runs that were made for the Open division.
+/// Without `findings` the document is a draft.
 pub(crate) fn why_open(
     settings: &SubmissionSettings,
     rehearsed: &[String],
@@ -127,7 +128,7 @@ pub(super) fn check_retraining(settings: &SubmissionSettings, problems: &mut Pro
     for (key, fraction) in
         [("retraining_data_fraction", data), ("retraining_epoch_fraction", epochs)]
     {
-        // The cost metric, their product, is then at most the permitted 1.
+        // The cost metric is the product of both fractions, and is then at most the permitted 1.
         if !fraction.is_some_and(|fraction| 0.0 < fraction && fraction <= 1.0) {
             problems.fault(format!("[retraining] {key}: write a number above 0, and at most 1"));
         }

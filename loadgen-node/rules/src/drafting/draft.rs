@@ -27,22 +27,24 @@ pub(crate) struct Draft {
     pub(crate) home: SubmitterFolder,
     /// Faults of the settings and of the files that they name.
     pub(crate) gaps: Vec<Gap>,
-    /// Folders and files of the tree, each with its source: a run folder or a file.
+    /// Paths in the tree with their sources. A path is a folder or a file; its source is the run
+    /// folder or the file that it was made from.
     pub(crate) runs: Vec<(String, String)>,
-    /// Runs that were rehearsals.
+    /// Names of the runs that were rehearsals.
     pub(crate) rehearsed: Vec<String>,
-    /// Runs that were made for the Open division.
+    /// Names of the runs that were made for the Open division.
     pub(crate) open: Vec<String>,
 }
 
 impl Draft {
-    /// Adds a document.
+    /// Adds a document, given by its name and its text.
     pub(crate) fn note(&mut self, (name, text): (&str, String)) {
         self.tree.insert(self.home.document(name), text.into_bytes());
     }
 }
 
-/// Generates the files, and collects all faults of the settings.
+/// Generates the files of a submission, and collects all faults of the settings. Paths in the
+/// settings are relative to `base`.
 pub(crate) fn draft(
     settings: &SubmissionSettings,
     base: &Path,
@@ -103,7 +105,7 @@ pub(crate) fn draft(
     Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
 }
 
-/// Returns the location of the submission and the name of its system.
+/// Returns the submitter's folder in the tree, and the name of the system.
 fn home(
     settings: &SubmissionSettings,
     table: &Table,
@@ -127,7 +129,8 @@ fn home(
             ));
         }
     }
-    // The official checker takes the first file with this prefix as the measurements.
+    // The official checker takes the first file whose name begins with the system's name as the
+    // measurements file.
     let records = ["performance", "accuracy", "digests", "TEST0"];
     if !id.is_empty() && records.iter().any(|record| record.starts_with(&id)) {
         problems.fault(format!(
@@ -155,8 +158,8 @@ fn check_once(results: &[LoadedResult<'_>], problems: &mut Problems) {
     }
 }
 
-/// Compares the round in the settings with that of the runs. If they differ, adds a fault and
-/// returns false; the tree then names no round.
+/// Compares the round in the settings with the round of the runs. If they differ, adds a fault and
+/// returns false; the measurements files then name no round.
 fn check_round(
     settings: &SubmissionSettings,
     table: &Table,

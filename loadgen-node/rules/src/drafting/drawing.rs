@@ -1,4 +1,4 @@
-//! Conversion of columns of boxes into coordinates on a drawing.
+//! Computes the coordinates of a drawing from columns of boxes.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,23 @@ use super::{
     svg::{self, Rect},
 };
 
-/// Height of a row: all boxes start and end at a multiple of it.
+/// Height of a row, in pixels: all boxes start and end at a multiple of it.
 const ROW: i32 = 26;
-/// Width of a lane for the vertical part of a line.
+/// Width of a lane, in pixels. Each line between two columns has a lane for its vertical part.
 const LANE: i32 = 12;
 
-/// A drawing in progress.
+/// A drawing whose coordinates are not computed yet.
 pub(super) struct Drawing {
     devices: Vec<Device>,
     edges: Vec<Edge>,
-    /// Edges that end or start at the left and right ports of each device, from top to bottom.
+    /// Edges at the ports of each device, by index of the device: edges at its left ports, and
+    /// edges at its right ports, each from top to bottom.
     rows: BTreeMap<usize, [Vec<usize>; 2]>,
 }
 
 impl Drawing {
-    /// Creates a drawing of devices and the links between them, with the items of each column.
+    /// Creates a drawing of devices and the links between them. `columns` contains the items of
+    /// each column, from top to bottom.
     pub(super) fn new(devices: Vec<Device>, edges: Vec<Edge>, columns: &[Vec<ColumnItem>]) -> Self {
         let mut drawing = Self { devices, edges, rows: BTreeMap::new() };
         drawing.order_ports(columns);
@@ -33,7 +35,7 @@ impl Drawing {
         self.devices[from.0].column == self.devices[to.0].column
     }
 
-    /// Orders the ports of each device by the items that they lead to.
+    /// Orders the ports of each device like the items at the other ends of their links.
     fn order_ports(&mut self, columns: &[Vec<ColumnItem>]) {
         let height = |item: ColumnItem| {
             columns.iter().find_map(|column| column.iter().position(|other| *other == item))
@@ -64,7 +66,7 @@ impl Drawing {
         self.devices[device].ports.get(port).unwrap_or(port)
     }
 
-    /// Returns width and height of a box.
+    /// Returns the width and the height of the box for the device with the index `place`.
     fn size(&self, place: usize) -> (i32, i32) {
         let device = &self.devices[place];
         let widest =
@@ -78,7 +80,7 @@ impl Drawing {
         (width, header(device) + (count(left.len().max(right.len())) + 1) * ROW)
     }
 
-    /// Returns the distance of an edge's port from the upper side of its device.
+    /// Returns the distance of an edge's port from the upper side of the device, in pixels.
     fn port(&self, device: usize, edge: usize, is_left: bool) -> i32 {
         let side = &self.rows[&device][usize::from(!is_left)];
         let row = count(side.iter().position(|other| *other == edge).unwrap_or(0));
@@ -91,12 +93,12 @@ impl Drawing {
         let height = columns.iter().flatten().zip(tops.values().flatten());
         let height = height.map(|(item, top)| top + self.height(*item)).max().unwrap_or(0);
         let mut boxes = BTreeMap::new();
-        // The points of each edge so far, from the left.
+        // Points of each edge in the columns so far, from left to right.
         let mut points: Vec<Vec<(i32, i32)>> = vec![Vec::new(); self.edges.len()];
         let mut label_from = vec![0; self.edges.len()];
         let mut x = MARGIN;
         for (number, column) in columns.iter().enumerate() {
-            // Heights at which edges enter the items of this column.
+            // Edges that enter this column, each with the height at which it does.
             let mut enter = Vec::new();
             for (item, top) in column.iter().zip(&tops[&number]) {
                 match item {
@@ -146,7 +148,8 @@ impl Drawing {
         DiagramLayout { boxes, lines, width: right + MARGIN, height: height + ROW }
     }
 
-    /// Returns the upper side of every item, column by column. Columns are centred vertically.
+    /// Returns the height of the upper side of every item, by index of the column. Columns are
+    /// centred vertically.
     fn tops(&self, columns: &[Vec<ColumnItem>]) -> BTreeMap<usize, Vec<i32>> {
         let tall = |column: &Vec<ColumnItem>| {
             column.iter().map(|item| self.height(*item) + ROW).sum::<i32>()
@@ -171,8 +174,8 @@ impl Drawing {
         }
     }
 
-    /// Returns the links with their texts, and their rightmost coordinate. Links within a column
-    /// run around its right side.
+    /// Returns the links with their texts, and the rightmost coordinate of all links. A link within
+    /// a column runs to the right of all columns, whose right side is `x`.
     fn lines(&self, points: Vec<Vec<(i32, i32)>>, label_from: &[i32], x: i32) -> (Vec<Line>, i32) {
         let (mut right, mut loops) = (x, x);
         let mut lines = Vec::new();
@@ -183,7 +186,7 @@ impl Drawing {
                 loops += ROW;
                 from = loops;
                 points = vec![*start, (loops, start.1), (loops, end.1), *end];
-                // Further loops are to the right of this text.
+                // The next link within a column is to the right of this text.
                 loops += svg::width(&text) + 4;
                 right = loops;
             }
@@ -209,9 +212,10 @@ impl Drawing {
     }
 }
 
-/// Leads edges to the heights at which they enter the next column, each in a separate lane. The
-/// edges that go farthest up or down turn first, so that fewer lines cross. Returns the width of
-/// the lanes.
+/// Extends edges to the next column, each in a separate lane. `enter` contains these edges, each
+/// with the height at which it enters that column; `points` contains the points of all edges so
+/// far; the first lane is to the right of `x`. The edges that go farthest up or down turn first, so
+/// that fewer lines cross. Returns the width of all lanes.
 fn lanes(enter: &[(usize, i32)], points: &mut [Vec<(i32, i32)>], x: i32) -> i32 {
     let from = |edge: usize, points: &[Vec<(i32, i32)>]| points[edge].last().map_or(0, |(_, y)| *y);
     let mut order = enter.to_vec();
@@ -225,7 +229,7 @@ fn lanes(enter: &[(usize, i32)], points: &mut [Vec<(i32, i32)>], x: i32) -> i32 
     if enter.is_empty() { 0 } else { lane - x + LANE }
 }
 
-/// Returns the height of a box above its ports, a multiple of [`ROW`].
+/// Returns the height of the part of a box above its ports, a multiple of [`ROW`].
 fn header(device: &Device) -> i32 {
     let squares = if device.squares > 0 { LINE } else { 0 };
     let height = MARGIN / 2 + count(device.lines.len()) * LINE + squares;

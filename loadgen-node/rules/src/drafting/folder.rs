@@ -9,15 +9,15 @@ use std::{
 /// Files of a submission: bytes by path, with `/` between the parts of a path.
 pub type FileTree = BTreeMap<String, Vec<u8>>;
 
-/// A folder that is written under a temporary name and renamed when it is complete. Without the
-/// renaming it is removed.
+/// A folder that is written under a temporary name and renamed when it is complete. If it is
+/// dropped before that, it is removed.
 pub(crate) struct StagedFolder {
     place: PathBuf,
     part: PathBuf,
 }
 
 impl StagedFolder {
-    /// Creates the folder `PLACE.part`.
+    /// Creates the folder `PLACE.part`, where `PLACE` is the final path.
     ///
     /// # Errors
     ///

@@ -70,8 +70,9 @@ fn text(cables: &[Cable<'_>]) -> String {
     cables.iter().map(line).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the distance of each switch from the LoadGen node, in links. Unreachable switches have
-/// the maximum distance.
+/// Returns the level of each switch, by its name: its distance from the LoadGen node, in links. Of
+/// two linked switches with the same distance, one has the next level. A switch without a
+/// connection to the LoadGen node has the maximum distance of the others.
 pub(super) fn levels(topology: &Topology, cables: &[Cable<'_>]) -> BTreeMap<String, usize> {
     let is_switch = |name: &str| topology.switches.iter().any(|switch| switch.name == name);
     let mut levels = BTreeMap::new();
@@ -93,7 +94,8 @@ pub(super) fn levels(topology: &Topology, cables: &[Cable<'_>]) -> BTreeMap<Stri
     for switch in &topology.switches {
         levels.entry(switch.name.clone()).or_insert(last);
     }
-    // A drawing from left to right cannot show a link within a level.
+    // A drawing from left to right cannot show a link within a level: one of its switches moves to
+    // the next level.
     for _ in 0..levels.len() {
         for cable in cables {
             let mut names = cable.ends.each_ref().map(|end| end.device.clone());

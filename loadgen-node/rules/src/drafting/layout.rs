@@ -35,8 +35,8 @@ fn edges(devices: &[Device], cables: &[Cable<'_>]) -> Vec<Edge> {
     cables.iter().filter_map(edge).collect()
 }
 
-/// Returns the items of each column from top to bottom: near the items on their left that they have
-/// links to.
+/// Returns the items of each column, from top to bottom. An item is near the items in the column on
+/// its left that it has links to.
 fn columns(devices: &[Device], edges: &[Edge]) -> Vec<Vec<ColumnItem>> {
     let count = devices.iter().map(|device| device.column + 1).max().unwrap_or(0);
     let mut columns: Vec<Vec<ColumnItem>> = Vec::new();

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{record::RunResult, tree::documents};
 
-/// Form of the documents that are generated from runs. Raise it with every change of their
-/// appearance: a check cannot judge documents of another form.
+/// Version of the form of the documents that are generated from runs. Increase it with every change
+/// of their appearance: a check cannot judge documents of another form.
 pub(crate) const FORM: u32 = 1;
 
 /// Placeholder for a submitter's text in a regenerated document. It contains a line break, so that
@@ -37,14 +37,14 @@ pub(crate) fn with_mark(mut text: String) -> String {
     text
 }
 
-/// Returns the form of a document; `None` if it was not generated.
+/// Returns the version of a document's form; `None` if the document was not generated.
 pub(crate) fn form(text: &str) -> Option<u32> {
     let (_, below) = text.split_at(place_of_mark(text)?);
     below.strip_prefix(MARK[0])?.split_once(MARK[1])?.0.parse().ok()
 }
 
-/// Generates the documents: name and text of each. `data_path` describes the path from the network
-/// to the accelerators, and `measured` is the evidence of its bandwidth.
+/// Generates the documents: the name and the text of each. `data_path` describes the path from the
+/// network to the accelerators, and `measured` is the evidence of that path's bandwidth.
 pub(super) fn generate(
     system: &str,
     cluster: &Cluster,
@@ -61,7 +61,8 @@ pub(super) fn generate(
     .map(|(name, text)| (name, with_mark(text)))
 }
 
-/// Like [`of`], but for the machines in a run's record.
+/// Like [`generate`], but for the machines in a run's record. `texts` are `data_path` and
+/// `measured`.
 pub(crate) fn regenerate(
     system: &str,
     record: &RunResult,

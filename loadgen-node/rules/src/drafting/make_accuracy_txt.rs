@@ -12,8 +12,9 @@ use crate::{
     tree::ACCURACY_TXT,
 };
 
-/// Makes the text from the script's output, or from the run's own count if the script counts the
-/// same. Adds a fault and returns `None` if neither exists.
+/// Makes the text of `accuracy.txt` from the output of the official script, or from the run's own
+/// count of right responses if there is no such output. Adds a fault and returns `None` if neither
+/// exists.
 pub(super) fn make(
     base: &Path,
     name: &str,
@@ -22,7 +23,7 @@ pub(super) fn make(
     benchmark: Option<(&Benchmark, &Formats)>,
     problems: &mut Problems,
 ) -> Option<String> {
-    // File that `loadgen-node accuracy` writes.
+    // Path of the file that `loadgen-node accuracy` writes into the run folder.
     let beside = settings.accuracy.as_ref().map(|folder| folder.join(ACCURACY_TXT));
     let beside = beside.filter(|path| base.join(path).exists());
     let text = match (settings.accuracy_txt.as_ref().or(beside.as_ref()), &run.result.accuracy) {

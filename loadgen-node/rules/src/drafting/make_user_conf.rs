@@ -27,13 +27,13 @@ pub(super) fn user_conf(base: &Path, run: &RunFolder, model: &str) -> Result<Str
     Ok(reconstructed(&result.test_settings, model, result.scenario))
 }
 
-/// Returns the path of the run's file, as in the run's settings.
+/// Returns the path of the run's user.conf, as recorded in the run's settings.
 pub(super) fn path(run: &RunFolder) -> Option<&str> {
     run.result.settings.get("user_conf")?.as_str()
 }
 
-/// Writes the effective settings that LoadGen reads from such a file and that differ from its
-/// defaults.
+/// Writes a user.conf with the settings of a run that LoadGen reads from such a file and that
+/// differ from LoadGen's defaults. `settings` are the fields of LoadGen's TestSettings by name.
 fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
     let mut text = "# The settings of the run, from its result.json.\n".to_owned();
     let name = scenario.official_name();

@@ -60,7 +60,7 @@ pub(super) fn measurements(
     fields
 }
 
-/// Returns the tag of a retrained result.
+/// Returns the fields about a retrained result that the retraining rules require.
 pub(super) fn retraining_tag(tag: &Retraining) -> Value {
     let cost = tag.retraining_data_fraction.zip(tag.retraining_epoch_fraction).map(|(a, b)| a * b);
     json!({

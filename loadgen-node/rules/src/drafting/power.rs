@@ -9,11 +9,11 @@ use crate::{
     tree::{self, ResultPaths},
 };
 
-/// Records and logs of the measurement client and its server.
+/// Names of the files that contain the records and logs of the measurement client and its server.
 const PROTOCOL: [&str; 5] =
     ["client.json", "client.log", "ptd_logs.txt", "server.json", "server.log"];
 
-/// Samples of the power analyzer.
+/// Name of the file that contains the samples of the power analyzer.
 const SAMPLES: &str = "spl.txt";
 
 impl TreeBuilder<'_> {

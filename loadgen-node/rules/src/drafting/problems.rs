@@ -1,11 +1,12 @@
-//! Faults of the settings and of the files that they name, collected to report all of them at once.
+//! List of the faults in the settings and in the files that the settings name, so that all of them
+//! are reported at once.
 
 use netdiv_node_common::words::is_todo;
 
 use super::{gap::Gap, submission_toml::SubmissionSettings};
 use crate::placeholder::is_placeholder;
 
-/// Gaps, in the order of their discovery.
+/// Gaps found so far, in the order of their discovery. A gap is a fault that prevents a submission.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     /// Name of the settings file.
@@ -14,7 +15,7 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    /// Creates a list with the placeholders in the settings file.
+    /// Creates a list with a gap for each placeholder of `loadgen-node init` in the settings file.
     pub(super) fn of(settings: &SubmissionSettings) -> Self {
         let mut problems = Self { settings: settings.file.clone(), gaps: Vec::new() };
         settings.todos.iter().for_each(|todo| problems.fault(todo.to_string()));
@@ -34,9 +35,9 @@ impl Problems {
         }
     }
 
-    /// Returns the text. If it is missing or a placeholder, adds a gap with the remedy `what` and
-    /// returns an empty text. Placeholders of `loadgen-node init` are gaps already, by
-    /// [`Problems::of`].
+    /// Returns the text of `value`. If the text is missing or a placeholder, adds a gap with the
+    /// remedy `what` and returns an empty text. A placeholder of `loadgen-node init` adds no gap
+    /// here, because [`Problems::of`] adds it.
     pub(super) fn need<'a>(&mut self, value: &'a Option<String>, what: &str) -> &'a str {
         match value.as_deref() {
             Some(text) if is_todo(text) => {}

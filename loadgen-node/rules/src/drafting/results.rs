@@ -1,4 +1,4 @@
-//! A `[[result]]`: its runs, and their files in a submission.
+//! A `[[result]]` of `submission.toml`: reads its runs, and adds their files to a submission.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,8 @@ pub(super) struct SubmissionContext<'a> {
     pub(super) round: Option<&'a Round>,
 }
 
-/// Reads a result. Adds faults and returns `None` if that fails.
+/// Reads the result with this number in `submission.toml`. Adds faults and returns `None` if that
+/// fails.
 pub(super) fn load<'a>(
     common: &SubmissionContext<'a>,
     settings: &'a ResultSettings,
@@ -138,12 +139,12 @@ impl LoadedResult<'_> {
         }
     }
 
-    /// Name of the model in user.conf.
+    /// Returns the name of the model in user.conf.
     pub(super) fn model(&self) -> &str {
         self.benchmark.map_or(&self.benchmark_name, |benchmark| &benchmark.loadgen_model)
     }
 
-    /// Returns the location of the result in a tree.
+    /// Returns the paths of the result in a tree.
     pub(super) fn place(&self, home: &SubmitterFolder, system: &str) -> ResultPaths {
         ResultPaths {
             home: home.clone(),
@@ -153,8 +154,8 @@ impl LoadedResult<'_> {
         }
     }
 
-    /// Returns the folders and files of the result in a tree, each with its source. The source is a
-    /// run folder, a file, or the name of a compliance test that is missing.
+    /// Returns the folders and files of the result in a tree, each as its path and its source. The
+    /// source is a run folder, a file, or the name of a compliance test that is missing.
     pub(super) fn places(&self, home: &SubmitterFolder, system: &str) -> Vec<(String, String)> {
         let place = self.place(home, system);
         let mut places = vec![
@@ -175,7 +176,7 @@ impl LoadedResult<'_> {
         places
     }
 
-    /// Returns the runs with the names of their records.
+    /// Returns the runs, each with the name of its record, such as `performance` or `TEST01`.
     fn records(&self) -> impl Iterator<Item = (&'static str, &RunFolder)> {
         let both = [("performance", &self.performance), ("accuracy", &self.accuracy)];
         let digests = self.digests.iter().map(|run| ("digests", run));

@@ -31,7 +31,7 @@ pub(super) struct RunFolder {
     pub(super) accuracy_log: TruncatedLog,
 }
 
-/// Reads a run. Adds faults and returns `None` if that fails.
+/// Reads the run folder `folder`, relative to `base`. Adds faults and returns `None` if that fails.
 pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Option<RunFolder> {
     let name = folder.display().to_string();
     let folder = base.join(folder);
@@ -61,7 +61,7 @@ impl RunFolder {
         DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.throughput(self.result.scenario)
     }
 
-    /// Returns a seed of LoadGen by its setting.
+    /// Returns the seed that the run requested for a LoadGen setting.
     pub(super) fn seed(&self, setting: &str) -> Option<u64> {
         self.result.test_settings.get(setting)?.parse().ok()
     }

@@ -10,16 +10,16 @@ pub(super) const LINE: i32 = 17;
 /// Margin around the drawing and inside boxes.
 pub(super) const MARGIN: i32 = 16;
 
-/// A box before placement.
+/// A device before placement: a machine or a switch, drawn as a box.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Device {
     pub(super) name: String,
     /// Index of the column, from the left.
     pub(super) column: usize,
     pub(super) lines: Vec<String>,
-    /// Number of small squares in a row below the lines.
+    /// Number of accelerators, drawn as small squares in a row below the lines.
     pub(super) squares: usize,
-    /// Text of a port, by its name.
+    /// Text of each port, by the port's name.
     pub(super) ports: BTreeMap<String, String>,
 }
 
@@ -59,15 +59,15 @@ pub(super) struct DiagramLayout {
     pub(super) height: i32,
 }
 
-/// A link from left to right: device and port of both ends. Links within a column are drawn to the
-/// right of it.
+/// A link from left to right. Each end is the index of a device and the name of a port. A link
+/// within a column is drawn to the right of it.
 pub(super) struct Edge {
     pub(super) from: (usize, String),
     pub(super) to: (usize, String),
     pub(super) text: String,
 }
 
-/// An item in a column.
+/// An item in a column, by index of the device or the link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnItem {
     Device(usize),
@@ -75,7 +75,7 @@ pub(super) enum ColumnItem {
     Passing(usize),
 }
 
-/// Converts a count into a coordinate; no drawing has more items than fit.
+/// Converts a count into a coordinate. No drawing has more items than a coordinate can count.
 pub(super) fn count(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

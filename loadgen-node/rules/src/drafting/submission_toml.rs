@@ -40,7 +40,8 @@ pub struct SubmissionSettings {
     pub power: Option<Power>,
     /// Reason why the submission is in the Open division.
     pub reason: Option<String>,
-    /// `id`, the system's folder, and any field of the system description.
+    /// Table `[system]`: `id`, which is the name of the system's folder, and fields of the system
+    /// description.
     pub system: BTreeMap<String, toml::Value>,
     /// Network between the machines.
     pub topology: Topology,
@@ -107,7 +108,7 @@ impl Topology {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSettings {
-    /// Name in this file.
+    /// Name by which the links in this file refer to the switch.
     pub name: String,
     /// Vendor and model.
     #[serde(deserialize_with = "one_line")]
@@ -139,7 +140,8 @@ pub struct LinkSettings {
     pub length: Option<String>,
 }
 
-/// Reads a text without the line breaks and repeated spaces that a table would drop.
+/// Reads a text, and replaces its line breaks and repeated spaces by single spaces, because a table
+/// would drop them.
 fn one_line<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     Ok(on_one_line(&String::deserialize(text)?))
 }
@@ -149,7 +151,8 @@ fn length<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error
     Ok(Some(one_line(text)?).filter(|text| !text.is_empty() && text != UNKNOWN))
 }
 
-/// Description of the power measurement. Its files belong to the results.
+/// Description of the power measurement. The measured files belong to the results
+/// ([`ResultSettings::power`]).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Power {
@@ -190,7 +193,8 @@ pub struct ResultSettings {
     /// Output of the official accuracy script. Not needed if the run compared responses with
     /// labels.
     pub accuracy_txt: Option<PathBuf>,
-    /// Folder that `loadgen-node audit` made, with TEST01 and further tests in it.
+    /// Folder that `loadgen-node audit` made. It contains a folder for each compliance test, such
+    /// as `TEST01`.
     pub compliance: Option<PathBuf>,
     /// Folder of a run with `--digests`.
     pub digests: Option<PathBuf>,

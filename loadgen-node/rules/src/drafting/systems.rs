@@ -1,4 +1,5 @@
-//! The system description: the submitter's fields, and for missing ones those of the machines.
+//! Makes the system description: from the fields that the submitter wrote, and from fields derived
+//! from the runs for those that the submitter left out.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::{
     placeholder::is_placeholder,
 };
 
-/// Fields that are not keys of `[system]`, each with the remedy.
+/// Fields of the system description that must not be keys of `[system]`, each with the remedy.
 const FIXED_FIELDS: [(&str, &str); 5] = [
     ("division", "write it above [system]"),
     ("submitter", "write it above [system]"),
@@ -21,14 +22,14 @@ const FIXED_FIELDS: [(&str, &str); 5] = [
     ("is_network", "it follows from the division"),
 ];
 
-/// Returns true if a field of the description is not a key of `[system]`.
+/// Returns true if a field of the description must not be a key of `[system]`.
 pub(crate) fn is_fixed_field(field: &str) -> bool {
     FIXED_FIELDS.iter().any(|(name, _)| *name == field)
 }
 
-/// Makes the description. Settings take precedence over fields derived from the runs. Adds a fault
-/// for each required field without a meaningful value. The check finds fields that contradict the
-/// runs.
+/// Makes the description. Fields in the settings take precedence over `derived`, the fields derived
+/// from the runs. Adds a fault for each required field without a meaningful value. The check of the
+/// tree finds fields that contradict the runs.
 pub(super) fn description(
     settings: &SubmissionSettings,
     derived: &BTreeMap<&'static str, String>,
@@ -52,7 +53,7 @@ pub(super) fn description(
     ]);
     let is_closed = settings.division == Some(Division::Closed);
     if !is_closed {
-        // The checkers require a text.
+        // The checkers require a text, not a boolean.
         description.insert("is_network".into(), "True".into());
     }
     for field in &FIELDS {

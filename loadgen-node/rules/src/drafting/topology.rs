@@ -12,7 +12,8 @@ use super::{
 };
 use crate::facts::{machines::LOADGEN, rate::bits_per_second};
 
-/// Returns all links with valid ends, in the order of the settings.
+/// Checks the topology, and adds its faults. Returns all links with valid ends, in the order of the
+/// settings.
 pub(super) fn cables<'a>(
     topology: &'a Topology,
     cluster: &Cluster,
@@ -86,7 +87,7 @@ fn end(
     cluster: &Cluster,
     problems: &mut Problems,
 ) -> Option<LinkEnd> {
-    // Names may contain colons: the longest known name counts.
+    // Names of devices may contain colons: the longest known name at the start of the text counts.
     let machines = cluster.machines.iter().map(|machine| machine.name.as_str());
     let switches = topology.switches.iter().map(|switch| switch.name.as_str());
     let split = machines.chain(switches).filter_map(|name| {

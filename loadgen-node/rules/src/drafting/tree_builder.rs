@@ -29,10 +29,10 @@ use crate::{
     tree::{SubmitterFolder, documents as names},
 };
 
-/// A tree in progress.
+/// A tree in progress, with the data from which it is generated.
 pub(super) struct TreeBuilder<'a> {
     pub(super) settings: &'a SubmissionSettings,
-    /// Round of the runs.
+    /// Round of the submission; `None` if the runs are of another round.
     pub(super) round: Option<RoundName>,
     pub(super) base: &'a Path,
     pub(super) home: &'a SubmitterFolder,
@@ -47,7 +47,8 @@ impl TreeBuilder<'_> {
         self.tree.insert(self.home.document(name), text.into_bytes());
     }
 
-    /// Reads a file that the settings name. Adds a fault if it is empty or cannot be read.
+    /// Reads a file that the setting `key` names. Adds a fault if the file is empty or cannot be
+    /// read.
     pub(super) fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
         if path.to_str().is_some_and(is_todo) {
             return None;
@@ -61,14 +62,16 @@ impl TreeBuilder<'_> {
         None
     }
 
-    /// Reads the text of a file that the settings name. Adds a fault if there is none.
+    /// Reads the text of a file that the setting `key` names. Adds a fault if the file cannot be
+    /// read or is not text.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
         let text = text::decode(self.bytes(key, path)?);
         let fault = |why| self.problems.fault_in(path.display(), format!("{key}: {why}"));
         text.map_err(fault).ok()
     }
 
-    /// Adds the documents that the settings contain.
+    /// Adds the documents about calibration, compression, power and retraining, as far as the
+    /// settings contain or name them.
     pub(super) fn texts(&mut self) {
         let settings = self.settings;
         match &settings.calibration {
@@ -129,7 +132,7 @@ impl TreeBuilder<'_> {
         self.tree.insert(place.readme(), measurements::readme(result, &written).into_bytes());
     }
 
-    /// Adds all files about the machines, as recorded by a run.
+    /// Adds all files about the machines, from the evidence in the record of `run`.
     pub(super) fn machines(&mut self, run: &RunFolder) {
         let (settings, system) = (self.settings, self.system);
         let cluster = &Cluster::of(&run.result);
@@ -172,8 +175,8 @@ impl TreeBuilder<'_> {
         self.document(names::BANDWIDTH, text);
     }
 
-    /// Returns the evidence of the bandwidth: a text, or a link to a file, which is added to the
-    /// tree.
+    /// Returns the text about the measured bandwidth: the text in the settings, or a link to the
+    /// file that they name. Adds that file to the tree.
     fn measured(&mut self) -> String {
         let what =
             "[architecture] write measurement: a text, or the fabric.json of loadgen-node fabric";
@@ -192,7 +195,7 @@ impl TreeBuilder<'_> {
             self.problems.fault(text);
         }
         self.document(&place, text);
-        format!("Measurements over this network: [{place}]({place}).")
+        format!("What was measured over this network: [{place}]({place}).")
     }
 }
 

@@ -22,13 +22,13 @@ pub(crate) trait Interfaces {
     /// Finds an interface by name.
     fn interface(&self, name: &str) -> Option<&Interface>;
 
-    /// Returns the interfaces that the routes name.
+    /// Returns the interfaces that carry the machine's routes.
     fn carriers(&self) -> Carriers<'_>;
 
     /// Returns an interface and all its underlying interfaces, at any depth.
     fn underlying<'a>(&'a self, name: &'a str) -> ByName<'a>;
 
-    /// Returns the physical adapters underlying an interface; the interface itself if it has none.
+    /// Returns the physical adapters underlying an interface; if it has none, the interface itself.
     fn adapters<'a>(&'a self, name: &'a str) -> ByName<'a>;
 
     /// Returns the physical adapters underlying all routes. A cable can be connected to each of
@@ -40,7 +40,7 @@ pub(crate) trait Interfaces {
     fn hardware_addresses(&self) -> BTreeSet<String>;
 
     /// Returns the total capacity of the routes' interfaces in each direction, in bits per second;
-    /// `None` if the capacity of one is unknown.
+    /// `None` if the capacity of an interface is unknown.
     fn bits_per_second(&self) -> Option<f64>;
 }
 
@@ -112,7 +112,8 @@ impl Interfaces for Machine {
     }
 }
 
-/// Carriers that share adapters. Two VLANs of one adapter carry no more than the adapter.
+/// Group of carriers that share adapters. For example, two VLANs of one adapter carry no more than
+/// the adapter.
 struct Group<'a> {
     carriers: Vec<&'a Interface>,
     adapters: ByName<'a>,
@@ -136,8 +137,9 @@ fn groups<'a>(machine: &'a Machine, carriers: &[&'a Interface]) -> Vec<Group<'a>
     groups
 }
 
-/// Returns the lower of an interface's own speed and the total speed of its underlying interfaces:
-/// in a bond only one adapter may be active.
+/// Returns the lower of an interface's own speed and the total speed of its underlying interfaces,
+/// in bits per second: in a bond only one adapter may be active. `above` are the names of the
+/// interfaces that this one underlies, so that a cycle ends.
 fn speed<'a>(
     machine: &'a Machine,
     interface: &'a Interface,

@@ -16,7 +16,8 @@ impl Evidence {
         std::iter::once((LOADGEN, &self.loadgen_node)).chain(nodes)
     }
 
-    /// Returns the SUT nodes' machines, each once, with the names and the routes of all its nodes.
+    /// Returns the machines of the SUT nodes, each machine once. A machine that several nodes share
+    /// has the names and the routes of all these nodes.
     pub(crate) fn nodes_by_machine(&self) -> Vec<(Vec<&str>, Machine)> {
         let mut all: Vec<(Vec<&str>, Machine)> = Vec::new();
         for (name, machine) in &self.nodes {

@@ -7,9 +7,9 @@ use std::{
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Attributes of HTML that name a target.
+/// Starts of HTML attributes whose value is the target of a link.
 const TARGETS: [&str; 2] = ["href=\"", "src=\""];
-/// Attributes of HTML that name an anchor.
+/// Starts of HTML attributes whose value is an anchor, a name that links may target.
 const ANCHORS: [&str; 2] = [" id=\"", " name=\""];
 
 /// Lists the targets of links and images, in document order: inline, by reference, and in HTML.
@@ -18,11 +18,11 @@ pub(crate) fn targets(text: &str) -> Vec<&str> {
     ranges(text).into_iter().map(|range| &text[range]).collect()
 }
 
-/// Returns the ranges of the targets in a text.
+/// Returns the byte ranges of all link targets in a text, in document order.
 fn ranges(text: &str) -> Vec<Range<usize>> {
     let parser = Parser::new_ext(text, Options::ENABLE_FOOTNOTES);
     let definitions = parser.reference_definitions().iter().map(|(_, definition)| {
-        // The name precedes the target.
+        // The name in a definition precedes the target.
         let start = definition.span.start + text[definition.span.clone()].find("]:").unwrap_or(0);
         (start..definition.span.end, definition.dest.to_string())
     });
@@ -46,7 +46,7 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
     }
     found.retain(|range| !range.is_empty());
     found.sort_by_key(|range| range.start);
-    // A target inside another is a part of it.
+    // A range inside another one is a part of the same target.
     let mut end = 0;
     found.retain(|range| {
         range.start >= end && {
@@ -57,14 +57,15 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the range of a target in its element; `None` if the element writes it in another form,
-/// such as by reference.
+/// Returns the byte range of `target` in the text of a link, whose range is `element`. Returns
+/// `None` if the link writes the target in another form, such as by reference.
 fn target_range(text: &str, element: Range<usize>, target: &str) -> Option<Range<usize>> {
     let start = element.start + text[element].find(target)?;
     Some(start..start + target.len())
 }
 
-/// Returns the ranges of attribute values in a piece of HTML.
+/// Returns the byte ranges of attribute values in a piece of HTML. `names` are the starts of the
+/// attributes.
 fn attributes(html: &str, names: &'static [&str]) -> impl Iterator<Item = Range<usize>> {
     names.iter().flat_map(move |name| {
         html.match_indices(name).map(move |(place, _)| {
@@ -74,7 +75,8 @@ fn attributes(html: &str, names: &'static [&str]) -> impl Iterator<Item = Range<
     })
 }
 
-/// Replaces the targets in a text; a target for which `to` returns `None` stays.
+/// Replaces each link target in a text by the result of `to`; a target for which `to` returns
+/// `None` stays.
 pub(crate) fn replace_targets(text: &str, to: impl Fn(&str) -> Option<String>) -> String {
     let mut new = String::new();
     let mut end = 0;
@@ -116,7 +118,8 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Resolves a path from a folder; `None` if the path is absolute or leaves the top folder.
+/// Resolves `path`, which is relative to `folder`, into a path from the top folder. Returns `None`
+/// if `path` is absolute or leaves the top folder.
 pub(crate) fn resolved(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::record::RunResult;
 
-/// Returns the fields, each with its value.
+/// Returns these fields, each as its name and its value.
 pub fn recorded(record: &RunResult) -> [(&'static str, Value); 8] {
     let nodes = record.nodes.iter().map(|node| {
         json!({

@@ -4,7 +4,7 @@
 //! - [`official_log`]: LoadGen's logs
 //! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that
 //!   carry their traffic
-//! - [`software`]: the software of the nodes
+//! - [`node_software`]: the software of the nodes
 //! - [`measurements`]: the fields of a measurements file that come from the record
 //! - [`markdown_links`]: the links of a document
 //! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written

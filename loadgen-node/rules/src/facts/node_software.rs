@@ -42,10 +42,10 @@ pub(crate) fn missing_model_reason(engine: &str, model_sha256: &str) -> Option<S
     Some(format!("{why}; run again with the benchmark's model"))
 }
 
-/// Software of a node: values by kind, without unknown ones.
+/// Software of a node: value by kind, such as [`ENGINE`]. Unknown values are missing.
 pub(crate) type NodeSoftware = BTreeMap<String, String>;
 
-/// Description of a node before the run, and its machine.
+/// Description of a node, with the evidence about its machine.
 pub(crate) struct NodeDescription<'a> {
     pub(crate) engine: &'a str,
     pub(crate) model: &'a str,
@@ -71,7 +71,8 @@ impl NodeDescription<'_> {
         let facts = [
             (MODEL, model),
             (ENGINE, engine),
-            // The rest, such as the driver that it was built for, concerns the machine.
+            // The text after a parenthesis or comma, such as the driver that the framework was
+            // built for, concerns the machine.
             (
                 FRAMEWORK,
                 text(&machine.framework).split(['(', ',']).next().unwrap_or_default().into(),
@@ -87,8 +88,8 @@ impl NodeDescription<'_> {
     }
 }
 
-/// Returns the published settings that decide the engine's responses: the tables `engine` and
-/// `engine.model`.
+/// Returns the published settings that decide the engine's responses: the name and the value of
+/// each setting in the tables `engine` and `engine.model`.
 fn response_settings(machine: &Machine) -> Vec<(String, String)> {
     let settings: Option<Table> = machine.settings.as_deref().and_then(|text| text.parse().ok());
     let Some(mut engine) = settings.and_then(|settings| table(&settings, ENGINE)) else {

@@ -55,16 +55,17 @@ fn number(text: &str) -> (Option<f64>, usize) {
     }
 }
 
-/// Returns true if a number after this text is a part of a name, as in `OM4` and `v1.2`; the `100`
-/// in `2x100` is not.
+/// Returns true if a number that follows `before` is a part of a name, as in `OM4` and `v1.2`; the
+/// `100` in `2x100` is not.
 fn is_part_of_a_name(before: &str) -> bool {
     let count = before.strip_suffix(['x', 'X', '×']).map(|count| count.trim_end_matches(' '));
     let is_count = count.is_some_and(|count| count.ends_with(|c: char| c.is_ascii_digit()));
     !is_count && before.ends_with(|c: char| c.is_alphanumeric() || "._".contains(c))
 }
 
-/// Returns the bits per second of the unit at the start of a text. A bare `G` or `T` is a unit,
-/// except in generations of radio networks such as `5G`.
+/// Returns the value of the unit at the start of a text, in bits per second. `number` is the number
+/// before the unit: a bare `G` or `T` is a unit, except in generations of radio networks such as
+/// `5G`.
 fn unit(number: f64, text: &str) -> Option<f64> {
     let text = text.strip_prefix([' ', '-']).unwrap_or(text);
     let word = text.split(|c: char| !(c.is_ascii_alphabetic() || c == '/')).next()?;
@@ -81,7 +82,7 @@ fn unit(number: f64, text: &str) -> Option<f64> {
     let is_generation = [2.0, 3.0, 4.0, 5.0, 6.0].contains(&number);
     match (bare.unwrap_or(rest), bare.is_some()) {
         ("B" | "Byte" | "Bytes", true) => Some(prefix * 8.0),
-        // Size of a memory.
+        // `GB` without a time is the size of a memory.
         ("B", false) => None,
         ("", false) => (prefix >= 1e9 && !is_generation).then_some(prefix),
         (rest, _) => is_of_bits(&rest.to_ascii_lowercase()).then_some(prefix),

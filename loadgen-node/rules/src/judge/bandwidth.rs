@@ -1,5 +1,5 @@
-//! Bandwidth that Appendix B requires of the network at a throughput, machine by machine, for N27
-//! (rules, section 5.1).
+//! Computes the bandwidth that Appendix B requires of each machine's interfaces at a measured
+//! throughput, for N27 (rules, section 5.1).
 
 use netdiv_contract::v1::Machine;
 
@@ -9,25 +9,26 @@ use crate::{
     record::{Evidence, RunResult},
 };
 
-/// Bandwidth demand of a performance run.
+/// Bandwidth that a performance run requires of the network.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// Row of Appendix B with the element types that were sent; `None` if the table has no row.
+    /// Row of Appendix B for the benchmark, with the element types that were sent; `None` if
+    /// Appendix B has no row.
     pub(crate) row: Option<Bandwidth>,
-    /// Samples, sent to the SUT.
+    /// Traffic of samples to the SUT.
     pub(crate) samples: TrafficDirection,
-    /// Responses, sent by the SUT.
+    /// Traffic of responses from the SUT.
     pub(crate) responses: TrafficDirection,
-    /// The LoadGen node, then the nodes' machines.
+    /// Demand on the LoadGen node, then on each machine of the nodes.
     pub(crate) ends: Vec<MachineDemand>,
 }
 
-/// Bytes of a sample, or of a response: one direction of the traffic.
+/// Traffic in one direction: the bytes of a sample, or of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrafficDirection {
-    /// Bytes by the formula.
+    /// Bytes by the formula in Appendix B; 0 if it has none.
     pub(crate) formula: u64,
-    /// Mean bytes as sent.
+    /// Mean bytes that were sent.
     pub(crate) sent: f64,
 }
 
@@ -42,10 +43,10 @@ impl TrafficDirection {
     }
 }
 
-/// A machine at either end of the network.
+/// Demand on a machine at either end of the network, and its capacity.
 #[derive(Debug)]
 pub(crate) struct MachineDemand {
-    /// Description for a sentence.
+    /// Description of the machine for a sentence, such as `node a`.
     pub(crate) who: String,
     /// Bits per second that Appendix B requires in each direction.
     pub(crate) asked: f64,
@@ -100,14 +101,15 @@ impl Demand {
         Self { row, samples, responses, ends }
     }
 
-    /// Returns the formula with its numbers.
+    /// Returns the formula of Appendix B with its numbers; `nothing` without a row.
     pub(crate) fn formula(&self) -> &str {
         self.row.as_ref().map_or("nothing", |row| &row.formula)
     }
 }
 
-/// Returns the row of the first tensor's element type, or else the usual row, with the element
-/// types that were sent. The row's elements and the tensors are in the same order.
+/// Returns the benchmark's row of Appendix B for the element type of the first tensor, or else its
+/// first row. In the row, the element types that were sent replace the usual types: its elements
+/// and the tensors are in the same order.
 fn row(benchmark: &Benchmark, tensors: &[String]) -> Option<Bandwidth> {
     let sent: Vec<_> = tensors.iter().map(|tensor| ElementType::of(tensor)).collect();
     let all = &benchmark.bandwidth;

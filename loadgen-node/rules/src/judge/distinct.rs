@@ -34,11 +34,11 @@ const VIRTUAL: [&str; 17] = [
     "Alibaba Cloud ECS",
 ];
 
-/// Part of a cloud's name for machines without a hypervisor.
+/// Part of the product name that a cloud gives to machines without a hypervisor.
 const BARE_METAL: &str = ".metal";
 
-/// Returns a finding if a node shares the LoadGen node's machine, or if nothing distinguishes the
-/// machines. Takes both for bare metal.
+/// Returns a finding if a node shares the LoadGen node's machine, or if nothing distinguishes their
+/// machines. Assumes that both are bare metal, which [`check_bare_metal`] judges.
 pub(super) fn check_distinct(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
     let pairs = [
         ("boot id", "boot_id", &mine.boot_id, &other.boot_id),
@@ -78,7 +78,7 @@ pub(super) fn check_distinct(mine: &Machine, other: &Machine, node: &str) -> Opt
     })
 }
 
-/// Returns the reason why a machine may share its host with others.
+/// Returns the reason why a machine is or may be virtual, and so may share its host with others.
 pub(super) fn check_bare_metal(machine: &Machine) -> Option<String> {
     let product = non_empty(&machine.product);
     let is_virtual = machine.virtual_machine.filter(|_| is_measured(machine, "virtual_machine"));
@@ -107,7 +107,8 @@ fn names_a_virtual_machine(product: &str) -> bool {
     is_virtual && !product.contains(BARE_METAL)
 }
 
-/// Returns true if the operator did not state the field.
+/// Returns true if the machine's program measured the field; false if the operator stated it in the
+/// evidence file.
 fn is_measured(machine: &Machine, field: &str) -> bool {
     !machine.supplied.iter().any(|stated| stated == field)
 }

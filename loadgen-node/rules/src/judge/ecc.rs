@@ -4,7 +4,8 @@ use netdiv_contract::v1::Machine;
 
 use crate::Outcome;
 
-/// Lists the memories of a machine whose ECC is off or unknown.
+/// Returns a finding, as outcome and text, for each memory of a machine whose ECC is off or
+/// unknown.
 pub(crate) fn check_memories(machine: &Machine) -> Vec<(Outcome, String)> {
     let mut found = Vec::new();
     match machine.memory_ecc {

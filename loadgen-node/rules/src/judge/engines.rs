@@ -1,5 +1,5 @@
-//! Checks of a node's engine: it runs a model, for N2 (rules, section 4.1.1: a result is of the
-//! reference model), and computes every query in its entirety, for N10 (6.2.1).
+//! Checks of a node's engine: its outputs are those that the benchmark requires, for N2 (rules,
+//! section 4.1.1), and it computes every query in its entirety, for N10 (section 6.2.1).
 
 use netdiv_contract::v1::Machine;
 use netdiv_node_common::words::{EngineFacts, PrefixCaching, SpeculativeDecoding};
@@ -9,7 +9,8 @@ use crate::{
     record::Node,
 };
 
-/// Engines that send prompts to serving engines. Only earlier builds had the last three.
+/// Names of engines that send prompts to serving engines. Only earlier builds of sut-node had the
+/// last three.
 const SERVING_ENGINES: [&str; 4] = ["openai", "vllm-grpc", "sglang-grpc", "trtllm-grpc"];
 
 /// Returns the settings that a node published; empty if they are missing or invalid.
@@ -90,21 +91,21 @@ fn check_context(benchmark: &Benchmark, machine: &Machine) -> Option<String> {
     })
 }
 
-/// Reads the findings of a node about the servers behind it.
+/// Returns the facts about its serving engines that a node added to its published settings.
 fn found(settings: &toml::Table) -> Option<EngineFacts> {
     settings.get("found")?.clone().try_into().ok()
 }
 
-/// Returns true if a node with this engine and these settings sends prompts to servers, and so asks
-/// them whether they reuse prompts. `kserve` does if its model has a vocabulary; tensors have no
-/// prefixes.
+/// Returns true if a node with this engine and these settings sends prompts to serving engines, and
+/// so must report whether they reuse prompts. `kserve` does if its model has a vocabulary; tensors
+/// have no prefixes.
 fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
     let vocabulary = || settings.get("engine")?.get("model")?.get("vocabulary");
     SERVING_ENGINES.contains(&engine) || engine == "kserve" && vocabulary().is_some()
 }
 
-/// Returns the reason why a node did not compute all prompts in their entirety, from the count of
-/// its engine while samples ran.
+/// Returns the reason why a node did not compute all prompts in their entirety: its serving engine
+/// counted reused prompt tokens while samples ran.
 pub(crate) fn check_reused_prompts(node: &Node) -> Option<String> {
     let tokens = node.cached_prompt_tokens;
     (tokens > 0).then(|| {

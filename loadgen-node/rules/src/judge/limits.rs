@@ -5,7 +5,8 @@ use crate::{
     book::{Benchmark, Round, Table},
 };
 
-/// Size of LoadGen's Offline query relative to the samples that its duration takes: a tenth more.
+/// Factor by which LoadGen's Offline query has more samples than the expected rate gives in the
+/// minimum duration.
 pub const OFFLINE_SLACK: f64 = 1.1;
 
 /// Returns the reason why a setting would end a run too early; 0 sets no end.
@@ -27,14 +28,14 @@ pub(crate) const MAX_QUERIES: &str = "max_query_count";
 /// Settings that [`check_early_end`] judges.
 pub(crate) const END_SETTINGS: [&str; 2] = [MAX_QUERIES, "max_duration_ms"];
 
-/// Limits for a benchmark in a scenario.
+/// Limits of LoadGen's settings for a benchmark in a scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Minimum duration, in milliseconds.
     pub(crate) min_duration_ms: u64,
-    /// Minimum number of samples that are loaded.
+    /// Minimum number of samples that LoadGen loads for a performance run.
     pub(crate) performance_samples: u64,
-    /// Minimum number of samples in Offline's query.
+    /// Minimum number of samples in Offline's query; `None` for other scenarios.
     pub(crate) offline_samples: Option<u64>,
     /// Limits of Server; `None` for other scenarios.
     pub(crate) server: Option<ServerLimits>,

@@ -1,5 +1,5 @@
-//! Comparison of a LoadGen's files with the commits that its round accepts, for N3 (rules, section
-//! 5.1).
+//! Comparison of a LoadGen's source files with the commits that a round accepts, for N3 (rules,
+//! section 5.1).
 
 use crate::book::{BuiltLoadGen, LoadGen, Round, Table};
 
@@ -14,8 +14,8 @@ pub(crate) enum LoadGenMatch<'t> {
     Altered(String),
 }
 
-/// Looks up a LoadGen in the table. If no row has its files, `schedule_seed` goes into the row to
-/// add.
+/// Looks up a LoadGen in the table by its source files. If no row has them, the returned text
+/// contains a row to add, with `schedule_seed`.
 pub(crate) fn look_up<'t>(
     table: &'t Table,
     built: &BuiltLoadGen,
@@ -61,7 +61,8 @@ pub(crate) fn check_round(table: &Table, row: &LoadGen, round: &Round) -> Option
     ))
 }
 
-/// Quotes the two texts that define an accepted LoadGen, for one that the table lists.
+/// Returns the text of a pass for a LoadGen that the table lists. It quotes the two documents that
+/// define which LoadGen is accepted.
 pub(crate) fn describe_accepted(row: &LoadGen) -> String {
     format!(
         "LoadGen's files are those of {row}: rules 5.1 require \"a tagged approved revision\", and the README of \

@@ -26,7 +26,8 @@ pub(crate) struct MachineFinding {
     pub(crate) peer: Option<String>,
 }
 
-/// Lists violations and gaps in the evidence about the machines and the routes between them.
+/// Returns the violations that the evidence about the machines and their routes shows, and the gaps
+/// in that evidence.
 pub(crate) fn check_machines(evidence: &Evidence) -> Vec<MachineFinding> {
     let mine = &evidence.loadgen_node;
     let of_machine = |finding| MachineFinding { finding, peer: None };
@@ -88,7 +89,7 @@ fn check_serving_engine(engine: &ServingEngine, at_loadgen: bool, node: &str) ->
     }
 }
 
-/// Lists violations and gaps in the evidence about a route.
+/// Returns the violations that the evidence about a route shows, and the gaps in that evidence.
 fn check_route(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
     let (peer, local) = (ip(&route.peer), non_empty(&route.local_address).and_then(ip));
     let at_home = [peer, local].into_iter().flatten().any(|address| address.is_loopback());

@@ -21,7 +21,7 @@ pub(crate) fn check_sut_name(name: &str) -> Option<String> {
     (!name.contains("Network SUT")).then(|| format!("`{name}` does not contain `Network SUT`"))
 }
 
-/// Returns a text if an answer has only one token although LoadGen counts tokens (N33).
+/// Returns a text if the nodes' token counts contain answers of only one token (N33).
 pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {
     let ones = nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.one_token_answers));
     let ones = ones.fold(0, u64::saturating_add);

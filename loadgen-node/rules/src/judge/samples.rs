@@ -21,8 +21,9 @@ pub(crate) fn check_sample_count(benchmark: &Benchmark, count: u64) -> Option<St
     })
 }
 
-/// Returns the reason why a data set was not prepared for a benchmark's runs. A part without a
-/// manifest is not judged.
+/// Returns the reason why a data set must not be used for a benchmark, by the manifests of its
+/// parts: it was prepared for another benchmark, is another subset, or is incomplete although the
+/// run measures accuracy (`accurate`). A part without a manifest is not judged.
 pub(crate) fn check_manifests(
     benchmark: &Benchmark,
     prepared: &[Prepared],
@@ -53,8 +54,8 @@ pub(crate) fn permits_encoding(benchmark: &Benchmark, encoding: Encoding) -> boo
     encoding == Encoding::None || is_allowed
 }
 
-/// Returns a text if a sample of `bytes` bytes has more token ids than the benchmark's prompts. Of
-/// several tensors, the first contains the ids.
+/// Returns a text if a sample of `bytes` bytes has more token ids than the benchmark's prompts may
+/// have. Of several tensors, the first contains the ids.
 pub(crate) fn check_prompt_length(
     benchmark: &Benchmark,
     tensors: &[String],
@@ -74,18 +75,18 @@ pub(crate) fn check_prompt_length(
     })
 }
 
-/// Returns the number of elements of a tensor that is the whole sample, by the sample's length in
-/// bytes.
+/// Returns the number of elements of a tensor that is the whole sample, computed from the sample's
+/// length in bytes.
 fn in_bytes(tensor: &str, bytes: u64) -> Option<u64> {
     let kind = ElementType::of(tensor)?;
-    // A sample of variable length contains its length.
+    // A sample of variable length begins with a table that contains its shape.
     let shape = vec![0; tensor.split(',').count()];
     let empty = TensorView { data_type: kind.data_type(), shape, data: &[] };
     let before = if tensor.contains('?') { layout::pack(&[empty]).len() as u64 } else { 0 };
     Some(bytes.saturating_sub(before) / kind.bytes().max(1))
 }
 
-/// Returns the number of elements of a tensor by its shape; `None` if the shape varies.
+/// Returns the number of elements of a tensor, computed from its shape; `None` if the shape varies.
 fn in_shape(tensor: &str) -> Option<u64> {
     let (_, shape) = tensor.split_once('[')?;
     let mut sizes = shape.trim_end().strip_suffix(']')?.split(',').map(|size| size.trim().parse());

@@ -1,7 +1,7 @@
-//! Comparison of statements about a system with the evidence. A statement may contain less than the
-//! evidence, or more, but must not contradict it.
+//! Comparison of a submitter's statements about a system with the evidence. A statement may contain
+//! less than the evidence, or more, but must not contradict it.
 
-/// Fields that begin with numbers.
+/// Fields of the system description whose values begin with numbers.
 const NUMBERS: [&str; 7] = [
     "number_of_nodes",
     "accelerators_per_node",
@@ -12,7 +12,7 @@ const NUMBERS: [&str; 7] = [
     "number_nic_sut",
 ];
 
-/// Fields that are amounts of bytes or of hertz.
+/// Fields of the system description whose values are amounts of bytes or of hertz.
 const AMOUNTS: [&str; 3] =
     ["host_memory_capacity", "accelerator_memory_capacity", "host_processor_frequency"];
 
@@ -21,14 +21,15 @@ const AMOUNTS: [&str; 3] =
 const MIN_RATIO: f64 = 0.97;
 const MAX_RATIO: f64 = 1.10;
 
-/// Words that distinguish no parts and no versions.
+/// Words that are not compared, because they distinguish neither parts nor versions.
 const COMMON: &str = "and are the with of on in over x r tm cpu processor processors core cores adapter nic kernel driver drivers \
                       firmware version stack tcp udp ip lts gen node container";
 
-/// Separator of different values.
+/// Separator between the values of a field whose machines or runs differ.
 const SEPARATOR: &str = " / ";
 
-/// Returns true if a stated value contradicts `seen`, the value of the machines and runs.
+/// Returns true if `stated`, the value of the field `name` in a system description, contradicts
+/// `seen`, its value according to the machines and runs.
 pub(crate) fn contradicts(name: &str, stated: &str, seen: &str) -> bool {
     let fits: fn(&str, &str) -> bool = match name {
         _ if NUMBERS.contains(&name) => same_numbers,
@@ -42,7 +43,8 @@ pub(crate) fn contradicts(name: &str, stated: &str, seen: &str) -> bool {
     stated != seen && !(stated.iter().all(is_seen) && seen.iter().all(is_stated))
 }
 
-/// Returns true if the numbers of one text are those that the other begins with.
+/// Returns true if the numbers in both texts are equal, in order. The longer list may have more at
+/// its end.
 fn same_numbers(stated: &str, seen: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
@@ -58,8 +60,8 @@ fn same_amount(stated: &str, seen: &str) -> bool {
     amounts(stated).iter().flatten().any(|one| (MIN_RATIO..=MAX_RATIO).contains(&(one / amount)))
 }
 
-/// Lists all amounts in a text such as `24 x 64 GB`, including the product, in decimal and in
-/// binary units.
+/// Returns all amounts in a text such as `24 x 64 GB`, including the product, each in decimal and
+/// in binary units.
 fn amounts(text: &str) -> Vec<[f64; 2]> {
     let words = split_words(text);
     let number = |place: Option<usize>| words.get(place?)?.parse::<f64>().ok();
@@ -89,8 +91,8 @@ fn amounts(text: &str) -> Vec<[f64; 2]> {
     found
 }
 
-/// Returns true if one text has all words of the other. If the evidence has numbers, such as those
-/// of a model or a version, the statement must have one, too.
+/// Returns true if one of the texts has all words of the other. If the evidence has numbers, such
+/// as those of a model or a version, the statement must have a number, too.
 fn same_words(stated: &str, seen: &str) -> bool {
     let has_number = |word: &String| word.contains(|c: char| c.is_ascii_digit());
     let (stated, seen) = (significant_words(stated), significant_words(seen));

@@ -1,8 +1,9 @@
-//! N1: the datacenter suite only (rules, section 6.2).
+//! Checks whether a benchmark belongs to the datacenter suite and to a round, for N1 (rules,
+//! section 6.2).
 
 use crate::book::{Benchmark, Round, Suite, Table};
 
-/// Returns the reason why the datacenter suite does not have a benchmark of that name.
+/// Returns the reason why the datacenter suite does not have the benchmark `name`.
 pub fn check_suite(table: &Table, name: &str) -> Option<String> {
     let what = match table.find(name).map(|benchmark| benchmark.suite) {
         Some(Suite::Datacenter) => return None,

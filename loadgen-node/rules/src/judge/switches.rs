@@ -1,5 +1,5 @@
-//! LoadGen's settings that the rules require to be on or off, for N2 and N32 (rules, sections 3 and
-//! 4.1.1).
+//! Switches: settings of LoadGen that the rules require to be on or off, for N2 and N32 (rules,
+//! sections 3 and 4.1.1).
 
 use crate::{
     Rule::{self, N2, N32},
@@ -7,15 +7,16 @@ use crate::{
     official_log::DetailLog,
 };
 
-/// LoadGen's setting that issues all queries together that are due. Neither the rules nor the
-/// official checkers restrict it, and accepted results of the Network division used it (v3.0).
+/// Name of the setting that makes LoadGen issue all queries together that are due. Neither the
+/// rules nor the official checkers restrict it, and accepted results of the Network division in
+/// round v3.0 used it.
 pub(crate) const COALESCE: &str = "server_coalesce_queries";
 
-/// Note that [`COALESCE`] is on.
+/// Text of the note that a run had [`COALESCE`] on.
 pub(crate) const COALESCED: &str =
     "it is on: LoadGen issues queries that are due together, which no rule forbids";
 
-/// A setting that must be on or off.
+/// Switch: a setting of LoadGen that must be on, or must be off.
 pub(crate) struct RequiredSwitch {
     pub(crate) rule: Rule,
     /// LoadGen's name of the setting.
@@ -24,7 +25,8 @@ pub(crate) struct RequiredSwitch {
     pub(crate) on: bool,
     pub(crate) why: &'static str,
     pub(crate) asked: SwitchScope,
-    /// Prefixes of the name in LoadGen's log: the setting as requested, and as it took effect.
+    /// Prefixes of the setting's keys in LoadGen's log, `requested` and `effective`; empty if
+    /// LoadGen does not log the setting.
     logged: &'static [&'static str],
 }
 
@@ -48,7 +50,7 @@ impl RequiredSwitch {
     }
 }
 
-/// Returns the switches of a benchmark.
+/// Returns the switches that the rules require for a benchmark.
 pub(crate) fn switches(benchmark: &Benchmark) -> Vec<RequiredSwitch> {
     let off = |setting, why, asked| {
         let logged = &["effective"];

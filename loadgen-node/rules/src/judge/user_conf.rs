@@ -9,7 +9,7 @@ pub(crate) struct UserConfKey {
     pub(crate) name: &'static str,
     pub(crate) field: &'static str,
     pub(crate) factor: f64,
-    /// LoadGen's default of a setting that only a user.conf can set.
+    /// LoadGen's default, for a setting that mlperf.conf never sets.
     pub(crate) default: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ const MULTI_STREAM: [UserConfKey; 3] = [
     key("samples_per_query", "multi_stream_samples_per_query", 1.0),
 ];
 
-/// Returns the keys of a scenario.
+/// Returns the keys that LoadGen reads in a scenario.
 pub(crate) fn keys(scenario: Scenario) -> impl Iterator<Item = &'static UserConfKey> {
     let own: &[UserConfKey] = match scenario {
         Scenario::Offline => &OFFLINE,
@@ -77,9 +77,10 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// Lists the differences between a `user.conf` and a run's settings: lines that LoadGen would
-/// misread, each with the reason, and keys with other values. `given` contains the fields that the
-/// run set explicitly, as `FIELD=VALUE`.
+/// Returns the differences between the text of a `user.conf` and a run's settings: first the lines
+/// that LoadGen would misread, each with the reason, then the names of keys with other values.
+/// `given` contains the fields that the run set explicitly, as `FIELD=VALUE`. `model` is LoadGen's
+/// name of the benchmark.
 pub(crate) fn differences(
     file: &str,
     settings: &BTreeMap<String, String>,
@@ -96,7 +97,7 @@ pub(crate) fn differences(
         .collect();
     let name = scenario.official_name();
     let differs = |key: &&UserConfKey| {
-        // LoadGen's order of precedence.
+        // Model and scenario in the name of a key, in LoadGen's order of precedence.
         let places = [(model, name), ("*", name), (model, "*"), ("*", "*")];
         let mut said = places.iter().filter_map(|(model, scenario)| {
             lines.get(format!("{model}.{scenario}.{}", key.name).as_str())

@@ -45,7 +45,7 @@ pub fn loadgen_bytes(queries: u64, samples: u64) -> u64 {
 pub struct Plan {
     /// Name of the benchmark.
     pub benchmark: String,
-    /// The scenario.
+    /// Scenario of the run.
     pub scenario: Scenario,
     /// Rate of the plan, in samples per second.
     pub samples_per_second: f64,
@@ -63,7 +63,7 @@ pub struct Plan {
     pub accuracy_seconds: f64,
     /// Tokens that a language model reads and writes.
     pub tokens: Option<PlannedTokens>,
-    /// Requirements of both ends, for each encoding of a sample.
+    /// Requirements on the LoadGen node and on the SUT nodes, for each encoding of a sample.
     pub needs: Vec<Needs>,
     /// Network bandwidth that Appendix B requires, for each encoding in the table.
     pub flows: Vec<Flow>,
@@ -72,7 +72,7 @@ pub struct Plan {
     /// All runs of a submission of the benchmark at that rate; empty if the benchmark cannot be
     /// submitted.
     pub runs: Vec<PlannedRun>,
-    /// Problems of the plan, with remedies.
+    /// Problems of the plan, each with its remedy.
     pub notes: Vec<String>,
 }
 
@@ -83,10 +83,10 @@ impl Plan {
     }
 }
 
-/// Payload on the network, without headers.
+/// Payload bytes per second on the network, without headers, for one encoding of a sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flow {
-    /// Name of the family, or of one of its encodings.
+    /// Name of the family (a benchmark with its variants), or of one of its encodings.
     pub name: String,
     /// Formula of Appendix B, with element types.
     pub formula: String,
@@ -96,28 +96,28 @@ pub struct Flow {
     pub egress_bytes_per_second: f64,
 }
 
-/// Number of queries that may miss the bound (rules, Appendix A).
+/// Numbers of overlatency queries (queries that exceed the latency bound) that early stopping
+/// permits (rules, Appendix A).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EarlyStopping {
-    /// Percentile that counts, as a share from 0 to 1.
+    /// Percentile of the latencies that early stopping judges, as a share from 0 to 1.
     pub percentile: f64,
-    /// Numbers of overlatency queries, each with the minimum number of queries that compensates for
-    /// it.
+    /// Numbers of overlatency queries, each with the minimum number of queries in a valid run.
     pub least_queries: Vec<(u64, u64)>,
-    /// Maximum number of overlatency queries in the plan; `None` if the plan has too few queries
-    /// for a valid result.
+    /// Maximum number of overlatency queries in a valid run of the planned queries; `None` if the
+    /// plan has too few queries for a valid result.
     pub allowed: Option<u64>,
     /// Number of queries that section 3 suggests to start with.
     pub suggested_queries: u64,
 }
 
-/// Reason why there is no plan.
+/// Reason why there is no plan, such as an unknown benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(String);
 
-/// Plans a run of a benchmark at a rate. `output_tokens` is the mean number of output tokens; the
-/// default is the benchmark's own.
+/// Plans a run of a benchmark at a rate. `output_tokens` is the mean number of output tokens;
+/// `None` selects the number in the table.
 pub fn plan(
     table: &Table,
     benchmark: &str,
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(multi.loadgen_bytes, loadgen_bytes(120_000, 960_000));
         assert!(multi.notes[0].contains("require server and offline"), "{:?}", multi.notes);
         let retired = of("rnnt", Scenario::Offline, 1.0);
-        assert!(retired.notes[0].contains("no benchmark any more"));
+        assert!(retired.notes[0].contains("no longer a benchmark"));
         assert!(retired.runs.is_empty() && !retired.text().contains("all runs"));
     }
 

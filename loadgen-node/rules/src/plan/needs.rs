@@ -9,15 +9,16 @@ use crate::book::{Bandwidth, Benchmark};
 /// Number of batches that a node should have room for: one in computation, one in copying, and two
 /// that arrive meanwhile.
 const BATCHES: u64 = 4;
-/// Maximum power of two for `--max-in-flight-bytes`.
+/// Maximum value of `--max-in-flight-bytes`, a power of two.
 const MOST_IN_FLIGHT: u64 = 1 << 31;
 /// Minimum number of samples in a useful batch.
 const LEAST_BATCH: u64 = 2;
-/// Ratio of the maximum to the mean size of samples that a node should have room for, if samples
-/// differ in size.
+/// Maximum size of a sample divided by the mean size: a node should have room for such samples, if
+/// samples differ in size.
 const LARGEST: u64 = 2;
 
-/// Requirements for one encoding of a sample.
+/// Requirements of a benchmark for one encoding of its samples: memory of the LoadGen node, and
+/// memory and settings of a SUT node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Needs {
     /// Name of the benchmark, or of one of its encodings.
@@ -28,16 +29,16 @@ pub struct Needs {
     pub answer_bytes: u64,
     /// Bytes of the samples that LoadGen loads for a performance run.
     pub loaded_bytes: u64,
-    /// Bytes of all samples, which LoadGen loads for an accuracy run.
+    /// Bytes of all samples in the data set, which LoadGen loads for an accuracy run.
     pub all_bytes: u64,
     /// Bytes of the model's weights at half precision, if their number is known.
     pub weight_bytes: Option<u64>,
-    /// Maximum batch for which a node with these settings admits enough samples to keep its device
-    /// busy; `None`: any.
+    /// Maximum size of a batch for which a node with these settings admits enough samples to keep
+    /// its device busy; `None` if any size works.
     pub batch: Option<u64>,
-    /// `--max-payload-bytes` of a node, if the default is too small.
+    /// Value of `--max-payload-bytes` for a node; `None` if the default suffices.
     pub max_payload_bytes: Option<u64>,
-    /// `--max-in-flight-bytes` of a node, if the default is too small.
+    /// Value of `--max-in-flight-bytes` for a node; `None` if the default suffices.
     pub max_in_flight_bytes: Option<u64>,
 }
 
@@ -49,7 +50,7 @@ impl Needs {
         let least = both.saturating_mul(BATCHES * LEAST_BATCH);
         let largest =
             if bandwidth.mean { sample_bytes.saturating_mul(LARGEST) } else { sample_bytes };
-        // A power of two that a node accepts.
+        // The smallest power of two that is at least `least` and that a node accepts.
         let raised = |least: u64, default: u64, most: u64| {
             (least > default).then(|| least.checked_next_power_of_two().unwrap_or(most).min(most))
         };

@@ -13,8 +13,8 @@ use crate::{
 /// Minimum duration of a performance run, in seconds (rules, section 3).
 pub(super) const SECONDS: f64 = 600.0;
 
-/// `min_duration_ms` of the run with digests in docs/SUBMISSION.md, in seconds; and its minimum
-/// number of samples.
+/// Minimum duration of the run with digests, in seconds (`min_duration_ms` in docs/SUBMISSION.md),
+/// and minimum number of its samples.
 const DIGESTS_SECONDS: f64 = 60.0;
 const DIGESTS_SAMPLES: u64 = 1000;
 
@@ -23,7 +23,7 @@ const DIGESTS_SAMPLES: u64 = 1000;
 pub struct PlannedRun {
     /// Scenario of the run.
     pub scenario: Scenario,
-    /// Purpose of the run.
+    /// Purpose of the run: performance, accuracy, digests, or the name of a compliance test.
     pub purpose: String,
     /// Number of samples that LoadGen issues.
     pub samples: u64,
@@ -45,8 +45,8 @@ fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Plan
     let (performance, data_set) = (of(SECONDS), benchmark.dataset_samples);
     let digests = of(DIGESTS_SECONDS).max(data_set.min(DIGESTS_SAMPLES));
     let tests = benchmark.compliance.iter().map(|test| {
-        // Its audit.config sets this number of queries, with one sample each, and no minimum
-        // duration.
+        // The audit.config of TEST06 sets this number of queries, with one sample each, and no
+        // minimum duration.
         let samples = if *test == Test::Test06 { MIN_QUERY_COUNT } else { performance };
         (test.name(), samples)
     });
@@ -62,12 +62,14 @@ fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Plan
         .collect()
 }
 
-/// With equal issue, SingleStream issues twice the expected queries, because most samples may be
-/// faster than the 90th percentile.
+/// Ratio of the queries that SingleStream issues with equal issue to the expected queries: it
+/// issues twice as many, because most samples may be faster than the 90th percentile. With equal
+/// issue, LoadGen issues every sample equally often.
 const EQUAL_ISSUE_SLACK: f64 = 2.0;
 
-/// Returns the number of queries and samples in a performance run with a minimum duration in
-/// seconds, at a rate in samples per second; an estimate in Server and the streams.
+/// Returns the number of queries and the number of samples in a performance run with a minimum
+/// duration in seconds, at a rate in samples per second. The numbers are estimates in Server and
+/// the streams.
 pub(super) fn issued(
     benchmark: &Benchmark,
     scenario: Scenario,
@@ -77,7 +79,7 @@ pub(super) fn issued(
     let samples_per_query = if scenario == Scenario::MultiStream { 8 } else { 1 };
     let in_time = |slack: f64| (slack * seconds * rate / samples_per_query as f64) as u64;
     let pass = benchmark.qsl_size;
-    // With equal issue, whole passes over the loaded samples.
+    // With equal issue, LoadGen issues whole passes over the loaded samples.
     let passes = |count: u64| {
         if benchmark.equal_issue { count.div_ceil(pass).saturating_mul(pass) } else { count }
     };
@@ -87,7 +89,7 @@ pub(super) fn issued(
             return (1, passes(samples));
         }
         Scenario::SingleStream if benchmark.equal_issue => {
-            // One more pass if the queries are whole passes already.
+            // LoadGen issues one more pass if the queries are whole passes already.
             passes(in_time(EQUAL_ISSUE_SLACK).max(MIN_QUERY_COUNT).saturating_add(1))
         }
         Scenario::Server | Scenario::SingleStream => passes(in_time(1.0).max(MIN_QUERY_COUNT)),

@@ -39,7 +39,8 @@ impl PlannedTokens {
     }
 }
 
-/// Converts a rate into samples per second, and returns the mean number of output tokens with it.
+/// Converts a rate into samples per second. Returns that rate, and the mean number of output tokens
+/// if it is known.
 pub(super) fn rates(
     benchmark: &Benchmark,
     rate: Rate,

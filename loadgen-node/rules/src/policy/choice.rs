@@ -1,4 +1,4 @@
-//! Choices of a run before it starts.
+//! Choices of a run: its options, data set, LoadGen and nodes, known before it starts.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,28 +12,29 @@ use crate::{
     record::{Evidence, Prepared},
 };
 
-/// Setting that shortens an accuracy run, since LoadGen 6.0.6.
+/// Name of the setting with which LoadGen 6.0.6 and later issues fewer samples in an accuracy run.
 pub const ACCURACY_COUNT: &str = "accuracy_sample_count_override";
 
-/// Choices of a run before it starts.
+/// Choices of a run, which [`super::before_run`] judges before the run starts.
 #[derive(Debug, Clone, Copy)]
 pub struct RunChoices<'a> {
-    /// `--benchmark`.
+    /// Name of the benchmark (`--benchmark`).
     pub benchmark: &'a str,
-    /// `--scenario`.
+    /// Scenario of the run (`--scenario`).
     pub scenario: Scenario,
-    /// `--mode`.
+    /// Mode of the run (`--mode`).
     pub mode: Mode,
-    /// `--encoding`.
+    /// Encoding of the samples (`--encoding`).
     pub encoding: Encoding,
-    /// Tensors of a decoded sample; empty for bytes of unknown meaning, `None` if the contents are
-    /// unknown.
+    /// Tensors of a decoded sample. Empty if the sample is bytes of unknown meaning, and `None` if
+    /// its contents are unknown.
     pub input: Option<&'a [Tensor<'a>]>,
     /// Number of samples in the data set.
     pub dataset_samples: u64,
     /// Manifests of the data set's parts.
     pub prepared: &'a [Prepared],
-    /// Number of samples in performance mode, unless LoadGen's settings name another number.
+    /// Number of samples that the QSL reports for performance mode. LoadGen's settings may override
+    /// it.
     pub performance_samples: u64,
     /// True if there is a label for each sample.
     pub has_labels: bool,
@@ -41,7 +42,7 @@ pub struct RunChoices<'a> {
     pub test_settings: &'a BTreeMap<String, String>,
     /// LoadGen's description of itself.
     pub loadgen: &'a BuiltLoadGen,
-    /// Part of the SUT's name that does not depend on the names of the nodes.
+    /// Part of the SUT's name that contains no names of nodes.
     pub sut_name_part: &'a str,
     /// Set for a run with digests (`--digests`), which accompanies a result and may be short.
     pub has_digests: bool,
@@ -83,7 +84,7 @@ pub struct Tensor<'a> {
 }
 
 impl RunChoices<'_> {
-    /// Returns true if the run measures performance.
+    /// Returns true if the run measures performance for a result. A run with digests does not.
     pub(super) fn is_performance(&self) -> bool {
         self.mode != Mode::Accuracy && !self.has_digests
     }
@@ -96,7 +97,8 @@ impl RunChoices<'_> {
         count.map_or(self.dataset_samples, |count| self.dataset_samples.min(count))
     }
 
-    /// Returns the program, engine and model of each node.
+    /// Returns the software of each node, such as its program, engine and model, by the node's
+    /// name.
     pub(super) fn running(&self) -> BTreeMap<&str, NodeSoftware> {
         let machines = self.evidence.map(|evidence| &evidence.nodes);
         let of = |one: &NodeEngine<'_>| {

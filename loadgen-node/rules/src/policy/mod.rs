@@ -45,8 +45,8 @@ pub fn is_required(division: Division, rule: Rule) -> bool {
 }
 
 /// Returns findings about the rules of the Network division that the run would break, or that
-/// cannot be judged. [`is_required`] selects the rules that another division requires. Empty for
-/// divisions without rules.
+/// cannot be judged; empty for divisions without rules. For another division, the caller selects
+/// its findings with [`is_required`].
 pub fn before_run(table: &Table, division: Division, choice: &RunChoices<'_>) -> Vec<Finding> {
     if !division.has_rules() {
         return Vec::new();
@@ -91,15 +91,16 @@ pub fn before_run(table: &Table, division: Division, choice: &RunChoices<'_>) ->
     }));
     findings.extend(machines::check(choice));
     if division == Division::Closed {
-        // The suite and its rounds are a rule of the Network division; in the Closed division N2
-        // requires them.
+        // N1, about the suite and its rounds, is a rule of the Network division. In the Closed
+        // division the same requirements belong to N2.
         let of_suite = findings.iter_mut().filter(|finding| finding.rule == N1);
         of_suite.for_each(|finding| finding.rule = N2);
     }
     findings
 }
 
-/// Judges LoadGen by its files.
+/// Returns a finding unless LoadGen's source files are those of a commit that the round accepts
+/// (N3).
 fn loadgen(table: &Table, choice: &RunChoices<'_>, round: Option<&Round>) -> Option<Finding> {
     let place = "LoadGen";
     let seed = |setting: &str| choice.test_settings.get(setting)?.parse().ok();
@@ -122,7 +123,7 @@ pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
     ones.into_iter().chain(nodes.iter().filter_map(reused)).collect()
 }
 
-/// Requires every node to run a model, and all nodes the same.
+/// Requires every node to run a model, and all nodes the same model, program and framework.
 fn engines(choice: &RunChoices<'_>) -> Vec<Finding> {
     let missing =
         choice.engines.iter().filter_map(|NodeEngine { node, engine, model_sha256, .. }| {
@@ -133,7 +134,8 @@ fn engines(choice: &RunChoices<'_>) -> Vec<Finding> {
     missing.chain(differ.into_iter().map(|why| Finding::fail(N2, "nodes", why))).collect()
 }
 
-/// Returns the reason why LoadGen must not read an audit.config: it is not of a compliance test.
+/// Returns the reason why LoadGen must not read an audit.config: its text is not that of a
+/// compliance test of the benchmark.
 fn check_audit_config(benchmark: &Benchmark, text: &str) -> Option<&'static str> {
     let is_its = benchmark.compliance.iter().any(|test| audit_config(*test, benchmark) == text);
     (!is_its).then_some(

@@ -32,11 +32,12 @@ pub(super) fn check(benchmark: &Benchmark, choice: &RunChoices<'_>) -> Vec<Findi
     findings
 }
 
-/// Metric that a run computes itself, as the checker calls it.
+/// Official checker's name of top-1 accuracy, the metric that a run computes itself.
 const TOP1: &str = "acc";
 
-/// Requires labels if and only if the run computes its metric. It computes top-1; for other metrics
-/// an official script reads the accuracy log.
+/// Requires labels for ResNet50, whose accuracy the run computes from them, and refuses labels for
+/// benchmarks whose metric is not top-1. An official script computes the accuracy of other
+/// benchmarks from the accuracy log.
 fn labels(benchmark: &Benchmark, are_there: bool) -> Option<Finding> {
     let name = &benchmark.name;
     let has_top1 = benchmark.quality.iter().all(|quality| quality.metric == TOP1);

@@ -1,4 +1,4 @@
-//! LoadGen's settings.
+//! Checks of LoadGen's settings.
 
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -17,7 +17,7 @@ use crate::{
 
 const NS_PER_MS: f64 = 1e6;
 
-/// Reads settings for a rule, and collects findings.
+/// Reads LoadGen's settings, and collects findings about `rule`.
 struct SettingsJudge<'a> {
     rule: Rule,
     values: &'a BTreeMap<String, String>,
@@ -172,7 +172,8 @@ fn latencies(settings: &mut SettingsJudge<'_>, name: &str, limits: &ServerLimits
     );
 }
 
-/// Requires the seeds of one round (rules, section 2.4).
+/// Requires that all seeds belong to one round (rules, section 2.4), and that this round has the
+/// benchmark.
 pub(super) fn seeds(table: &Table, choice: &RunChoices<'_>) -> Vec<Finding> {
     let mut settings = SettingsJudge::of(N31, choice);
     let seeds = Seeds::SETTINGS.map(|setting| settings.get::<u64>(setting));

@@ -17,7 +17,7 @@ pub struct Digests {
 }
 
 impl Digests {
-    /// Returns both comparisons, each with its subject.
+    /// Returns both comparisons, each with its subject: `samples` and `responses`.
     pub fn by_name(&self) -> [(&'static str, &Comparison); 2] {
         [("samples", &self.samples), ("responses", &self.responses)]
     }

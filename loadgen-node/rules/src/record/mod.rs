@@ -247,20 +247,20 @@ impl RunResult {
         json::from_slice(json).map_err(|error| format!("it is not a record of a run: {error}"))
     }
 
-    /// Returns the sum over all nodes, at most the maximum of its type: a record may contain any
-    /// numbers.
+    /// Returns the sum of a counter over all nodes; `of` returns the counter of a node. A sum that
+    /// exceeds the type becomes its maximum, because a record may contain any numbers.
     pub(crate) fn total(&self, of: fn(&Node) -> u64) -> u64 {
         self.nodes.iter().map(of).fold(0, u64::saturating_add)
     }
 
-    /// Returns the settings that the run recorded; `None` if there are none, or if the model ran in
-    /// the process of the LoadGen node.
+    /// Returns this program's settings in the record; `None` if there are none, or if the model ran
+    /// in the process of the LoadGen node.
     pub(crate) fn recorded_settings(&self) -> Option<&BTreeMap<String, serde_json::Value>> {
         let are_known = !self.settings.is_empty() && !matches!(self.transport, Carrier::Process(_));
         are_known.then_some(&self.settings)
     }
 
-    /// Returns the evidence of a run over a network.
+    /// Returns the evidence about the machines; `None` for a run without a network.
     pub(crate) fn network_evidence(&self) -> Option<&Evidence> {
         self.evidence.as_ref().filter(|_| !matches!(self.transport, Carrier::Process(_)))
     }
@@ -283,8 +283,8 @@ impl RunResult {
         nodes.filter_map(|node| Some((node, node.tokens.as_ref()?)))
     }
 
-    /// Returns true if the byte counts of the run can be compared with the answers in LoadGen's
-    /// log.
+    /// Returns true if the byte counts of the nodes can be compared with the answers in LoadGen's
+    /// log: the run completed in one mode, no node was lost, and responses were not compressed.
     pub(crate) fn has_comparable_answers(&self) -> bool {
         self.verdict != Verdict::Failed
             && self.mode != Mode::Submission
@@ -304,19 +304,19 @@ impl RunResult {
         })
     }
 
-    /// Returns the rules that were found broken before the run, each once, in a line; empty without
-    /// such a rule.
+    /// Lists the rules that are broken by the findings in the record, each once, in a line; empty
+    /// if no rule is broken.
     pub fn broken_rules(&self) -> String {
         broken(&self.findings)
     }
 
-    /// Returns the broken rules that the division of the run waives, each once, in a line.
+    /// Lists the broken rules that the division of the run waives, each once, in a line.
     pub fn waived_rules(&self) -> String {
         broken(&self.waived)
     }
 }
 
-/// Lists the broken rules, each once, in a line.
+/// Lists the broken rules among findings, each once, in a line.
 fn broken(findings: &[Finding]) -> String {
     let broken = findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
     let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();

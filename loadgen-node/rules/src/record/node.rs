@@ -64,7 +64,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Returns the times of the node's samples, each with its name.
+    /// Returns the distributions of the node's times: the name and the distribution of each.
     pub(crate) fn times(&self) -> [(&'static str, &Distribution); 5] {
         let stages = &self.stages_ns;
         [

@@ -1,4 +1,5 @@
-//! Facts that two files state: LoadGen's log, the record, and the settings of the run.
+//! Comparisons of facts that are stated twice: in LoadGen's log and the record, in the run's
+//! settings and the record, or in two entries of the log.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +15,26 @@ use crate::{
 /// Relative tolerance of logged numbers: LoadGen writes six digits.
 pub(super) const DIGITS: f64 = 1e-5;
 
-/// Returns a record's value in the form that the log has under a key; `None` if the two are not
-/// compared.
+/// Function that returns the record's value for a key of LoadGen's log, in the form that the log
+/// has; `None` if the two must not be compared.
 pub(super) type RecordValue = fn(&RunFiles, &RunResult, &str) -> Option<String>;
 
-/// Fact of a run that two files state. Each rule lists its own facts.
+/// Comparison of two statements of a fact about a run, such as its scenario. Each rule lists its
+/// own comparisons (`RuleEntry::agreements`).
 pub(super) enum Agreement {
-    /// Value of the detail log under a key, and the record's value.
+    /// Requires that the detail log's value under `key`, which `log` reads, equals the record's
+    /// value.
     LogEntry { key: &'static str, log: fn(&DetailLog, &str) -> Option<String>, record: RecordValue },
-    /// Setting of the run, or its default, and the record's value.
+    /// Requires that the run's setting `key`, or its default if it is not set, equals the record's
+    /// value.
     RunSetting {
         key: &'static str,
         default: Option<fn() -> Value>,
         record: fn(&RunResult) -> Value,
     },
-    /// LoadGen's effective and requested setting, in logs of one scenario or of all.
+    /// Requires that two entries of the log are equal: `effective_` with the name `effective`, and
+    /// `requested_` with the name `requested`. Applies to logs of `scenario`; `None` is all
+    /// scenarios.
     EffectiveSetting {
         effective: &'static str,
         requested: &'static str,
@@ -37,13 +43,13 @@ pub(super) enum Agreement {
 }
 
 impl Agreement {
-    /// Returns the row of a setting whose effective and requested values have the same name and
-    /// must be equal.
+    /// Requires that the effective value of a setting equals its requested value, for a setting
+    /// that has one name in both entries.
     pub(super) const fn effective_equals_requested(setting: &'static str) -> Self {
         Self::EffectiveSetting { effective: setting, requested: setting, scenario: None }
     }
 
-    /// Compares the two statements of the fact in one run.
+    /// Compares the two statements in one run, and reports a difference.
     fn compare(&self, run: &RunFiles, found: &mut Findings) {
         match self {
             Self::LogEntry { key, log, record } => {
@@ -74,7 +80,7 @@ impl Agreement {
                 }
             }
             Self::EffectiveSetting { effective, requested, scenario } => {
-                // N33 finds a key with several entries.
+                // A log in which a key has several entries is not compared: N33 reports it.
                 let detail = run.detail().filter(|detail| detail.repeated().next().is_none());
                 let is_of =
                     |detail: &&DetailLog| scenario.is_none() || detail.scenario() == *scenario;
@@ -87,7 +93,7 @@ impl Agreement {
     }
 }
 
-/// Compares the facts of all rows in every run.
+/// Makes the comparisons in `rows` for every run.
 pub(super) fn compare(rows: &[Agreement], subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
         for row in rows {
@@ -101,7 +107,7 @@ fn effective_difference(detail: &DetailLog, effective: &str, requested: &str) ->
         [format!("effective_{effective}"), format!("requested_{requested}")];
     let (took, asked) = (detail.value(&effective)?, detail.value(&requested)?);
     let is_alike = match (took.as_u64(), asked.as_u64()) {
-        // Seeds have more digits than a floating-point number.
+        // Seeds have more digits than a floating-point number can represent.
         (Some(took), Some(asked)) => took == asked,
         _ => match (number(detail, &effective), number(detail, &requested)) {
             (Some(took), Some(asked)) => equals_logged(took, asked),
@@ -119,31 +125,32 @@ pub(super) fn integer(detail: &DetailLog, key: &str) -> Option<String> {
     detail.integer(key).map(|number| number.to_string())
 }
 
-/// Returns the record's requested setting. `key` is the key in the log: `requested_` or
-/// `effective_`, and the name.
+/// Returns the record's value of a setting. `key` is the log's key: `requested_` or `effective_`,
+/// followed by the name of the setting.
 pub(super) fn setting(_: &RunFiles, record: &RunResult, key: &str) -> Option<String> {
     let (_, name) = key.split_once('_')?;
     record.test_settings.get(name).cloned()
 }
 
-/// Returns a number of the log, with 1 for true and 0 for false.
+/// Returns the log's value under a key as a number, with 1 for true and 0 for false.
 pub(super) fn number(detail: &DetailLog, key: &str) -> Option<f64> {
     let value = detail.value(key)?;
     value.as_f64().or_else(|| value.as_bool().map(f64::from))
 }
 
-/// Returns true if a number equals a logged number within the logged digits.
+/// Returns true if `number` differs from `logged` by no more than the digits of the log allow.
 pub(super) fn is_within(number: f64, logged: f64) -> bool {
     (number - logged).abs() <= logged.abs() * DIGITS
 }
 
-/// Returns true if two numbers are equal within the logged digits of either.
+/// Like [`is_within`], but either number may be the logged one.
 pub(super) fn equals_logged(one: f64, other: f64) -> bool {
     is_within(one, other) || is_within(other, one)
 }
 
-/// Finds records whose value differs from the value of an earlier record with the same key, such as
-/// the version of the same sources. `of` returns key and value.
+/// Finds records whose value differs from an earlier record with the same key, such as two versions
+/// of the same sources. `of` returns the key and the value of a record. `what` names the value in
+/// the finding.
 pub(super) fn find_conflicting_values(
     subject: &Subject,
     what: &str,
@@ -165,6 +172,8 @@ pub(super) fn find_conflicting_values(
 }
 
 /// Returns a finding if a machine reported another version of a program than the record has.
+/// `named` is the machine's report, such as `sut-node 0.1.0`, and `program` is the part before the
+/// version.
 pub(super) fn version_mismatch(
     who: &str,
     named: Option<&str>,

@@ -10,13 +10,14 @@ use crate::{
     subject::{Findings, Subject, System, topology},
 };
 
-/// Fields that N5, N6 and N15 compare with the runs themselves.
+/// Fields that are not compared here, because N5, N6 and N15 compare them with the runs.
 const JUDGED_BY_OTHER_RULES: [&str; 4] =
     ["network_protocol", "network_rate", "network_type", "number_of_nodes"];
 
 type Fields = BTreeMap<&'static str, String>;
 
-/// Finds fields of a rule that contradict the runs and links.
+/// Finds fields of the system descriptions that contradict the runs or the links, among the fields
+/// that `rule` judges.
 pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
     for system in &subject.systems {
         let mut told = by_runs(subject, system);
@@ -35,15 +36,16 @@ pub(super) fn compare(subject: &Subject, rule: Rule, found: &mut Findings) {
     }
 }
 
-/// Returns the rule that judges a field: N6 for the network, whose fields describe its layers, and
-/// N36 for the rest.
+/// Returns the rule that judges a field: N6 for fields about the network, and N36 for all other
+/// fields.
 fn rule_of_field(field: &str) -> Rule {
     let parts = ["network", "nic", "net_software", "connections"];
     if parts.iter().any(|part| field.contains(part)) { Rule::N6 } else { Rule::N36 }
 }
 
-/// Returns the values of each field by the runs. A field may have several: machines may change a
-/// little between two runs, and a value may count nodes that share a machine or their machine.
+/// Returns, by field, the values that the evidence of the runs permits. A field may have several:
+/// machines may change a little between two runs, and a number may count either the nodes or the
+/// machines that they share.
 fn by_runs(subject: &Subject, system: &System) -> BTreeMap<&'static str, Vec<String>> {
     let runs: Vec<&RunResult> = subject.records_of(system).map(|(_, record)| record).collect();
     let clusters = runs.iter().flat_map(|run| [Cluster::of(run), Cluster::by_machine(run)]);
@@ -58,7 +60,8 @@ fn by_runs(subject: &Subject, system: &System) -> BTreeMap<&'static str, Vec<Str
     told
 }
 
-/// Returns the network's media by the list of links.
+/// Returns the field `network_media` and the media of all links in `network_topology`; `None` if a
+/// link does not state its medium.
 fn by_links(system: &System) -> Option<(&'static str, Vec<String>)> {
     let links = topology::links(&system.text("network_topology")?)?;
     let mut media: Vec<&str> = links.iter().map(|link| link.media()).collect::<Option<_>>()?;

@@ -1,15 +1,16 @@
-//! Runs with digests, which compare every byte and prove what counts cannot (N7, N8, N10).
+//! Judges runs with digests (N7, N8, N10). Equal digests at both ends of the network prove that no
+//! byte was changed; equal counts do not.
 
 use crate::{
     record::{Comparison, Digests, RunResult},
     subject::{Findings, ResultEntry, Subject},
 };
 
-/// Minimum number of samples with digests, if the data set has as many.
+/// Minimum number of samples that a run with digests must compare, unless the data set is smaller.
 const MIN_SAMPLES: u64 = 1000;
 
-/// Returns the records whose digests are a proof, each with its path. Finds digests that prove too
-/// little, and results without digests.
+/// Returns the records whose digests suffice as proof, each as its path, the record and its
+/// digests. Reports the other digests, and results without digests.
 pub(super) fn conclusive_digests<'s>(
     subject: &'s Subject,
     found: &mut Findings,
@@ -36,7 +37,7 @@ pub(super) fn conclusive_digests<'s>(
     proven
 }
 
-/// Returns the reason why digests prove nothing, such as too few samples.
+/// Returns the reason why digests do not suffice as proof, such as too few samples.
 fn insufficiency(entry: &ResultEntry, digests: &Digests) -> Option<String> {
     let benchmark = entry.benchmark?;
     let least = benchmark.dataset_samples.min(MIN_SAMPLES);
@@ -55,7 +56,8 @@ fn insufficiency(entry: &ResultEntry, digests: &Digests) -> Option<String> {
             "the digests cover {distinct} different samples, and the data set has {all}"
         ));
     }
-    // The digest of a response includes the sample that it answers.
+    // The digest of a response includes the sample that it answers, so that different samples have
+    // different digests.
     if digests.responses.distinct < distinct {
         let responses = digests.responses.distinct;
         return Some(format!(
@@ -65,14 +67,16 @@ fn insufficiency(entry: &ResultEntry, digests: &Digests) -> Option<String> {
     if sent < least {
         return Some(format!("the digests cover {sent} samples; the minimum is {least}"));
     }
-    // LoadGen draws samples at random, and data sets contain some samples twice.
+    // LoadGen draws samples at random, and some data sets contain a sample twice, so that half of
+    // the minimum must be different.
     let different = least.min(benchmark.qsl_size) / 2;
     (distinct < different).then(|| {
         format!("only {distinct} of {sent} samples were different; the minimum is {different}")
     })
 }
 
-/// Returns the differences between the two ends.
+/// Returns a finding if the digests at the LoadGen node and at the nodes differ. `what` is
+/// `samples` or `responses`.
 pub(super) fn differences(what: &str, tally: &Comparison) -> Option<String> {
     match (tally.differences, &tally.sha256) {
         (0, Some(_)) => None,

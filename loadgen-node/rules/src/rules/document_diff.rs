@@ -1,4 +1,5 @@
-//! Compares a document of a submission with the one that `submission` makes of the same runs.
+//! Compares a document of a submission with the one that the command `submission` generates from
+//! the same runs.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +9,9 @@ use crate::{
     subject::{PlaceJudgement, list_first},
 };
 
-/// Compares a document with the texts that the runs make, one for each run that `submission` may
-/// have used. A reviewer judges a document that another program made, or one of another form: the
-/// finding lists the names that are missing from it. Line endings are ignored.
+/// Compares the document `text` with `ours`: the texts that `submission` can generate from the
+/// runs. Line endings are ignored. If another program made the document, or if it has another form
+/// ([`FORM`]), a reviewer must judge it: the finding lists the `names` that are missing from it.
 pub(super) fn compare<'n>(
     at: &mut PlaceJudgement,
     place: &str,
@@ -40,19 +41,19 @@ pub(super) fn compare<'n>(
     at.unknown_at(place, format!("{why}: {look}{missing}"));
 }
 
-/// Returns the differences between a document and ours.
+/// Describes the lines of `ours` that `text` lacks, and the lines that only `text` has.
 fn difference(ours: &str, text: &str) -> String {
     let only_in = |one: &str, other: &str| -> Vec<String> {
         let others: BTreeSet<_> = other.lines().collect();
         let is_said = |line: &&str| !line.trim().is_empty() && !line.contains(FREE_SIGN);
         let lines = one.lines().filter(is_said).filter(|line| !others.contains(line));
         let mut lines: Vec<_> = lines.map(|line| format!("`{}`", line.trim())).collect();
-        // The words of a drawing sort first.
+        // Lists the texts of a drawing before its shapes.
         lines.sort_by_key(|line| !line.contains("</text>"));
         lines
     };
     let missing = only_in(ours, text);
-    // A surplus line may be the submitter's.
+    // If `ours` has a place for the submitter's text, a surplus line may be part of that text.
     let surplus = if ours.contains(FREE) { Vec::new() } else { only_in(text, ours) };
     let mut found = String::from("differs from what loadgen-node submission makes of these runs");
     if missing.is_empty() && surplus.is_empty() {
@@ -66,7 +67,7 @@ fn difference(ours: &str, text: &str) -> String {
     found + "; make the submission again, or remove its line `Made by loadgen-node`"
 }
 
-/// Returns true if a document equals ours, except for the submitter's text in place of [`FREE`].
+/// Returns true if `text` equals `ours`, with any text in place of [`FREE`].
 fn matches_template(ours: &str, text: &str) -> bool {
     let (ours, text) = (ours.trim_end(), text.trim_end());
     let parts: Vec<_> = ours.split(FREE).collect();
@@ -101,7 +102,7 @@ mod tests {
         assert!(other.contains("; missing: `b`; not from the runs: `c`; "), "{other}");
     }
 
-    /// SHA-256 of a submission's documents in this form.
+    /// SHA-256 of the four generated documents of the test submission, in the form [`FORM`].
     const OF_FORM: &str = "cd351a172e3bf42d453817291188ed22a3662a78a3e74b6a56b2ce282f133bc0";
 
     #[test]
@@ -117,6 +118,9 @@ mod tests {
         let path = |name| root.join("network/acme/documentation").join(name);
         let texts = names.map(|name| std::fs::read_to_string(path(name)).unwrap());
         let here = sha256_of(texts.concat());
-        assert_eq!(here, OF_FORM, "raise FORM in drafting/machine_documents.rs, and write this digest");
+        assert_eq!(
+            here, OF_FORM,
+            "raise FORM in drafting/machine_documents.rs, and write this digest"
+        );
     }
 }

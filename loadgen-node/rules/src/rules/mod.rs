@@ -1,19 +1,20 @@
 //! Judges of the MUSTs N1 to N38, one file for each: the requirement of the rule, the code that
 //! keeps it, and the function that judges it.
 //!
-//! A rule judges what [`crate::subject`] has read, by the facts in `facts/` and the comparisons in
-//! `judge/`. Edits of a valid submission that break a rule first are in a file of its name, such as
-//! `tests/mutations/n21.toml`. A rule with many parts has a folder for them.
+//! A rule judges the runs and the tree that [`crate::subject`] has read. It uses the facts in
+//! `facts/` and the comparisons in `judge/`. A rule with many parts has a folder for them. Tests
+//! edit a valid submission; the edits that break N21 before any other rule are in
+//! `tests/mutations/n21.toml`.
 //!
-//! - `description`: the description of a system against its runs and links
-//! - `digests`: runs that compared every byte
-//! - `entry`: the entry of a rule in the registry
-//! - `made_again`: the documents that `submission` makes, regenerated from a tree
-//! - `purposes`: runs that serve two purposes
-//! - `regenerated`: a document against the regenerated one
-//! - `same`: facts that two files state
-//! - `separation`: the machines at both ends
-//! - `settings`: LoadGen's settings in its log, the record and `user.conf`
+//! - `agreement`: comparisons of facts that are stated twice
+//! - `description`: comparison of a system description with its runs and links
+//! - `digests`: judgement of runs that compared every byte
+//! - `document_diff`: comparison of a document with the regenerated one
+//! - `entry`: entry of a rule in the registry
+//! - `purposes`: detection of runs that serve two purposes
+//! - `regeneration`: the documents that `submission` makes, regenerated from a tree
+//! - `separation`: judgement of the machines at both ends
+//! - `settings`: comparison of LoadGen's settings in its log, the record and `user.conf`
 
 mod agreement;
 mod description;
@@ -74,7 +75,8 @@ use crate::{
 use agreement::Agreement;
 use entry::RuleEntry;
 
-/// All rules, each at the index of its number.
+/// Entries of all rules, in the order of [`Rule`], so that [`Rule::entry`] can use the rule as
+/// index.
 #[rustfmt::skip]
 pub(crate) static RULES: [RuleEntry; 38] = [
     n01::RULE, n02::RULE, n03::RULE, n04::RULE, n05::RULE, n06::RULE, n07::RULE, n08::RULE,
@@ -84,7 +86,8 @@ pub(crate) static RULES: [RuleEntry; 38] = [
     n33::RULE, n34::RULE, n35::RULE, n36::RULE, n37::RULE, n38::RULE,
 ];
 
-/// Rules that are judged first. Other rules do not report again what follows from their findings.
+/// Rules that are judged before the others. The others look up their findings, and do not report
+/// the consequences of such a violation again.
 const JUDGED_FIRST: [Rule; 3] = [Rule::N2, Rule::N16, Rule::N32];
 
 /// Judges all rules except N38, which judges the findings of the others.
@@ -107,23 +110,15 @@ impl Rule {
         self.entry().section
     }
 
-    /// Returns the requirement of the rule.
+    /// Returns the requirement of the rule in a few words, such as `datacenter suite only`.
     pub fn text(self) -> &'static str {
         self.entry().title
     }
 
-    /// Returns the row of the rule in the table of all rules.
+    /// Returns the row of the rule in docs/generated/rules.md, in Markdown.
     pub fn row(self) -> String {
-        let RuleEntry {
-            id,
-            section,
-            title,
-            enforced_by: kept_in,
-            evidence: looked_at,
-            tests: shown_by,
-            ..
-        } = self.entry();
-        format!("| {id} | {title} | {section} | {kept_in} | {looked_at} | {shown_by} |\n")
+        let RuleEntry { id, section, title, enforced_by, evidence, tests, .. } = self.entry();
+        format!("| {id} | {title} | {section} | {enforced_by} | {evidence} | {tests} |\n")
     }
 }
 

@@ -48,7 +48,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the violations of the round's rules by a benchmark or its folder.
+/// Returns a finding if the round does not have the benchmark, and one if the folder of an
+/// interactive variant is not the one that the round requires.
 pub(super) fn round_violations(subject: &Subject, entry: &ResultEntry) -> Vec<String> {
     let (Some(benchmark), Some(round)) = (entry.benchmark, subject.round) else {
         return Vec::new();

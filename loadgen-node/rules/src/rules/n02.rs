@@ -1,5 +1,5 @@
 //! N2: all rules of the Closed division (rules, sections 6.2 and 4.1.1). Other rules judge most of
-//! them.
+//! these requirements; N2 judges the rest.
 
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn nodes_without_model(record: &RunResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the nodes whose outputs are not the benchmark's, each with the reason.
+/// Returns the nodes whose outputs do not count for the benchmark, each with the reason.
 fn other_outputs(benchmark: &Benchmark, round: Option<&Round>, record: &RunResult) -> Vec<String> {
     let machines = record.evidence.iter().flat_map(|evidence| &evidence.nodes);
     let why = |(name, machine)| {
@@ -100,7 +100,8 @@ fn other_outputs(benchmark: &Benchmark, round: Option<&Round>, record: &RunResul
     machines.flat_map(why).collect()
 }
 
-/// Returns the differences between a run's tokens and the benchmark's requirements.
+/// Returns violations of the benchmark's requirements on tokens: how LoadGen counts them, and the
+/// lengths of prompts and outputs.
 fn token_violations(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     for (setting, kind) in [
@@ -131,7 +132,8 @@ fn token_violations(benchmark: &Benchmark, record: &RunResult) -> Vec<String> {
     wrong
 }
 
-/// Returns the end of the bucket that contains a value, in a histogram with three digits.
+/// Returns the upper end of the histogram bucket that contains `value`. The record's histograms
+/// have three significant digits.
 fn bucket_end(value: u64) -> u64 {
     value + value / 2048 * 2
 }
@@ -176,7 +178,7 @@ fn retraining(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the answer of a free text; `None` if it is neither yes nor no.
+/// Returns true if a free text means yes, false if it means no, and `None` otherwise.
 fn says_yes(text: &str) -> Option<bool> {
     let text = text.trim().trim_end_matches('.').to_lowercase().replace('\u{2019}', "'");
     let words = || text.split(|c: char| !c.is_alphanumeric() && c != '\'');

@@ -1,4 +1,4 @@
-//! N3: an unaltered LoadGen that its round accepts wrote every log (rules, section 5.1).
+//! N3: an unaltered LoadGen that the round accepts wrote every log (rules, section 5.1).
 
 use super::{Agreement, RuleEntry, agreement};
 use crate::{
@@ -96,8 +96,8 @@ fn built(log: &DetailLog) -> Result<BuiltLoadGen, String> {
     Ok(BuiltLoadGen { version, changes, sources: Sources::of(files) })
 }
 
-/// Returns findings if the record's LoadGen differs from the machine's evidence or from the
-/// record's own origin.
+/// Returns a finding if the record and the LoadGen node's evidence name different versions of
+/// LoadGen, and one if the record's `loadgen_origin` names another release.
 fn other_versions(record: &RunResult) -> impl Iterator<Item = String> {
     let versions = &record.versions;
     let machine = record.evidence.as_ref().map(|evidence| &evidence.loadgen_node);

@@ -47,8 +47,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns differences between the addresses in the run's settings, of its nodes, and of its
-/// routes.
+/// Returns differences between the nodes' addresses in the record, in the run's settings, and in
+/// the routes of the LoadGen node's evidence.
 fn address_differences(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     let Some(settings) = record.recorded_settings() else { return wrong };
@@ -70,7 +70,8 @@ fn address_differences(record: &RunResult) -> Vec<String> {
             "node {name} was at {address}, and no route in the LoadGen node's evidence leads there"
         ));
     }
-    // Names, ranges and files denote several addresses.
+    // A host name, a range or a file in the settings denotes several addresses, so that a node's
+    // address need not be in the settings.
     let is_address = |text: &&str| text.parse::<SocketAddr>().is_ok();
     let given = given.filter(|given| given.iter().all(is_address));
     let is_stranger =
@@ -81,7 +82,8 @@ fn address_differences(record: &RunResult) -> Vec<String> {
     wrong
 }
 
-/// Returns true if a route leads to an address of a node.
+/// Returns true if a route to `peer` leads to a node at `address`: the texts or the IP addresses
+/// are equal.
 fn leads_to(address: &str, peer: &str) -> bool {
     address == peer || ip(peer).is_some_and(|peer| ip(address) == Some(peer))
 }

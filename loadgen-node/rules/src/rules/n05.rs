@@ -22,7 +22,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     judge,
 };
 
-/// Bus interconnects that the rules forbid, as words of `network_type`.
+/// Bus interconnects that the rules forbid, as lower-case words in the field `network_type`.
 const FORBIDDEN: [&str; 10] =
     ["pcie", "pci", "cxl", "ccix", "hypertransport", "nvlink", "qpi", "upi", "ici", "thunderbolt"];
 
@@ -46,7 +46,8 @@ fn unrouted(seen: &RunEvidence) -> impl Iterator<Item = (Outcome, String)> {
     })
 }
 
-/// Returns the kinds of the interfaces that the system's runs used, as far as they are permitted.
+/// Returns the kinds of interfaces that the system's runs used, without kinds that are not
+/// permitted.
 fn kinds(subject: &Subject, system: &System) -> BTreeSet<&'static str> {
     let records = subject.records_of(system);
     let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());

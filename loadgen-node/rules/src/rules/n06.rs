@@ -1,4 +1,5 @@
-//! N6: the metadata shows layers 1 to 4, and is true (rules, section 6.2.2).
+//! N6: the system description shows OSI layers 1 to 4, and agrees with the runs (rules, section
+//! 6.2.2).
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -55,15 +56,17 @@ const SAME: [Agreement; 3] = [
     },
 ];
 
-/// Fields that describe layers 1 to 4.
+/// Fields of the system description that describe OSI layers 1 to 4.
 const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "network_protocol"];
 
-/// Tolerance for counters and clocks of two programs, which differ slightly.
+/// Factor by which a rate may exceed the rate that bounds it, because the counters and clocks of
+/// two programs differ slightly.
 const TOLERANCE: f64 = 1.02;
 
 fn judge(subject: &Subject, found: &mut Findings) {
     let seen = runs_with_evidence(subject, found);
-    // N27 judges the bandwidth of the runs that are submitted.
+    // N27 reports machines that are too slow for a submitted run, so that they are not reported
+    // here.
     let submitted = subject.runs().filter(|(_, run)| run.kind.is_submitted());
     let submitted: BTreeSet<_> = submitted.map(|(_, run)| run.record_place.as_str()).collect();
     let is_submitted = |seen: &&RunEvidence| submitted.contains(seen.place);
@@ -97,8 +100,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, other_tls);
 }
 
-/// Returns a finding about a run over gRPC that had a certificate but no TLS, or TLS but no
-/// certificate.
+/// Returns a finding if a run over gRPC had the setting `tls_ca` but its record states no TLS, or
+/// the reverse.
 fn other_tls(record: &RunResult) -> Option<String> {
     let is_grpc = record.transport == Carrier::Network(Transport::Grpc);
     let given = record.recorded_settings().filter(|_| is_grpc)?;
@@ -106,7 +109,8 @@ fn other_tls(record: &RunResult) -> Option<String> {
         .then(|| "the run's tls_ca and the record's tls disagree".into())
 }
 
-/// Returns a finding if the host's topology and the network's are both lists of links, and differ.
+/// Returns a finding if the fields `network_topology` and `host_networking_topology` are both lists
+/// of links, and the lists differ.
 fn topologies(system: &System) -> Option<String> {
     let (network, host) = ("network_topology", "host_networking_topology");
     let links = |field: &str| topology::links(&system.text(field)?);
@@ -131,8 +135,8 @@ fn judge_filled_fields(system: &System, at: &mut PlaceJudgement) {
     }
 }
 
-/// Judges layers 3 and 4: returns the differences between the stated protocol and a run's. If the
-/// runs used several protocols, the field contains ` / ` between them.
+/// Returns the differences between the field `network_protocol`, for layers 3 and 4, and the
+/// protocol of a run. If the runs used several protocols, the field separates them by ` / `.
 fn protocol(system: &System, seen: &RunEvidence) -> Vec<String> {
     let Some(text) = system.text("network_protocol") else { return Vec::new() };
     let mut parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
@@ -143,7 +147,7 @@ fn protocol(system: &System, seen: &RunEvidence) -> Vec<String> {
     wrong.map(|what| format!("network_protocol is `{text}`, but {what}")).collect()
 }
 
-/// Returns the differences between one stated protocol and a run's.
+/// Returns the differences between `text`, one of the stated protocols, and the protocol of a run.
 fn differences(text: &str, seen: &RunEvidence) -> Vec<String> {
     let layers = layers(text, seen);
     if !layers.is_empty() {
@@ -192,8 +196,8 @@ fn layers(text: &str, seen: &RunEvidence) -> Vec<&'static str> {
     all
 }
 
-/// Judges layer 1: the interfaces have the stated rates, and the runs did not exceed them. If
-/// machines have different rates, the field contains ` / ` between them.
+/// Judges the field `network_rate`, for layer 1: the interfaces must have the stated rates, and the
+/// runs must not exceed them. If machines have different rates, the field separates them by ` / `.
 fn rate(system: &System, seen: &RunEvidence, at: &mut PlaceJudgement) {
     let Some(text) = system.text("network_rate") else { return };
     let rates: Option<Vec<f64>> = text.split(" / ").map(bits_per_second).collect();
@@ -238,8 +242,8 @@ fn rate(system: &System, seen: &RunEvidence, at: &mut PlaceJudgement) {
     at.fail(format!("network_rate is `{text}`, but {what}: write what the links carry"));
 }
 
-/// Returns the speed of an interface in bits per second: the higher of its own and of the sum of
-/// its adapters'.
+/// Returns the speed of an interface in bits per second: its own speed, or the sum of its
+/// underlying adapters' speeds if that is higher.
 fn max_speed(machine: &Machine, carrier: &Interface) -> Option<f64> {
     let bits =
         |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64 * 1e6);
@@ -269,8 +273,8 @@ fn speeds(seen: &RunEvidence, at: &mut PlaceJudgement) {
     }
 }
 
-/// Returns the machines of nodes whose interfaces are too slow for the run's samples and responses:
-/// the names of the nodes, and the finding.
+/// Returns the machines whose interfaces are too slow for the samples and responses of their nodes,
+/// each as the names of these nodes and the finding.
 fn overloaded_machines(seen: &RunEvidence) -> Vec<(String, String)> {
     let seconds = seen.record.test_seconds;
     let machines = seen.evidence.nodes_by_machine();
@@ -293,7 +297,8 @@ fn overloaded_machines(seen: &RunEvidence) -> Vec<(String, String)> {
     over.collect()
 }
 
-/// Returns the bits per second of each interface over the whole test, in the busier direction.
+/// Returns the name of each interface of the LoadGen node, and its mean bits per second over the
+/// test in the busier direction.
 fn traffic(seen: &RunEvidence) -> Vec<(String, f64)> {
     let seconds = seen.record.test_seconds;
     let carried = seen.record.interfaces.iter().filter(|_| seconds > 0.0);

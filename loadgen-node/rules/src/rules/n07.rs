@@ -1,4 +1,5 @@
-//! N7: no pre-processing, conversion or padding in the QDL, by digests (rules, section 6.2.1).
+//! N7: no pre-processing, conversion or padding in the QDL, shown by digests (rules, section
+//! 6.2.1).
 
 use super::{RuleEntry, digests};
 use crate::{

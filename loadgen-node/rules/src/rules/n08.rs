@@ -1,4 +1,4 @@
-//! N8: no post-processing of responses in the QDL, by digests (rules, section 6.2.1).
+//! N8: no post-processing of responses in the QDL, shown by digests (rules, section 6.2.1).
 
 use super::{RuleEntry, digests};
 use crate::{

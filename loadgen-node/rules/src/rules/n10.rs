@@ -44,8 +44,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the nodes that have reused, or may have reused, work for other prompts, each with the
-/// reason.
+/// Returns the nodes that have reused, or may have reused, results that they computed for other
+/// prompts, each with the reason.
 fn reused(record: &RunResult) -> impl Iterator<Item = String> {
     let machines = record.evidence.as_ref().map(|evidence| &evidence.nodes);
     record.nodes.iter().flat_map(move |node| {
@@ -57,7 +57,8 @@ fn reused(record: &RunResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns a finding if the two ends did not both count as many messages as LoadGen.
+/// Returns a finding if the number of messages sent, or the number received, differs from `count`,
+/// LoadGen's number. `what` names the messages.
 fn miscounted(what: &str, tally: &Comparison, count: u64) -> Option<String> {
     let Comparison { sent, received, .. } = tally;
     ([sent, received] != [&count; 2])

@@ -27,8 +27,9 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds logs of several tests. Each test has figures, and readers differ in which of them they
-/// use. In divisions that do not require this rule, N33 judges it.
+/// Finds detail logs that contain several tests. Each test has its own figures, and programs that
+/// read such a log differ in the test that they use. Only the Network division requires N12; N33
+/// calls this function for the other divisions.
 pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);

@@ -57,8 +57,8 @@ fn round_trip(run: &RunFiles, duration: Option<u64>, mut at: PlaceJudgement) {
         let text = "the record lacks the round-trip time of a node";
         return at.unknown_at(&run.record_place, text);
     }
-    // The minimum of several round trips to the farthest node. Half of it is the bound, because the
-    // latency of a route varies.
+    // `round_trip_ns` is the minimum of several round trips to a node. `Name()` must take at least
+    // half of the farthest node's, because the latency of a route varies.
     let farthest = round_trips().max().unwrap_or(0);
     if duration < farthest / 2 {
         at.fail(format!(

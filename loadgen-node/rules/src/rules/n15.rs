@@ -93,8 +93,9 @@ fn nodes(
     at.or_pass("sut_name lists every node, each once");
 }
 
-/// Returns findings about nodes that did not run to the end. For the Closed division, N2 judges
-/// this.
+/// Returns findings about nodes that were lost during the run, and about nodes whose samples were
+/// reassigned although the record does not mark them as lost. In the Closed division, N2 reports
+/// these.
 pub(super) fn lost_nodes(record: &RunResult) -> Vec<String> {
     let lost = record.nodes.iter().filter(|node| node.lost.is_some()).map(|node| {
         format!("node {} was lost during the run: the named SUT did not run to the end", node.name)
@@ -107,8 +108,8 @@ pub(super) fn lost_nodes(record: &RunResult) -> Vec<String> {
     lost.chain(handed_on).collect()
 }
 
-/// Returns the stated number of nodes if it is neither the number of a run's nodes nor the number
-/// of their machines, which nodes may share.
+/// Returns the field `number_of_nodes` if it is neither `nodes`, the number of a run's nodes, nor
+/// the number of their machines. Several nodes may share a machine.
 pub(super) fn other_count(system: &System, run: &RunFiles, nodes: usize) -> Option<String> {
     let count = system.text("number_of_nodes")?;
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
@@ -117,7 +118,7 @@ pub(super) fn other_count(system: &System, run: &RunFiles, nodes: usize) -> Opti
     (!is_known).then_some(count)
 }
 
-/// Returns the names in the last brackets.
+/// Returns the nodes' names, which the SUT's name contains in its last brackets.
 fn bracketed(name: &str) -> Option<Vec<&str>> {
     let (_, rest) = name.rsplit_once('[')?;
     let (list, _) = rest.split_once(']')?;

@@ -1,5 +1,5 @@
-//! N16: the QDL's source is in the submission, and belongs to the program that ran (rules, section
-//! 6.2.1).
+//! N16: the QDL's source is in the submission, and the program that ran was built from it (rules,
+//! section 6.2.1).
 
 use std::{io, path::Path};
 
@@ -35,7 +35,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Compares the sources in the tree with those of every program that ran.
+/// Compares the SHA-256 of the sources in the tree with the file `REVISION` and with the SHA-256
+/// that each run recorded.
 fn sources(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
     let place = tree.home.sources();
     let mut at = found.at(&place);
@@ -72,7 +73,8 @@ fn sources(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
     }
 }
 
-/// Returns all sources by path, without `REVISION`, which contains the hash.
+/// Returns the path and the contents of each source file. Omits `REVISION`, which contains the
+/// SHA-256 of the others.
 fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -87,8 +89,9 @@ fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(files?.into_iter().filter(|(path, _)| path != "REVISION").collect())
 }
 
-/// Adds the finding of a rule that the sources keep by construction: a pass if N16 has shown that
-/// they ran.
+/// Judges a rule that netdiv's sources keep by construction, as `claim` explains. It passes if N16
+/// has shown that the program that ran was built from the sources in the tree; otherwise it cannot
+/// be judged.
 pub(super) fn judge_by_construction(claim: &str, subject: &Subject, found: &mut Findings) {
     if subject.is_foreign() {
         return;

@@ -46,15 +46,15 @@ fn judge(subject: &Subject, found: &mut Findings) {
     if !surplus.is_empty() {
         at.fail(format!("has rows for fields that no message has: {}", list_first(&surplus)));
     }
-    // If the rows agree, the text around them may differ.
+    // The text around the tables is compared only if all rows agree.
     if at.is_kept() {
         at.fail_each(unlike_sources(tree, &text));
     }
     at.or_pass("describes every field of every message, as the sources do");
 }
 
-/// Returns the first difference between the document and the sources' document. Links are ignored,
-/// because their targets differ.
+/// Returns the first difference between `text`, the submission's document, and docs/PROTOCOL.md in
+/// its sources. Links are ignored, because their targets differ.
 fn unlike_sources(tree: &SubmissionTree, text: &str) -> Option<String> {
     let path = format!("{}/{PROTOCOL}", tree.home.sources());
     let source = tree.text(&path)?;

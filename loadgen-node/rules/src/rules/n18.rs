@@ -28,7 +28,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     judge,
 };
 
-/// Metric of benchmarks whose responses are one number: all responses have the same length.
+/// Metric of benchmarks whose response is a single number, so that all responses have the same
+/// length.
 const ONE_NUMBER: &str = "acc";
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -135,8 +136,8 @@ fn raw_bytes(record: &RunResult) -> Option<u64> {
     lengths.into_iter().try_fold(element.bytes(), |bytes, length| bytes.checked_mul(length?))
 }
 
-/// Returns a finding if the responses in LoadGen's log have other bytes than the nodes sent. N21
-/// counts the responses.
+/// Returns a finding if LoadGen's accuracy log has more bytes of responses than the nodes sent, or
+/// fewer although it is the complete log of an accuracy run. N21 compares the number of responses.
 fn other_bytes(run: &RunFiles, log: &ReadableLog) -> Option<String> {
     let record = run.result().filter(|record| record.has_comparable_answers())?;
     let is_all = log.is_whole && run.kind == RunKind::Accuracy;
@@ -153,7 +154,8 @@ fn other_bytes(run: &RunFiles, log: &ReadableLog) -> Option<String> {
     })
 }
 
-/// Finds responses of one number that differ in length, in all runs of a result.
+/// Finds responses that differ in length although each is a single number, in all runs of a result.
+/// Also compares that length with the bytes in each record.
 fn lengths(
     benchmark: &Benchmark,
     entry: &ResultEntry,
@@ -195,7 +197,7 @@ fn lengths(
 fn other_bytes_of_tokens(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes_with_tokens().filter_map(|(node, tokens)| {
         let bytes = tokens.total.saturating_mul(ID_BYTES as u64);
-        // A lost node had sent more than was counted.
+        // A lost node may have sent responses that were not counted.
         let is_whole = node.lost.is_none() && node.redispatched == 0;
         let is_compared = is_whole && node.response_encodings == [Encoding::None];
         (is_compared && node.bytes_received != bytes).then(|| {

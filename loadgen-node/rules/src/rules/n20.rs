@@ -1,4 +1,5 @@
-//! N20: the SUT's configuration is named: the settings of every machine (rules, section 6.2.3).
+//! N20: the SUT's configuration is named: the evidence contains the settings of every machine
+//! (rules, section 6.2.3).
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, record_contradictions);
 }
 
-/// Returns the differences between a record and the settings of its machines, or of the run.
+/// Returns contradictions between a record, the settings of the run, and the evidence of its
+/// machines.
 fn record_contradictions(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
     let given = record.recorded_settings().map(|given| given.get("digests") == Some(&json!(true)));
@@ -105,7 +107,8 @@ fn settings_violations(seen: &RunEvidence) -> Vec<String> {
     wrong
 }
 
-/// Returns findings about fields that an evidence file stated and no machine has.
+/// Returns a finding for each field that an operator's evidence file states for a machine, but that
+/// the description of a machine does not have.
 fn unknown_supplied_fields(who: &str, machine: &Machine) -> Vec<String> {
     let fields = serde_json::to_value(machine).unwrap_or_default();
     let has = |path: &str| match path.split_once('.') {
@@ -123,8 +126,9 @@ fn unknown_supplied_fields(who: &str, machine: &Machine) -> Vec<String> {
     strangers.map(text).collect()
 }
 
-/// Returns the faults of the settings in a machine's evidence. `announced` is the digest of its
-/// settings that a node reported before the run.
+/// Returns the faults of the settings in a machine's evidence, as phrases that follow the name of
+/// the machine. `announced` is the SHA-256 of its settings that a node reported before the run;
+/// `None` for the LoadGen node.
 fn wrong_settings(machine: &Machine, announced: Option<&str>) -> Vec<String> {
     let mut wrong = Vec::new();
     let text = machine.settings.as_deref().filter(|text| !text.trim().is_empty());

@@ -67,7 +67,7 @@ fn misnamed(who: &str, machine: &Machine) -> Vec<String> {
     wrong
 }
 
-/// Judges the interfaces in use by the runs' evidence.
+/// Requires that the evidence of the runs describes every interface in use.
 fn of_runs(subject: &Subject, found: &mut Findings) {
     for seen in runs_with_evidence(subject, found) {
         let mut at = found.at(seen.place);
@@ -148,7 +148,8 @@ fn strangers(tree: &SubmissionTree, names: &BTreeSet<&str>, found: &mut Findings
     }
 }
 
-/// Judges the switches by the systems' topologies.
+/// Requires that system-diagram.md describes every switch in the systems' `network_topology`, and
+/// no other switch if there is only one system.
 fn switches(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
     let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
     for system in &subject.systems {

@@ -35,7 +35,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     unnamed_versions(subject, found);
 }
 
-/// Returns findings if a record has another version of a program than its machine reported.
+/// Returns a finding for each program whose version in the record differs from the one that the
+/// program's machine reported.
 fn other_versions(record: &RunResult) -> Vec<String> {
     let Some(evidence) = &record.evidence else { return Vec::new() };
     let program = non_empty(&evidence.loadgen_node.program);

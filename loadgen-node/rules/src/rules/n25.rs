@@ -53,7 +53,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns a finding about a node whose responses had another encoding than its published settings.
+/// Returns a finding if the responses of a node had another encoding than `response_encoding` in
+/// its published settings.
 fn other_encoding(node: &Node, evidence: &Evidence) -> Option<String> {
     let settings = evidence.published_settings(node)?;
     let encoding = settings.get("response_encoding").and_then(toml::Value::as_str)?;
@@ -109,7 +110,8 @@ fn says_something(text: &str) -> bool {
     !is_placeholder(text) && !text.trim().eq_ignore_ascii_case("none")
 }
 
-/// Returns the path of the file that states the approval.
+/// Returns the path of the file that states the approval of the compression: the measurements file
+/// or compression.md.
 fn approval(subject: &Subject, entry: &ResultEntry) -> Option<String> {
     if let Some(Ok((place, json))) = &entry.measurements {
         let entry = json.iter().find(|(key, _)| key.contains("approval"));

@@ -101,7 +101,7 @@ fn document(subject: &Subject, found: &mut Findings) {
     at.or_pass("its figures are those of the runs");
 }
 
-/// Returns the text without the sections of these headings.
+/// Returns a Markdown text without its second-level sections whose heading is in `headings`.
 fn without(text: &str, headings: &[&str]) -> String {
     let sections = text.split("\n## ");
     let is_kept = |section: &&str| !section.lines().next().is_some_and(|it| headings.contains(&it));
@@ -114,8 +114,8 @@ mod tests {
     use crate::subject::AllFindings;
     use crate::{Outcome, book::Table, fixture::submission_tree, subject::read};
 
-    /// Returns the outcomes about the report after a change of the subject and of the report's
-    /// text.
+    /// Returns the outcomes of N27 for the report, after `change` has changed the subject and `to`
+    /// has replaced `from` in the report.
     fn said(change: impl FnOnce(&mut Subject), from: &str, to: &str) -> Vec<Outcome> {
         let folder = tempfile::tempdir().unwrap();
         let root = submission_tree(folder.path(), "network", "v5.0");

@@ -66,8 +66,8 @@ fn differences(one: &RunResult, other: &RunResult) -> Vec<String> {
     of_run.chain(of_nodes(&one.running(), &other.running())).collect()
 }
 
-/// Returns the differences between the nodes of two runs: other nodes, or properties that both runs
-/// know.
+/// Returns the differences between the nodes of two runs: `nodes` if their names differ, otherwise
+/// each property that both runs know and that has different values.
 fn of_nodes(
     one: &BTreeMap<&str, NodeSoftware>,
     other: &BTreeMap<&str, NodeSoftware>,
@@ -86,8 +86,8 @@ fn of_nodes(
     differ.into_iter().map(|(what, nodes)| format!("{what} of {}", nodes.join(", "))).collect()
 }
 
-/// Judges by a compliance test that the responses are the same in both modes. Digests cover one
-/// run, and show nothing about the other mode.
+/// Requires a compliance test that compares the responses of both modes, and that passes. Digests
+/// cannot replace it: they cover one run, and show nothing about the other mode.
 fn same_answers(
     subject: &Subject,
     entry: &ResultEntry,

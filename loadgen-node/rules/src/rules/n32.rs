@@ -94,7 +94,8 @@ const SAME: [Agreement; 24] = [
     },
 ];
 
-/// Returns the duration that the record requests. TEST06's audit.config sets another one.
+/// Returns the minimum duration that the record requests; `None` for TEST06, whose audit.config
+/// sets another duration.
 fn duration(run: &RunFiles, record: &RunResult, key: &str) -> Option<String> {
     agreement::setting(run, record, key).filter(|_| !run.is_token_test())
 }
@@ -136,7 +137,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     effective_settings::judge(subject, found);
 }
 
-/// Finds runs with an audit.config that are not compliance tests.
+/// Finds runs that used an audit.config although they are not compliance tests.
 fn audit_configs(entry: &ResultEntry, run: &RunFiles, found: &mut Findings) {
     if run.is_test() {
         return;
@@ -157,15 +158,15 @@ fn found_audit_config(detail: &DetailLog) -> bool {
     warnings.into_iter().any(|text| text.starts_with("Found Audit Config"))
 }
 
-/// Returns a finding if the QSL does not report the number of performance samples that the run's
-/// settings have, or all samples.
+/// Returns a finding if the QSL reported another number of performance samples than the run's
+/// settings state. Without that setting, it must report all samples.
 fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
     if record.settings.is_empty() {
         return None;
     }
     let logged = detail.integer("qsl_reported_performance_count")?;
     let total = record.dataset_samples;
-    // Another total is a separate finding.
+    // A difference in the total number of samples is a separate finding.
     detail.integer("qsl_reported_total_count").filter(|logged| *logged == total)?;
     let given = record.settings.get("performance_samples").and_then(|given| given.as_u64());
     let expected = given.unwrap_or(total).min(total);
@@ -177,8 +178,8 @@ fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Compares the settings that the run set by hand with the record. The last value of a field
-/// counts.
+/// Compares the fields of LoadGen's settings that the run's own settings override with the record.
+/// If they override a field several times, the last value counts.
 fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
     let settings = record.recorded_settings();
     let of = |key: &str| settings.and_then(|settings| settings.get(key));
@@ -214,8 +215,7 @@ pub(super) fn too_short(
     too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()
 }
 
-/// Returns a finding if a test took less time than the minimum, as LoadGen measured it. Another
-/// finding covers its settings.
+/// Returns a finding if a test took less time than the minimum, as LoadGen measured it.
 fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Option<String> {
     let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
     let least = limits.min_duration_ms;
@@ -274,8 +274,8 @@ fn performance(
     }
     for setting in END_SETTINGS {
         let key = format!("effective_{setting}");
-        // A maximum number of queries does not end Offline's only query. In SingleStream, the log
-        // has the time that the queries took.
+        // Offline has one query, which a maximum number of queries does not end. For SingleStream,
+        // the log states the time that the queries took, which is judged instead.
         let is_harmless = setting == MAX_QUERIES
             && match detail.scenario() {
                 Some(Scenario::Offline) => true,

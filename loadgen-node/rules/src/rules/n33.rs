@@ -45,8 +45,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
         let mut at = found.at(&run.place);
         let Some(logs) = &run.logs else {
-            // Only the record of the run with digests is kept. That run may be too short to be
-            // valid.
+            // A run without logs is the run with digests, of which a submission contains only the
+            // record. It may be too short to be valid.
             at.fail_each(run.result().and_then(|record| unlikely(record, Some(record.mode))));
             continue;
         };
@@ -106,7 +106,8 @@ fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
     }
 }
 
-/// Returns a finding if a good verdict has reasons that nothing in the record explains.
+/// Returns a finding if a Valid or Complete verdict has reasons against it that nothing in the
+/// record explains, such as a lost node.
 fn unexplained(record: &RunResult) -> Option<String> {
     let is_noted = |node: &Node| {
         node.lost.is_some()
@@ -135,8 +136,9 @@ fn is_too_short_by_design(run: &RunFiles, detail: &DetailLog) -> bool {
         && detail.is_on("early_stopping_met") == Some(false)
 }
 
-/// Finds lines that LoadGen writes once and a log repeats: readers differ in which of them they
-/// use. A log of several tests repeats everything, and is a separate finding.
+/// Finds keys that LoadGen writes once in a test, but of which a log has several lines: programs
+/// that read the log differ in the line that they use. A log of several tests repeats everything,
+/// and is a separate finding.
 fn repeated(run: &RunFiles, detail: &DetailLog) -> Vec<String> {
     if detail.tests() > 1 {
         return Vec::new();
@@ -168,7 +170,8 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Returns the reason why a run cannot end with its verdict. `mode` is `None` if unknown.
+/// Returns a finding if the run failed, or if its verdict contradicts its mode or its counts.
+/// `mode` is `None` if unknown.
 fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
     let RunResult { verdict, reasons, .. } = record;
     let unmatched = record.total(|node| node.unmatched_replies);
@@ -186,7 +189,8 @@ fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
     }
 }
 
-/// Returns parts of LoadGen's verdict that contradict the verdict.
+/// Returns findings about entries of the log that contradict LoadGen's verdict VALID: unmet
+/// conditions, and a reason for INVALID.
 fn contradictions(detail: &DetailLog) -> impl Iterator<Item = String> {
     let parts =
         ["result_min_duration_met", "result_min_queries_met", "result_perf_constraints_met"];

@@ -171,14 +171,15 @@ pub(super) fn answers_differ(
     }
 }
 
-/// Violation in a file of a test's verification.
+/// Violation in a file that the verification of a compliance test wrote (`verify_*.txt`).
 struct FileViolation {
     text: String,
     /// True if the file contains two verdicts.
     is_contradiction: bool,
 }
 
-/// Returns the violation in a file of a test's verification, if there is one.
+/// Returns the violation in the file `name` of a test's verification: it cannot be read, does not
+/// state that the test passed, or contains two verdicts.
 fn verdict(
     tree: &SubmissionTree,
     place: &ResultPaths,
@@ -197,7 +198,8 @@ fn verdict(
     Some(FileViolation { text: format!("{name} {wrong}"), is_contradiction })
 }
 
-/// Returns a finding if a file contains two verdicts. The official checker looks for the good one.
+/// Returns a finding if a file contains two verdicts. The official checker searches only for the
+/// passing verdict.
 fn contradiction(text: &str) -> Option<String> {
     let mut said: BTreeMap<&str, &str> = BTreeMap::new();
     for line in text.lines().map(str::trim) {
@@ -227,7 +229,8 @@ const PASSED: &str = "TEST PASS";
 
 const FAILED: &str = "TEST FAIL";
 
-/// Returns the reasons of a failure that a verification states.
+/// Returns the reasons for a failure that the text of a verification states, after `: `; empty if
+/// it states none.
 fn why(text: &str) -> String {
     let failed = text.lines().filter_map(|line| line.strip_prefix("TEST FAIL: "));
     let of_test06 =
@@ -236,7 +239,8 @@ fn why(text: &str) -> String {
     if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
 }
 
-/// Outputs of the official script for TEST01's samples: from the accuracy run and from the test.
+/// Files with the output of the official accuracy script for TEST01's samples: first from the
+/// accuracy run, then from the test.
 const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 
 /// Compares the scores of TEST01's samples, by which a benchmark that is not deterministic may
@@ -250,7 +254,7 @@ fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Re
     if part.passed() { Ok(()) } else { Err(part.reasons()) }
 }
 
-/// Finds a run without the test's settings, by LoadGen's own log.
+/// Requires that LoadGen's log of a compliance test has the settings of the test's audit.config.
 fn judge_settings(
     tree: &SubmissionTree,
     place: &ResultPaths,
@@ -292,7 +296,7 @@ fn has_sampled(tree: &SubmissionTree, place: &ResultPaths, run: &RunFiles) -> bo
     run.result().is_some_and(is_that_of) && has_entries()
 }
 
-/// Returns a whole number of the log, with 0 or 1 for a switch.
+/// Returns the log's value under a key as a whole number, with 1 for true and 0 for false.
 fn number(detail: &DetailLog, key: &str) -> Option<u64> {
     let value = detail.value(key)?;
     value.as_u64().or_else(|| value.as_bool().map(u64::from))
@@ -306,7 +310,8 @@ fn is_valid(run: &RunFiles) -> Option<bool> {
     Some(is_valid && !summary.repeats("Result is"))
 }
 
-/// Returns a finding if the speeds in LoadGen's logs fail a test, whatever its files state.
+/// Returns a finding if a test fails by the speeds in LoadGen's logs, even if its verification
+/// files state that it passed.
 fn speed(test: Test, reference: &RunFiles, run: &RunFiles) -> Option<String> {
     if test == Test::Test06 {
         return None;
@@ -319,7 +324,8 @@ fn speed(test: Test, reference: &RunFiles, run: &RunFiles) -> Option<String> {
     }
 }
 
-/// Finds failures in files of tests that the benchmark does not need, or that netdiv cannot run.
+/// Finds failures in the folders of compliance tests that the table does not require, such as all
+/// tests of a benchmark that the table lacks.
 fn other_tests(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else { return };
     let formats = subject.formats();

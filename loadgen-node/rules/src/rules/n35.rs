@@ -48,7 +48,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     readme::judge(subject, found);
 }
 
-/// Finds a layout, or measurements files, of another round.
+/// Requires that the folders have the layout of the round, and that all measurements files name the
+/// same round.
 fn of_round(subject: &Subject, found: &mut Findings) {
     let (Some(tree), Some(round)) = (&subject.tree, subject.round) else { return };
     let Round { name, layout, .. } = round;

@@ -38,7 +38,7 @@ const OF_ACCELERATORS: &str = "accelerator_";
 /// Fields that the official programs read as whole numbers.
 const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_processors_per_node"];
 
-/// Suites that the official checker knows.
+/// Values of `system_type` that the official checker accepts.
 const SUITES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -83,7 +83,8 @@ fn other_number_of_nodes(subject: &Subject, system: &System) -> BTreeSet<String>
     wrong.collect()
 }
 
-/// Returns true if the description claims a network system, in a text of any case.
+/// Returns true if `is_network` in the system description is the text `true`, in upper or lower
+/// case.
 fn says_network(json: &Map<String, Value>) -> bool {
     let word = json.get("is_network").and_then(Value::as_str);
     word.is_some_and(|word| word.eq_ignore_ascii_case("true"))
@@ -133,7 +134,7 @@ fn fields(json: &Map<String, Value>, division: JudgedDivision, at: &mut PlaceJud
     }
 }
 
-/// Returns true for values that are false in Python.
+/// Returns true for values that are false in Python, which the official checker treats as empty.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty(),
@@ -181,7 +182,8 @@ pub(super) fn unwritten(division: JudgedDivision, what: String) -> (Outcome, Str
     }
 }
 
-/// Judges fields with a fixed vocabulary, and fields that another file states.
+/// Judges fields that must equal the name of a folder, that have a fixed set of values, or that
+/// must be whole numbers.
 fn words(system: &System, tree: &SubmissionTree, at: &mut PlaceJudgement) {
     let same = |field: &str, want: &str| system.text(field).is_none_or(|text| text == want);
     if !same("division", &tree.home.division) {

@@ -27,7 +27,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     judge,
 };
 
-/// Field that names machines, whose names may differ elsewhere.
+/// Field with the names of machines, which may differ in the other submission.
 const TOPOLOGY: &str = "network_topology";
 
 fn judge(subject: &Subject, found: &mut Findings) {
@@ -56,8 +56,8 @@ fn judge(subject: &Subject, found: &mut Findings) {
     at.or_pass("the networking is the same");
 }
 
-/// Returns switches and cables without the names of their ends, which may change; the text itself
-/// if it is not a list of links.
+/// Describes the switches and cables of a topology without the names of devices and ports, which
+/// may differ in the other submission. Returns the text itself if it is not a list of links.
 fn cabling(subject: &Subject, text: &str) -> String {
     let Some(links) = topology::links(text) else { return text.to_owned() };
     let switches = topology::switches(subject, &links).len();
@@ -109,7 +109,7 @@ fn of_run(record: &RunResult) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Returns the adapters in use, with the number of each kind.
+/// Describes the adapters that a machine's routes use, each kind with its number.
 fn interfaces(machine: &Machine) -> String {
     let adapters = machine.carriers().used.into_iter().flat_map(|interface| {
         let adapters = machine.adapters(&interface.name).into_values().flatten();

@@ -65,8 +65,9 @@ fn open(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns findings about broken rules that the list omits, and about listed rules that are kept.
-/// Rules of the Open division are broken in any case.
+/// Returns findings about broken rules that the list in `why`, the text of why-open.md, omits, and
+/// about listed rules that are not broken. Rules that the Open division requires need not be in the
+/// list, because breaking them is a violation there, too.
 fn list_differences(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String> {
     let items = why.lines().filter_map(|line| line.strip_prefix("- N"));
     let numbers = items.map(|item| item.split(|c: char| !c.is_ascii_digit()).next());
@@ -144,8 +145,9 @@ fn listed(rules: &[Rule]) -> String {
     rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Judges the division of a run by its record. A rule that is broken here already is not named
-/// again.
+/// Requires that a run was made for the judged division, and was neither exploratory nor a
+/// rehearsal. Also reports the rules that the run itself found to be broken, except those in
+/// `already_broken`.
 fn of_run(
     record: &RunResult,
     judged: JudgedDivision,
@@ -182,7 +184,7 @@ fn of_run(
     at.fail_each(broken.map(|one| format!("the run itself found: {one}")));
 }
 
-/// Returns the run's settings that differ from its record.
+/// Returns the run's setting `division` or `rehearsal` if it differs from the record.
 fn setting_difference(record: &RunResult) -> Option<String> {
     let given = |key: &str| record.settings.get(key);
     let division = given("division").filter(|given| **given != json!(record.division));

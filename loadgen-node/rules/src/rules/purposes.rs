@@ -1,6 +1,6 @@
-//! Finds runs that serve several purposes (N34, N35). Two accuracy targets of one model may share
-//! their runs: the official preparation tool copies the results of the stricter target
-//! (`preprocess_submission.py`).
+//! Finds runs that serve several purposes, such as a performance run that is also a compliance test
+//! (N34, N35). Two accuracy targets of one model may share their runs: the official preparation
+//! tool copies the results of the stricter target (`preprocess_submission.py`).
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::{
     tree::ResultPaths,
 };
 
-/// Finds runs that serve two purposes. `of_tests` selects pairs with a compliance test, or all
-/// other pairs.
+/// Finds pairs of runs with the same detail log, unless they may share it. Reports only pairs with
+/// a compliance test if `of_tests` is true, and otherwise only the other pairs.
 pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
     if subject.tree.is_none() {
         return;
@@ -40,8 +40,8 @@ pub(super) fn compare(subject: &Subject, of_tests: bool, found: &mut Findings) {
     }
 }
 
-/// Returns true if the result of one scenario is inferred from the run of the other
-/// (`preprocess_submission.py`, in the edge suite).
+/// Returns true if the official tool may have inferred one result from the run of the other: in the
+/// edge suite, the run of one scenario may stand for another scenario (`preprocess_submission.py`).
 fn is_inferred(subject: &Subject, one: &ResultEntry, other: &ResultEntry) -> bool {
     let scenarios = one.scenario.zip(other.scenario);
     subject.is_of_edge(one)

@@ -14,16 +14,17 @@ use crate::{
     tree::documents,
 };
 
-/// Returns the only system of a submission. If there are several, the documents cannot be
-/// regenerated.
+/// Returns the system of a submission that has exactly one; `None` if it has several, because the
+/// documents can then not be regenerated.
 pub(crate) fn only_system<'a>(subject: &'a Subject<'_>) -> Option<&'a System> {
     let [system] = subject.systems.as_slice() else { return None };
     Some(system)
 }
 
-/// Returns the documents about the machines with their names, once for the evidence of each
-/// performance run, because `submission` used one of these runs. Without [`topology`], only the
-/// architecture is among them.
+/// Returns the documents about the machines that `submission` may have made, as name and text.
+/// `submission` used one of the performance runs, so that each document has a version for the
+/// evidence of each of them. If the [`topology`] is unknown, only the architecture is returned.
+/// `texts` are the submitter's two texts in the architecture.
 pub(crate) fn regenerated_documents(
     subject: &Subject,
     tree: &SubmissionTree,
@@ -50,10 +51,11 @@ pub(crate) fn regenerated_documents(
     once
 }
 
-/// Texts that a document may have.
+/// Texts that a document may have: one for each run that `submission` may have used.
 pub(super) struct AcceptableTexts<'p> {
     pub(super) texts: Vec<&'p str>,
-    /// False if `submission` may have used a run whose record is unusable.
+    /// True if `texts` is complete; false if `submission` may have used a run whose record is
+    /// unusable.
     pub(super) are_all: bool,
 }
 
@@ -70,8 +72,8 @@ impl<'p> AcceptableTexts<'p> {
     }
 }
 
-/// Returns the switches of the diagram's text and the links of the system's description, if these
-/// name every switch and every port.
+/// Returns the switches from the diagram's text and the links from the system description; `None`
+/// if the links omit a port in use, or the diagram's text omits a switch of the links.
 fn topology(subject: &Subject, tree: &SubmissionTree, system: &System) -> Option<Topology> {
     let links = topology::links(&system.text("network_topology")?)?;
     if !topology::unlinked(subject, system, &links).is_empty() {
@@ -137,8 +139,8 @@ pub(crate) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static 
     Ok(bandwidth(&system.name, results))
 }
 
-/// Returns the results whose bandwidth cannot be computed again, by their names in the report. The
-/// flag is set if the reason is an unusable file, which is a separate finding.
+/// Returns the results whose bandwidth cannot be computed again, each as its name in the report and
+/// a flag. The flag is true if the reason is an unusable file, which is a separate finding.
 pub(crate) fn unknown_bandwidths(subject: &Subject) -> Vec<(String, bool)> {
     let is_set_aside = |entry: &ResultEntry| {
         let run = entry.run(RunKind::Performance);

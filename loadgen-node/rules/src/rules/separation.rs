@@ -7,7 +7,8 @@ use crate::{
     subject::{Findings, RunEvidence},
 };
 
-/// Adds the violations of a rule by the evidence, and the findings in `more`.
+/// Adds the findings about `rule` for a run: the violations that its evidence shows, and `more`.
+/// Without violations, the rule passes with `text`.
 pub(super) fn judge_run(
     seen: &RunEvidence,
     rule: Rule,

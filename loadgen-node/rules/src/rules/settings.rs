@@ -1,4 +1,4 @@
-//! LoadGen's settings in its log, the record and `user.conf` (N2, N32, N34).
+//! Compares LoadGen's settings in its log, in the record and in `user.conf` (N2, N32, N34).
 
 use super::agreement::is_within;
 use crate::{
@@ -17,8 +17,8 @@ use crate::{
 const REQUIRED_SETTINGS: [&str; 4] =
     ["max_duration_ms", "max_query_count", "min_duration_ms", "min_query_count"];
 
-/// Finds settings that differ between record and log. N2 judges the settings of token latencies,
-/// N32 the rest.
+/// Finds requested settings that differ between record and log: only settings of token latencies if
+/// `is_of_tokens` is true (for N2), otherwise only the other settings (for N32).
 pub(super) fn judge_requested(subject: &Subject, is_of_tokens: bool, found: &mut Findings) {
     for (run, record) in subject.records() {
         let Some(detail) = run.detail() else { continue };
@@ -33,8 +33,8 @@ pub(super) fn judge_requested(subject: &Subject, is_of_tokens: bool, found: &mut
     }
 }
 
-/// Returns the requested settings that differ between log and record. An audit.config changes some
-/// of them after the record is filled.
+/// Returns the requested settings that differ between log and record, each as the log's key and a
+/// text. An audit.config changes some of them after the record is filled.
 fn setting_differences<'d>(
     run: &RunFiles,
     is_test: bool,
@@ -51,7 +51,7 @@ fn setting_differences<'d>(
     for (key, value) in detail.starting_with("requested_") {
         let name = key.trim_start_matches("requested_");
         let logged = value.as_bool().map_or_else(|| value.as_f64(), |on| Some(f64::from(on)));
-        // The rules about seeds and duration compare them with the log.
+        // N31 and N32 compare the seeds and the minimum duration with the log.
         let is_bound = name == "min_duration_ms" || Seeds::SETTINGS.contains(&name);
         let Some(logged) = logged.filter(|_| !is_changed(name)) else { continue };
         let said = record.test_settings.get(name);
@@ -72,7 +72,8 @@ fn setting_differences<'d>(
     wrong
 }
 
-/// Returns the switches of a rule that have a wrong value in the log of a run.
+/// Returns a text for each violation of a switch, a setting that `rule` requires to be on or off,
+/// in the log of a run.
 pub(super) fn wrong_switches(
     rule: Rule,
     subject: &Subject,
@@ -94,8 +95,8 @@ pub(super) fn wrong_switches(
 /// Prefixes of settings that the audit.config of a compliance test may change.
 const TEST_SETTING_PREFIXES: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
 
-/// Finds differences between `user.conf` and the settings of the runs of some kinds. A difference
-/// from the performance run is not reported again for a test.
+/// Finds differences between `user.conf` and the settings of the runs whose kind `is_judged`
+/// selects. A difference from the performance run is not reported again for a test.
 pub(super) fn judge_user_conf(
     subject: &Subject,
     is_judged: fn(RunKind) -> bool,
@@ -135,7 +136,7 @@ pub(super) fn judge_user_conf(
     }
 }
 
-/// Returns the fields of LoadGen's settings that the run set by hand.
+/// Returns the fields of LoadGen's settings that the run's own settings override, as `FIELD=VALUE`.
 fn overridden_fields(record: &RunResult) -> Vec<&str> {
     let given = record.settings.get("setting").and_then(|given| given.as_array());
     given.into_iter().flatten().filter_map(|pair| pair.as_str()).collect()

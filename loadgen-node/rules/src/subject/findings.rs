@@ -17,7 +17,7 @@ const MAX_LISTED: usize = 3;
 pub(crate) struct AllFindings(Vec<Finding>);
 
 impl AllFindings {
-    /// Starts or continues the findings about a rule.
+    /// Returns the list that collects the findings about a rule.
     pub(crate) fn of(&mut self, rule: Rule) -> Findings<'_> {
         Findings { rule, list: &mut self.0 }
     }
@@ -27,7 +27,8 @@ impl AllFindings {
         self.0.retain(|finding| !rules.contains(&finding.rule));
     }
 
-    /// Removes a folder from all texts, because places are relative to it.
+    /// Removes the path of a folder from all texts, because the places of findings are relative to
+    /// that folder.
     pub(crate) fn relative_to(&mut self, folder: &Path) {
         let folder = format!("{}/", folder.display());
         for finding in &mut self.0 {
@@ -36,7 +37,8 @@ impl AllFindings {
     }
 
     /// Merges findings of equal text into one, and all passes of a rule into one. Returns at least
-    /// one finding for each rule: by rule, failures first.
+    /// one finding for each rule, in the order of the rules; the failures of a rule precede its
+    /// other findings.
     pub(crate) fn into_grouped(self) -> Vec<GroupedFinding> {
         let mut findings = Vec::new();
         for rule in Rule::all() {
@@ -55,7 +57,7 @@ impl AllFindings {
     }
 }
 
-/// Findings about a rule.
+/// Collector of the findings about one rule.
 pub(crate) struct Findings<'a> {
     rule: Rule,
     /// All findings so far, including those about other rules.
@@ -93,8 +95,8 @@ impl Findings<'_> {
         self.add(Outcome::CannotTell, place, text);
     }
 
-    /// Reports the differences between records and what their runs wrote; `of` returns the
-    /// differences of a record.
+    /// Reports the differences between each readable record and the files of its run; `of` returns
+    /// the differences.
     pub(crate) fn records<'s, I: IntoIterator<Item = String>>(
         &mut self,
         subject: &'s Subject,
@@ -110,7 +112,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Returns true if a rule is broken, at `place` if there is one.
+    /// Returns true if a rule is broken: at `place`, or at any place if `place` is `None`.
     pub(crate) fn is_broken(&self, rule: Rule, place: Option<&str>) -> bool {
         let is_it = |finding: &Finding| {
             finding.rule == rule && place.is_none_or(|place| finding.place == place)
@@ -131,8 +133,8 @@ impl Findings<'_> {
         subject.tree.as_ref()
     }
 
-    /// Returns the tree of a submission that netdiv made; `None` if another program made it,
-    /// because such a rule does not apply to it.
+    /// Like [`Self::tree`], but returns `None` if another program than netdiv made the submission,
+    /// because a rule about netdiv's own files does not apply to it.
     pub(crate) fn own_tree<'s>(
         &mut self,
         subject: &'s Subject,
@@ -150,7 +152,7 @@ impl Findings<'_> {
         rules
     }
 
-    /// Returns the rules that cannot be judged, in whole or in part, in order.
+    /// Returns the rules that have no finding or cannot be judged, in whole or in part, in order.
     pub(crate) fn unknown_rules(&self) -> Vec<Rule> {
         let of_rule = |rule: Rule| self.list.iter().filter(move |finding| finding.rule == rule);
         let is_told = |rule: &Rule| {
@@ -164,7 +166,7 @@ impl Findings<'_> {
 /// Judgement of a rule at one place.
 pub(crate) struct PlaceJudgement<'f> {
     place: String,
-    /// True until something is found against the rule.
+    /// True until a finding other than a pass is added.
     is_kept: bool,
     found: Findings<'f>,
 }
@@ -217,7 +219,8 @@ impl PlaceJudgement<'_> {
         self.found.add(outcome, self.place.clone(), text);
     }
 
-    /// Requires the detail log to have a right value of a key; `wanted` describes the right value.
+    /// Requires the detail log to have a right value of a key. `value` is the logged value, and
+    /// `wanted` describes the right value in the failure that is reported otherwise.
     pub(crate) fn require_logged<T: Display>(
         &mut self,
         key: &str,
@@ -232,12 +235,12 @@ impl PlaceJudgement<'_> {
         }
     }
 
-    /// Returns true if nothing was found against the rule so far.
+    /// Returns true if the rule has neither failed nor been undecided here so far.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
 
-    /// Reports that the rule passes here, unless something was found against it.
+    /// Reports that the rule passes here, unless it has failed or been undecided.
     pub(crate) fn or_pass(mut self, text: impl Into<String>) {
         if self.is_kept {
             self.find(Outcome::Pass, text);
@@ -245,7 +248,7 @@ impl PlaceJudgement<'_> {
     }
 }
 
-/// Lists the first items, and counts the others.
+/// Lists the first [`MAX_LISTED`] items, and counts the others.
 pub(crate) fn list_first<T: AsRef<str>>(items: &[T]) -> String {
     let named: Vec<_> = items.iter().take(MAX_LISTED).map(AsRef::as_ref).collect();
     match items.len().saturating_sub(MAX_LISTED) {

@@ -18,7 +18,7 @@ pub enum JudgedDivision {
 }
 
 impl JudgedDivision {
-    /// Returns the division of a submitter's folder.
+    /// Returns the division whose folder in a tree has this name.
     pub(crate) fn of_folder(name: &str) -> Self {
         match name {
             "closed" => Self::Closed,
@@ -33,8 +33,8 @@ impl JudgedDivision {
         self != Self::Closed || rule.entry().in_closed
     }
 
-    /// Returns the division of a run. An exploratory run is judged by the rules of the Network
-    /// division, and is not a result.
+    /// Returns the division whose rules judge a run. An exploratory run is judged by the rules of
+    /// the Network division, and is not a result.
     pub(crate) fn of_run(division: Division) -> Self {
         match division {
             Division::Closed => Self::Closed,

@@ -19,7 +19,7 @@ pub(crate) struct Logs {
     pub(crate) detail: Result<DetailLog, UnusableFile>,
     /// Summary, or the reason why it is unusable.
     pub(crate) summary: Result<Summary, UnusableFile>,
-    /// Marks of the round in the detail log, even if that log is set aside.
+    /// Values that identify the round, from the detail log even if that log is unusable.
     pub(crate) marks: Option<RoundMarks>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
         detail.scenario() == Some(Scenario::MultiStream) && name.ends_with("latency (ns)")
     };
     let numbers = numbers.into_iter().filter(|(name, _)| !is_of_queries(name));
-    // N33 reports lines that occur twice although LoadGen writes one.
+    // N33 reports keys that occur on several lines although LoadGen writes one.
     let values = |name: &str| match summary.repeats(name) {
         true => [].iter(),
         false => summary.values(name).iter(),

@@ -12,18 +12,19 @@ use crate::{
     record::{Evidence, RunResult},
 };
 
-/// Run with evidence about its machines.
+/// Evidence about the machines of a run.
 pub(crate) struct RunEvidence<'a> {
-    /// Path of its record.
+    /// Path of the run's record.
     pub(crate) place: &'a str,
-    /// System of the run, in a tree.
+    /// Name of the run's system; `None` for a run folder.
     pub(crate) system: Option<&'a str>,
     pub(crate) record: &'a RunResult,
     pub(crate) evidence: &'a Evidence,
 }
 
 impl<'a> RunEvidence<'a> {
-    /// Returns the LoadGen node, then the nodes by name, each with a description for a sentence.
+    /// Returns the LoadGen node's machine, then the nodes' machines by name, each with its name for
+    /// a sentence, such as `node a`.
     pub(crate) fn machines(&self) -> Vec<(String, &'a Machine)> {
         let who = |name: &str| match name {
             LOADGEN => "the LoadGen node".to_owned(),
@@ -33,8 +34,8 @@ impl<'a> RunEvidence<'a> {
     }
 }
 
-/// Returns all runs with evidence. Reports that the rule cannot be judged for other runs, and for
-/// nodes without evidence.
+/// Returns the evidence of all runs that have it. Reports for runs and nodes without evidence that
+/// the rule cannot be judged.
 pub(crate) fn runs_with_evidence<'a>(
     subject: &'a Subject,
     found: &mut Findings,
@@ -58,7 +59,8 @@ pub(crate) fn runs_with_evidence<'a>(
     all
 }
 
-/// Reports a missing statement: a failure for a submission, while a run may still supply it.
+/// Reports that a machine's evidence lacks a statement: as a failure for a submission, and as
+/// undecided for a run, which can be repeated with the statement.
 pub(crate) fn report_missing(subject: &Subject, text: &str, at: &mut PlaceJudgement) {
     let outcome = if subject.tree.is_some() { Outcome::Fail } else { Outcome::CannotTell };
     at.find(outcome, format!("{text}: state it in the machine's evidence file and run again"));

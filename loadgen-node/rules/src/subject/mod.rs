@@ -37,7 +37,7 @@ use crate::{
     tree::{ACCURACY_LOG, DETAIL, ResultPaths, SubmitterFolder},
 };
 
-/// Run folder, or a submitter's submission to a division.
+/// Subject of a check: a run folder, or a submitter's submission to a division.
 pub(crate) struct Subject<'t> {
     /// Rule book to check against.
     pub(crate) table: &'t Table,
@@ -47,19 +47,20 @@ pub(crate) struct Subject<'t> {
     pub(crate) judged_round: JudgedRound,
     /// Division whose rules apply.
     pub(crate) division: JudgedDivision,
-    /// Tree; `None` for a run folder.
+    /// Files of the submission; `None` for a run folder.
     pub(crate) tree: Option<SubmissionTree>,
     /// Systems of a tree with results, in order.
     pub(crate) systems: Vec<System>,
-    /// Descriptions of systems without results.
+    /// Paths of the descriptions of systems without results.
     pub(crate) idle_systems: Vec<String>,
     pub(crate) results: Vec<ResultEntry<'t>>,
-    /// Documents about the machines with their names, generated from the runs when a rule first
-    /// needs them.
+    /// Documents about the machines, generated from the runs when a rule first needs them: the name
+    /// and the text of each.
     pub(crate) generated_documents: OnceCell<Vec<(&'static str, String)>>,
     /// True if the whole tree is checked, and this is its first submitter.
     pub(crate) is_first: bool,
-    /// Submissions or runs whose networking must be the same (N37).
+    /// Other submissions or runs, whose networking must be the same as this subject's (N37); `None`
+    /// without a comparison.
     pub(crate) against: Option<Rc<[Self]>>,
 }
 
@@ -88,18 +89,18 @@ impl SubmissionTree {
     }
 }
 
-/// System of a tree.
+/// System of a tree, with its description.
 pub(crate) struct System {
-    /// Name of its file and of its folder.
+    /// Name of the system's folder and, without `.json`, of its description.
     pub(crate) name: String,
-    /// Path of its file.
+    /// Path of the system's description.
     pub(crate) place: String,
-    /// Contents of its file, or the reason why it cannot be read.
+    /// Contents of the system's description, or the reason why it cannot be read.
     pub(crate) json: Result<Map<String, Value>, String>,
 }
 
 impl System {
-    /// Returns a text of the file; numbers as their digits.
+    /// Returns the value of a field in the system's description as a text; numbers as their digits.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         match self.json.as_ref().ok()?.get(key)? {
             Value::String(text) => Some(text.trim().to_owned()),
@@ -111,9 +112,9 @@ impl System {
 
 /// Result: a benchmark in a scenario on a system. A run folder counts as a result.
 pub(crate) struct ResultEntry<'t> {
-    /// Folder, from the root; empty for a run folder.
+    /// Path of the result's folder, from the root of the tree; empty for a run folder.
     pub(crate) place: String,
-    /// Paths of the result, in a tree.
+    /// Paths of the result in its tree; `None` for a run folder.
     pub(crate) tree: Option<ResultPaths>,
     /// Name of the benchmark, as written; empty if unknown.
     pub(crate) name: String,
@@ -130,7 +131,7 @@ pub(crate) struct ResultEntry<'t> {
 pub(crate) type Measurements = (String, Map<String, Value>);
 
 impl ResultEntry<'_> {
-    /// Returns the system of the result, in a tree.
+    /// Returns the name of the result's system; `None` for a run folder.
     pub(crate) fn system(&self) -> Option<&str> {
         self.tree.as_ref().map(|place| place.system.as_str())
     }
@@ -140,7 +141,7 @@ impl ResultEntry<'_> {
         self.runs.iter().find(|run| run.kind == kind)
     }
 
-    /// Returns true if a record is of the result's benchmark, by any of its names.
+    /// Returns true if a record is of the result's benchmark, under any of the benchmark's names.
     pub(crate) fn is_of_benchmark(&self, record: &RunResult) -> bool {
         let named = |benchmark: &Benchmark| {
             [benchmark.name.as_str(), benchmark.checker_name()].contains(&record.benchmark.as_str())
@@ -148,7 +149,7 @@ impl ResultEntry<'_> {
         self.name == record.benchmark || self.benchmark.is_some_and(named)
     }
 
-    /// Returns the records of the result's runs, with their paths.
+    /// Returns the records of the result's runs: the path and the record of each.
     pub(crate) fn records(&self) -> impl Iterator<Item = (&str, &RunResult)> {
         self.runs.iter().filter_map(|run| Some((run.record_place.as_str(), run.result()?)))
     }
@@ -184,17 +185,17 @@ impl RunKind {
 /// A run and its files.
 pub(crate) struct RunFiles {
     pub(crate) kind: RunKind,
-    /// Folder of its logs, in findings.
+    /// Path of the folder with the run's logs, as findings name it.
     pub(crate) place: String,
-    /// Folder of its logs, for reading.
+    /// Path of the folder with the run's logs, for reading them.
     pub(crate) folder: PathBuf,
-    /// Path of its record, which may be missing.
+    /// Path of the run's record, which may be missing.
     pub(crate) record_place: String,
     /// Record, or the reason why it is unusable; `None` if it is missing.
     pub(crate) record: Option<Result<Box<RunResult>, UnusableFile>>,
     /// Logs; `None` if they are missing and not required.
     pub(crate) logs: Option<Logs>,
-    /// SHA-256 of its detail log, computed when a rule first needs it.
+    /// SHA-256 of the run's detail log, computed when a rule first needs it.
     pub(crate) detail_sha256: OnceCell<Option<String>>,
 }
 
@@ -277,8 +278,9 @@ impl Subject<'_> {
         self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
     }
 
-    /// Reads the accuracy log of a run, if its record can be judged by it. In a tree, the accuracy
-    /// log of a compliance test is in a separate folder.
+    /// Reads the accuracy log of a run. Returns `None` if the run has no logs, or if no entry of
+    /// the accuracy log is readable. In a tree, the accuracy log of a compliance test is in a
+    /// separate folder.
     pub(crate) fn read_answers(&self, entry: &ResultEntry, run: &RunFiles) -> Option<ReadableLog> {
         run.logs.as_ref()?;
         let folder = match (&self.tree, &entry.tree, run.kind) {
@@ -291,7 +293,8 @@ impl Subject<'_> {
         (!log.entries.is_empty()).then_some(log)
     }
 
-    /// Returns the nodes that share a machine in a run, with the path of the run's record.
+    /// Returns the machines that several nodes of a run share: the path of the run's record, and
+    /// the names of the nodes joined by ` and `.
     pub(crate) fn shared_machines(&self) -> impl Iterator<Item = (&str, String)> {
         let evidence =
             self.records().filter_map(|(run, record)| Some((run, record.evidence.as_ref()?)));
@@ -302,7 +305,8 @@ impl Subject<'_> {
         })
     }
 
-    /// Returns the path of a missing file, or of the outermost missing folder around it.
+    /// Returns the path of a missing file, or the path of the outermost missing folder that
+    /// contains the file.
     pub(crate) fn outermost_missing(&self, path: &str) -> String {
         let mut missing = path;
         if let Some(tree) = &self.tree {

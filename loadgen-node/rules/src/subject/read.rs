@@ -39,7 +39,7 @@ pub enum CheckError {
         .0.display()
     )]
     Unknown(PathBuf),
-    /// The divisions have no submitters.
+    /// The folders of the divisions contain no submitter's folder.
     #[error("{}: closed/, network/ and open/ have no submitter's folder in them", .0.display())]
     Empty(PathBuf),
     /// The folder cannot be read.
@@ -47,7 +47,7 @@ pub enum CheckError {
     Read(#[from] std::io::Error),
 }
 
-/// Reads all subjects in a folder.
+/// Reads all subjects of the check in the folder `dir`.
 pub(crate) fn all<'t>(
     dir: &Path,
     table: &'t Table,
@@ -70,7 +70,8 @@ pub(crate) fn all<'t>(
     Ok(vec![submission(&root, home, table, round)?])
 }
 
-/// Finds the tree around a submitter's folder.
+/// Finds the tree that contains `dir`. Returns the root of the tree and the submitter's folder;
+/// `None` if `dir` is not a submitter's folder.
 fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, SubmitterFolder)>> {
     if !(dir.join("results").is_dir() || dir.join("systems").is_dir()) {
         return Ok(None);
@@ -209,8 +210,8 @@ fn entries_of<'t>(
     Ok(places.map(|place| entry(tree, place, table)).collect())
 }
 
-/// Returns true if a result belongs to the edge suite, which the Network division and its table
-/// lack.
+/// Returns true if a result belongs to the edge suite. The Network division and its table have no
+/// edge suite.
 fn is_of_edge(entry: &ResultEntry, systems: &[System], round: Option<&Round>) -> bool {
     let is_its = |system: &&System| entry.system() == Some(&system.name);
     let kind = systems.iter().find(is_its).and_then(|system| system.text("system_type"));
@@ -230,7 +231,7 @@ fn is_of_edge(entry: &ResultEntry, systems: &[System], round: Option<&Round>) ->
     }
 }
 
-/// Returns the systems with results, and the descriptions of other systems.
+/// Returns the systems with results, and the paths of the descriptions of all other systems.
 fn systems(tree: &SubmissionTree, results: &[ResultEntry]) -> (Vec<System>, Vec<String>) {
     let names: BTreeSet<_> = results.iter().filter_map(ResultEntry::system).collect();
     let folder = tree.path(&format!("{}/systems", tree.home.root()));
@@ -306,14 +307,16 @@ fn entry<'t>(tree: &SubmissionTree, place: ResultPaths, table: &'t Table) -> Res
     entry
 }
 
-/// Returns the benchmark, if the division has it; otherwise only N1 reports a finding.
+/// Returns the division's benchmark with this name; `None` if the division has no such benchmark.
+/// N1 reports that, and the other rules judge nothing.
 fn of_division<'t>(table: &'t Table, division: &str, name: &str) -> Option<&'t Benchmark> {
     let is_there =
         |benchmark: &&Benchmark| division == "open" || benchmark.suite == Suite::Datacenter;
     table.find(name).filter(is_there)
 }
 
-/// Reads the measurements file, under any of the names that the official checkers accept.
+/// Reads the measurements file of a result, under any of the names that the official checkers
+/// accept. The error is the path of the file and the reason.
 fn measurements(
     tree: &SubmissionTree,
     place: &ResultPaths,

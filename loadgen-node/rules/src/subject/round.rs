@@ -1,4 +1,4 @@
-//! Round that a submission is judged by, and its source.
+//! Determines the round that a submission is judged by, and the source of that round.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use crate::{
 /// round that the table lacks.
 const DEPENDENT: [Rule; 12] = [N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36];
 
-/// Determines the round of results, and its source.
+/// Determines the round of results. Returns the round if the table has it, and the round's name
+/// with its source. `option` is the value of `--round`, and `layout` the layout of the folders.
 pub(crate) fn round<'t>(
     table: &'t Table,
     option: Option<RoundName>,
@@ -45,7 +46,8 @@ pub(crate) fn round<'t>(
     named(first.map_or_else(String::new, |round| round.name.to_string()), RoundSource::Layout)
 }
 
-/// Returns the rounds that measurements files name, each with the path of the file.
+/// Returns the rounds that measurements files name: the path of each file, and the name of the
+/// round.
 pub(crate) fn stated<'a>(results: &'a [ResultEntry]) -> impl Iterator<Item = (&'a str, &'a str)> {
     results.iter().filter_map(|entry| {
         let (place, json) = entry.measurements.as_ref()?.as_ref().ok()?;
@@ -57,7 +59,7 @@ fn runs<'a>(results: &'a [ResultEntry]) -> impl Iterator<Item = &'a RunFiles> {
     results.iter().flat_map(|entry| &entry.runs)
 }
 
-/// Returns the most frequent item, or the smallest of several.
+/// Returns the most frequent item; of several equally frequent items, the smallest.
 fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for one in all {
@@ -82,9 +84,10 @@ fn of_seeds(table: &Table, results: &[ResultEntry]) -> Option<RoundName> {
         .or_else(|| most_frequent(runs(results).filter_map(asked_for)))
 }
 
-/// Determines the round by the newest LoadGen in the table that is not newer than the logged
-/// version. Before the first LoadGen in the table, the round has the number of the version. After
-/// the last one, it is unknown.
+/// Determines the name of the round by the newest LoadGen in the table that is not newer than the
+/// logged version. For a version before the first LoadGen in the table, the name has the numbers of
+/// the version. For a version after the last one, no round is known, and the name is `of LoadGen
+/// VERSION`.
 fn of_loadgen(table: &Table, results: &[ResultEntry]) -> Option<String> {
     let version = |run: &RunFiles| run.logs.as_ref()?.marks.as_ref()?.version.clone();
     let version = most_frequent(runs(results).filter_map(version))?;

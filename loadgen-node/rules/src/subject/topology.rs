@@ -9,7 +9,7 @@ use crate::{
     record::RunResult,
 };
 
-/// Machines, each with an adapter.
+/// Ports of machines: each is the name of a machine and the name of its adapter.
 pub(crate) type Ports = BTreeSet<(String, String)>;
 
 /// Cable between two ports.
@@ -17,7 +17,7 @@ pub(crate) type Ports = BTreeSet<(String, String)>;
 pub(crate) struct DescribedCable {
     /// Device and port of each end.
     pub(crate) ends: [(String, String); 2],
-    /// Description: the medium, the rate and others.
+    /// Description of the cable: the medium, the rate and other properties.
     pub(crate) text: String,
 }
 
@@ -49,7 +49,7 @@ fn link(text: &str) -> Option<DescribedCable> {
     Some(DescribedCable { ends: [end(from)?, end(to)?], text: text.into() })
 }
 
-/// Returns the devices in the links that are not machines of the runs.
+/// Returns the names of the devices in the links that are not machines of the runs.
 pub(crate) fn switches(subject: &Subject, links: &[DescribedCable]) -> BTreeSet<String> {
     let is_machine = |name: &str| {
         name == LOADGEN
@@ -61,7 +61,7 @@ pub(crate) fn switches(subject: &Subject, links: &[DescribedCable]) -> BTreeSet<
     devices.filter(|device| !is_machine(device)).collect()
 }
 
-/// Returns the machines of runs, with their adapters on routes.
+/// Returns the adapters on the routes of all machines in the records.
 pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a RunFiles, &'a RunResult)>) -> Ports {
     let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
     let machines = evidence.flat_map(|evidence| evidence.machines());
@@ -73,7 +73,7 @@ pub(crate) fn ports<'a>(records: impl Iterator<Item = (&'a RunFiles, &'a RunResu
     ports.collect()
 }
 
-/// Returns the ports in use by a system's runs that are missing in the system's links.
+/// Returns the adapters that a system's runs use and that the system's links do not contain.
 pub(crate) fn unlinked(subject: &Subject, system: &System, links: &[DescribedCable]) -> Ports {
     let linked: Ports = links.iter().flat_map(|link| link.ends.clone()).collect();
     ports(subject.records_of(system)).into_iter().filter(|port| !linked.contains(port)).collect()

@@ -16,7 +16,7 @@ pub(crate) struct UnusableFile {
 impl UnusableFile {
     /// Creates the reason for a file that could not be read.
     pub(crate) fn unread(path: &Path, error: impl ToString) -> Self {
-        // The reader knows the folder.
+        // The finding names the folder, so the error need not repeat it.
         let folder = path.parent().map(|folder| format!("{}/", folder.display()));
         let error = error.to_string().replace(&folder.unwrap_or_default(), "");
         Self::in_file(path, format!("cannot be read: {error}"))

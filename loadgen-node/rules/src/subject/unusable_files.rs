@@ -26,8 +26,8 @@ use crate::{
 /// Start of a finding that only follows from another finding.
 pub(crate) const UNJUDGED: &str = "cannot be judged, because this";
 
-/// Minimum number of different facts between two logs of different runs. Fewer are edits of one
-/// log.
+/// Minimum number of differences for which the detail log and the summary count as logs of
+/// different runs. Fewer differences count as edits of one log.
 const MIN_DIFFERENCES: usize = 4;
 
 const NO_RECORD: &str = "is missing: add the result.json that loadgen-node wrote";
@@ -39,14 +39,14 @@ const FOREIGN: &str = "another program made this submission, and this check read
 pub(crate) const CHANGED: &str =
     "was changed after the run: its SHA-256 is not the one in result.json";
 
-/// Rules that need the record of a run.
+/// Rules that cannot be judged without the record of a run.
 const BY_RECORD: [Rule; 20] =
     [N2, N4, N5, N6, N9, N11, N12, N14, N15, N16, N18, N19, N20, N21, N22, N24, N25, N26, N29, N30];
 
-/// Rules that need the detail log of any run.
+/// Rules that cannot be judged without the detail log of a run, of whatever kind.
 const BY_DETAIL: [Rule; 11] = [N2, N3, N9, N12, N13, N14, N15, N21, N31, N32, N33];
 
-/// Rules that need the description of a system.
+/// Rules that cannot be judged without the description of a system.
 const BY_SYSTEM: [Rule; 7] = [N1, N5, N6, N15, N22, N23, N24];
 
 pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
@@ -100,7 +100,7 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     }
 }
 
-/// Reports that a file breaks its rule, and that other rules cannot be judged by it.
+/// Reports that an unusable file breaks its rule, and that `rules` cannot be judged by the file.
 fn report_unusable(
     unusable: &UnusableFile,
     subject: &Subject,
@@ -110,7 +110,8 @@ fn report_unusable(
 ) {
     let UnusableFile { rule, why } = unusable;
     if let Some(rule) = rule {
-        // A missing folder has no further finding.
+        // If the folder of the file is missing, only the folder is reported, once for all of its
+        // files.
         let missing = subject.outermost_missing(place);
         let why = if missing == place { why } else { MISSING };
         found.of(*rule).fail(missing, why);
@@ -118,7 +119,7 @@ fn report_unusable(
     report_unjudged(rules, place, why, found);
 }
 
-/// Reports for each rule that it cannot be judged by the file.
+/// Reports for each of `rules` that it cannot be judged by the file at `place`.
 fn report_unjudged(
     rules: impl IntoIterator<Item = Rule>,
     place: &str,
@@ -131,7 +132,8 @@ fn report_unjudged(
     }
 }
 
-/// Sets aside files that the runs of an entry cannot have written.
+/// Marks as unusable the records and logs that the runs of an entry cannot have written: files that
+/// were changed, and files of another benchmark, scenario or mode.
 pub(crate) fn set_aside(entry: &mut ResultEntry) {
     let mut runs = std::mem::take(&mut entry.runs);
     let may_infer = entry.tree.as_ref().is_some_and(|place| place.home.division != "network");
@@ -156,7 +158,7 @@ pub(crate) fn set_aside(entry: &mut ResultEntry) {
         let (detail, summary) = (wrong(DETAIL), wrong(SUMMARY));
         let elsewhere = other_benchmark.map(|why| UnusableFile { rule: None, why });
         let other = run.detail().and_then(|log| {
-            // The settings alone identify TEST06, whatever the mode.
+            // TEST06 is identified by its settings, whatever mode its log states.
             let mode = if run.is_token_test() { Some(Mode::Performance) } else { log.mode() };
             let is_inferred = may_infer && scenario.zip(log.scenario()).is_some_and(may_stand_for);
             let wanted = if is_inferred { log.scenario() } else { scenario };
@@ -176,8 +178,8 @@ pub(crate) fn set_aside(entry: &mut ResultEntry) {
     entry.runs = runs;
 }
 
-/// Sets aside one of two logs that are not of one run: the log whose figures the record does not
-/// have.
+/// Marks as unusable one of two logs of different runs: the log whose metric the record does not
+/// contain.
 fn set_aside_other_log(logs: &mut Logs, record: Option<&RunResult>) {
     let (Ok(detail), Ok(summary)) = (&logs.detail, &logs.summary) else { return };
     let differ = disagreements(summary, detail);
@@ -201,14 +203,14 @@ fn set_aside_other_log(logs: &mut Logs, record: Option<&RunResult>) {
     }
 }
 
-/// Returns true if a file of a run is not the one that the run wrote.
+/// Returns true if a file's SHA-256 is not the one that the run recorded.
 pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool {
     let here = files::sha256(&folder.join(name)).ok();
     here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
 }
 
-/// Returns true if the official checkers infer the first scenario's result from a run of the second
-/// (in the edge suite).
+/// Returns true if the official checkers infer a result in the scenario `wanted` from a run in the
+/// scenario `run` (in the edge suite).
 pub(crate) fn may_stand_for((wanted, run): (Scenario, Scenario)) -> bool {
     use Scenario::{MultiStream, Offline, SingleStream};
     matches!(
@@ -217,7 +219,8 @@ pub(crate) fn may_stand_for((wanted, run): (Scenario, Scenario)) -> bool {
     )
 }
 
-/// Returns the reason why a record or a log does not belong at its path.
+/// Returns the reason why a record or a log does not belong at its path. `wanted` is the scenario
+/// of the path; `scenario` and `mode` are those of the record or the log.
 fn misplacement(
     run: &RunFiles,
     wanted: Option<Scenario>,

@@ -21,7 +21,7 @@ use crate::{
 /// Reason why no submission was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
-    /// All reasons against the submission, each with its remedy.
+    /// All findings and faults that prevent the submission, each with its remedy.
     #[error("no submission was made:\n{}", format_gaps(.0))]
     Refused(Vec<Gap>),
     /// The output folder exists already, or cannot be written.
@@ -29,14 +29,16 @@ pub enum MakeError {
     Folder(#[from] io::Error),
 }
 
-/// Findings that prevent a submission.
+/// Strictness of [`make`]: determines the findings that prevent a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// Broken rules, and rules that cannot be judged.
+    /// Broken rules and rules that cannot be judged prevent a submission.
     Strict,
-    /// Broken rules.
+    /// Broken rules prevent a submission. Outside of the Open division, a rule about the machines
+    /// of a run also prevents it if the rule cannot be judged.
     Usual,
-    /// No findings: the tree may contain runs that no submission can have, and states that.
+    /// No finding prevents a rehearsal. Its tree may contain runs that no submission can have, and
+    /// states that.
     Rehearsal,
 }
 
@@ -51,12 +53,12 @@ pub struct NewSubmission {
 
 /// Makes the submission in the new folder `output`, which is complete or missing afterwards.
 ///
-/// Paths in the settings are relative to `base`; `sources` are the program's own.
+/// Paths in the settings are relative to `base`. `sources` are the sources of this program.
 ///
 /// # Errors
 ///
-/// Fails if settings are missing or invalid, or if a check of the tree would find anything against
-/// it in its division.
+/// Fails if settings are missing or invalid, if `output` exists or cannot be written, or if the
+/// check of the tree has findings that `strictness` does not accept.
 pub fn make(
     settings: &SubmissionSettings,
     base: &Path,
@@ -78,7 +80,7 @@ pub fn make(
     let beside = StagedFolder::new(output)?;
     let is_open = settings.division == Some(Division::Open);
     if is_open {
-        // The check determines the list of rules.
+        // The check below determines the rules that this document lists.
         draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, None));
     }
     beside.write(&draft.tree)?;
@@ -101,7 +103,7 @@ pub fn make(
             refused.extend(open.iter().cloned().map(of_rules));
         }
     } else {
-        // The gaps explain everything that the tree lacks.
+        // The gaps explain all that the tree lacks: add only findings about runs.
         refused.extend(found.of_runs(is_open).into_iter().map(of_rules));
     }
     if !refused.is_empty() {

@@ -1,4 +1,4 @@
-//! Findings of the check of a tree in progress. Its maker knows run folders, not the files made
+//! Findings of the check of a tree in progress. The submitter knows run folders, not the files made
 //! from them, so a finding about such a file names the run folder.
 
 use std::path::Path;
@@ -19,19 +19,19 @@ const CONCLUSION: Rule = Rule::N38;
 /// Rule that compares two submissions.
 const COMPARISON: Rule = Rule::N37;
 
-/// Findings about a tree in progress.
+/// Report of the check of a tree in progress, with the run folders that the tree was made from.
 pub(super) struct DraftFindings<'a> {
     pub(super) report: &'a Report,
-    /// Folder that was checked.
+    /// Path of the unfinished tree, which was checked.
     pub(super) part: &'a Path,
-    /// Folder of the submitter, in that folder.
+    /// Path of the submitter's folder in that tree.
     pub(super) home: &'a str,
-    /// Folders and files of the tree, each with the run folder that it was made from.
+    /// Paths in the tree with their sources: the run folder or the file that each was made from.
     pub(super) runs: &'a [(String, String)],
 }
 
 impl DraftFindings<'_> {
-    /// Lists all findings against the submission.
+    /// Lists all findings that prevent a submission. `is_open` is true for the Open division.
     pub(super) fn refused(&self, is_open: bool) -> Vec<String> {
         self.told(self.standing(is_open))
     }
@@ -43,8 +43,8 @@ impl DraftFindings<'_> {
         self.told(self.standing(is_open).filter(is_of_run))
     }
 
-    /// Lists the rules that cannot be judged and do not prevent a submission outside of the Open
-    /// division.
+    /// Lists the rules that cannot be judged and that do not prevent a submission outside of the
+    /// Open division.
     pub(super) fn open(&self) -> Vec<String> {
         let is_open = |finding: &&GroupedFinding| {
             let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);
@@ -53,8 +53,8 @@ impl DraftFindings<'_> {
         self.told(self.report.findings().filter(is_open))
     }
 
-    /// Returns all findings against a submission in its division, with paths in the tree; for the
-    /// Open division, also the rules that it waives.
+    /// Returns all findings against a submission in its division, with paths relative to the tree.
+    /// For the Open division, adds the findings about rules that this division waives.
     pub(super) fn noted(&self, is_open: bool) -> Vec<GroupedFinding> {
         let waived = self.report.waived().filter(|_| is_open);
         let mut noted: Vec<_> = self.standing(false).chain(waived).cloned().collect();
@@ -85,7 +85,7 @@ impl DraftFindings<'_> {
         self.runs.iter().any(|(path, _)| within(place, path).is_some())
     }
 
-    /// Formats findings as lines about the run folders.
+    /// Formats findings as lines, in which run folders replace the paths in the tree.
     fn told<'f>(&self, findings: impl Iterator<Item = &'f GroupedFinding>) -> Vec<String> {
         let findings: Vec<_> =
             findings.map(|finding| self.of_run_folders(finding.clone())).collect();
@@ -116,7 +116,8 @@ impl DraftFindings<'_> {
     }
 }
 
-/// Returns the part of a place that is below `path`.
+/// Returns the part of a place that follows `path`, empty if both are equal; `None` if the place is
+/// not below `path`.
 fn within<'a>(place: &'a str, path: &str) -> Option<&'a str> {
     place.strip_prefix(path).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }

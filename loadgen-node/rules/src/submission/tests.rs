@@ -33,7 +33,8 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<FileTree, Vec<String>> {
     })
 }
 
-/// Writes the tree below NETDIV_TREE_OUT, if that is set, for the official checkers.
+/// Writes a tree for tests with the official checkers, into the folder that the environment
+/// variable `NETDIV_TREE_OUT` names. Does nothing if the variable is not set.
 fn keep(tree: &FileTree, name: &str) {
     if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
         let beside = StagedFolder::new(&Path::new(&out).join(name)).unwrap();
@@ -42,7 +43,8 @@ fn keep(tree: &FileTree, name: &str) {
     }
 }
 
-/// Returns the findings against the submission of a folder after a change.
+/// Changes the inputs of a valid submission, makes the submission, and returns the reasons against
+/// it.
 fn problems_of(change: impl FnOnce(&Path)) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     fixture::submission_folder(folder.path(), "network", "v5.0");

@@ -13,7 +13,7 @@ use crate::{
     drafting::systems::is_fixed_field,
 };
 
-/// Files and their templates.
+/// Names of the settings files, each with its template.
 const FILES: [(&str, &str); 4] = [
     (RUN, include_str!("run.toml.j2")),
     (NODE, include_str!("node.toml.j2")),
@@ -37,7 +37,7 @@ const UNRECORDED_FIELDS: [&str; 5] = [
     "cooling",
 ];
 
-/// Returns the text of each file, with its name.
+/// Returns the name and the text of each settings file.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub fn files(template: &TemplateValues<'_>) -> Result<[(&'static str, String); 4
     environment.set_lstrip_blocks(true);
     environment.set_keep_trailing_newline(true);
     let sources = template.benchmark.sources.clone();
-    // Source of a figure of the benchmark, in brackets.
+    // Returns the source of a figure of the benchmark, in brackets.
     environment.add_function("source", move |figure: &str| {
         sources.get(figure).map(|source| format!(" [{source}]")).unwrap_or_default()
     });
@@ -60,7 +60,7 @@ pub fn files(template: &TemplateValues<'_>) -> Result<[(&'static str, String); 4
     Ok(files)
 }
 
-/// Returns a text with its comments on lines of at most [`WIDTH`].
+/// Wraps the comments in a text into lines of at most [`WIDTH`] bytes.
 fn folded(text: &str) -> String {
     let mut folded = String::new();
     for line in text.lines() {

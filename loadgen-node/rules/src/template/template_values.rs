@@ -1,37 +1,37 @@
-//! Values of the settings files that are known in advance.
+//! Values that the templates of the settings files need.
 
 use crate::{
     Division, Scenario,
     book::{Benchmark, Round},
 };
 
-/// Settings of a run.
+/// Name of the settings file of a run.
 pub const RUN: &str = "run.toml";
-/// Settings of a SUT node.
+/// Name of the settings file of a SUT node.
 pub const NODE: &str = "node.toml";
-/// LoadGen's own settings.
+/// Name of LoadGen's own settings file.
 pub const USER_CONF: &str = "user.conf";
-/// Settings of a submission.
+/// Name of the settings file of a submission.
 pub const SUBMISSION: &str = "submission.toml";
 
-/// Values of the settings files that are known in advance.
+/// Values that the templates of the settings files need.
 #[derive(Debug, Clone)]
 pub struct TemplateValues<'a> {
     /// Benchmark of the submission.
     pub benchmark: &'a Benchmark,
     /// Round of the submission.
     pub round: &'a Round,
-    /// Scenario of `run.toml`.
+    /// Scenario in `run.toml`.
     pub scenario: Scenario,
     /// Division: network, closed or open.
     pub division: Division,
-    /// Nodes, as `--nodes` names them.
+    /// Addresses of the nodes, in the form of the option `--nodes`.
     pub nodes: &'a [String],
-    /// Port of nodes that are named without one, if it was set.
+    /// Port of the nodes that `nodes` names without a port; `None` if it was not set.
     pub nodes_port: Option<u16>,
     /// Port that nodes listen on.
     pub port: u16,
-    /// True if all nodes are on this machine, where TLS is not required.
+    /// True if all nodes run on the machine of the LoadGen node. They then need no TLS.
     pub is_local: bool,
     /// Samples per second that all nodes together are expected to reach; `None` leaves a
     /// placeholder.
@@ -39,12 +39,13 @@ pub struct TemplateValues<'a> {
 }
 
 impl TemplateValues<'_> {
-    /// Returns the folder of a scenario's runs, from the folder of the files.
+    /// Returns the path of the folder with a scenario's runs, relative to the folder of the
+    /// settings files.
     pub(super) fn runs(scenario: Scenario) -> String {
         format!("runs/{scenario}")
     }
 
-    /// Returns the folder of a run, from the folder of the files.
+    /// Returns the path of the folder of a run, relative to the folder of the settings files.
     pub fn folder(scenario: Scenario, run: &str) -> String {
         format!("{}/{run}", Self::runs(scenario))
     }

@@ -40,7 +40,7 @@ fn for_all(mut with: impl FnMut(&TemplateValues<'_>, &[(&str, String); 4])) {
     assert!(tried > 100, "{tried}");
 }
 
-/// Sets every key that may be set, by removing a `#` without a space after it.
+/// Enables every key that a text contains as a comment: removes each `#` without a space after it.
 fn uncommented(text: &str) -> String {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest.to_owned(),

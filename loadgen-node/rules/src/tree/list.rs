@@ -24,8 +24,8 @@ pub fn list_homes(root: &Path) -> io::Result<Vec<SubmitterFolder>> {
     Ok(homes)
 }
 
-/// Finds a submitter's folder in the tree `root`. Its contents show its layout; otherwise the
-/// layout is `layout`.
+/// Finds a submitter's folder in the tree `root`. If the contents of the folder do not show its
+/// layout, it gets the layout `layout`.
 pub(crate) fn find_home(
     root: &Path,
     division: &str,
@@ -59,7 +59,8 @@ pub(crate) fn detect_layout(folder: &Path) -> Option<Layout> {
     is_b.then_some(Layout::B)
 }
 
-/// Lists the folders of scenarios, three levels below `folder`.
+/// Lists the folders of scenarios in the folder `results`, three levels below it:
+/// SYSTEM/BENCHMARK/SCENARIO.
 fn results(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut level = vec![folder.to_path_buf()];
     for _ in 0..3 {
@@ -111,13 +112,14 @@ pub fn list_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Lists the folders whose names are text; the check of names finds the others.
+/// Lists the names of the folders in `path`. Names that are not text are left out; a separate check
+/// reports them.
 fn folders(path: &Path) -> io::Result<Vec<String>> {
     let folders = entries(path)?.into_iter().filter(|(_, is_folder)| *is_folder);
     Ok(folders.filter_map(|(name, _)| name.into_string().ok()).collect())
 }
 
-/// Lists the names of a folder's entries in order, each with true if it is a folder.
+/// Lists the entries of a folder in order: the name of each, and true if it is a folder.
 fn entries(path: &Path) -> io::Result<BTreeSet<(OsString, bool)>> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))

@@ -52,7 +52,7 @@ pub(super) fn summary(scenario: &str, score: &str) -> String {
     )
 }
 
-/// Creates an accuracy log of samples and their responses in hex.
+/// Creates an accuracy log from the index of each sample and its response in hex.
 pub(super) fn log(responses: &[(u64, &str)]) -> String {
     let entry = |(seq_id, (qsl_idx, data)): (usize, &(u64, &str))| {
         format!("\n{{ \"seq_id\" : {seq_id}, \"qsl_idx\" : {qsl_idx}, \"data\" : \"{data}\" }}")
@@ -61,7 +61,8 @@ pub(super) fn log(responses: &[(u64, &str)]) -> String {
     format!("[{}\n]\n", entries.join(","))
 }
 
-/// Tokens of a response, its first tokens as reported, and the reported number of tokens.
+/// Response of a language model: its tokens, its first tokens as reported if there are any, and the
+/// reported number of tokens.
 pub(super) type TokenResponse<'a> = (&'a [i32], Option<&'a [i32]>, u64);
 
 /// Creates an accuracy log with token counts, and with first tokens if the scenario has them.

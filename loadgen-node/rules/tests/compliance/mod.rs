@@ -16,18 +16,19 @@ use crate::{
     tree::{ACCURACY_LOG, SUMMARY},
 };
 
-/// Our verdict.
+/// Verdict of netdiv on a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum OurVerdict {
     Pass,
     Fail,
-    /// Failed although the official script passes.
+    /// Netdiv fails the run although the official script passes it.
     Stricter,
     Refused,
 }
 use OurVerdict::{Fail, Pass, Refused, Stricter};
 
-/// Input of a test, each file as its text; empty if the file does not exist.
+/// Case of a compliance test: the text of each input file, empty if the file does not exist, and
+/// both expected verdicts.
 #[derive(Clone)]
 struct ComplianceCase {
     test: Test,
@@ -44,7 +45,8 @@ struct ComplianceCase {
 }
 
 impl ComplianceCase {
-    /// Writes a case to `folder`: its input, the verdicts and our files.
+    /// Writes the case to `folder`: its input, the verdicts and our files. Returns our verdict and
+    /// its reasons.
     fn run(&self, folder: &Path) -> (OurVerdict, String) {
         let (results, run) = (folder.join("results"), folder.join("run"));
         let accuracy_log = results.join("accuracy").join(ACCURACY_LOG);

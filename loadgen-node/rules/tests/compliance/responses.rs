@@ -5,7 +5,8 @@ use super::{
     *,
 };
 
-/// Name, type of the numbers, both logs, and the verdicts.
+/// Row of a table of cases: name, type of the numbers, logs of the accuracy run and of the
+/// compliance run, true if the official script passes, and our verdict.
 type ResponsesRow = (&'static str, &'static str, String, String, bool, OurVerdict);
 
 fn case((name, dtype, accuracy_log, log, official, ours): ResponsesRow) -> ComplianceCase {

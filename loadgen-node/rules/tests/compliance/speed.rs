@@ -23,7 +23,8 @@ const OTHER_LATENCY: SummaryEdit = |text| text.replace("15000000", "50000000");
 const NO_SEED: SummaryEdit = |text| text.replace("720381539243781796", "0");
 const NOT_SAME: SummaryEdit = |text| text.replace("issue_same : 1", "issue_same : 0");
 
-/// Name, scenario, both scores, a change to each summary, and the verdicts.
+/// Row of a table of cases: name, scenario, scores of the reference and of the compliance run,
+/// edits of the two summaries, true if the official script passes, and our verdict.
 type SpeedRow = (&'static str, &'static str, [&'static str; 2], [SummaryEdit; 2], bool, OurVerdict);
 
 fn case(test: Test, (name, scenario, scores, edits, official, ours): SpeedRow) -> ComplianceCase {

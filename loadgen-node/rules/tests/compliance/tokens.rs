@@ -5,7 +5,8 @@ use super::{
     *,
 };
 
-/// Name, scenario, log, and the verdicts.
+/// Row of a table of cases: name, scenario, accuracy log, true if the official script passes, and
+/// our verdict.
 type TokensRow = (&'static str, &'static str, String, bool, OurVerdict);
 
 fn case((name, scenario, log, official, ours): TokensRow) -> ComplianceCase {

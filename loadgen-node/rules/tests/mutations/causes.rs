@@ -10,8 +10,8 @@ use netdiv_rules::{
 
 use super::{FILES, coded_edits, edits, tree::EditableTree};
 
-/// Returns the report's lines on an edited tree, without N37 and N38, which are about other
-/// submissions and other rules.
+/// Returns the report's lines about findings of this outcome in an edited tree, without N37 and
+/// N38, which are about other submissions and other rules.
 fn told(tree: &EditableTree, outcome: Outcome) -> Vec<String> {
     let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
     let of_outcome = |f: &&GroupedFinding| f.outcome == outcome && ![N37, N38].contains(&f.rule);

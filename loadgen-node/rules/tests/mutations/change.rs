@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::tree::EditableTree;
 
-/// Edits in a rule's file.
+/// Contents of a rule's file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edits {
     pub(super) edit: Vec<Edit>,
 }
 
-/// Edit with all findings that it must cause.
+/// Edit of a valid submission, with all findings that the edit must cause.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edit {
@@ -27,12 +27,13 @@ pub(super) struct Edit {
     #[serde(default)]
     pub(super) one_cause: bool,
     pub(super) change: Vec<Change>,
-    /// Broken rules except N38, each with a finding's text: `N33 the verdict is INVALID`.
+    /// Findings that break a rule other than N38, each as its rule and its text: `N33 the verdict
+    /// is INVALID`.
     pub(super) finds: Vec<String>,
 }
 
 impl Edit {
-    /// Returns a new tree with all changes.
+    /// Creates the valid submission, and makes all changes to it.
     pub(super) fn made(&self) -> EditableTree {
         let tree = self.tree.tree();
         self.change.iter().for_each(|change| change.make(&tree));
@@ -63,10 +64,10 @@ impl ValidTree {
     }
 }
 
-/// Values by JSON pointer.
+/// New values by JSON pointer.
 type Values = BTreeMap<String, Value>;
 
-/// Step of an edit.
+/// Step of an edit: a change of the tree's files.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Change {
@@ -87,7 +88,8 @@ pub(super) enum Change {
         #[serde(default)]
         remove: Vec<String>,
     },
-    /// Changes a setting of the LoadGen node in a run, with its digests.
+    /// Changes a setting of the LoadGen node in the record of a run, and the copy and SHA-256 of
+    /// the settings in its evidence.
     Given { given: String, key: String, value: Value },
     /// Changes fields of the system's description.
     System { system: BTreeMap<String, Value> },
@@ -190,7 +192,8 @@ fn edit(value: &mut Value, set: &Values, remove: &[String]) {
     }
 }
 
-/// Returns the array or object that a JSON pointer leads into, and the name of the field in it.
+/// Returns the array or object that contains the value at a JSON pointer, and the key of that
+/// value.
 fn parent_of<'a>(value: &'a mut Value, pointer: &str) -> (&'a mut Value, String) {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     let parent = value.pointer_mut(parent).unwrap_or_else(|| panic!("missing: {parent}"));

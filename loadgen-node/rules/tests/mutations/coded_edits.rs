@@ -16,7 +16,8 @@ use super::{
     tree::{EditableTree, HOME},
 };
 
-/// Edit: its name, the submission, the broken rules besides N38, and the change.
+/// Edit as code: its name, the valid submission to edit, the rules besides N38 that it breaks, and
+/// the function that makes the change.
 pub(super) type CodedEdit = (&'static str, ValidTree, &'static [Rule], fn(&EditableTree));
 
 const OFFLINE: &str = "Offline/performance";
@@ -190,7 +191,7 @@ fn half_the_schedule(tree: &EditableTree) {
     }
 }
 
-/// Moves the interactive variant in all folders.
+/// Moves the interactive variant to another path in all folders of the submission.
 fn move_interactive(tree: &EditableTree, to: &str) {
     for kind in ["results", "measurements", "compliance"] {
         let folder = |rest: &str| tree.path(&format!("{HOME}/{kind}/two-H100-nodes/{rest}"));

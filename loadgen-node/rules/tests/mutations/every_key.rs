@@ -1,5 +1,5 @@
-//! Edits every compared key separately: corrects the file that states it, the hashes, and the
-//! documents generated from runs, and nothing else.
+//! Edits every compared key separately: changes the key in one file, adapts the hashes and the
+//! documents generated from runs, and leaves everything else as it was.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,8 @@ struct KeyEdit {
     key: String,
 }
 
-/// Edits each key of a valid tree in both directions, and fails if neither edit is found.
+/// Raises the value of each compared key in one copy of a valid tree, and lowers it in another.
+/// Fails if the check reports neither change of a key.
 fn unseen(valid: fn() -> EditableTree) {
     let tree = valid();
     let before = findings(&tree);
@@ -73,7 +74,7 @@ fn unseen(valid: fn() -> EditableTree) {
     assert!(unseen.is_empty(), "{count} of {all} edits are not found:\n{}", unseen.join("\n"));
 }
 
-/// Lists the keys that the table compares.
+/// Lists an edit for each key that the table compares.
 fn edits(tree: &EditableTree) -> Vec<KeyEdit> {
     let mut edits = Vec::new();
     let mut seen = BTreeSet::new();
@@ -167,7 +168,8 @@ fn edited_summary(text: &str, key: &str, up: bool) -> String {
     lines.collect()
 }
 
-/// Changes the first value at a path.
+/// Changes the first value whose path is `key`. `path` is the path of `value`. Returns true if
+/// there was such a value.
 fn change(value: &mut Value, path: &str, key: &str, up: bool) -> bool {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -188,7 +190,7 @@ fn change(value: &mut Value, path: &str, key: &str, up: bool) -> bool {
     }
 }
 
-/// Groups of values that a statement can have.
+/// Groups of words: an edit replaces a word by another one of its group.
 const WORDS: [&[&str]; 8] = [
     &["VALID", "INVALID"],
     &["COMPLETE", "FAILED"],
@@ -200,7 +202,7 @@ const WORDS: [&[&str]; 8] = [
     &["uint8", "float32"],
 ];
 
-/// Returns another value of the same kind.
+/// Returns another value of the same kind; `up` selects one of two such values.
 fn other(value: &Value, up: bool) -> Value {
     match value {
         Value::Null => json!(7),

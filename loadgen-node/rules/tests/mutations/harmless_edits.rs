@@ -13,7 +13,8 @@ use super::{
 };
 use netdiv_rules::{Outcome, Rule, testing::sha256_of, tree::ACCURACY_LOG};
 
-/// Sets the engine of all nodes and appends to their settings, with all digests.
+/// Sets the engine of all nodes, appends `settings` to their settings, and updates the digests of
+/// the settings.
 fn engines(tree: &EditableTree, engine: &str, settings: &str) {
     tree.every_record(|record| {
         for node in &mut record.nodes {
@@ -28,12 +29,12 @@ fn engines(tree: &EditableTree, engine: &str, settings: &str) {
     });
 }
 
-/// Sets keys of the model's file.
+/// Sets the engine of all nodes to `plugin:torch`, and appends keys of the model to their settings.
 fn model(tree: &EditableTree, keys: &str) {
     engines(tree, "plugin:torch", &format!("vocabulary = 32000\n{keys}\n"));
 }
 
-/// Edits the responses of TEST06, in log and record.
+/// Edits the accuracy log of TEST06, and its hash in the record.
 fn responses(tree: &EditableTree, change: impl FnOnce(String) -> String) {
     let path = "network/acme/compliance/two-H100-nodes/llama2-70b-99/Server/TEST06/accuracy/mlperf_log_accuracy.json";
     let log = change(tree.read(path));

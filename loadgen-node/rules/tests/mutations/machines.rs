@@ -1,4 +1,4 @@
-//! Edits of machines that nothing distinguishes.
+//! Edits after which nothing distinguishes the machines of the LoadGen node and a SUT node.
 
 use netdiv_contract::v1::{Machine, ServingEngine};
 

@@ -3,7 +3,8 @@
 //!
 //! Edits are data: `n07.toml` contains the edits that break N7 first, and `change.rs` reads and
 //! makes them. `coded_edits.rs` contains edits as code, `tree.rs` the submission and its changes.
-//! `harmless_edits.rs` contains edits that break nothing, and `every_key.rs` edits every key separately.
+//! `harmless_edits.rs` contains edits that break nothing, and `every_key.rs` edits every key
+//! separately.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(
@@ -107,8 +108,9 @@ fn without_digests(finding: &str, tree: &EditableTree) -> String {
     finding.replace(&made_of, "{digest}").replace(&here, "{digest here}")
 }
 
-/// Makes every edit of a rule's file and compares the findings; `NETDIV_WRITE_MUTATIONS=1` writes
-/// them to the file.
+/// Makes every edit in the file of `rule`, and compares the findings with those that the file
+/// names. If the environment variable `NETDIV_WRITE_MUTATIONS` is set, writes the findings to the
+/// file instead.
 fn each_finds_what_it_names(rule: &str) {
     let (_, text) = FILES.iter().find(|(name, _)| *name == rule).unwrap();
     let (mut wrong, mut found) = (Vec::new(), Vec::new());
@@ -132,7 +134,8 @@ fn each_finds_what_it_names(rule: &str) {
     }
 }
 
-/// Returns the text of a rule's file with other findings, edit by edit.
+/// Replaces the findings in the text of a rule's file. `found` contains the new findings of each
+/// edit.
 fn with_findings(text: &str, found: &[BTreeSet<String>]) -> String {
     let (mut new, mut found, mut is_old) = (String::new(), found.iter(), false);
     for line in text.lines() {
@@ -150,7 +153,7 @@ fn with_findings(text: &str, found: &[BTreeSet<String>]) -> String {
     new
 }
 
-/// Makes edits that are code, and compares the rules that they break.
+/// Makes edits that are code, and compares the rules that each breaks with the rules in its row.
 fn each_breaks_its_rules(rows: &[CodedEdit]) {
     let mut wrong = Vec::new();
     for (name, valid, rules, edit) in rows {
@@ -224,7 +227,8 @@ fn a_valid_submission_of_a_language_model_breaks_nothing() {
     }
 }
 
-/// Sets the version and the files of another LoadGen in every log and record of the tree.
+/// Replaces LoadGen's version and source files in every log and record of the tree by those of
+/// another release.
 fn with_loadgen(tree: &EditableTree, version: &str, edit: impl Fn(String) -> String) {
     for run in ["performance", "accuracy"] {
         for scenario in ["Offline", "Server"] {

@@ -1,5 +1,5 @@
 //! Regenerates the documents after an edit that did not change them, as `submission` would write
-//! them for such runs: a row about runs is not a row about documents.
+//! them for such runs. An edit of runs then causes no findings about documents.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ pub(super) const NAMES: [&str; 4] =
 /// Texts of the submitter in the documents.
 const TEXTS: [&str; 2] = ["PCIe 5.0 x16, 64 GB/s", "[evidence/fabric.json](evidence/fabric.json)"];
 
-/// Regenerates documents with findings, unless an edit changed a document. Returns true if it wrote
-/// any.
+/// Regenerates the documents that have findings, unless the edit changed a document itself. Returns
+/// true if it wrote any document.
 pub(super) fn write_again(tree: &EditableTree, report: &Report) -> bool {
     let failed = report.findings().chain(report.waived()).filter(|f| f.outcome == Outcome::Fail);
     let is_wrong =

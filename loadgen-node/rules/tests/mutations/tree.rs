@@ -22,17 +22,17 @@ use netdiv_rules::{
     tree::{self, DETAIL, SUMMARY},
 };
 
-/// Submitter's folder.
+/// Path of the submitter's folder.
 pub(super) const HOME: &str = "network/acme";
-/// System's description.
+/// Path of the system's description.
 pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
 
-/// Sources of the program.
+/// Path of the folder with the program's sources.
 pub(super) const SOURCES: &str = "network/acme/code/netdiv";
 
 pub(super) struct EditableTree {
     folder: tempfile::TempDir,
-    /// Documents generated from runs, in their original form.
+    /// Contents by path: the documents generated from runs, in their original form.
     documents: Files,
 }
 
@@ -185,12 +185,13 @@ impl EditableTree {
         }
     }
 
-    /// Returns the measurements file of the Server run.
+    /// Returns the path of the measurements file of the Server run.
     pub(super) fn measurements_file(&self) -> String {
         format!("{}/Server/two-H100-nodes_netdiv_Server.json", self.under("measurements"))
     }
 
-    /// Edits a setting of the LoadGen node in one record, with its digests.
+    /// Edits a setting of the LoadGen node in one record, and the copy and SHA-256 of the settings
+    /// in its evidence.
     pub(super) fn given(&self, run: &str, key: &str, value: Value) {
         self.record(run, |record| {
             record.settings.insert(key.into(), value);
@@ -201,8 +202,8 @@ impl EditableTree {
         });
     }
 
-    /// Copies the record of a performance run into the measurements file beside it, as a cheat
-    /// would.
+    /// Updates the files beside a record, as a cheat would: regenerates the README, and copies the
+    /// record of a performance run into the measurements file. `path` is the path of the record.
     fn measurements(&self, path: &str, record: &RunResult) {
         self.readme(path);
         let Some(folder) = path.strip_suffix("/performance.result.json") else { return };
@@ -220,7 +221,7 @@ impl EditableTree {
         }
     }
 
-    /// Regenerates the README from the records.
+    /// Regenerates the README beside the record `path` from all records in that folder.
     fn readme(&self, path: &str) {
         let (folder, _) = path.rsplit_once('/').unwrap();
         let readme = format!("{folder}/README.md");
@@ -248,12 +249,13 @@ impl EditableTree {
         self.write(&readme, &format!("{written}{made}"));
     }
 
-    /// Edits all records, and the documentation of the machines.
+    /// Edits all records, and updates the evidence and the other files that repeat them.
     pub(super) fn every_record(&self, change: impl Fn(&mut RunResult)) {
         self.records("", change);
     }
 
-    /// Edits all records whose paths contain a text, and the documentation of the machines.
+    /// Edits all records whose paths contain `part`, and updates the evidence and the other files
+    /// that repeat them.
     pub(super) fn records(&self, part: &str, change: impl Fn(&mut RunResult)) {
         let files = tree::list_files(self.root()).unwrap();
         let records = files.iter().filter_map(|path| path.to_str());
@@ -303,14 +305,14 @@ impl EditableTree {
         }
     }
 
-    /// Returns the benchmark's folder in one of the folders of the submitter.
+    /// Returns the path of the benchmark's folder in a folder of the submitter, such as `results`.
     fn under(&self, folder: &str) -> String {
         let benchmarks = ["resnet50", "llama2-70b-99"];
         let folder = |name| format!("{HOME}/{folder}/two-H100-nodes/{name}");
         benchmarks.map(folder).into_iter().find(|path| self.path(path).exists()).unwrap()
     }
 
-    /// Returns the folder with the logs of a run.
+    /// Returns the path of the folder with the logs of a run.
     pub(super) fn folder(&self, run: &str) -> String {
         let (scenario, run) = run.split_once('/').unwrap();
         match run {
@@ -337,8 +339,8 @@ fn files(division: &str, round: &str) -> Files {
     read(&fixture::submission_tree(folder.path(), division, round))
 }
 
-/// Creates the files of a submission of these performance runs and all that belongs to them,
-/// Network division.
+/// Creates a submission to the Network division from these performance runs and all other runs that
+/// belong to them, and returns its files.
 fn files_of(round: &str, runs: &[RunSpec]) -> Files {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path();

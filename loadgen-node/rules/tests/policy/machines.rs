@@ -171,7 +171,7 @@ fn the_way_is_a_permitted_fabric() {
     unclear(images(), Rule::N5, place, "the interface ib7 is unknown", |case| {
         loadgen(case).routes[1].interface = Some("ib7".into());
     });
-    unclear(images(), Rule::N5, place, "the interface is not known", |case| {
+    unclear(images(), Rule::N5, place, "the interface is unknown", |case| {
         loadgen(case).routes[1].interface = None;
     });
     unclear(images(), Rule::N5, "LoadGen node", "names no route", |case| {

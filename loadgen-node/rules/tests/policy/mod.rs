@@ -17,7 +17,7 @@ use crate::{
     record::{Evidence, Prepared},
 };
 
-/// Owner of all that a [`RunChoices`] borrows.
+/// Choices of a run: owns all that a [`RunChoices`] borrows.
 #[derive(Clone)]
 struct PolicyCase {
     benchmark: &'static str,
@@ -49,7 +49,7 @@ fn engine(node: &'static str) -> NodeEngine<'static> {
     }
 }
 
-/// Returns LoadGen as built from its package of a version.
+/// Returns a LoadGen build with the files of LoadGen's Python package of this version.
 fn built(version: &str) -> BuiltLoadGen {
     let files: BTreeMap<String, String> =
         serde_json::from_str(&of_release(OF_5_0_11, version)).unwrap();
@@ -95,7 +95,8 @@ fn machine(name: &str, number: u8, peer: &str) -> Machine {
     }
 }
 
-/// Returns LoadGen's settings after its mlperf.conf and a user.conf with a rate.
+/// Returns LoadGen's settings after its mlperf.conf and a user.conf with a rate; `more` overrides
+/// them.
 fn settings(more: &[(&str, &str)]) -> BTreeMap<String, String> {
     let all = [
         ("qsl_rng_seed", "6023615788873153749"),
@@ -193,7 +194,8 @@ fn found(division: Division, case: &PolicyCase) -> Vec<Finding> {
     before_run(Table::builtin().unwrap(), division, &choice)
 }
 
-/// Requires a change of a valid case to cause one finding with `text` in it.
+/// Changes a valid case by `spoil`, and requires exactly one finding: with this outcome, rule and
+/// place, and with `text` in it. Other divisions must have no finding.
 fn spoiled(
     mut case: PolicyCase,
     spoil: impl FnOnce(&mut PolicyCase),

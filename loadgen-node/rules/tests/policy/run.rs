@@ -51,7 +51,7 @@ fn only_the_datacenter_suite() {
         images(),
         Rule::N1,
         "benchmark",
-        "no benchmark any more; the datacenter suite has resnet50, ",
+        "no longer a benchmark; the datacenter suite has resnet50, ",
         everything("rnnt"),
     );
     fails(
@@ -201,7 +201,7 @@ fn samples_are_enough() {
         offline,
         Rule::N32,
         "min_query_count",
-        "24574 samples, and resnet50 wants 24576",
+        "24574 samples, but resnet50 requires at least 24576",
         |case| {
             set("min_query_count", "24574")(case);
             set("offline_expected_qps", "1.000000")(case);
@@ -257,7 +257,7 @@ fn durations_and_bounds_are_the_rules() {
     }
     let (name, text) = ("sample_concatenate_permutation", "it must be true: every sample");
     fails(tokens(), Rule::N32, name, text, set(name, "false"));
-    let text = "it must be true: first token";
+    let text = "it must be true: this benchmark is judged by";
     fails(tokens(), Rule::N2, "use_token_latencies", text, set("use_token_latencies", "false"));
     let mut gptj = tokens();
     gptj.benchmark = "gptj-99";

@@ -49,8 +49,8 @@ fn a_language_model_ends_its_outputs_as_the_benchmark_does() {
             "max_tokens = 1024\nmin_tokens = 3\neos = [2]",
             "min_tokens is 3, but llama2-70b-99 requires 1",
         ),
-        ("max_tokens = 1024\neos = []", "there is no eos"),
-        ("max_tokens = 1024", "there is no eos"),
+        ("max_tokens = 1024\neos = []", "eos is missing"),
+        ("max_tokens = 1024", "eos is missing"),
     ] {
         fails(tokens(), Rule::N2, "rack-a", text, |case| {
             case.engines.truncate(1);

@@ -1,5 +1,5 @@
-//! Keys of a submission's files, each with the statement that `check` compares it with
-//! (`stated.toml`).
+//! Table of the keys in a submission's files (`stated.toml`): for each key, the statement that
+//! `check` compares it with. A statement is a value in a file that states a fact about a run.
 //!
 //! A cheat edits one statement and forgets another. So the table must state the comparison for each
 //! key that a new program writes: tests fail on a key that the table lacks, and on a key that an
@@ -34,17 +34,18 @@ pub(crate) enum FactFile {
     Measurements,
 }
 
-/// Keys by the kind of comparison; `*` matches any text.
+/// Keys of one kind of file, grouped by the kind of comparison. Each map has a text by key; `*` in
+/// a key matches any text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct KeyClass {
-    /// Another statement has or bounds the fact.
+    /// Keys whose value another statement repeats or bounds.
     pub(crate) compared: BTreeMap<String, String>,
-    /// Other statements determine the fact.
+    /// Keys whose value follows from other statements.
     pub(crate) derived: BTreeMap<String, String>,
-    /// Every run states the fact, and nothing else does.
+    /// Keys whose value every run states, and nothing else does.
     pub(crate) runs: BTreeMap<String, String>,
-    /// No other statement has the fact; the text gives the reason.
+    /// Keys whose value no other statement contains; the text gives the reason.
     pub(crate) once: BTreeMap<String, String>,
 }
 
@@ -56,7 +57,7 @@ impl FactFile {
     /// Returns the kind of a file of a submission or of a run's folder.
     fn of(path: &str) -> Option<Self> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // Sources contain runs of tests.
+        // The program's sources contain test runs, which are not runs of the submission.
         if matches!(folder.split('/').nth(2), Some("code" | "src")) {
             return None;
         }
@@ -74,8 +75,8 @@ impl FactFile {
         }
     }
 
-    /// Returns the position of such a file's key in the table: a record repeats the evidence of its
-    /// machines.
+    /// Returns the kind of file and the key under which the table lists a key of this file. The
+    /// evidence in a record is listed under [`Self::Evidence`].
     pub(crate) fn entry(self, key: &str) -> (Self, &str) {
         match key.strip_prefix("evidence.machine.") {
             Some(key) => (Self::Evidence, key),
@@ -119,12 +120,12 @@ impl FactFile {
 }
 
 impl FactFile {
-    /// Returns true if an edit of the key in one file is expected to be found.
+    /// Returns true if a check is expected to find an edit of the key in one file.
     pub(crate) fn is_held(self, key: &str) -> bool {
         !TABLE[&self].once.keys().any(|pattern| matches(pattern, key))
     }
 
-    /// Returns true if an edit of the key in every file is expected to be found.
+    /// Returns true if a check is expected to find an edit of the key in all files at once.
     pub(crate) fn is_held_everywhere(self, key: &str) -> bool {
         self.is_held(key) && !TABLE[&self].runs.keys().any(|pattern| matches(pattern, key))
     }
@@ -151,8 +152,8 @@ pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     Ok(missing)
 }
 
-/// Collects the paths of the values in a JSON document: `nodes[].name`. The path of a machine is
-/// `evidence.machine`.
+/// Collects the paths of all values in a JSON document, such as `nodes[].name`, in `keys`. `path`
+/// is the path of `value`. Machines in the evidence have the path `evidence.machine`.
 fn leaves(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

@@ -24,11 +24,11 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two calls to a busy node.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Reply of a pair's sender.
+/// Pair, and the reply of its sender.
 pub(super) type PairReply = (PairIndexes, Result<MeasureResponse, Status>);
 
-/// Makes the nodes measure, round by round, and passes the replies of each round to `tell`. Without
-/// times, the nodes only connect to each other.
+/// Makes the nodes measure the pairs, one round after the other, and passes the replies of each
+/// round to `tell`. Without `times`, the nodes only connect to each other.
 pub(super) fn measure(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -49,8 +49,8 @@ pub(super) fn measure(
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (warm_up, duration) =
             times.map_or_else(Default::default, |times| (times.warm_up, times.duration));
-        // If no message is answered in time, the window doubles. Then messages in flight have to
-        // arrive.
+        // A node doubles its window if no message is answered in time, and then waits for the
+        // messages in flight.
         let measuring = warm_up + 2 * duration + (warm_up + duration);
         let limit = settings.network.control_timeout + OPEN_TIMEOUT + BUSY_TIMEOUT + measuring;
         let mut answers = Vec::new();

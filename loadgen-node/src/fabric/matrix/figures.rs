@@ -38,7 +38,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Returns true if I/O threads were saturated.
+    /// Returns true if an I/O thread was saturated, so that the processor limited the rate.
     pub(crate) fn is_bound_by_processor(&self) -> bool {
         self.busy.is_some_and(|share| share >= crate::fabric::figures::SATURATED_SHARE)
     }

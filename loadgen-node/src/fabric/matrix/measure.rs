@@ -23,11 +23,13 @@ use crate::{
     },
 };
 
-/// Rate and busy share of the I/O threads, or the reason why they are missing.
+/// Rate of a pair in one round, in bytes per second, and the share of the window in which its
+/// busiest I/O thread was busy, if known. The error is the reason why there is no rate.
 type RateOutcome = Result<(f64, Option<f64>), String>;
 
-/// Measures each direction with each node alone and with all nodes at once, and from node to node,
-/// `rounds` times. Records failures and continues.
+/// Measures `rounds` times: each direction with all nodes at once, each direction with each node
+/// alone, and from node to node. Records failures and continues. `known` is the rate of the slowest
+/// node from an earlier measurement, in bytes per second.
 pub(crate) fn matrix(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -97,8 +99,8 @@ pub(crate) fn steps(nodes: usize) -> usize {
     2 + 2 * nodes + schedule::rounds(nodes).len()
 }
 
-/// Connects all nodes to each other. Returns the rounds of the pairs that can connect, and the
-/// reasons why the other pairs cannot.
+/// Connects all nodes to each other. Returns the schedule without the pairs that cannot connect,
+/// and the reasons why these cannot.
 fn connect_all(
     settings: &Settings,
     nodes: &[NodeInfo],

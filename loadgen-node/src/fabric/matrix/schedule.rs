@@ -7,7 +7,7 @@ pub(super) type PairIndexes = (usize, usize);
 /// The schedule is a round-robin tournament by the circle method; each of its rounds is repeated
 /// with the ends exchanged.
 pub(super) fn rounds(hosts: usize) -> Vec<Vec<PairIndexes>> {
-    // With an odd number, one host pauses in each round.
+    // With an odd number of hosts, one host pauses in each round.
     let places = hosts.next_multiple_of(2);
     let Some(circle) = places.checked_sub(1) else { return Vec::new() };
     let round = |turn: usize| {

@@ -3,7 +3,7 @@
 use super::figures::{Host, Pair, SlowFinding, SlowPart};
 use crate::fabric::usual_rates::{UsualRates, quantile};
 
-/// Rates of a pair's rounds.
+/// Rates of a pair over its rounds, in bytes per second.
 #[derive(Clone, Copy)]
 struct PairRates<'a> {
     from: &'a Host,
@@ -28,8 +28,8 @@ impl<'a> PairRates<'a> {
     }
 }
 
-/// Returns the rates that the fastest quarter of the comparable pairs reaches: in the median, and
-/// in every round.
+/// Returns the rates that the fastest quarter of the pairs reaches: in their median round, and in
+/// their slowest round.
 fn usual_rates(pairs: &[PairRates<'_>]) -> UsualRates {
     let median = usual_rate(pairs.iter().map(|pair| pair.median));
     UsualRates { median, minimum: usual_rate(pairs.iter().map(|pair| pair.minimum)) }
@@ -70,8 +70,9 @@ fn between_nodes(pairs: &[PairRates<'_>]) -> Vec<SlowFinding> {
     slow
 }
 
-/// Returns the best pair of each slow host, which shows what the host can do. A host with a single
-/// pair is not listed: either end may be slow.
+/// Returns the best pair of each slow host, which shows what the host can do. `end` selects the
+/// sender or the receiver of a pair as its host. A host with a single pair is not listed: either
+/// end may be slow.
 fn slow_hosts<'a>(
     pairs: &[PairRates<'a>],
     usual: &UsualRates,
@@ -190,8 +191,8 @@ mod tests {
         let slow = named_with_rounds([0.9, 1.0, 1.1], [0.4, 0.5, 0.6]);
         assert_eq!(slow.len(), 1);
         assert_eq!((&slow[0].what, slow[0].rounds), (&SlowPart::Sender("1".into()), 3));
-        // The medians differ as much, but a round of the slow node is faster than a round of the
-        // others.
+        // The medians differ as much as before, but one round of the slow node is faster than one
+        // round of the others.
         assert_eq!(named_with_rounds([0.55, 1.0, 1.1], [0.4, 0.5, 0.6]), []);
     }
 

@@ -63,7 +63,7 @@ fn contents(runs: &[RecordedRun]) -> Markup {
     }
 }
 
-/// Parts of a run's section: anchors and headings.
+/// Parts of a run's section: the anchor and the heading of each.
 const PARTS: [(&str, &str); 6] = [
     ("latency", "Latency"),
     ("time", "Over time"),

@@ -8,10 +8,10 @@ use crate::{
     recording::run::RecordedRun,
 };
 
-/// Ratio to the median latency of all nodes from which a node is called slow.
+/// Ratio of a node's mean latency to the median of all nodes, above which the node is called slow.
 const SLOW: f64 = 1.2;
 
-/// Stages: their keys in `result.json`, and their names here.
+/// Stages of a sample: the key of each in `result.json`, and its label on the page.
 const STAGES: [(&str, &str); 4] = [
     ("qdl_queue", "queue in the QDL"),
     ("network", "network"),
@@ -43,7 +43,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Names the nodes that are slower than the others, and the stage that contributes most.
+/// Names each slow node, and the stage that contributes most to its latency.
 fn slow(nodes: &[Node]) -> Markup {
     // A node without responses has no latency.
     let nodes: Vec<_> = nodes.iter().filter(|node| node.answered > 0).collect();

@@ -17,7 +17,8 @@ const PIXELS: (u32, u32) = (920, 340);
 /// Maximum number of lines in one picture: more cannot be distinguished.
 pub(super) const LINES: usize = 8;
 
-/// Returns the placeholder for the colour of a line, which the page's style names --c0 to --c7.
+/// Returns the placeholder for the colour of the line with this number. The page's style defines
+/// the colours, as --c0 to --c7.
 const fn line(number: usize) -> RGBColor {
     RGBColor(1, 1, (number % LINES) as u8)
 }
@@ -74,7 +75,8 @@ pub(super) fn over_time(lines: &[PlotLine], unit: &str) -> Option<String> {
     picture(lines, from..to, 0.0..top, &title, &label, &label, None)
 }
 
-/// Returns the points of a histogram: milliseconds, and nines, so that 0.99 is at 2.
+/// Returns the line of a histogram. Each point has a latency in milliseconds, and the share of
+/// samples that took no longer, in nines: 0.99 is at 2.
 fn tail(name: &str, times: &Histogram<u64>) -> PlotLine {
     let all = times.len() as f64;
     let mut points: Vec<(f64, f64)> = Vec::new();

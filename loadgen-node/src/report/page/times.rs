@@ -13,10 +13,10 @@ use crate::{
 };
 use netdiv_rules::{Mode, Scenario};
 
-/// Maximum number of points of all lines of a picture.
+/// Maximum number of points in a picture, all lines together.
 const POINTS: usize = 2400;
 
-/// Percentiles: their names in LoadGen's log, and here.
+/// Statistics of latencies: the name of each in LoadGen's log, and its label on the page.
 const PERCENTILES: [(&str, &str); 8] = [
     ("min", "minimum"),
     ("mean", "mean"),
@@ -107,7 +107,7 @@ fn slowest(run: &RecordedRun) -> Vec<usize> {
     places
 }
 
-/// Returns a note if there are more nodes than lines.
+/// Returns a note that only `shown` nodes have a line, if there are more nodes.
 fn shown_nodes_note(run: &RecordedRun, shown: usize) -> String {
     match run.result.nodes.len() {
         all if all > shown => format!("The {shown} nodes of {all} with the highest p99 are shown."),
@@ -128,7 +128,8 @@ fn bound(result: &RunResult) -> Option<(f64, f64)> {
         .then(|| (ns / 1e6, -(1.0 - percentile).log10()))
 }
 
-/// Like [`bound`], but for tokens, of which LoadGen checks the 99th percentile.
+/// Returns LoadGen's bound for a time of tokens, `ttft` or `tpot`: milliseconds, and the nines of
+/// the 99th percentile, which LoadGen checks.
 fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
     let judged = result.scenario == Scenario::Server && result.mode != Mode::Accuracy;
     let setting = result.test_settings.get(&format!("server_{which}_latency"))?;
@@ -174,7 +175,8 @@ pub(super) fn over_time(run: &RecordedRun) -> Markup {
     }
 }
 
-/// Returns a node's line of at most `points` points.
+/// Returns a line of at most `points` points for a node. Each point is the `value` of a group of
+/// successive rows.
 fn line(
     run: &RecordedRun,
     node: &str,
@@ -185,7 +187,7 @@ fn line(
     let rows: Vec<_> = run.series.iter().filter(|row| row.node == node).collect();
     let points = rows.chunks(rows.len().div_ceil(points.max(1)).max(1)).filter_map(|rows| {
         let (first, last) = (rows.first()?, rows.last()?);
-        // A group that is much shorter, at the end of a run, has no meaningful rate.
+        // A group much shorter than the others, at the end of a run, has no meaningful rate.
         let whole = rows.iter().map(|row| row.seconds()).sum::<f64>() >= 0.2;
         let middle = (first.start_seconds + last.end_seconds) / 2.0;
         value(rows).filter(|_| whole).map(|value| (middle, value))

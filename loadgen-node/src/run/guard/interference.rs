@@ -1,5 +1,5 @@
-//! Interference with a measurement: an uneven clock, and LoadGen's logs without space or files that
-//! can grow.
+//! Interference with a measurement: a clock that is set or runs unevenly, a file system without
+//! space for LoadGen's logs, and a file that has reached its size limit.
 //!
 //! LoadGen takes its times from `std::chrono::high_resolution_clock`, which is the system's wall
 //! clock with GCC's library: setting it while a test runs changes latencies and the length of the
@@ -19,14 +19,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::{official_log, run::guard::free_space::FreeSpace};
 
-/// Maximum distance of the wall clock from its time without corrections: the time that reading two
-/// clocks may take on a busy machine, plus a thousandth of the elapsed time, twice what NTP
-/// corrects gradually (500 ppm). It applies to the time since the start of the run and since the
-/// last check, so that no step hides in the thousandth of hours.
+/// Maximum difference between the wall clock and its time without corrections: the time that
+/// reading two clocks may take on a busy machine, plus a thousandth of the elapsed time, twice what
+/// NTP corrects gradually (500 ppm). It applies to the time since the start of the run and since
+/// the last check, so that no step hides in the thousandth of hours.
 pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_millis(20);
 const UNEVEN_SHARE: u32 = 1000;
 
-/// Wall clock, and the machine's oscillator since some time, which is never set or corrected.
+/// Wall clock, and the time of the machine's oscillator since an arbitrary moment. The oscillator
+/// is never set or corrected.
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     wall: SystemTime,
@@ -52,7 +53,7 @@ impl Clocks {
     }
 }
 
-/// Set once a file of this process has reached the limit of its size: later writes are lost.
+/// Flag that is set once a file of this process has reached its size limit: later writes are lost.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileLimit(Arc<AtomicBool>);
 

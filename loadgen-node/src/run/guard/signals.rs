@@ -93,7 +93,8 @@ impl Interruptions {
         self.reaction.lock().stop = Some(Box::new(stop));
     }
 
-    /// Returns the flag for files that cannot grow, which leaves a hole in the logs of a run.
+    /// Returns the flag that is set once a file cannot grow, which leaves a hole in the logs of a
+    /// run.
     pub(crate) fn cut(&self) -> FileLimit {
         self.cut.clone()
     }
@@ -129,7 +130,7 @@ impl Reaction {
                 folder_lock::tidy(&folder);
                 drop(done);
             };
-            // Nor must it delay the end here.
+            // An unresponsive file system must not delay the end of the process either.
             if thread::Builder::new().name("tidying".into()).spawn(tidy).is_ok() {
                 let _ = tidied.recv_timeout(TIDYING);
             }

@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Time limit for LoadGen to end a failed run by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Time limit for LoadGen to close its logs afterwards.
+/// Time limit for LoadGen to close its logs after the watchdog has ended the test.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum time for writing the result of a failed run.
@@ -79,7 +79,7 @@ pub(crate) fn end_loadgen(reason: String) {
         drop(done);
     };
     if thread::Builder::new().name("ending".into()).spawn(end).is_ok() {
-        // In both cases there is nothing more to wait for.
+        // There is nothing more to wait for, even if LoadGen has not closed its log in time.
         let _ = ended.recv_timeout(CLOSING_TIME);
     }
 }

@@ -59,8 +59,8 @@ fn report_command(folder: &Path) -> String {
     format!("loadgen-node report {}", shell_word(&folder.to_string_lossy()))
 }
 
-/// Returns the error that spoils a run although LoadGen's test has succeeded. LoadGen has closed
-/// its logs, which may contain VALID, so the reason is added to them.
+/// Marks a run as spoiled although LoadGen's test has succeeded, and returns its error. LoadGen has
+/// closed its logs, which may contain VALID, so the reason is added to its detail log.
 pub(crate) fn mark_spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
     let error = StartTestError::Aborted(reason);
     // The result is still written, with the reason.
@@ -71,7 +71,8 @@ pub(crate) fn mark_spoiled(test: &LoadGenTest, reason: String) -> StartTestError
     error
 }
 
-/// Ends a process whose LoadGen does not end its test.
+/// Ends the process of a failed run whose test LoadGen does not end. Makes LoadGen close its logs
+/// and writes the result first.
 pub(crate) fn give_up(test: &LoadGenTest, counted: RunCounters, reason: String) -> ! {
     progress::restore();
     watchdog::exit_later();
@@ -162,7 +163,8 @@ fn samples(counted: &RunCounters, mode: Mode, log: &DetailLog) -> Samples {
     }
 }
 
-/// Returns the tensors of a sample: the data set's shapes with the nodes' names for them.
+/// Returns the tensors of a sample: their shapes are those of the data set (`holds`), their names
+/// those of the nodes' input (`takes`).
 fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> {
     let Some(holds) = holds else { return vec!["bytes".into()] };
     let names = takes.map(|takes| takes.tensors).unwrap_or_default();

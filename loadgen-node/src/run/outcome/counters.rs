@@ -39,7 +39,7 @@ pub struct RunCounters {
     pub evidence: Option<Evidence>,
     /// Digests, if the run has them.
     pub digests: Option<Digests>,
-    /// Reason for the run's failure, if it is known better than LoadGen knows it.
+    /// Reason for the run's failure, if the system under test knows it better than LoadGen.
     pub failure: Option<String>,
     /// Remark that every reader of the result needs.
     pub remark: Option<String>,

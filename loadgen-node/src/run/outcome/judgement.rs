@@ -24,7 +24,7 @@ pub(crate) struct RunJudgement {
 }
 
 impl RunJudgement {
-    /// Judges a run by the end of LoadGen's test, its detail log, and the counters.
+    /// Judges a run by the outcome of LoadGen's test, by LoadGen's detail log, and by the counters.
     pub(crate) fn new(
         test: &LoadGenTest,
         counted: &RunCounters,
@@ -60,7 +60,7 @@ impl RunJudgement {
         self.reasons.push(reason);
     }
 
-    /// Judges a test that ended by LoadGen's logs.
+    /// Judges a test that LoadGen has completed, by LoadGen's verdict, errors and accuracy log.
     fn judge_log(&mut self, test: &LoadGenTest, log: &DetailLog) {
         let mode = test.config.mode;
         if mode != Mode::Accuracy {
@@ -132,7 +132,8 @@ impl RunJudgement {
     }
 }
 
-/// Keys of LoadGen's texts about a result; those of early stopping also report success.
+/// Keys in LoadGen's detail log whose texts give reasons for an INVALID result. A valid result also
+/// has the keys of early stopping: their texts then report success.
 const TEXTS: [&str; 4] = [
     "result_invalid_reason",
     "early_stopping_result",
@@ -140,7 +141,8 @@ const TEXTS: [&str; 4] = [
     "early_stopping_tpot_result",
 ];
 
-/// Parts of LoadGen's verdict, each with the reason to report if LoadGen has no text.
+/// Conditions of LoadGen's verdict: the key of each in the detail log, and the reason to report if
+/// the condition is not met and LoadGen gives no reason.
 const PARTS: [(&str, &str); 4] = [
     ("result_min_duration_met", "the test was shorter than the minimum duration"),
     ("result_min_queries_met", "fewer queries were issued than the minimum"),
@@ -164,7 +166,7 @@ fn invalid_reason(log: &DetailLog) -> String {
 /// Result of the accuracy check.
 enum AccuracyOutcome {
     Computed(Accuracy),
-    /// Computed by an official script, with this command.
+    /// Command of the official script that computes the accuracy.
     ByScript(String),
     NoLabels,
 }

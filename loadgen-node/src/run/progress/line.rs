@@ -11,7 +11,7 @@ use netdiv_qdl::Progress;
 /// Interval between two updates of the line.
 pub(crate) const PERIOD: Duration = Duration::from_millis(200);
 
-/// Draws the line until the work is done.
+/// Draws the line until the run ends.
 pub(crate) fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
     let line = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}") {
@@ -27,7 +27,7 @@ pub(crate) fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
     line.finish_and_clear();
 }
 
-/// Returns the mean latency of the samples that were completed in between, in ms.
+/// Returns the mean latency of the samples that were completed between `before` and `now`, in ms.
 pub(crate) fn latency_ms(before: Progress, now: Progress) -> Option<f64> {
     let sum_ns = now.latency_sum_ns - before.latency_sum_ns;
     let mean_ns = sum_ns.checked_div(now.answered - before.answered)?;

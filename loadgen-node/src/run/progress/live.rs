@@ -41,14 +41,14 @@ use crate::{
 /// Number of log lines that are shown.
 const LOG_LINES: usize = 4;
 
-/// Number of readings that a rate covers, which make a second.
+/// Number of readings over which a rate is averaged: with one reading each [`PERIOD`], a second.
 const LOOKS: usize = 5;
 
 /// Set while the view has the terminal.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Restores the terminal, with the log lines that waited. Does nothing if the view does not have
-/// the terminal.
+/// Restores the terminal, and releases the log lines that waited for it. Does nothing if the view
+/// does not have the terminal.
 pub(crate) fn restore() {
     if SHOWN.swap(false, Ordering::SeqCst) {
         // If the terminal is gone, there is nothing to restore.
@@ -102,7 +102,7 @@ pub(crate) struct View<'a> {
     /// Completed samples per second, and their mean latency, in the last second.
     rate: f64,
     latency_ms: Option<f64>,
-    /// Rates at the last readings.
+    /// Completed samples per second at the last readings, the oldest first.
     rates: &'a [u64],
     /// Row of all nodes together, then a row for each node.
     nodes: Vec<SeriesRow>,

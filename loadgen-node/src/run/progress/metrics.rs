@@ -35,7 +35,7 @@ pub(crate) struct RunFacts {
     scenario: String,
     mode: String,
     division: String,
-    /// Numbers of rules that pass, cannot be decided, and fail.
+    /// Number of findings with each outcome: pass, cannot-tell and fail.
     findings: [(&'static str, usize); 3],
 }
 
@@ -55,8 +55,8 @@ impl Endpoint {
         TcpListener::bind(address).map(Self).map_err(refused)
     }
 
-    /// Serves the counters that `read` returns until the process ends; once it returns `None`, the
-    /// last ones.
+    /// Serves the metrics over HTTP until the process ends. `read` returns the counters; once it
+    /// returns `None`, the last metrics are served.
     pub(crate) fn serve(
         self,
         run: RunFacts,

@@ -30,7 +30,8 @@ use crate::{
 /// Interval between log lines, a multiple of [`PERIOD`].
 const LOGGED: Duration = Duration::from_secs(10);
 
-/// Shows progress while the work is done, unless quiet.
+/// Shows the progress of a run while `work` runs, unless the run is quiet. Returns the result of
+/// `work`.
 pub(crate) fn while_running<T>(
     config: &RunConfig,
     expected: &LengthEstimate,
@@ -116,7 +117,7 @@ fn log(
     }
 }
 
-/// Progress in a period.
+/// Progress of a run in a period: the counters at its start and end.
 struct ProgressWindow {
     before: Progress,
     now: Progress,

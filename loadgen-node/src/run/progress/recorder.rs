@@ -18,7 +18,7 @@ use crate::{
     run::progress::metrics::Reading,
 };
 
-/// Rows of the last interval; empty before its end.
+/// Rows of the last complete interval; empty before the first interval ends.
 pub(crate) type Latest = Mutex<Vec<SeriesRow>>;
 
 /// Length of an interval.
@@ -33,7 +33,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 const WITHOUT: &str = "the run goes on without a record of each second";
 
-/// Writes the series of a run into its folder while the work is done.
+/// Writes the series of a run into its folder while `work` runs. Returns the result of `work`.
 pub(crate) fn while_running<T>(
     folder: &Path,
     read: impl Fn() -> Option<Reading> + Send,
@@ -59,7 +59,7 @@ pub(crate) fn while_running<T>(
     })
 }
 
-/// Writer of the series, for as long as the file can be written.
+/// Writer of the series; `None` once the file cannot be written.
 struct SeriesWriter(Option<Writer>);
 
 impl SeriesWriter {
@@ -98,7 +98,8 @@ fn record(
         over = ended.recv_timeout(period) != Err(RecvTimeoutError::Timeout);
         let now = Instant::now();
         let Some(reading) = read() else { break };
-        // An interrupted reading takes longer than it needs: the shorter of the last two counts.
+        // An interrupted reading takes longer than it needs: the shorter of the last two times
+        // counts.
         let last = std::mem::replace(&mut took, now.elapsed());
         period = (took.min(last) * READINGS).clamp(PERIOD, LONGEST);
         // An interval has at least a millisecond.
@@ -141,9 +142,10 @@ fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading)
     rows
 }
 
-/// Activity of a node, or of all together, between two readings.
+/// Activity of a node, or of all nodes together, between two readings.
 struct IntervalActivity {
-    /// Counts, without a node's name and without what the histograms contain.
+    /// Counts, without a node's name and without the fields that `latency` and `first_token`
+    /// supply.
     counts: SeriesRow,
     latency: Histogram<u64>,
     first_token: Option<Histogram<u64>>,
@@ -176,7 +178,7 @@ impl IntervalActivity {
         all.bytes_sent += counts.bytes_sent;
         all.bytes_received += counts.bytes_received;
         all.tokens = all.tokens.into_iter().chain(counts.tokens).reduce(|a, b| a + b);
-        // All have the same bounds, so adding cannot fail.
+        // All histograms have the same bounds, so adding cannot fail.
         let _ = self.latency.add(&other.latency);
         match (&mut self.first_token, &other.first_token) {
             (Some(all), Some(first)) => drop(all.add(first)),
@@ -201,7 +203,7 @@ impl IntervalActivity {
     }
 }
 
-/// Returns a histogram without its earlier values.
+/// Returns the values that `now` has in addition to the earlier histogram `before`.
 fn subtract(now: &Histogram<u64>, before: Option<&Histogram<u64>>) -> Histogram<u64> {
     let mut lately = now.clone();
     if let Some(before) = before {

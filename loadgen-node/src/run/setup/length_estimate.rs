@@ -5,7 +5,7 @@ use std::time::Duration;
 use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_qdl::Progress;
 
-/// Condition at which LoadGen ends a test.
+/// Estimate of a test's length: the condition at which LoadGen ends the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LengthEstimate {
     /// Not known before the end.

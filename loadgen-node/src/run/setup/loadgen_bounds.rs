@@ -11,8 +11,9 @@ use loadgen_sys::TestSettings;
 const YEAR_MS: i64 = 366 * 24 * 3600 * 1000;
 const YEAR_NS: i64 = YEAR_MS * 1_000_000;
 
-/// Rates in queries per second, and latencies in ns. LoadGen can express the distance between two
-/// of their queries: at least 10 ns, so that its schedule advances, and at most eleven days.
+/// Bounds of rates, in queries per second, and of expected latencies, in ns. Both set the time
+/// between two queries in LoadGen's schedule: at least 10 ns, so that the schedule advances, and at
+/// most eleven days.
 const RATE: Bound = Bound::Real(1e-6, 1e8);
 const LATENCY_NS: Bound = Bound::Real(10.0, 1e15);
 
@@ -27,18 +28,18 @@ const COUNT_OR_NONE: Bound = Bound::Whole(0, 1 << 40);
 /// Maximum number of issue threads: more than any machine has cores for.
 const MOST_ISSUE_THREADS: i64 = 256;
 
-/// Values of a field.
+/// Allowed values of a field.
 #[derive(Debug, Clone, Copy)]
 enum Bound {
     /// All values of the field's type.
     Any,
-    /// Integers from the first to the second.
+    /// Integers from the first to the second, both included.
     Whole(i64, i64),
-    /// Numbers from the first to the second.
+    /// Real numbers from the first to the second, both included.
     Real(f64, f64),
 }
 
-/// Every field with its values.
+/// Fields of LoadGen's TestSettings, each with its allowed values.
 const BOUNDS: [(&str, Bound); 40] = [
     ("single_stream_expected_latency_ns", LATENCY_NS),
     ("single_stream_target_latency_percentile", PERCENTILE),
@@ -46,7 +47,7 @@ const BOUNDS: [(&str, Bound); 40] = [
     ("multi_stream_target_latency_percentile", PERCENTILE),
     ("multi_stream_samples_per_query", Bound::Whole(1, 1 << 24)),
     ("server_target_qps", RATE),
-    // Benchmarks with token latencies have no other bound than 0.
+    // 0 is allowed, because benchmarks with token latencies have this bound.
     ("server_target_latency_ns", Bound::Whole(0, YEAR_NS)),
     ("server_target_latency_percentile", PERCENTILE),
     ("server_coalesce_queries", Bound::Any),
@@ -55,7 +56,7 @@ const BOUNDS: [(&str, Bound); 40] = [
     ("server_find_peak_qps_boundary_step_size", Bound::Real(0.01, 100.0)),
     ("server_max_async_queries", Bound::Any),
     ("server_num_issue_query_threads", Bound::Whole(0, MOST_ISSUE_THREADS)),
-    // The only query has all samples, so there is no distance between two queries.
+    // Offline has a single query with all samples, so there is no time between two queries.
     ("offline_expected_qps", Bound::Real(1e-6, 1e15)),
     ("sample_concatenate_permutation", Bound::Any),
     ("min_duration_ms", Bound::Whole(0, YEAR_MS)),

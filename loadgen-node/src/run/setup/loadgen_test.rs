@@ -24,7 +24,7 @@ use crate::{
     settings::RunConfig,
 };
 
-/// Stack of LoadGen's own thread with the usual `ulimit -s`, in bytes.
+/// Stack size of LoadGen's own thread with the usual `ulimit -s`, in bytes.
 const LOADGEN_BYTES: u64 = 8 << 20;
 
 /// Test of a run: all that it needs besides a system under test.
@@ -34,18 +34,18 @@ pub struct LoadGenTest {
     pub(crate) settings: TestSettings,
     /// Estimated length of the test.
     pub(crate) expected: LengthEstimate,
-    /// Treatment of the responses' tokens in LoadGen.
+    /// Facts about the tokens of responses that LoadGen receives.
     pub(crate) tokens: AnswerTokens,
     /// LoadGen's latency bounds for tokens, if it has any.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// Lines of user.conf, by their effect.
+    /// Effects of the lines of user.conf on this run.
     pub(crate) user_conf: UserConf,
     /// The audit.config, which LoadGen opens when its test starts.
     audit_config: Option<PlainText>,
     pub(crate) labels: Option<Labels>,
     /// Records what LoadGen sees, if the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
-    /// Search of the mode find-peak.
+    /// Limit of the rates that LoadGen tries, in the mode find-peak only.
     search: Option<PeakSearch>,
 }
 
@@ -84,7 +84,7 @@ impl LoadGenTest {
         &self.library
     }
 
-    /// Returns the treatment of the responses' tokens in LoadGen.
+    /// Returns the facts about the tokens of responses that LoadGen receives.
     pub fn tokens(&self) -> AnswerTokens {
         self.tokens
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::RunArgs;
 
-    /// Reports, when asked for its name, whether the test owes calls by then.
+    /// System under test whose name is an error: it states whether LoadGen owes calls at that time.
     struct NameProbe<'a>(&'a LoadGenTest);
 
     impl SystemUnderTest for NameProbe<'_> {

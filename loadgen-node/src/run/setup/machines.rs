@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{RunError, settings::RunConfig};
 
-/// Fails for a statement that contradicts this machine.
+/// Fails if the operator's statement (`--evidence`) contradicts this machine.
 pub(crate) fn check_statement(config: &RunConfig) -> Result<(), RunError> {
     if config.evidence.is_some() {
         loadgen_node(&[], config)?;

@@ -24,8 +24,8 @@ const RATE: &str = "server_target_qps";
 const STEP: &str = "server_find_peak_qps_boundary_step_size";
 const DECIMALS: &str = "server_find_peak_qps_decimals_of_precision";
 
-/// Latencies that LoadGen keeps of each sample at each rate until the search ends, in bytes: three
-/// lists.
+/// Bytes of the latencies that LoadGen keeps for each sample at each rate until the search ends:
+/// three lists.
 const KEPT_BYTES: f64 = 24.0;
 
 /// Texts in LoadGen's detail log: before each rate that is higher than all before it, and when the
@@ -37,12 +37,12 @@ const FOUND: &str = "FindPeakPerformance: Found boundaries: [";
 const LOG_TIME: Duration = Duration::from_secs(1);
 const LOG_PERIOD: Duration = Duration::from_millis(10);
 
-/// Limit of a search.
+/// Limit of a search: the rates that LoadGen can prepare, and its loads of samples so far.
 #[derive(Debug)]
 pub(crate) struct PeakSearch {
     /// Number of rates that LoadGen can prepare, from the first on.
     rates: usize,
-    /// Reason why it cannot prepare the next rate.
+    /// Reason why LoadGen cannot prepare the next rate.
     limit: String,
     log: PathBuf,
     /// Number of times that LoadGen has loaded samples: for each rate that is higher than those
@@ -123,7 +123,8 @@ impl PeakSearch {
     }
 }
 
-/// Query Sample Library during a search.
+/// Query Sample Library during a search. Before each load, it checks that LoadGen can prepare the
+/// next rate.
 pub(crate) struct SearchLibrary<'a, L> {
     pub(crate) library: &'a L,
     pub(crate) search: &'a PeakSearch,

@@ -7,12 +7,12 @@ use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_node_common::resources::memory;
 use netdiv_rules::plan::{OFFLINE_SLACK, loadgen_bytes};
 
-/// Factor of stream queries that LoadGen prepares beyond the expected number, in case the SUT is
-/// faster.
+/// Ratio of the stream queries that LoadGen prepares to the expected number, in case the SUT is
+/// faster than expected.
 const STREAM_SLACK: f64 = 2.0;
 
 /// Maximum length of a schedule, in seconds: a year. LoadGen counts it in 64-bit nanoseconds, and
-/// does not end beyond them.
+/// its preparation does not end if they overflow.
 const LONGEST_SCHEDULE: f64 = 366.0 * 24.0 * 3600.0;
 
 /// Numbers of samples of a data set.
@@ -24,7 +24,7 @@ pub(crate) struct SampleCounts {
     pub(crate) performance: usize,
 }
 
-/// Settings of a test, as numbers. They are within their bounds.
+/// Settings of a test, by field. Their values are numbers within their bounds, or booleans.
 struct Numbers(BTreeMap<String, String>);
 
 impl Numbers {
@@ -40,8 +40,8 @@ impl Numbers {
         self.0.get(field).is_some_and(|text| text == "true")
     }
 
-    /// Returns the number of samples that performance mode asks for, and how many of them the data
-    /// set has; these are loaded together.
+    /// Returns the number of samples that performance mode asks for, and the number of them that
+    /// the data set has. The latter are loaded together.
     fn loaded(&self, samples: SampleCounts) -> (u64, u64) {
         let wanted = match self.whole("performance_sample_count_override") {
             0 => samples.performance as u64,
@@ -131,7 +131,8 @@ fn rate(numbers: &Numbers, scenario: Scenario) -> f64 {
     }
 }
 
-/// Returns the queries and the samples of a test in which each loaded sample occurs once.
+/// Returns the number of queries and the number of samples of a test in which each loaded sample
+/// occurs once.
 fn once_each(numbers: &Numbers, scenario: Scenario, loaded: u64) -> (u64, u64) {
     if scenario == Scenario::Offline {
         return (1, loaded);
@@ -141,7 +142,7 @@ fn once_each(numbers: &Numbers, scenario: Scenario, loaded: u64) -> (u64, u64) {
     (queries, queries.saturating_mul(samples))
 }
 
-/// Returns the queries and the samples of a performance test.
+/// Returns the number of queries and the number of samples of a performance test.
 fn performance(numbers: &Numbers, scenario: Scenario, wanted: u64, loaded: u64) -> (u64, u64) {
     if numbers.is_on("performance_issue_unique") {
         return once_each(numbers, scenario, loaded);

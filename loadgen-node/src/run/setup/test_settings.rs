@@ -21,11 +21,11 @@ use crate::{
 
 /// LoadGen's settings for a run.
 pub(crate) struct RunSettings {
-    /// Settings as LoadGen gets them.
+    /// Settings that are passed to LoadGen, without those of the audit.config.
     pub(crate) given: TestSettings,
-    /// Settings as the test uses them: an audit.config overrides the given ones.
+    /// Settings that the test uses: those of the audit.config override the given ones.
     pub(crate) effective: TestSettings,
-    /// Lines of user.conf, by their effect.
+    /// Effects of the lines of user.conf on this run.
     pub(crate) user_conf: UserConf,
     /// The audit.config as LoadGen reads it.
     pub(crate) audit_config: Option<PlainText>,

@@ -26,7 +26,7 @@ pub struct ReportArgs {
 pub struct ReportWriteError {
     /// Path of the file.
     pub path: PathBuf,
-    /// Error of the system.
+    /// Error that the system reported.
     pub error: io::Error,
 }
 

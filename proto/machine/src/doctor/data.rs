@@ -12,13 +12,13 @@ use crate::doctor::remedy::{Remedy, Severity};
 pub struct FindingDescription {
     /// Severity, or several of them, the highest first.
     pub severity: Vec<Severity>,
-    /// Condition of the finding.
+    /// Condition under which the doctor reports the finding.
     pub when: String,
-    /// Cost of not fixing it.
+    /// Consequence for a run if the cause is not fixed.
     pub cost: String,
     /// Observation, with placeholders for the figures.
     pub text: String,
-    /// Condition of the remedy, for the documentation.
+    /// Remark on the remedy for the documentation, such as the condition under which it applies.
     #[serde(default)]
     pub remark: String,
     /// Remedies by name; `only` if there is a single one.
@@ -39,20 +39,21 @@ static DATA: LazyLock<Data> =
 
 static NOTHING: LazyLock<FindingDescription> = LazyLock::new(FindingDescription::default);
 
-/// Name and value of a fact in a text.
+/// Fact for a text: the name of a placeholder, and the value that replaces it.
 pub(crate) type Fact = (&'static str, String);
 
-/// Returns the description of a finding.
+/// Returns the description of the finding that has this name in `findings.toml`.
 pub(crate) fn about(word: &str) -> &'static FindingDescription {
     DATA.finding.get(word).unwrap_or(&NOTHING)
 }
 
-/// Returns a phrase with its facts.
+/// Returns the phrase that has this name in `findings.toml`, with its placeholders replaced.
 pub(crate) fn phrase(word: &str, facts: &[Fact]) -> String {
     fill(DATA.phrase.get(word).map_or(word, String::as_str), facts)
 }
 
-/// Returns the text for a fact that could not be read.
+/// Returns the text that reports an unreadable fact. `word` is its name in `findings.toml`; `facts`
+/// replace its placeholders.
 pub(crate) fn unknown(word: &str, facts: &[Fact]) -> String {
     fill(DATA.unknown.get(word).map_or(word, String::as_str), facts)
 }
@@ -65,7 +66,8 @@ pub(crate) fn fill(text: &str, facts: &[Fact]) -> String {
     })
 }
 
-/// Returns a remedy for the cell of a table in Markdown, with names in capitals.
+/// Returns a remedy as a cell of a Markdown table. Placeholders are in capitals: `{link}` becomes
+/// `LINK`.
 pub(crate) fn markdown(remedy: &Remedy) -> String {
     let (text, quote) = match remedy {
         Remedy::Command(text) => (text, "`"),
@@ -77,7 +79,8 @@ pub(crate) fn markdown(remedy: &Remedy) -> String {
     format!("{quote}{}{quote}", cell.replace('|', "\\|"))
 }
 
-/// Replaces the names in braces. Names without a value remain.
+/// Replaces each name in braces by the text that `value` returns for it. Names without a text
+/// remain.
 fn replace_names(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;

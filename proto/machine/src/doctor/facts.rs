@@ -10,10 +10,10 @@ const MAX_SPEED: u64 = 10_000_000;
 /// Plausible MTUs of an interface, in bytes (RFC 791, and the longest IP packet).
 const MTUS: std::ops::RangeInclusive<u64> = 68..=65_536;
 
-/// Maximum nesting depth of interfaces.
+/// Maximum nesting depth of interfaces, such as a VLAN on a bridge on a bond.
 const MAX_NESTING: usize = 4;
 
-/// Machine and its condition.
+/// Description and condition of a machine, which the doctor judges.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Description of the machine.
@@ -22,7 +22,7 @@ pub struct Facts {
     pub condition: Condition,
 }
 
-/// Node that was asked over the network.
+/// Node that was asked over the network to describe itself.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// Address of the node, as configured.
@@ -33,7 +33,7 @@ pub struct Peer {
     pub answer: Result<PeerFacts, String>,
 }
 
-/// Description of a node by itself.
+/// Description that a node sent about itself.
 #[derive(Debug, Clone, Default)]
 pub struct PeerFacts {
     /// Name of the node.
@@ -58,7 +58,7 @@ impl Facts {
     }
 }
 
-/// Returns the interface with a name.
+/// Returns the interface of a machine that has this name, if there is one.
 pub(crate) fn interface<'a>(machine: &'a Machine, name: &str) -> Option<&'a Interface> {
     machine.interfaces.iter().find(|interface| interface.name == name)
 }

@@ -28,7 +28,7 @@ pub struct Finding {
     pub remedy: Remedy,
 }
 
-/// Finding by name, with the facts for its texts.
+/// Finding under construction: its name, and the facts that replace the placeholders in its texts.
 #[derive(Debug)]
 pub struct Draft {
     id: Id,
@@ -49,19 +49,19 @@ impl Draft {
         Self::of(id, phrase("machine", &[]))
     }
 
-    /// Adds a fact.
+    /// Adds a fact: `value` replaces the placeholder `name` in the texts.
     pub fn fact(mut self, name: &'static str, value: impl ToString) -> Self {
         self.facts.push((name, value.to_string()));
         self
     }
 
-    /// Chooses a remedy, if there are several.
+    /// Chooses the remedy with this name, for a finding with several remedies.
     pub(crate) fn remedy(mut self, name: &'static str) -> Self {
         self.remedy = name;
         self
     }
 
-    /// Chooses a severity, if there are two.
+    /// Sets the severity, for a finding with two severities.
     pub(crate) fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
         self

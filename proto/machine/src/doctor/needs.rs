@@ -44,7 +44,7 @@ pub struct Needs {
     pub quic_mtu: Option<u16>,
     /// Number of connections that other programs may open to this one at the same time.
     pub connections: u64,
-    /// Number of open files.
+    /// Numbers of files that the program needs to have open.
     pub files: FilesNeeded,
     /// Number of threads that serve connections.
     pub io_threads: usize,
@@ -54,14 +54,14 @@ pub struct Needs {
     pub links: LinkSelection,
     /// True if the program sends samples to accelerators of this machine.
     pub uses_accelerators: bool,
-    /// Memory that the program's limits add up to, if they bound it.
+    /// Sum of the program's limits on its memory; `None` if no limits bound its memory.
     pub memory: Option<MemoryNeeded>,
-    /// Maximum offset of the clock.
+    /// Offset of the clock above which the doctor reports it.
     pub clock_tolerance: Duration,
 }
 
 impl Needs {
-    /// Creates requirements of a program that needs nothing.
+    /// Creates an empty list of requirements for `program`.
     pub fn of(program: impl Into<String>) -> Self {
         Self {
             program: program.into(),

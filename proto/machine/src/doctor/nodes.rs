@@ -61,7 +61,8 @@ pub struct SampleAnswer {
 }
 
 impl AskedNode {
-    /// Adds the reason for a missing or invalid response.
+    /// Adds the reason for a missing or invalid response. `lost` is true if the node did not reply,
+    /// or its connection was lost.
     pub fn failed(mut self, why: impl std::fmt::Display, lost: bool) -> Self {
         self.failure = Some(why.to_string());
         self.lost = lost;

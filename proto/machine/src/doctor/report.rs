@@ -65,7 +65,7 @@ impl Report {
         }
     }
 
-    /// Adds findings from another source.
+    /// Adds findings that other code drafted, such as a data set that the run would refuse.
     pub fn with(mut self, findings: impl IntoIterator<Item = Draft>) -> Self {
         self.findings.extend(findings.into_iter().map(Finding::from));
         self.sort();
@@ -106,7 +106,7 @@ impl Report {
         self.sample = sample;
     }
 
-    /// Adds a fact that could not be read.
+    /// Adds the text for a fact that could not be read: `word` is its name in `findings.toml`.
     pub(crate) fn unknown(&mut self, word: &str, facts: &[Fact]) {
         let what = sanitise(&unknown(word, facts));
         if !self.not_known.contains(&what) {

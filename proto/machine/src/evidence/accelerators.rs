@@ -4,15 +4,16 @@ use netdiv_contract::v1::Accelerator;
 
 use crate::evidence::System;
 
-/// Fields of the query. They ask for the maximum of the link, because an idle link may run at a
-/// lower generation.
+/// Fields that `nvidia-smi` prints for each accelerator. The fields of the PCIe link are its
+/// maximums, because an idle link may run at a lower generation.
 const FIELDS: &str = "name,memory.total,driver_version,ecc.mode.current,pci.bus_id,\
                       pcie.link.gen.max,pcie.link.width.max";
 
-/// Devices of the PCI bus.
+/// Folder with an entry for each device on the PCI bus.
 pub(crate) const PCI: &str = "sys/bus/pci/devices";
 
-/// Classes of PCI devices that may be accelerators: 3D controllers, other display controllers, processing accelerators.
+/// Classes of PCI devices that may be accelerators: 3D controllers, other display controllers, and
+/// processing accelerators.
 const CLASSES: [&str; 3] = ["0x0302", "0x0380", "0x1200"];
 
 impl System {

@@ -21,12 +21,12 @@ const PLACEHOLDERS: [&str; 12] = [
     "uninitialized",
 ];
 
-/// Returns the digest of a machine id.
+/// Returns the digest of a machine id, or `None` for a placeholder.
 pub(crate) fn machine_id(id: &str) -> Option<String> {
     digest("netdiv machine-id", id)
 }
 
-/// Returns the digest of a serial number.
+/// Returns the digest of a serial number, or `None` for a placeholder.
 pub(crate) fn board_serial(serial: &str) -> Option<String> {
     digest("netdiv board-serial", serial)
 }

@@ -6,7 +6,7 @@ use netdiv_contract::v1::Interface;
 
 use crate::evidence::System;
 
-/// Folder of the interfaces.
+/// Folder with an entry for each network interface.
 pub(crate) const NET: &str = "sys/class/net";
 
 /// Maximum nesting depth of interfaces, such as a VLAN on a bridge on a bond. A deeper tree is a
@@ -19,12 +19,12 @@ const INFINIBAND: &str = "32";
 const LOOPBACK: &str = "772";
 
 impl System {
-    /// Returns all interfaces except loopback, by name.
+    /// Returns all interfaces except loopback, in the order of their names.
     pub fn interfaces(&self) -> Vec<Interface> {
         self.names(NET).iter().filter_map(|name| self.interface(name)).collect()
     }
 
-    /// Returns the bytes that an interface has sent and received.
+    /// Returns the number of bytes that an interface has sent, and the number that it has received.
     pub fn bytes_carried(&self, interface: &str) -> Option<(u64, u64)> {
         let count = |file| {
             let path = format!("{NET}/{interface}/statistics/{file}");
@@ -59,7 +59,9 @@ impl System {
         })
     }
 
-    /// Returns the kind as text. A bond, bridge or VLAN has the kind of its underlying interfaces.
+    /// Returns the kind of an interface as text, such as `ethernet`. `number` is the type in
+    /// `/sys/class/net/IF/type`; `storeys` is the maximum number of levels of interfaces below this
+    /// one. A bond, bridge or VLAN has the kind of its underlying interfaces.
     fn kind(&self, name: &str, number: &str, storeys: usize) -> String {
         let is_virtual = fs::canonicalize(self.path(&format!("{NET}/{name}")))
             .is_ok_and(|path| path.components().any(|part| part.as_os_str() == "virtual"));
@@ -80,7 +82,7 @@ impl System {
         }
     }
 
-    /// Returns the underlying interfaces.
+    /// Returns the names of the interfaces directly below a bond, bridge or VLAN.
     fn underlying(&self, name: &str) -> Vec<String> {
         let names = self.names(&format!("{NET}/{name}"));
         names.iter().filter_map(|file| file.strip_prefix("lower_").map(Into::into)).collect()
@@ -98,7 +100,7 @@ impl System {
         (driver, value("firmware-version:"))
     }
 
-    /// Returns the adapter's name, or at least its ids.
+    /// Returns the name of the interface's adapter, or else its vendor id and product id.
     fn model(&self, name: &str, bus_address: Option<&str>) -> Option<String> {
         let line = bus_address.and_then(|address| self.run_program("lspci", &["-s", address]));
         // Example: 01:00.0 Ethernet controller: Maker Model (rev 01)

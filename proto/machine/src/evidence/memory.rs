@@ -11,7 +11,7 @@ impl System {
         self.meminfo("MemTotal:")
     }
 
-    /// Returns a figure of `/proc/meminfo`, in bytes.
+    /// Returns the value of a key in `/proc/meminfo`, in bytes.
     pub(crate) fn meminfo(&self, key: &str) -> Option<u64> {
         let text = self.read("proc/meminfo")?;
         let figure = text.lines().find_map(|line| line.strip_prefix(key))?;

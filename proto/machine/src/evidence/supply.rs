@@ -115,7 +115,7 @@ fn fail_if_any(problems: Vec<String>) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
-/// Joins the stated fields with the machine's.
+/// Returns the measured machine with the stated fields added.
 fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
     let mut known = Table::try_from(machine).map_err(|e| e.to_string())?;
     let mut joining = FieldMerge::default();
@@ -161,7 +161,8 @@ struct FieldMerge {
 
 impl FieldMerge {
     /// Joins stated and measured interfaces or accelerators. Names identify them; accelerators with
-    /// equal names are matched in order. If all were measured, the file cannot add any.
+    /// equal names are matched in order. If `are_all` is true, all were measured, and the file
+    /// cannot add any.
     fn list(
         &mut self,
         key: &str,

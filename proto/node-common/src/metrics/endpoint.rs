@@ -23,10 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum length of a request, in bytes. A scraper sends some hundred.
 const REQUEST_BYTES: usize = 8 << 10;
 
-/// Path of the metrics.
+/// HTTP path at which the endpoint serves the metrics.
 pub const PATH: &str = "/metrics";
 
-/// Responds to requests for the page until the process ends.
+/// Accepts connections, and answers each request with the text that `page` returns, until the
+/// process ends.
 pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + Send + 'static) {
     // Creates one page at a time.
     let turns = Arc::new(Semaphore::new(1));
@@ -129,17 +130,18 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// Status of a method that is neither GET nor HEAD.
+/// HTTP status of the response to a request whose method is neither GET nor HEAD.
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
 
-/// Part of a response that a request asks for.
+/// Part of a response that a request asks for: GET asks for all of it, HEAD for its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Whole,
     Head,
 }
 
-/// Returns the part of the metrics that a request asks for. An error is the status of the response.
+/// Returns the part of the response that a request asks for. An error is the HTTP status with which
+/// to refuse the request.
 fn parse_request(request: &[u8]) -> Result<Part, &'static str> {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');

@@ -43,7 +43,8 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// Returns the names of the series that Prometheus stores.
+    /// Returns the names of the time series that Prometheus stores for the metric: three for a
+    /// histogram, else one.
     pub fn series(&self) -> Vec<String> {
         match self.kind {
             Kind::Counter | Kind::Gauge => vec![self.name.into()],

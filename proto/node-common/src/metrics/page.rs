@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 
 use crate::metrics::metric::Metric;
 
-/// Page under construction. All values of a metric are added together.
+/// Text of a page under construction. Each metric is added once, with all its values.
 #[derive(Debug, Default)]
 pub struct Page(String);
 
@@ -12,8 +12,8 @@ pub struct Page(String);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets {
     bounds: &'static [f64],
-    /// Number of values in each bucket: above the bound before and up to its own. The last bucket
-    /// has no upper bound.
+    /// Number of values in each bucket: values above the bound of the previous bucket, up to the
+    /// bound of this bucket. The last bucket has no upper bound.
     counts: Vec<u64>,
     sum: f64,
 }
@@ -46,7 +46,8 @@ impl Page {
         }
     }
 
-    /// Adds a metric that is a histogram.
+    /// Adds a metric whose values are histograms, each with the values of the metric's labels, in
+    /// the order of the labels.
     pub fn histograms<'a>(
         &mut self,
         metric: &Metric,

@@ -2,11 +2,11 @@
 
 use crate::metrics::metric::Metric;
 
-/// Bounds of histograms of times, in seconds: from 10 µs to 100 s.
+/// Upper bounds of the buckets in histograms of times, in seconds: from 10 µs to 100 s.
 pub const SECONDS_BOUNDS: [f64; 15] =
     [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 
-/// Bounds of histograms of batch sizes.
+/// Upper bounds of the buckets in histograms of batch sizes, in samples.
 pub const SAMPLES_BOUNDS: [f64; 11] =
     [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 

@@ -8,7 +8,8 @@ use std::{
 
 use crate::resources::files::sha256;
 
-/// Returns the path of a file's companion, if it exists. `beside` computes it from the file's path.
+/// Returns the path of a file's companion, if it exists. `beside` computes the companion's path
+/// from the file's path.
 ///
 /// The companion is in the folder of the path, or in the folder of the file that a symbolic link
 /// leads to.

@@ -27,8 +27,8 @@ pub fn are_exhausted(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Checks that `count` further files can be opened, on behalf of libraries that do not report a
-/// lack of descriptors.
+/// Checks that this process can open `count` more files, on behalf of libraries that do not report
+/// a lack of descriptors.
 pub fn check(count: usize) -> io::Result<()> {
     let opened: io::Result<Vec<_>> = (0..count).map(|_| File::open("/dev/null")).collect();
     opened.map(drop)

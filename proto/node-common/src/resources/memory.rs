@@ -137,7 +137,7 @@ fn least(all: impl IntoIterator<Item = Available>) -> Available {
     all.into_iter().min_by_key(|available| available.bytes).unwrap_or(unlimited)
 }
 
-/// Returns a figure of `/proc/meminfo` or `/proc/self/status`, in KiB.
+/// Returns the value of a key in the text of `/proc/meminfo` or `/proc/self/status`, in KiB.
 fn kib(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()

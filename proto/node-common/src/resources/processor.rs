@@ -17,8 +17,8 @@ pub fn time() -> Duration {
     Duration::from_secs(whole) + Duration::from_nanos(nanos)
 }
 
-/// Returns the processor seconds of this process's threads with wanted names, by thread id. Ignores
-/// unreadable threads.
+/// Returns the processor seconds of this process's threads whose names `is_wanted` accepts, by
+/// thread id. Ignores unreadable threads.
 pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let seconds = |task: fs::DirEntry| {
@@ -30,8 +30,9 @@ pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     tasks.filter_map(seconds).collect()
 }
 
-/// Returns the busy share of the busiest thread in `time`, from 0 to 1. Threads that started
-/// meanwhile do not count.
+/// Returns the share of `time` for which the busiest thread was busy, from 0 to 1. `before` and
+/// `after` are results of [`threads`] at the beginning and the end of that time. Threads that
+/// started in between do not count.
 pub fn busiest(
     before: &BTreeMap<String, f64>,
     after: &BTreeMap<String, f64>,
@@ -51,8 +52,8 @@ pub fn in_stat(stat: &str) -> Option<f64> {
     Some(ticks(stat)? as f64 / clock_ticks_per_second() as f64)
 }
 
-/// Returns the clock ticks in user and in kernel code, fields 14 and 15 of `stat`. A name may
-/// contain spaces and brackets.
+/// Returns the sum of the clock ticks in user and in kernel code, fields 14 and 15 of `stat`. The
+/// program's name, field 2, may contain spaces and brackets.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;

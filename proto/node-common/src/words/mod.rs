@@ -26,10 +26,10 @@ pub use suggestion::{did_you_mean, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, todos};
 pub use transport::Transport;
 
-/// Facts about the tokens of responses, which are int32, that LoadGen receives.
+/// Facts that LoadGen receives about the tokens of a response. A token is an int32.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnswerTokens {
-    /// No facts.
+    /// No facts: LoadGen does not count tokens.
     #[default]
     Uncounted,
     /// Number of tokens.

@@ -35,7 +35,8 @@ pub enum PrefixCaching {
 /// Facts that a node detected when it started: the table `found` of its published settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineFacts {
-    /// Prefix caching of the serving engines: the highest value of any.
+    /// Prefix caching of the serving engines: the highest value of any engine, where `off` is the
+    /// lowest and `on` the highest.
     pub prefix_caching: PrefixCaching,
     /// Maximum tokens of a prompt and its output together: the minimum of all engines; `None` if
     /// they do not report it.

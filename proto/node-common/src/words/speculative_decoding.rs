@@ -1,4 +1,5 @@
-//! Speculative decoding, as a node declares it and as the rules allow it.
+//! Configuration of speculative decoding. A node's model file declares it, and the table of
+//! benchmarks states the configurations that the rules allow.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// Beginning of a placeholder.
+/// Text with which every placeholder begins.
 pub const TODO: &str = "TODO";
 
 /// Placeholder in a file.
@@ -18,7 +18,7 @@ pub struct Todo {
     pub line: usize,
     /// Key of the value, without the key of its table.
     pub key: String,
-    /// Key or table at the top of the file.
+    /// Top-level key or table that contains the placeholder.
     pub top: String,
     /// Comment before the key.
     comment: String,
@@ -37,7 +37,8 @@ pub fn is_todo(value: &str) -> bool {
     value.strip_prefix(TODO).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-/// Returns all placeholders in the text of a TOML file, in the order of their lines. Returns nothing for invalid TOML.
+/// Returns all placeholders in the text of a TOML file, in the order of their lines. Returns an
+/// empty list if the TOML is invalid.
 pub fn todos(text: &str) -> Vec<Todo> {
     let mut todos = Vec::new();
     if let Ok(table) = DeTable::parse(text) {
@@ -56,7 +57,8 @@ pub fn todos(text: &str) -> Vec<Todo> {
     todos
 }
 
-/// Adds each placeholder of a value, with its key and the position of its beginning.
+/// Calls `add` for each placeholder in a value, with the placeholder's key and its position in the
+/// text, in bytes.
 fn walk(key: &str, value: &Spanned<DeValue<'_>>, add: &mut impl FnMut(&str, usize)) {
     match value.get_ref() {
         DeValue::String(text) => {

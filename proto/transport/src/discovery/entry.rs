@@ -6,19 +6,20 @@ use netdiv_node_common::resources::files;
 
 use super::{error::DiscoveryError, host_list, records::Family};
 
-/// Maximum number of nodes of a list: the ids of a run's samples have room for that number of
-/// streams.
+/// Maximum number of nodes of a run. Each node has at least one stream, and the ids of samples have
+/// room for 65,535 streams.
 pub const MOST_NODES: usize = 65_535;
 
-/// Maximum length of a file of nodes, in bytes.
+/// Maximum length of a file that lists nodes, in bytes.
 pub const FILE_BYTES: u64 = 4 << 20;
 
-/// Entry that names a node, or a name that stands for several nodes.
+/// Entry of an option: the address of one node, or a name in the DNS that stands for several nodes.
+/// A host list becomes one entry for each host.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Option that names the entry, for errors.
+    /// Option that contains the entry, for errors.
     pub(super) option: &'static str,
-    /// Text of the entry; for an entry of a file also its position.
+    /// Text of the entry, for errors; for an entry in a file, also the path and the line.
     pub(super) written: String,
     pub(super) target: Target,
 }
@@ -26,14 +27,14 @@ pub(super) struct Entry {
 /// Nodes that an entry stands for.
 #[derive(Debug)]
 pub(super) enum Target {
-    /// `HOST:PORT`, or `NAME@IP:PORT`; not checked yet.
+    /// Address of one node, `HOST:PORT` or `NAME@IP:PORT`; not checked yet.
     Address(String),
-    /// All addresses of a name.
+    /// All nodes at the addresses that the DNS has for a name.
     Name { name: String, port: u16, family: Family },
 }
 
 impl Entry {
-    /// Returns the node, if no name has to be looked up.
+    /// Returns the node of this entry; `None` if a name has to be looked up.
     pub(super) fn node(&self) -> Option<ResolvedNode<'_>> {
         match &self.target {
             Target::Address(address) => {
@@ -43,21 +44,21 @@ impl Entry {
         }
     }
 
-    /// Returns the error that refuses this entry.
+    /// Returns the error that refuses this entry for the reason `why`.
     pub(super) fn refused(&self, why: String) -> DiscoveryError {
         DiscoveryError::Named { option: self.option, named: self.written.clone(), why }
     }
 }
 
-/// Address of a node, and the entry that stands for it.
+/// Address of a node, and the entry from which it was found.
 #[derive(Debug)]
 pub(super) struct ResolvedNode<'a> {
     pub(super) entry: &'a Entry,
     pub(super) address: String,
 }
 
-/// Reads all entries in the texts of an option, including the entries of files, and expands host
-/// lists.
+/// Reads all entries in the values of an option and in the files that they name, and expands host
+/// lists. `port` is the port of nodes without a port.
 pub(super) fn read(
     option: &'static str,
     named: &[String],
@@ -76,8 +77,8 @@ pub(super) fn read(
     if entries.is_empty() { Err(DiscoveryError::NoNodes { option }) } else { Ok(entries) }
 }
 
-/// Replaces the paths of files in a text that names nodes. `place` returns the replacement of a
-/// path, or the reason why the file cannot be used.
+/// Replaces the path in each entry `@FILE` of a text that names nodes, and returns the new text.
+/// `place` returns the replacement of a path, or the reason why the file cannot be used.
 pub fn with_files(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -93,7 +94,7 @@ pub fn with_files(
     Ok(placed.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
-/// Entries of an option, read so far.
+/// Reader of the entries of an option, with the entries read so far.
 struct Reading {
     option: &'static str,
     port: u16,
@@ -101,7 +102,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Adds the entries of a file. It has entries on lines, and comments after `#`.
+    /// Adds the entries of a file. Each of its lines may have entries, separated by commas, and a
+    /// comment after `#`.
     fn add_file(&mut self, path: &Path) -> Result<(), DiscoveryError> {
         let named = format!("@{}", path.display());
         let text = files::read_short_text(path, FILE_BYTES)
@@ -128,7 +130,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Adds the nodes of an entry; errors quote `written`.
+    /// Adds the nodes of the entry `named`; errors quote `written`.
     fn add(&mut self, named: &str, written: String) -> Result<(), DiscoveryError> {
         match targets(named, self.port, MOST_NODES.saturating_sub(self.entries.len())) {
             Ok(targets) => {
@@ -160,7 +162,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .map(str::trim)
 }
 
-/// Parses an entry, which may name up to `limit` nodes.
+/// Parses an entry, which may name up to `limit` nodes. `port` is the port of nodes without a port.
 fn targets(named: &str, port: u16, limit: usize) -> Result<Vec<Target>, String> {
     if named.is_empty() {
         return Err("a node is missing; there may be a comma too many".into());
@@ -190,15 +192,16 @@ fn targets(named: &str, port: u16, limit: usize) -> Result<Vec<Target>, String> 
     hosts.into_iter().map(address).collect()
 }
 
-/// Returns true for an IPv6 address with a zone and without brackets, `fe80::1%eth0`. It cannot
-/// have a port, so it is not ambiguous.
+/// Returns true for an IPv6 address with a zone and without brackets, `fe80::1%eth0`. No port may
+/// follow such an address, so it is not ambiguous.
 fn is_zoned(named: &str) -> bool {
     let parts = named.split_once('%');
     parts
         .is_some_and(|(ip, zone)| ip.parse::<Ipv6Addr>().is_ok() && !zone.contains([':', '[', ']']))
 }
 
-/// Parses `dns:NAME`, with a port or without; `dns:50051` is a host with the name `dns`.
+/// Parses `dns:NAME`, `dns4:NAME` or `dns6:NAME`, with a port or without. Returns the keyword, its
+/// address family, and the text after the colon. `dns:50051` is a host with the name `dns`.
 fn dns(named: &str) -> Option<(&str, Family, &str)> {
     let (word, rest) = named.split_once(':')?;
     let family = match word {
@@ -211,7 +214,8 @@ fn dns(named: &str) -> Option<(&str, Family, &str)> {
     (!is_port).then_some((word, family, rest))
 }
 
-/// Returns true if the brackets hold an IPv6 address, `[::1]`, rather than numbers.
+/// Returns true if the brackets contain an IPv6 address, `[::1]`, and not the numbers of a host
+/// list.
 fn is_ipv6(named: &str) -> bool {
     let place = named.split_once('@').map_or(named, |(_, place)| place);
     let inside = place.strip_prefix('[').and_then(|rest| rest.split(']').next());

@@ -10,29 +10,29 @@ pub enum DiscoveryError {
         "no nodes; give {option} HOST:PORT,…, a host list such as rack[1-8], dns:NAME:PORT, or @FILE"
     )]
     NoNodes {
-        /// The option.
+        /// Option that names the nodes.
         option: &'static str,
     },
     /// An entry is invalid, or a file cannot be used.
     #[error("{option} {named}: {why}")]
     Named {
-        /// The option.
+        /// Option that names the nodes.
         option: &'static str,
-        /// Text of the entry; for an entry of a file also its position.
+        /// Text of the entry; for an entry in a file, also the path and the line.
         named: String,
-        /// Fault of the entry.
+        /// Fault of the entry or file.
         why: String,
     },
-    /// Two entries name the same address.
+    /// Two entries stand for the same address.
     #[error("{option} {second}: {address} is given twice{}", beside(first, second))]
     Duplicate {
-        /// The option.
+        /// Option that names the nodes.
         option: &'static str,
-        /// The address.
+        /// Address that occurs twice.
         address: String,
-        /// First entry that names it.
+        /// First entry that stands for the address.
         first: String,
-        /// Second entry.
+        /// Second entry that stands for the address.
         second: String,
     },
     /// A name in the DNS has no address.
@@ -42,25 +42,25 @@ pub enum DiscoveryError {
         waited.as_secs_f64()
     )]
     NoRecord {
-        /// The option.
+        /// Option that names the nodes.
         option: &'static str,
-        /// Text of the entry; for an entry of a file also its position.
+        /// Text of the entry; for an entry in a file, also the path and the line.
         named: String,
         /// Error of the resolver.
         why: String,
-        /// Time that lookups were repeated.
+        /// Time for which the lookup was repeated.
         waited: Duration,
     },
     /// The number of nodes differs from the expected number.
     #[error("--nodes-expected: expected {expected} nodes, and {option} has {found}{}", after(*waited))]
     Count {
-        /// The option.
+        /// Option that names the nodes.
         option: &'static str,
         /// Expected number of nodes.
         expected: usize,
         /// Number of nodes that were found.
         found: usize,
-        /// Time that the discovery waited for more nodes.
+        /// Time for which the discovery waited for more nodes; `None` if it did not wait.
         waited: Option<Duration>,
     },
 }

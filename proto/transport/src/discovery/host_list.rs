@@ -2,11 +2,10 @@
 
 use std::iter;
 
-/// Part of a host list.
+/// Part of a host list: text, or the numbers in a pair of brackets.
 #[derive(Debug)]
 enum Part<'a> {
     Text(&'a str),
-    /// Numbers in brackets.
     Numbers(Vec<Range>),
 }
 
@@ -43,9 +42,9 @@ impl Part<'_> {
     }
 }
 
-/// Returns all hosts of a list; the last bracket varies fastest. Text may follow the last bracket,
-/// such as a domain or a port, which Slurm does not allow. A list of more than `most` hosts is
-/// refused before any host is created.
+/// Returns all hosts of a list, in an order in which the numbers of the last brackets change
+/// fastest. Text may follow the last brackets, such as a domain or a port, which Slurm does not
+/// allow. Fails before any host is created if the list has more than `most` hosts.
 pub(super) fn expand(list: &str, most: usize) -> Result<Vec<String>, String> {
     let parts = parts(list)?;
     let count = parts.iter().map(Part::count).fold(1, u64::saturating_mul);

@@ -26,24 +26,25 @@ pub use self::{
 };
 use crate::{address::Address, open_error::OpenError, waiting::Wait};
 
-/// Port of a node that is named without a port; `sut-node` listens there by default.
+/// Port of a node that is named without a port. `sut-node` listens on it by default.
 pub const PORT: u16 = 50_051;
 
 /// Pause between two lookups in the DNS.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Nodes that an operator names, and the limits of their discovery.
+/// Nodes that an operator names in an option, and the limits of their discovery.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
     /// Option that names the nodes, for errors.
     pub option: &'static str,
-    /// Entries, separated by commas: `HOST:PORT`, host lists, `dns:NAME:PORT`, `@FILE`.
+    /// Values of the option. Each has entries, separated by commas: `HOST:PORT`, host lists,
+    /// `dns:NAME:PORT`, `@FILE`.
     pub named: &'a [String],
     /// Port of nodes that are named without a port.
     pub port: u16,
     /// Expected number of nodes; `None`: any number.
     pub expected: Option<usize>,
-    /// Maximum time to wait for names in the DNS.
+    /// Maximum time to wait until names in the DNS have addresses.
     pub patience: Duration,
 }
 
@@ -56,15 +57,15 @@ impl Nodes<'_> {
     }
 
     /// Returns the addresses in the entries, in their order, without a lookup in the DNS. Names in
-    /// the DNS are left out; if there are any, the expected number is not checked.
+    /// the DNS are left out; if there are such names, the expected number is not checked.
     pub fn addresses(&self) -> Result<Vec<String>, DiscoveryError> {
         let entries = self.entries()?;
         let found = self.checked(entries.iter().filter_map(Entry::node).collect())?;
         if found.len() < entries.len() { Ok(found) } else { self.counted(found, None) }
     }
 
-    /// Returns the hosts that certificates must be for, each once, with their ports. For a name in
-    /// the DNS this is the name, without a lookup.
+    /// Returns the hosts for which the nodes need certificates, each once, with the port of its
+    /// first entry. The host of a name in the DNS is the name itself, which is not looked up.
     pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {
         let entries = self.entries()?;
         self.checked(entries.iter().filter_map(Entry::node).collect())?;
@@ -147,7 +148,8 @@ impl Nodes<'_> {
         }
     }
 
-    /// Checks that the addresses are valid and different, and returns them.
+    /// Checks that the addresses are valid and different, and that there are not too many. Returns
+    /// them in the same order.
     fn checked(&self, found: Vec<ResolvedNode<'_>>) -> Result<Vec<String>, DiscoveryError> {
         let mut seen = HashMap::new();
         for ResolvedNode { entry, address: text } in &found {

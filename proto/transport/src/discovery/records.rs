@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// Family of the addresses of a name that count.
+/// Address family to which the nodes of a name in the DNS are restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Any,
@@ -36,8 +36,9 @@ impl Family {
     }
 }
 
-/// Asks the system's resolver. It has its own time limits and cannot be interrupted, so its answer
-/// is ignored after `patience`.
+/// Asks the system's resolver for the addresses of a name, and returns each with `port`. The
+/// resolver has its own time limits and cannot be interrupted, so its answer is ignored after
+/// `patience`.
 pub(super) fn look_up(
     name: &str,
     port: u16,

@@ -56,7 +56,7 @@ fn what_is_no_node_is_refused_with_the_reason() {
         ("fe80::1%2:50051", "several colons"),
         ("[fe80::1%]:1", "--nodes [fe80::1%]:1: the zone after the % is missing"),
         ("10.0.0.1%eth0", "--nodes 10.0.0.1%eth0: a zone belongs to an IPv6 address"),
-        ("a b", "--nodes a b: a space or a control character"),
+        ("a b", "--nodes a b: it contains a space or a control character"),
         ("a:b", "the port is not a number"),
         ("a:65536", "the port is not a number from 0 to 65535"),
         ("n[1-2:5", "opened and not closed"),
@@ -112,7 +112,8 @@ fn a_file_has_entries_on_lines_and_comments() {
     assert!(found(&format!("@{}", path.display())).is_err());
 }
 
-/// Returns records that appear one after the other.
+/// Looks up a name in a simulated DNS. `looks` counts the lookups: the first fails, the second
+/// finds one address, and each later lookup finds one address more.
 fn look_up(name: &str, port: u16, looks: &Cell<u8>) -> Result<Vec<SocketAddr>, String> {
     looks.set(looks.get() + 1);
     let of = |last: u8| SocketAddr::from(([10, 0, 0, last], port));
@@ -131,7 +132,7 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
         let found = nodes.discover_with(|name, port, _| look_up(name, port, &looks));
         found.map_err(|error| error.to_string())
     };
-    // The first records that exist, with the name in front of each.
+    // The first lookup that finds records is used, and each address has the name in front.
     assert_eq!(discover("dns:n.lab.:5", None, 60).unwrap(), ["n.lab@10.0.0.1:5"]);
     let three = ["n@10.0.0.1:50051", "n@10.0.0.2:50051", "n@10.0.0.3:50051"];
     assert_eq!(discover("dns:n", Some(3), 60).unwrap(), three);

@@ -14,10 +14,11 @@ use tonic::{Status, body::Body};
 use super::connection_end::ConnectionEnd;
 use crate::connections::StreamPermit;
 
-/// Chunks of a received body. The status of a failed call is the last item, an error.
+/// Stream of the chunks of a received body. If the call fails, the last item is the status of the
+/// call, as an error.
 pub(crate) struct BodyChunks {
     pub(super) body: Body,
-    /// End of the connection; at a client only.
+    /// Record of the connection's end, which explains the errors of broken calls; at a client only.
     pub(super) ending: Option<ConnectionEnd>,
 }
 
@@ -48,8 +49,8 @@ impl Stream for BodyChunks {
     }
 }
 
-/// Returns the status in headers or trailers. Without a status the call is OK, and the end of the
-/// stream ends it.
+/// Fails with the status in headers or trailers, unless this status is OK. Headers without a status
+/// are no failure: the call then ends with its stream.
 pub(super) fn status(mut headers: HeaderMap) -> Result<(), Status> {
     // tonic panics on details that are not base64, and they are not needed.
     headers.remove("grpc-status-details-bin");
@@ -59,7 +60,7 @@ pub(super) fn status(mut headers: HeaderMap) -> Result<(), Status> {
     }
 }
 
-/// Body of a client's stream of requests.
+/// HTTP body made of a client's stream of requests.
 pub(super) struct RequestBody<S>(pub(super) S);
 
 impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
@@ -75,11 +76,12 @@ impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
     }
 }
 
-/// Body of a node's stream of responses; the status becomes its trailers.
+/// HTTP body made of a node's stream of responses. The status at the end of the stream becomes the
+/// trailers.
 pub(super) struct ReplyBody<S>(Option<(S, Option<StreamPermit>)>);
 
 impl<S> ReplyBody<S> {
-    /// Creates the body. The permit is released when the stream has ended.
+    /// Creates the body. The permit `place` is released when the stream has ended.
     pub(super) fn new(replies: S, place: Option<StreamPermit>) -> Self {
         Self(Some((replies, place)))
     }

@@ -1,4 +1,4 @@
-//! Client's end of gRPC.
+//! Client's end of a gRPC connection.
 
 use std::{
     error::Error,
@@ -47,20 +47,20 @@ use crate::{
     security::Token,
 };
 
-/// HTTP/2 connection. It never reconnects: a lost node stays lost.
+/// HTTP/2 connection to a node. It never reconnects: a lost node stays lost.
 #[derive(Debug, Clone)]
 pub(crate) struct GrpcClient {
     channel: Channel,
     token: Option<Token>,
     ending: ConnectionEnd,
     has_tls: bool,
-    /// Set once the node has answered.
+    /// Set once the node has answered a call of `Describe`.
     answered: Arc<AtomicBool>,
 }
 
 impl GrpcClient {
-    /// Opens a connection to the first address of a name that answers, with a single attempt for
-    /// each. Each address has the whole connect timeout.
+    /// Resolves the host, and opens a connection to the first of its addresses that answers. Makes
+    /// a single attempt for each address, and each attempt may take the whole connect timeout.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
         Self::open_first(address.look_up(options.connect_timeout).await?, address, options).await
     }
@@ -127,7 +127,8 @@ impl GrpcClient {
         answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
     }
 
-    /// Replaces the status of a broken connection with the error that broke it.
+    /// Returns the status of a failed call. If the connection broke, the status contains the error
+    /// that broke it.
     fn cause(&self, status: Status) -> Status {
         if status.source().is_none() {
             return status;
@@ -201,7 +202,7 @@ impl GrpcClient {
             let text = format!("it answers like a web server, with {}", head.status);
             return Err(Status::unknown(text));
         }
-        // Status of a call that is refused at once.
+        // A node that refuses the call at once sends the status in these headers.
         status(head.headers)?;
         Ok(BodyChunks { body, ending: Some(self.ending.clone()) })
     }
@@ -211,7 +212,7 @@ fn unreachable(address: &Address, why: impl ToString) -> OpenError {
     OpenError::Unreachable { address: address.to_string(), why: why.to_string() }
 }
 
-/// Opens a TCP connection with the egress options.
+/// Opens a TCP connection to `peer` with the egress options; errors name `address`.
 async fn dial(
     peer: SocketAddr,
     address: &Address,
@@ -227,7 +228,7 @@ async fn dial(
     Ok(stream)
 }
 
-/// Performs the TLS handshake, if TLS is enabled.
+/// Returns the client's end of the connection, after the TLS handshake if TLS is enabled.
 async fn wire(
     stream: TcpStream,
     address: &Address,
@@ -262,7 +263,7 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
     let connection_window = limits::connection_window_bytes(options.window_bytes);
     Ok(Endpoint::from(uri("http")?)
         .executor(Spawner(Handle::current()))
-        // This becomes `:scheme`.
+        // This URI becomes the pseudo-header `:scheme`.
         .origin(uri(if options.tls.is_some() { "https" } else { "http" })?)
         .http2_keep_alive_interval(options.keepalive_interval)
         .keep_alive_timeout(options.keepalive_timeout)
@@ -305,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    /// Listens with a full queue, so that the system leaves further connections unanswered.
+    /// Listens with a full queue, so that the system does not answer another connection.
     async fn listen_without_answers() -> (TcpListener, Vec<TcpStream>) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! End of a connection. Its calls only report that the connection is broken.
+//! Reason why a connection ended. Its calls only report that the connection is broken.
 
 use std::{
     error::Error,
@@ -19,19 +19,19 @@ use super::{
     http2_close::Http2Close,
 };
 
-/// Text for a connection that does not answer a ping; hyper drops it.
+/// Error text for a peer that does not answer a ping. hyper then drops the connection.
 const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout";
 
 const HTTP1: &str = "it answers over HTTP/1.1, like a web server";
 
-/// End of a connection. Clones belong to the same connection.
+/// Record of why a connection ended. Clones share the record of one connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ConnectionEnd {
-    /// First error; later errors follow from it.
+    /// First error of the connection; later errors follow from it.
     error: Arc<OnceLock<String>>,
     /// Set once the peer has closed its end.
     closed: Arc<AtomicBool>,
-    /// Latest GOAWAY frame.
+    /// Content of the latest GOAWAY frame from the peer.
     go_away: Arc<Mutex<Option<Http2Close>>>,
 }
 
@@ -53,7 +53,8 @@ impl ConnectionEnd {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Follows the frames that the peer sends, to find the reason for its end.
+    /// Passes bytes from the peer to the parser `frames`, and notes the reason for which the peer
+    /// closes the connection.
     pub(super) fn follow(&self, frames: &mut Frames, bytes: &[u8]) {
         match frames.follow(bytes) {
             Some(FrameFinding::GoAway(close)) => *self.go_away.lock() = Some(close),
@@ -62,13 +63,13 @@ impl ConnectionEnd {
         }
     }
 
-    /// Returns the error that broke the connection.
+    /// Returns the error that broke the connection, if there was one.
     pub(super) fn error(&self) -> Option<&str> {
         self.error.get().map(String::as_str)
     }
 
-    /// Explains a broken call by the end of its connection. A status that the node sent is not
-    /// changed.
+    /// Returns the status of a broken call with the reason why its connection ended. Returns a
+    /// status that the node sent unchanged.
     pub(super) fn explain(&self, status: Status) -> Status {
         if status.source().is_none() {
             return status;
@@ -93,8 +94,8 @@ impl ConnectionEnd {
     }
 }
 
-/// Returns true if a call ended only because its connection did. An unanswered ping is a timeout
-/// for a call that waits for its headers, and a broken pipe for other calls.
+/// Returns true if a call ended only because its connection did. After an unanswered ping, hyper
+/// reports a timeout to a call that waits for its headers, and a broken pipe to other calls.
 fn is_cut_off(status: &Status) -> bool {
     let is_cut = |cause: &(dyn Error + 'static)| {
         cause.downcast_ref().is_some_and(h2::Error::is_io)

@@ -1,8 +1,8 @@
-//! Frames that a node sends, parsed for what hyper does not report: the reason why the node closes
-//! the connection.
+//! Parser of the HTTP/2 frames that a node sends. It finds what hyper does not report: the reason
+//! why the node closes the connection.
 //!
-//! hyper reports the code of GOAWAY to a call only if the frame arrives while the call is open and
-//! names an earlier stream.
+//! hyper reports the code of a GOAWAY frame to a call only if the frame arrives while the call is
+//! open, and if the last stream that it names is earlier than the stream of the call.
 
 use super::http2_close::Http2Close;
 
@@ -12,29 +12,30 @@ const HEADER_BYTES: usize = 9;
 /// Type of GOAWAY frames.
 const GO_AWAY: u8 = 7;
 
-/// Bytes of GOAWAY before its text: the last stream, and the code.
+/// Number of payload bytes before the text of a GOAWAY frame: 4 for the last stream, 4 for the
+/// code.
 const FIXED_BYTES: usize = 8;
 
 /// Maximum number of bytes kept of a GOAWAY frame.
 const MAX_KEPT_BYTES: usize = 512;
 
-/// Beginning of an HTTP/1 answer, which takes the position of the first frame's header.
+/// Beginning of an HTTP/1 answer, which a peer without HTTP/2 sends instead of the first frame.
 const HTTP1: &[u8] = b"HTTP/1.";
 
-/// Position in the frames of a connection.
+/// Parser of the frames of one connection, and its position in the current frame.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     header: [u8; HEADER_BYTES],
-    /// Number of header bytes that were received.
+    /// Number of bytes of the current frame's header that were received.
     header_bytes: usize,
-    /// Number of payload bytes that are still missing.
+    /// Number of bytes of the current frame's payload that are still missing.
     missing: usize,
-    /// Beginning of the payload, if this is GOAWAY.
+    /// Beginning of the current frame's payload, if the frame is GOAWAY.
     kept: Vec<u8>,
     has_begun: bool,
 }
 
-/// Finding among the frames.
+/// Fact about the peer that its frames show.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FrameFinding {
     GoAway(Http2Close),
@@ -43,7 +44,7 @@ pub(super) enum FrameFinding {
 }
 
 impl Frames {
-    /// Follows the next bytes, and returns the last finding among them.
+    /// Parses the next bytes that the peer has sent, and returns the last finding in them.
     pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<FrameFinding> {
         let mut found = None;
         while !bytes.is_empty() {
@@ -101,7 +102,7 @@ mod tests {
     fn go_away_is_found_however_its_bytes_are_cut() {
         let bytes = [
             frame(SETTINGS, b""),
-            // A payload that looks like the frame.
+            // A DATA frame whose payload looks like a GOAWAY frame.
             frame(0, &go_away(1, 1, b"")),
             go_away(1, 0, b""),
             go_away(1, 11, b"too_many_pings"),

@@ -1,5 +1,5 @@
-//! Service beside the node's own service, with the same admission of calls, because its answers may
-//! be long.
+//! Guard for another gRPC service on a node's port, such as reflection: its calls are admitted like
+//! the calls of the node's own service, because its answers may be long.
 
 use std::{
     convert::Infallible,
@@ -19,7 +19,8 @@ use super::{
 };
 use crate::security::ServerToken;
 
-/// Service that answers callers with the token, and counts their connections as clients.
+/// Service that refuses calls without the node's token, if there is a token, and counts the
+/// connections of its callers as clients.
 #[derive(Debug, Clone)]
 pub struct Guarded<S> {
     service: S,

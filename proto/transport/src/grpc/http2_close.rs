@@ -6,7 +6,7 @@ use h2::Reason;
 
 use crate::peer_reason::shown;
 
-/// Remedy for a peer that detected a violation of HTTP/2.
+/// Remedy that is shown if the peer detected a violation of HTTP/2.
 const VIOLATION: &str =
     "connect without a proxy, install current releases at both ends, and see the log there";
 
@@ -16,7 +16,8 @@ const VIOLATION: &str =
 pub struct Http2Close {
     frame: Frame,
     reason: Reason,
-    /// Text beside the code, escaped and truncated; only GOAWAY has one.
+    /// Text that the peer sent with the code, escaped and truncated; empty for RST_STREAM, which
+    /// has no text.
     debug_data: String,
 }
 
@@ -27,13 +28,14 @@ enum Frame {
 }
 
 impl Http2Close {
-    /// Returns the reason in a GOAWAY frame.
+    /// Creates the value for a GOAWAY frame with this code and text.
     pub(super) fn go_away(code: u32, debug_data: &[u8]) -> Self {
         Self { frame: Frame::GoAway, reason: code.into(), debug_data: shown(debug_data) }
     }
 
-    /// Returns the reason that caused an error. For the error of a call, GOAWAY means that the peer
-    /// did not process the call: its stream is above the last one that the frame names.
+    /// Returns the code with which a peer caused an error, found in the error or its sources;
+    /// `None` if there is no such code. For the error of a call, GOAWAY means that the peer did not
+    /// process the call: its stream is above the last one that the frame names.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         iter::successors(Some(error), |cause| (*cause).source()).find_map(|cause| {
             let known = cause.downcast_ref::<Self>().cloned();
@@ -51,29 +53,29 @@ impl Http2Close {
         Some(Self { frame, reason, debug_data })
     }
 
-    /// Returns whether the peer invites another attempt: on a new connection, or of a call that it
-    /// has not processed.
+    /// Returns true if the client may try again: the peer asks for a new connection, or has refused
+    /// the call without processing it.
     pub fn invites_retry(&self) -> bool {
         self.refuses_call() || !self.ends_call_alone() && self.reason == Reason::NO_ERROR
     }
 
-    /// Returns whether the peer refused one call without processing it.
+    /// Returns true if the peer refused one call without processing it.
     pub fn refuses_call(&self) -> bool {
         self.ends_call_alone() && self.reason == Reason::REFUSED_STREAM
     }
 
-    /// Returns whether the connection stays open.
+    /// Returns true if the peer ended one call and keeps the connection open.
     pub(super) fn ends_call_alone(&self) -> bool {
         self.frame == Frame::RstStream
     }
 
-    /// Returns whether the peer closed the connection because it limits the load of this program;
-    /// calls on it were not processed.
+    /// Returns true if the peer closed the connection because this program exceeds a limit of the
+    /// peer. The peer has not processed a call that ended with this code.
     pub fn limits_load(&self) -> bool {
         (self.frame, self.reason) == (Frame::GoAway, Reason::ENHANCE_YOUR_CALM)
     }
 
-    /// Returns the meaning of the code, and the remedy.
+    /// Returns the meaning of the code, and the remedy, for display.
     fn advice(&self) -> (&'static str, &'static str) {
         match self.reason {
             Reason::NO_ERROR if self.ends_call_alone() => {

@@ -22,8 +22,9 @@ use tracing::{debug, warn};
 use super::wire::Wire;
 use crate::{connections::Connections, security::ServerTls};
 
-/// Pauses after a connection could not be accepted. Pending connections that make room close at
-/// once (`SOON`); other files are freed at any time (`LATER`).
+/// Pauses after a connection could not be accepted. Pending connections that are closed to make
+/// room free their files at once (`SOON`). Otherwise another file has to be closed, which may
+/// happen at any time (`LATER`).
 const SOON: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(100);
 
@@ -41,12 +42,13 @@ async fn linger(mut stream: TcpStream) {
     let _ = timeout(LINGER, read_all).await;
 }
 
-/// Connections of a listener, for tonic's server.
+/// Stream of the connections that a listener accepts, for tonic's server.
 #[derive(Debug)]
 pub struct Incoming(mpsc::Receiver<io::Result<Wire>>);
 
-/// Accepts connections until the receiver is dropped. A failed connection is logged and does not
-/// affect others.
+/// Accepts connections in a task until the returned stream is dropped. A failed connection is
+/// logged and does not affect other connections. When `closing` becomes true, connections that have
+/// not started HTTP/2 are closed.
 pub fn incoming(
     listener: TcpListener,
     tls: Option<Arc<ServerTls>>,
@@ -75,7 +77,7 @@ pub fn incoming(
                 match Wire::server((stream, peer), tls.as_deref(), guest.clone(), closing).await {
                     Ok(wire) => {
                         debug!(%peer, "a connection was opened");
-                        // Without a receiver, the server has ended.
+                        // This fails if the server has ended.
                         let _ = sender.send(Ok(wire)).await;
                     }
                     Err((error, stream)) => {

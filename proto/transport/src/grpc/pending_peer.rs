@@ -1,6 +1,6 @@
-//! New connections, which may not belong to a client. The peer may send nothing, or the HTTP/2
-//! preface and then no call that is admitted. It may also be a probe that asks for the node's
-//! health every few seconds, for days.
+//! Limits on new connections, whose peers may not be clients. A peer may send nothing, or the
+//! HTTP/2 preface and then no call that is admitted. It may also be a probe that asks for the
+//! node's health every few seconds, for days.
 
 use std::{
     io,
@@ -23,11 +23,12 @@ const PREFACE_BYTES: usize = 24;
 /// Maximum time for a new connection to send the preface.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Rate at which a pending connection may send without a time limit, in bytes per second. A probe
-/// sends a few hundred.
+/// Rate at which a pending connection may send for any length of time, in bytes per second. A probe
+/// sends a few hundred bytes per second.
 const BYTES_PER_SECOND: f64 = 4096.0;
 
-/// Maximum time until a call is admitted, after the node has stopped reading from the connection.
+/// Maximum time from when the node stops reading from a pending connection until one of its calls
+/// is admitted.
 const FULL: Duration = Duration::from_secs(1);
 
 type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -40,7 +41,7 @@ pub(super) struct PendingPeer {
     /// Completes when the preface is overdue, or when the node ends.
     patience: Awaited<()>,
     judged: Awaited<Result<(), &'static str>>,
-    /// Timer since the node has stopped reading from the connection.
+    /// Timer that starts when the node stops reading from the connection.
     full: Option<Pin<Box<Sleep>>>,
     /// Reason why the connection has to close.
     refused: Option<&'static str>,
@@ -88,8 +89,8 @@ impl PendingPeer {
         Self { received: 0, lately, patience, judged, full: None, refused: None }
     }
 
-    /// Returns the number of bytes that may be read from the peer. Once it is 0, only an admitted
-    /// call changes it.
+    /// Returns the number of bytes that the node may read from the peer now. Once it is 0, it stays
+    /// 0 until a call is admitted.
     pub(super) fn room(&self) -> usize {
         self.lately.room()
     }
@@ -115,7 +116,8 @@ impl PendingPeer {
         })
     }
 
-    /// Completes when the peer has taken too long for the next step.
+    /// Completes with the reason when the peer has taken too long for its next step: the preface,
+    /// or an admitted call.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<&'static str> {
         if self.received < PREFACE_BYTES {
             ready!(self.patience.as_mut().poll(context));

@@ -43,7 +43,7 @@ const DIGESTS: &str = "/netdiv.v1.SutNode/Digests";
 const MEASURE: &str = "/netdiv.v1.SutNode/Measure";
 pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
 
-/// Service for tonic's server.
+/// Service `netdiv.v1.SutNode` for tonic's server. It passes admitted calls to a [`Handler`].
 #[derive(Debug, Clone)]
 pub struct SutNodeService<H> {
     handler: H,
@@ -92,7 +92,8 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 }
 
 impl<H> SutNodeService<H> {
-    /// Admits a call, and with it its connection.
+    /// Admits a call and its connection. Fails if the call is refused; the error is the answer to
+    /// the call. A call of an unknown method does not admit its connection.
     fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
         if ![DESCRIBE, FLUSH, DIGESTS, MEASURE, INFER].contains(&request.uri().path()) {
             check_token(self.token.as_deref(), request, caller)?;
@@ -102,7 +103,8 @@ impl<H> SutNodeService<H> {
     }
 }
 
-/// Admits a call with the token, if the node requires one, and with it its connection.
+/// Admits a call and its connection. Fails if the node requires a token and the call does not have
+/// it, or if its connection cannot become a client.
 pub(super) fn let_in(
     token: Option<&ServerToken>,
     request: &Request<Body>,
@@ -112,7 +114,7 @@ pub(super) fn let_in(
     caller.guest.as_ref().map_or(Ok(()), |guest| guest.admit())
 }
 
-/// Returns the answer to a call that is not admitted, and logs it.
+/// Counts and logs a call that is not admitted, and returns the answer to it.
 pub(super) fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
     if let Some(guest) = &caller.guest {
         guest.count_refusal();
@@ -176,8 +178,8 @@ fn infer<H: Handler>(
     Ok(response)
 }
 
-/// Returns whether these are headers of gRPC: `application/grpc`, possibly with a message format
-/// such as `+proto`. Media types are case-insensitive and may have parameters.
+/// Returns true if the content type in these headers is gRPC: `application/grpc`, possibly with a
+/// message format such as `+proto`. Media types are case-insensitive and may have parameters.
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = content_type.and_then(|value| value.split([';', '+']).next());

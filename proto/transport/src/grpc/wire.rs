@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum time for the peer to close its half after the node has closed its own.
 const LINGER: Duration = Duration::from_secs(3);
 
-/// Maximum number of bytes read from a new connection at once.
+/// Maximum number of bytes that the node reads at once from a new connection, or from a connection
+/// that it closes.
 const FEW: usize = 4 << 10;
 
 /// ALPN of HTTP/2.
@@ -40,7 +41,7 @@ const HTTP2: &[u8] = b"h2";
 /// TCP connection, plain or with TLS.
 pub struct Wire {
     stream: Inner,
-    /// State of a new connection; at the node only, until a call is admitted.
+    /// Limits on a new connection; at the node only, until a call is admitted.
     newcomer: Option<PendingPeer>,
     /// Set once a new connection was refused.
     refused: bool,
@@ -48,16 +49,16 @@ pub struct Wire {
     ending: ConnectionEnd,
     /// Parser of the node's frames; at the client only.
     frames: Option<Frames>,
-    /// Timer since the node has closed its half.
+    /// Timer that starts when the node closes its half.
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
-/// Caller, for the service that answers the call.
+/// Peer that makes a call, for the service that answers the call.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// Address of the caller.
     pub(super) address: Option<SocketAddr>,
-    /// Connection of the caller.
+    /// Connection on which the call arrived.
     pub(super) guest: Option<Arc<PeerConnection>>,
 }
 
@@ -97,7 +98,8 @@ impl Wire {
         Self { stream, newcomer, refused: false, caller, ending, frames: None, lingering: None }
     }
 
-    /// Accepts a connection as the node.
+    /// Accepts a connection as the node. If the TLS handshake fails, the error contains the socket,
+    /// on which the peer has to read the alert.
     pub(super) async fn server(
         (stream, peer): (TcpStream, SocketAddr),
         tls: Option<&ServerTls>,
@@ -251,9 +253,10 @@ impl AsyncWrite for Wire {
         self.ending.note(outcome)
     }
 
-    /// Closes the node's half. At the node it completes when the client has closed its half too: a
-    /// connection that is dropped while the client still sends is reset, and the client may then
-    /// not read why its calls ended.
+    /// Closes this end's half. At the node, for a client with an admitted call, it completes only
+    /// when the client has closed its half too, or after the time `LINGER`: a connection that is
+    /// dropped while the client still sends is reset, and the client may then not read why its
+    /// calls ended.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingering.is_none() {
             ready!(match &mut self.stream {

@@ -1,4 +1,4 @@
-//! Node's end of one call: a bidirectional stream of a QUIC connection.
+//! Node's end of one call over QUIC. A call is a bidirectional stream of a connection.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,12 +20,13 @@ use super::{
 };
 use crate::{connections::PeerConnection, handler::Handler, security::ServerToken};
 
-/// Maximum time for a call to send its header, or its only request.
+/// Maximum time for the caller to send the header of a call, or its only request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const METHODS: [&str; 5] = ["Describe", "Digests", "Flush", "Infer", "Measure"];
 
-/// Answers one call. The error was already sent to the caller.
+/// Answers one call. If it fails, the caller has already received the error, which is returned for
+/// the log.
 pub(super) async fn call<H: Handler>(
     mut send: SendStream,
     receive: RecvStream,
@@ -93,13 +94,14 @@ async fn answer<H: Handler>(
             let CallHeader { session: name, digests, checksums, .. } = header;
             let session = SessionHeader { name, digests, checksums, tokens };
             let replies = handler.infer(&session, requests)?;
-            // The reader of its requests detects that the caller is gone.
+            // A failed write means that the caller is gone. The reader of the requests detects this
+            // too, so it is no error here.
             send_all(send, replies).await.unwrap_or(Ok(()))
         }
     }
 }
 
-/// Reads the only request of a call.
+/// Reads the request of a call that has a single request.
 async fn request<M: Message + Default>(
     requests: &mut Messages<ReceivedChunks>,
 ) -> Result<M, Status> {
@@ -108,7 +110,8 @@ async fn request<M: Message + Default>(
     request.ok_or_else(|| Status::invalid_argument("the request is missing"))
 }
 
-/// Sends the only reply of a call, unless the caller leaves before the reply is ready.
+/// Awaits `making`, and sends its reply as the only reply of a call. Fails if the caller leaves
+/// before the reply is ready.
 async fn reply<M: Message>(
     send: &mut SendStream,
     making: impl Future<Output = Result<M, Status>>,

@@ -1,4 +1,4 @@
-//! Chunks of both directions of a call: received, and to send.
+//! Chunks of a call over QUIC: a stream of the received chunks, and a function that sends chunks.
 
 use std::{
     collections::VecDeque,
@@ -19,8 +19,8 @@ use super::ending::explain;
 /// operation locks the connection.
 const CHUNKS: usize = 32;
 
-/// Code with which an end stops reading while it still sends: a node answers what it has read, and
-/// then sends the reason.
+/// Code with which a program stops reading a call on which it may still send. A node then answers
+/// the requests that it has read, and sends the reason.
 pub(super) const MORE_FOLLOWS: VarInt = VarInt::from_u32(1);
 
 pub(crate) struct ReceivedChunks {
@@ -62,9 +62,10 @@ impl Stream for ReceivedChunks {
     }
 }
 
-/// Sends chunks as they arrive, until the stream ends or has an error. Chunks that are ready are
-/// sent together, up to a number of bytes: a chunk that was taken is no longer in the stream's
-/// backlog.
+/// Sends `chunks` on a QUIC stream as they become ready, until `chunks` ends or yields an error.
+/// The inner result is this error; the outer error occurs if QUIC cannot send. Chunks that are
+/// ready are sent together, but only up to a number of bytes: a chunk that was taken from `chunks`
+/// no longer counts in its backlog.
 pub(super) async fn send_all<S, E>(
     stream: &mut SendStream,
     mut chunks: S,

@@ -1,4 +1,4 @@
-//! Client's end of QUIC.
+//! Client's end of a QUIC connection.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -37,14 +37,14 @@ use crate::{
     security::{ClientTls, Token, server_name},
 };
 
-/// Path statistics of a QUIC connection.
+/// Statistics that QUIC keeps of the network path of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct QuicPath {
-    /// Number of packets that this end has declared lost since the connection was opened.
+    /// Number of packets that the client has declared lost since the connection was opened.
     pub lost_packets: u64,
-    /// Smoothed round trip.
+    /// Smoothed time of a round trip.
     pub round_trip: Duration,
-    /// Maximum number of bytes that this end may have in flight.
+    /// Maximum number of bytes that the client may have in flight.
     pub congestion_window_bytes: u64,
 }
 
@@ -173,7 +173,8 @@ impl QuicClient {
     ) -> Result<R, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let mut parts = [self.header(method, &SessionHeader::default()), framing::encode(request)];
-        // A node that refuses the call may stop reading; its answer contains the reason.
+        // A node that refuses the call may stop reading, so an error here is ignored: its answer
+        // contains the reason.
         let _ = send.write_all_chunks(&mut parts).await;
         let _ = send.finish();
         let mut replies = Messages::new(ReceivedChunks::new(receive), limits::MAX_REPLY_BYTES);
@@ -186,7 +187,7 @@ impl QuicClient {
         reply.ok_or_else(|| Status::unknown("the node ended the call without an answer"))
     }
 
-    /// Opens a stream of requests.
+    /// Opens a stream of requests, which a task sends, and returns the stream of replies.
     pub(crate) async fn infer(
         &self,
         session: &SessionHeader,

@@ -1,4 +1,4 @@
-//! Explanations for the end of a QUIC connection, or of a call on it.
+//! Texts that explain why a QUIC connection, or a call on it, ended.
 
 use std::{error::Error, iter};
 
@@ -9,13 +9,14 @@ use crate::peer_reason::shown;
 /// Error codes of TLS alerts (RFC 9001, section 4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 
-/// Alert of a peer that supports none of the offered protocols (RFC 7301).
+/// Code of the TLS alert from a peer that supports none of the offered protocols (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u64 = 0x178;
 
-/// Code with which both ends of netdiv close a connection.
+/// Code with which netdiv's programs, client and node, close a QUIC connection. Any other code is
+/// from other software.
 pub(super) const NETDIV_CLOSES: VarInt = VarInt::from_u32(0);
 
-/// Explains an error by its deepest cause, the most specific one.
+/// Returns a text that explains an error by its deepest cause, which is the most specific one.
 pub(super) fn explain(error: &(dyn Error + 'static)) -> String {
     let deepest = iter::successors(Some(error), |cause| (*cause).source()).last().unwrap_or(error);
     if let Some(error) = deepest.downcast_ref() {
@@ -69,7 +70,8 @@ fn of_connection(error: &ConnectionError) -> String {
     }
 }
 
-/// Returns the name of a code of the transport, its meaning and the remedy.
+/// Returns a text with the name of a QUIC transport error code, the peer's reason, the meaning of
+/// the code and a remedy.
 fn of_code(code: TransportErrorCode, reason: &str) -> String {
     use TransportErrorCode as Code;
 
@@ -95,7 +97,7 @@ fn of_code(code: TransportErrorCode, reason: &str) -> String {
     format!("{code:?}{reason}: {code}; {remedy}")
 }
 
-/// Returns whether TLS ended the connection, because one end does not trust the other.
+/// Returns true if TLS ended the connection, because one end does not trust the other.
 pub(super) fn is_distrust(error: &ConnectionError) -> bool {
     let code = match error {
         ConnectionError::TransportError(error) => error.code,

@@ -1,4 +1,4 @@
-//! Sockets and settings of QUIC, the same at both ends.
+//! Sockets and settings of QUIC that both client and node use.
 
 use std::{
     io,
@@ -41,12 +41,12 @@ pub fn default_mtu(peer: IpAddr) -> u16 {
     if peer.is_loopback() { LOOPBACK_MTU } else { ETHERNET_MTU }
 }
 
-/// Settings of a connection, the same at both ends.
+/// Settings of one end of a QUIC connection.
 pub(super) struct ConnectionSettings {
     pub(super) mtu: u16,
     pub(super) window_bytes: u32,
     pub(super) connection_window_bytes: u32,
-    /// Maximum number of concurrent calls of the peer.
+    /// Maximum number of concurrent calls that the peer may open.
     pub(super) calls: u32,
     pub(super) keepalive_interval: Duration,
     pub(super) keepalive_timeout: Duration,
@@ -54,10 +54,11 @@ pub(super) struct ConnectionSettings {
     pub(super) congestion_control: Option<Congestion>,
 }
 
-/// Factory of the congestion control of connections.
+/// Factory that creates the congestion control of each connection.
 pub(super) type Congestion = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Returns the congestion control with this name, one of `CONGESTION_CONTROLS`.
+/// Returns the congestion control with this name; `None` if the name is not in
+/// `CONGESTION_CONTROLS`.
 pub(super) fn congestion_control(name: &str) -> Option<Congestion> {
     Some(match name {
         "cubic" => Arc::new(CubicConfig::default()),
@@ -82,7 +83,8 @@ impl ConnectionSettings {
             .receive_window(self.connection_window_bytes.into())
             .send_window(self.window_bytes.into())
             .mtu_discovery_config(Some(discovery))
-            // The system would refuse longer datagrams together, and they would be lost silently.
+            // The system would refuse to send several longer datagrams with one call, and they
+            // would be lost silently.
             .enable_segmentation_offload(self.mtu <= 65_507 / SEGMENTS)
             .keep_alive_interval(Some(interval))
             // The conversion fails beyond 2^62 ms, which is no limit in practice.
@@ -129,7 +131,8 @@ pub(super) fn bind_egress(local: SocketAddr, way_out: &EgressOptions) -> io::Res
 /// that the kernel has joined. Few of these bytes are ever used.
 const RECEIVE_BYTES: u64 = *UDP_PAYLOAD_BYTES.end() as u64 * 64 * 32;
 
-/// Opens QUIC on a socket.
+/// Opens a QUIC endpoint on a socket: for a node with `server`, otherwise for a client. Fails if
+/// the memory that quinn reserves exceeds the limits of this process.
 pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
     /// Keeps another socket from taking the memory between check and use.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

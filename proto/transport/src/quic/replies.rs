@@ -1,5 +1,5 @@
-//! Replies to a stream of requests, at the client. They end if the node stops reading the requests
-//! and sends nothing more.
+//! Replies to a client's stream of requests. They end with an error if the node stops reading the
+//! requests and sends no reply for a while.
 
 use std::{
     future::Future as _,
@@ -19,14 +19,16 @@ use tonic::Status;
 
 use super::chunks::{MORE_FOLLOWS, ReceivedChunks};
 
-/// Maximum silence of a node that has stopped reading: its reason may still be in transit.
+/// Maximum time without a reply from a node that has stopped reading: the reason may still be in
+/// transit.
 const SILENCE: Duration = Duration::from_millis(500);
 
 pub(crate) struct QuicReplies {
     received: ReceivedChunks,
     /// Receives the code with which the node stops reading, if it does.
     stopped: Option<oneshot::Receiver<VarInt>>,
-    /// Timer since the node has stopped reading, unless its code announces that more follows.
+    /// Timer that starts when the node stops reading, and anew with each reply. `None` before, and
+    /// if the code announces that more replies follow.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
@@ -49,8 +51,8 @@ impl Stream for QuicReplies {
         if let Some(stopped) = &mut self.stopped {
             let code = ready!(Pin::new(stopped).poll(context));
             self.stopped = None;
-            // Without a code, the requests have ended, or the connection, which also ends the
-            // replies.
+            // Without a code, the client has sent all requests, or the connection has ended, which
+            // also ends the replies.
             if code.is_ok_and(|code| code != MORE_FOLLOWS) {
                 self.silence = Some(Box::pin(sleep(SILENCE)));
             }

@@ -1,4 +1,4 @@
-//! Node's end of QUIC.
+//! Node's end of QUIC connections.
 
 use std::{
     io,
@@ -26,15 +26,15 @@ use crate::{
 /// Maximum time for the handshake of a connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Settings of a node's QUIC.
+/// Settings with which a node serves QUIC.
 #[derive(Debug)]
 pub struct QuicServer {
-    /// Certificate, and requirements on clients. `None`: a new certificate, which proves no
-    /// identity.
+    /// Certificate of the node, and the certificates that it requires of clients. `None`: a new
+    /// certificate, which proves no identity, and no requirement.
     pub tls: Option<Arc<ServerTls>>,
     /// Token that calls must present; `None`: calls need no token.
     pub token: Option<Arc<ServerToken>>,
-    /// Connections of the node, and their permits.
+    /// Connections to the node over both transports, and the permits of its clients.
     pub connections: Connections,
     /// Longest UDP payload to try, in bytes; `None`: [`super::default_mtu`].
     pub mtu: Option<u16>,
@@ -43,14 +43,14 @@ pub struct QuicServer {
     /// Maximum number of bytes that a client may send on all streams of a connection before the
     /// node reads them.
     pub connection_window_bytes: u32,
-    /// Interval of keepalive pings.
+    /// Interval at which the node sends keepalive pings.
     pub keepalive_interval: Duration,
     /// Maximum silence of a connection before it counts as lost.
     pub keepalive_timeout: Duration,
 }
 
-/// Serves on a socket until `ending` becomes true and all calls are answered. Fails if the service
-/// cannot start.
+/// Returns a future that serves on a socket until `ending` becomes true and all calls are answered.
+/// Fails if the service cannot start.
 pub fn serve<H: Handler>(
     settings: QuicServer,
     socket: UdpSocket,
@@ -66,7 +66,7 @@ pub fn serve<H: Handler>(
     Ok(accept(endpoint, settings, tls, handler, ending))
 }
 
-/// Returns the configuration for a connection with this peer.
+/// Returns the configuration for a connection with the peer at this address.
 fn server_config(
     tls: &ServerTls,
     settings: &QuicServer,
@@ -78,7 +78,7 @@ fn server_config(
     let path = ConnectionSettings {
         mtu: settings.mtu.unwrap_or_else(|| default_mtu(peer.ip())),
         window_bytes: settings.window_bytes,
-        // A client receives its larger window later.
+        // A connection receives the larger window when it becomes a client.
         connection_window_bytes: settings.connection_window_bytes.min(STRANGER_BYTES as u32),
         // Each call may hold an incomplete header.
         calls: STRANGER_CALLS as u32,
@@ -106,7 +106,8 @@ async fn accept<H: Handler>(
         };
         let Some(incoming) = incoming else { break };
         if settings.connections.are_many() && incoming.may_retry() {
-            // A forged address does not answer.
+            // A peer with a forged address does not receive the request to try again, and so does
+            // not answer it.
             let _ = incoming.retry();
             continue;
         }
@@ -135,11 +136,12 @@ async fn accept<H: Handler>(
     endpoint.wait_idle().await;
 }
 
-/// Parts of the node that a connection needs.
+/// Data of the node that each of its connections uses.
 struct ConnectionContext<H> {
     handler: H,
     token: Option<Arc<ServerToken>>,
-    /// Maximum number of bytes that a client may send before the node reads them.
+    /// Maximum number of bytes that a client may send on all streams of a connection before the
+    /// node reads them.
     connection_window_bytes: u32,
     ending: watch::Receiver<bool>,
 }
@@ -160,7 +162,8 @@ async fn connection<H: Handler>(
     }
 }
 
-/// Performs the handshake. The error is the reason why there is no connection.
+/// Performs the handshake of a new connection. The error is the reason why the connection was not
+/// opened.
 async fn shake_hands(
     incoming: Incoming,
     config: quinn::ServerConfig,
@@ -174,8 +177,8 @@ async fn shake_hands(
     }
 }
 
-/// Answers calls until the connection or the node ends. The error is the reason why the node closed
-/// the connection.
+/// Answers the calls of a connection until the connection or the node ends. Fails if the node
+/// closes the connection before; the error is the reason.
 async fn answer_calls<H: Handler>(
     connection: Connection,
     guest: Arc<PeerConnection>,

@@ -8,7 +8,7 @@ pub enum SecurityError {
     /// A file cannot be read.
     #[error("cannot read {path}: {error}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: String,
         /// Error of the system.
         error: io::Error,
@@ -16,20 +16,20 @@ pub enum SecurityError {
     /// A file does not have the expected content.
     #[error("{path} holds no {what} in PEM format: {why}")]
     NotPem {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The expected content.
+        /// Expected content, such as `certificate`.
         what: &'static str,
         /// Error of the reader.
         why: String,
     },
-    /// Only one file of the pair is configured.
+    /// A certificate, its key or the authority is needed and not configured.
     #[error("a certificate needs its key and a key its certificate; give both files")]
     HalfAPair,
     /// A certificate, its key or the authority cannot be used.
     #[error("{path} cannot be used: {why}")]
     Unusable {
-        /// The file.
+        /// Path of the file.
         path: String,
         /// Error of TLS.
         why: String,

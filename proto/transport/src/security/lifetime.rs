@@ -5,14 +5,14 @@ use std::{fmt, time::Duration};
 use rustls::pki_types::CertificateDer;
 use time::OffsetDateTime;
 
-/// Maximum lifetime of a certificate, and lifetime of an authority whose key is kept: ten years.
+/// Maximum lifetime of a certificate: ten years. An authority whose key is kept has this lifetime.
 pub(crate) const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
 
 /// Minimum lifetime of a certificate.
 const SHORTEST: Duration = Duration::from_secs(60);
 
-/// Time before its creation from which a certificate is valid, because the clocks of two machines
-/// may differ.
+/// Time by which the validity of a certificate begins before its creation, because the clocks of
+/// two machines may differ.
 const CLOCKS: Duration = Duration::from_secs(3600);
 
 /// Period in which a certificate is valid. Displayed as the day of its end.
@@ -23,7 +23,8 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    /// Returns the lifetime of a certificate that is created now; a minute to ten years.
+    /// Returns the period of a certificate that is created now and expires after `length`. `None`
+    /// if `length` is not between a minute and ten years.
     pub(crate) fn of_new(length: Duration) -> Option<Self> {
         let now = OffsetDateTime::now_utc();
         (SHORTEST..=LONGEST)
@@ -31,7 +32,7 @@ impl Lifetime {
             .then(|| Self { begin: now - CLOCKS, end: now + length })
     }
 
-    /// Returns the lifetime of a certificate.
+    /// Reads the period from a certificate.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Result<Self, String> {
         let (_, certificate) =
             x509_parser::parse_x509_certificate(certificate).map_err(|error| error.to_string())?;
@@ -39,7 +40,7 @@ impl Lifetime {
         Ok(Self { begin: validity.not_before.to_datetime(), end: validity.not_after.to_datetime() })
     }
 
-    /// Returns the reason why the certificate is not valid now.
+    /// Returns the reason why the certificate is not valid now; `None` if it is valid.
     pub(crate) fn fault(&self) -> Option<String> {
         let now = OffsetDateTime::now_utc();
         if now > self.end {

@@ -1,4 +1,4 @@
-//! Limits of plaintext: it is allowed on this machine.
+//! Limits of plaintext: unless it is requested, it is allowed only for addresses on this machine.
 
 use crate::address::ip;
 

@@ -25,22 +25,22 @@ use tracing::warn;
 
 use super::{error::SecurityError, lifetime::Lifetime};
 
-/// Time before the end of a certificate at which its user is warned.
+/// Time before the expiry of a certificate from which its user is warned.
 const NOTICE: Duration = Duration::from_secs(14 * 86_400);
 
-/// TLS files of one end.
+/// Paths of the TLS files of one program, a client or a node.
 #[derive(Debug, Clone, Default)]
 pub struct TlsFiles {
     /// Certificates of the authorities that sign the peer's certificate, in PEM.
     pub ca: Option<PathBuf>,
-    /// Own certificate and its chain, in PEM.
+    /// Certificate of this program and its chain, in PEM.
     pub certificate: Option<PathBuf>,
-    /// Own private key, in PEM.
+    /// Private key of this program's certificate, in PEM.
     pub key: Option<PathBuf>,
 }
 
-/// Returns the ciphers in order of preference. With AES in hardware, 128 bits cost less than 256
-/// and are as safe here.
+/// Returns the crypto provider, with its ciphers in the order of preference. With AES in hardware,
+/// keys of 128 bits cost less than keys of 256 bits, and are as safe here.
 fn provider() -> Arc<CryptoProvider> {
     use ring::cipher_suite::{
         TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
@@ -50,8 +50,8 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() })
 }
 
-/// Certificate of a node, and its requirements on clients. The files can be reloaded while the node
-/// runs.
+/// TLS settings of a node: its certificate, and the authority whose certificates it requires of
+/// clients, if any. The files can be reloaded while the node runs.
 #[derive(Debug)]
 pub struct ServerTls {
     files: Option<TlsFiles>,
@@ -59,7 +59,8 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Reads certificate and key. With `ca`, clients must have a certificate of that authority.
+    /// Reads the certificate and key of a node. With `ca`, clients must have a certificate that
+    /// this authority has signed.
     pub fn load(files: TlsFiles) -> Result<Self, SecurityError> {
         let current = RwLock::new(server_config(&files)?);
         Ok(Self { files: Some(files), current })
@@ -92,7 +93,7 @@ impl ServerTls {
         Ok(())
     }
 
-    /// Returns the configuration for one protocol.
+    /// Returns the configuration for the protocol `alpn`.
     pub(crate) fn config(&self, alpn: &[u8]) -> ServerConfig {
         let mut config = self.current.read().clone();
         config.alpn_protocols = vec![alpn.to_vec()];
@@ -122,13 +123,13 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, SecurityError> {
         .map_err(|error| unusable(certificate, error))
 }
 
-/// Authority that a client trusts, and the client's own certificate.
+/// TLS settings of a client: the authority that it trusts, and its own certificate, if it has one.
 #[derive(Debug, Clone)]
 pub struct ClientTls(ClientConfig);
 
 impl ClientTls {
-    /// Reads the files. Nodes must have a certificate of the authority `ca`. Certificate and key
-    /// are the client's own, for nodes that require them.
+    /// Reads the files of a client. Nodes must have a certificate that the authority `ca` has
+    /// signed. The client's own certificate and key are optional; some nodes require them.
     pub fn load(files: &TlsFiles) -> Result<Self, SecurityError> {
         let Some(ca) = &files.ca else { return Err(SecurityError::HalfAPair) };
         let builder = ClientConfig::builder_with_provider(provider())
@@ -144,8 +145,8 @@ impl ClientTls {
         }))
     }
 
-    /// Accepts any certificate: the connection is encrypted, but the node is not authenticated. For
-    /// QUIC, which has no plaintext.
+    /// Creates settings that accept any certificate: the connection is encrypted, but the node is
+    /// not authenticated. For QUIC, which has no plaintext.
     pub(crate) fn trusting() -> Result<Self, SecurityError> {
         let config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
@@ -156,12 +157,13 @@ impl ClientTls {
         Ok(Self(config))
     }
 
-    /// Requires servers to have a certificate of the authority `ca`.
+    /// Creates settings that require servers to have a certificate that the authority `ca` has
+    /// signed.
     pub fn trusting_authority(ca: &Path) -> Result<Self, SecurityError> {
         Self::load(&TlsFiles { ca: Some(ca.to_path_buf()), ..TlsFiles::default() })
     }
 
-    /// Trusts no authority: for a client whose servers all use plaintext.
+    /// Creates settings that trust no authority, for a client whose servers all use plaintext.
     pub fn without_authority() -> Result<Self, SecurityError> {
         let config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
@@ -171,12 +173,13 @@ impl ClientTls {
         Ok(Self(config))
     }
 
-    /// Returns the configuration for a client that chooses the protocol itself.
+    /// Returns the rustls configuration without a protocol, for a client that chooses the protocol
+    /// itself.
     pub fn into_config(self) -> ClientConfig {
         self.0
     }
 
-    /// Returns the configuration for one protocol.
+    /// Returns the configuration for the protocol `alpn`.
     pub(crate) fn config(&self, alpn: &[u8]) -> ClientConfig {
         let mut config = self.0.clone();
         config.alpn_protocols = vec![alpn.to_vec()];
@@ -184,7 +187,8 @@ impl ClientTls {
     }
 }
 
-/// Returns the name that a node's certificate must have.
+/// Converts a host to the name that the node's certificate must have. An IPv6 address may have
+/// brackets.
 pub(crate) fn server_name(host: &str) -> io::Result<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let named = ServerName::try_from(host.to_owned());
@@ -215,11 +219,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
     Ok(found)
 }
 
-/// Reads the own certificate and its chain. Fails if the certificate is not valid now: a peer would
-/// refuse it too, but with a shorter message.
+/// Reads the certificate of this program and its chain. Fails if the certificate is not valid now:
+/// a peer would refuse it too, but with a shorter message.
 fn own_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let chain = certificates(path)?;
-    // A certificate that cannot be read here is judged by TLS.
+    // If the certificate cannot be parsed here, TLS checks it later.
     if let Some(Ok(lifetime)) = chain.first().map(Lifetime::of) {
         if let Some(fault) = lifetime.fault() {
             return Err(unusable(path, fault));

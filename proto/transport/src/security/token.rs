@@ -13,10 +13,10 @@ use tonic::Status;
 
 use super::error::SecurityError;
 
-/// Minimum length of a token: 16 characters of 6 bits cannot be guessed.
+/// Minimum length of a token, in characters: a token of 16 random characters cannot be guessed.
 const SHORTEST: usize = 16;
 
-/// Secret. It is never printed.
+/// Bearer token. Its text is secret and never printed.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
@@ -39,7 +39,7 @@ impl Token {
         Ok(Self(token.into()))
     }
 
-    /// Compares a text with the token, in constant time.
+    /// Returns true if a text is the token. Compares in constant time.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
@@ -72,15 +72,16 @@ impl ServerToken {
         Ok(Self { path, current })
     }
 
-    /// Reloads the file, for connections that have not presented the old token yet. If that fails,
-    /// the old token stays in use.
+    /// Reloads the file. Connections that have presented the old token keep using it. If reloading
+    /// fails, the old token stays in use.
     pub fn reload(&self) -> Result<(), SecurityError> {
         let new = Token::read(&self.path)?;
         *self.current.write() = new;
         Ok(())
     }
 
-    /// Returns the token if it equals the text, and otherwise the refusal of the call.
+    /// Returns the token if the text equals it. Otherwise the error is the answer that refuses the
+    /// call.
     pub(crate) fn check(&self, text: &str) -> Result<Token, Status> {
         let current = self.current.read();
         let refusal = "the token is missing or wrong; give --token-file with this node's token";
@@ -88,8 +89,8 @@ impl ServerToken {
     }
 }
 
-/// Returns the token in a call's headers, or an empty text. The name of the scheme is
-/// case-insensitive (RFC 9110, section 11.1).
+/// Returns the token in a call's headers, or an empty text if there is no token. The name of the
+/// scheme is case-insensitive (RFC 9110, section 11.1).
 pub(crate) fn token_in(headers: &HeaderMap) -> &str {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match value.and_then(|value| value.split_once(' ')) {

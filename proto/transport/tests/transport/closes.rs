@@ -1,4 +1,4 @@
-//! Peers that close connections and calls with a code, and the message for each code.
+//! Tests against peers that close connections and calls with a code: the message for each code.
 
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Http2Close, OpenError, Transport, security::ServerTls};
 
-/// Error codes of RFC 9113.
+/// Names of the error codes of RFC 9113, by number.
 const CODES: [&str; 14] = [
     "NO_ERROR",
     "PROTOCOL_ERROR",

@@ -15,7 +15,7 @@ use tonic::Code;
 
 use crate::{Transport, security::ClientTls};
 
-/// Result of a client's call: the ids of the replies, and the status.
+/// Outcome of a call: the ids of the replies, and the status of the call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) ids: Vec<u64>,
@@ -23,7 +23,8 @@ pub(super) struct Outcome {
     pub(super) message: String,
 }
 
-/// Sends an `Infer` call in these pieces, ends its half, and reads the replies.
+/// Makes an `Infer` call, sends its requests in these pieces, ends the client's half, and reads the
+/// replies.
 pub(super) async fn infer(transport: Transport, node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     match transport {
         Transport::Grpc => over_http2(node, pieces).await,
@@ -31,7 +32,7 @@ pub(super) async fn infer(transport: Transport, node: SocketAddr, pieces: Vec<By
     }
 }
 
-/// Pauses, so that pieces are sent one by one.
+/// Pauses after a piece, so that the next piece is not sent together with it.
 async fn pause() {
     sleep(Duration::from_micros(200)).await;
 }
@@ -91,7 +92,7 @@ async fn over_quic(node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     over_quic_stream(node, pieces).await
 }
 
-/// Sends a QUIC stream in these pieces, its header included.
+/// Makes a call over QUIC. The pieces include the call's header.
 pub(super) async fn over_quic_stream(node: SocketAddr, pieces: Vec<Bytes>) -> Outcome {
     let (_endpoint, connection) = connect(node).await;
     let (mut send, mut receive) = connection.open_bi().await.unwrap();

@@ -18,7 +18,7 @@ use tonic::Code;
 
 use crate::{Transport, security::ServerTls};
 
-/// Action of the fake node after its pieces.
+/// Action of the fake node after it has sent its pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// Ends the stream with this status.
@@ -35,7 +35,8 @@ pub(super) enum Then {
     StopsReading(u32),
 }
 
-/// Answers the first call of one connection.
+/// Starts a node that accepts one connection, answers its first call with `pieces`, and then does
+/// `then`. Returns its address.
 pub(super) async fn answer(transport: Transport, pieces: Vec<Bytes>, then: Then) -> SocketAddr {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     match transport {
@@ -68,7 +69,8 @@ async fn pause() {
     sleep(Duration::from_micros(200)).await;
 }
 
-/// Waits for the sent bytes to arrive before the connection ends.
+/// Gives the client time to receive the pieces before the node resets the stream or closes the
+/// connection.
 async fn arrive() {
     sleep(Duration::from_millis(50)).await;
 }

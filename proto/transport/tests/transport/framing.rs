@@ -1,4 +1,4 @@
-//! Messages in pieces, in both directions.
+//! Tests of messages that arrive in pieces, in both directions.
 
 use bytes::Bytes;
 use netdiv_contract::limits::MAX_MESSAGE_BYTES;
@@ -13,7 +13,8 @@ use super::{
 };
 use crate::Transport;
 
-/// Returns damaged streams, each with the code and the text of the refusal.
+/// Returns streams that begin with the messages `good` and are damaged after them, each with the
+/// expected code and text of the refusal.
 fn damaged(good: &[u8], longest: usize) -> [(Vec<u8>, Code, &'static str); 5] {
     let then = |bad: &[u8]| [good, bad].concat();
     [
@@ -62,7 +63,7 @@ async fn a_node_answers_what_comes_before_damage_and_says_what_is_wrong() {
     }
 }
 
-/// Returns what a client reads from a fake node.
+/// Returns the result of a client that reads from a fake node.
 async fn read(
     transport: Transport,
     pieces: Vec<Bytes>,

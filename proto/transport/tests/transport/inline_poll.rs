@@ -1,5 +1,5 @@
-//! Inline polls: a message is sent on the thread that has it, while no thread drives the
-//! connection.
+//! Test of inline polls: a message is sent on the thread that has it, while no other thread drives
+//! the connection.
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,7 +17,8 @@ use tokio::runtime::Builder;
 use super::{ids, infer, node::TestNode, open, options, requests};
 use crate::{Transport, poll_inline};
 
-/// Relays one connection to a node, and counts the bytes that are sent to the node.
+/// Starts a relay for one connection to a node. Returns its address, and a counter of the bytes
+/// that it has sent to the node.
 fn counting_relay(node: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Connections: open, refused, lost, closed, reset.
+//! Tests of connections that are opened, refused, lost, closed or reset.
 
 use std::{net::SocketAddr, sync::atomic::Ordering, time::Duration};
 
@@ -171,7 +171,8 @@ async fn a_node_that_stops_reading_is_noticed_unless_it_says_that_more_follows()
         let pieces = cut(&responses(&[1], 5), 3);
         let address = fake_node::answer(Transport::Quic, pieces, Then::StopsReading(code)).await;
         let connection = open(address, &options(Transport::Quic)).await.unwrap();
-        // Nothing is sent, so only the stop itself shows the end.
+        // The client sends nothing, so only the code with which the node stops reading shows the
+        // end.
         let (_requests, mut replies) = infer(&connection).await.unwrap();
         let (got, end) = ids(&mut replies).await;
         let end = end.unwrap_err();

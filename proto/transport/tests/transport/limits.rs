@@ -1,5 +1,6 @@
-//! Limits of the transports. Time limits are tested in `connections/` and `grpc/pending_peer.rs`,
-//! limits of pending connections in `strangers.rs`, and a node's own limits in the SUT node.
+//! Tests of the limits of the transports. Time limits are tested in `connections/tests.rs` and
+//! `grpc/pending_peer.rs`, limits of pending connections in `pending.rs`, and a node's own limits
+//! in the crate of the SUT node.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -41,7 +42,7 @@ async fn answers_of_calls_with_one_are_limited() {
 #[tokio::test]
 async fn the_longest_request_is_taken_and_no_longer_one() {
     for transport in BOTH {
-        // The id takes 9 bytes, the key and length of the payload 3.
+        // The id fills 9 bytes of the message; the key and length of the payload fill 3 bytes.
         let node = TestNode { longest: 1000 + 12, ..TestNode::default() }.serve(transport).await;
         for (bytes, code) in [(1000, Code::Ok), (1001, Code::OutOfRange)] {
             let pieces = cut(&requests(&[1], bytes), 400);
@@ -56,7 +57,7 @@ async fn requests_of_calls_with_one_are_limited() {
     for transport in BOTH {
         let node = TestNode::default().serve(transport).await;
         let connection = open(node.address, &options(transport)).await.unwrap();
-        // The session's key and length take 3 bytes.
+        // The session's key and length fill 3 bytes of the message.
         let longest = MAX_HEADER_BYTES - 3;
         for (bytes, code) in [(longest, Code::FailedPrecondition), (longest + 1, Code::OutOfRange)]
         {
@@ -156,7 +157,7 @@ async fn a_node_takes_so_many_connections_and_others_once_they_end() {
         describe(&first).await.expect("a client keeps its permit");
         first.close().await;
         drop(first);
-        // The permit is free when the node has detected the end.
+        // The permit becomes free when the node has detected the end of the first connection.
         let second = loop {
             let second = open(node.address, &options(transport)).await.unwrap();
             match describe(&second).await {
@@ -186,7 +187,8 @@ async fn replies_that_nobody_reads_fill_the_window_and_no_more() {
                 now => before = now,
             }
         }
-        // A window of 64 KiB, the sender's of 1 MiB (QUIC), and what libraries buffer.
+        // The chunks fill the client's window of 64 KiB, the node's window for sending of 1 MiB
+        // (QUIC), and the buffers of the libraries.
         assert!(before * (64 << 10) < 4 << 20, "{before} chunks of 64 KiB for {transport}");
         for _ in 0..2 * before {
             replies.next_message::<InferResponse>().await.unwrap().unwrap();

@@ -1,5 +1,6 @@
-//! Tests of both ends of both transports over real sockets: each against the other, and against a
-//! fake peer that cuts its bytes like no library and breaks off anywhere.
+//! Tests of both ends of both transports over real sockets. Client and node are tested against each
+//! other, and each against a fake peer, which cuts messages into pieces of any length and may end
+//! anywhere.
 
 mod closes;
 mod fake_client;
@@ -25,7 +26,7 @@ use crate::{Connection, OpenError, Options, Replies, Transport};
 
 const BOTH: [Transport; 2] = [Transport::Grpc, Transport::Quic];
 
-/// Stream of the messages of a channel.
+/// Stream that yields the messages received from a channel.
 struct ChannelStream<T>(mpsc::Receiver<T>);
 
 impl<T> Stream for ChannelStream<T> {
@@ -55,7 +56,7 @@ fn responses(ids: &[u64], bytes: usize) -> Vec<u8> {
     ids.iter().flat_map(|id| encode(&response(id))).collect()
 }
 
-/// Returns the prefix of a message of this length.
+/// Returns the prefix of a message: the flag, and this length.
 fn prefix(flag: u8, length: usize) -> Vec<u8> {
     [&[flag][..], &u32::try_from(length).unwrap().to_be_bytes()].concat()
 }
@@ -72,7 +73,7 @@ async fn open(address: SocketAddr, options: &Options) -> Result<Connection, Open
     Connection::open(&address.to_string(), options).await
 }
 
-/// Opens a stream, and returns the sender of its requests.
+/// Opens a stream of samples. Returns the sender of its requests, and its replies.
 async fn infer(
     connection: &Connection,
 ) -> Result<(mpsc::Sender<Bytes>, Messages<Replies>), Status> {
@@ -81,7 +82,7 @@ async fn infer(
     Ok((sender, connection.infer(&session, ChannelStream(receiver)).await?))
 }
 
-/// Returns the ids of the replies up to the end of the stream, and the outcome.
+/// Reads replies up to the end of the stream. Returns their ids, and the outcome of the call.
 async fn ids(replies: &mut Messages<Replies>) -> (Vec<u64>, Result<(), Status>) {
     let mut ids = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Node without an engine, served like the real node.
+//! Test node without an engine. Both transports serve it like the real node.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -31,19 +31,19 @@ use crate::{
     security::{ServerTls, ServerToken},
 };
 
-/// Settings and counters of the node.
+/// Test node: its settings, and counters that tests read.
 #[derive(Debug, Clone)]
 pub(super) struct TestNode {
     pub(super) longest: usize,
-    /// Window of QUIC streams, in bytes, also for sending.
+    /// Window of each QUIC stream for receiving and for sending, in bytes.
     pub(super) window_bytes: u32,
-    /// Length of the name that it reports, in bytes.
+    /// Length of the name that the node reports, in bytes.
     pub(super) name_bytes: usize,
-    /// Answers a stream without end instead of echoing it.
+    /// Sends replies on a stream without end, instead of one reply for each request.
     pub(super) endless: bool,
     /// Number of chunks of endless replies that the transport has taken.
     pub(super) taken: Arc<AtomicUsize>,
-    /// Number of flushes in progress of the session `never`, which do not end.
+    /// Number of flushes in progress for the session `never`. These flushes do not end.
     pub(super) flushing: Arc<AtomicUsize>,
     pub(super) connections: Connections,
     pub(super) tls: Option<Arc<ServerTls>>,
@@ -66,7 +66,7 @@ impl Default for TestNode {
     }
 }
 
-/// Node that serves until this is dropped, or until it is ended.
+/// Test node that serves until this value is dropped or [`Self::end`] is called.
 pub(super) struct Serving {
     pub(super) address: SocketAddr,
     closing: watch::Sender<bool>,
@@ -124,7 +124,7 @@ impl TestNode {
     }
 }
 
-/// Guard that counts the calls in progress.
+/// Guard that counts a call as in progress until it is dropped.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -1,5 +1,5 @@
-//! Pending connections, of which no call was admitted: they keep no client out, and have their own
-//! limits.
+//! Tests of pending connections, which have no admitted call: they keep no client out, and have
+//! their own limits.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -21,11 +21,12 @@ use crate::{
 const A_MOMENT: Duration = Duration::from_millis(50);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Maximum number of pending connections.
+/// Maximum number of pending connections of the node under test.
 const STRANGERS: usize = 8;
 
-/// Starts a node with a small pool of pending connections and a token. Returns it with the options
-/// of a client with the right token, and of a client with a wrong one.
+/// Starts a node that requires a token and has a small pool of pending connections. Returns the
+/// node, the options of a client with the right token, and the options of a client with a wrong
+/// token.
 async fn closed_lab(transport: Transport) -> (Serving, Options, Options) {
     let folder = tempfile::tempdir().unwrap();
     let token = |text: &str| {

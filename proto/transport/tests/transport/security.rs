@@ -1,4 +1,4 @@
-//! TLS settings and tokens that do not match.
+//! Tests of clients and nodes whose TLS settings or tokens do not match.
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -1,11 +1,11 @@
-//! Beam search for one sample, with the rules of transformers' `generate(num_beams=…,
-//! early_stopping=True)`: once there are as many ended outputs as beams, the best of them is the
-//! result. The best one has the maximum mean of log-probabilities.
+//! Beam search for one sample, with the rules of `generate(num_beams=…, early_stopping=True)` in
+//! the Python library transformers: once there are as many ended outputs as beams, the best of them
+//! is the result. The best one has the maximum mean of log-probabilities.
 
-/// A continuation of a beam.
+/// Possible continuation of a beam by one token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
-    /// Sum of log-probabilities.
+    /// Sum of the log-probabilities of the beam's tokens and of the new one.
     pub(super) score: f32,
     pub(super) beam: usize,
     pub(super) id: i32,
@@ -23,7 +23,7 @@ pub(super) struct Beams {
     /// Running beams: one before the first token, then `width`.
     running: Vec<Output>,
     ended: Vec<Output>,
-    /// Index of the beam that each running one continues.
+    /// For each running beam, the index of the beam of the previous step that it continues.
     source: Vec<usize>,
 }
 
@@ -33,12 +33,13 @@ impl Beams {
         Self { width, running: vec![start], ended: Vec::new(), source: vec![0] }
     }
 
-    /// Returns the number of candidates of a step, so that `width` of them have not ended.
+    /// Returns the number of candidates that a step needs, so that at least `width` of them do not
+    /// end the output. `ends` is the number of ids that end an output.
     pub(super) fn candidates(width: usize, ends: usize) -> usize {
         width * (1 + ends).max(2)
     }
 
-    /// Returns the number of tokens of the running beams.
+    /// Returns the number of tokens of each running beam.
     pub(super) fn len(&self) -> usize {
         self.running[0].ids.len()
     }
@@ -52,8 +53,8 @@ impl Beams {
             .map(move |(beam, &from)| (last(beam), beam.score, from))
     }
 
-    /// Continues the beams by one token. `candidates` are sorted, best first. Returns the output
-    /// once it is found; it has at most `most` tokens.
+    /// Continues the beams by one token. `candidates` are sorted, best first. Returns the best
+    /// output once the search has ended; it has at most `most` tokens.
     pub(super) fn take(
         &mut self,
         candidates: &[Candidate],

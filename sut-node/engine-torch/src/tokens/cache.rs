@@ -4,7 +4,7 @@ use tch::{Device, IValue, Kind, Tensor};
 
 use crate::failure::Failure;
 
-/// Sizes that a model reports.
+/// Sizes that the entry `sizes` of a model file reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) layers: usize,
@@ -18,14 +18,16 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the bytes of a row of `positions` positions.
+    /// Returns the number of bytes of a row with `positions` positions and elements of the type
+    /// `kind`.
     fn row_bytes(&self, positions: usize, kind: Kind) -> u64 {
         let numbers = [2, self.layers, self.groups, positions, self.width];
         numbers.iter().map(|&n| n as u64).product::<u64>() * kind.elt_size_in_bytes() as u64
     }
 }
 
-/// Cache with a tensor [rows, positions, groups of keys and of values, width] for each layer.
+/// Cache of keys and values: for each layer a tensor [rows, positions, heads of keys and then of
+/// values, width].
 pub(super) struct Cache {
     pub(super) layers: IValue,
     pub(super) slots: usize,
@@ -33,8 +35,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Creates a cache for `slots` samples of `rows` rows each. Reduces the slots to those that fit
-    /// into `most_bytes`, unless that is 0.
+    /// Creates a cache for `slots` samples with `rows` rows each. Reduces the number of slots so
+    /// that the cache has at most `most_bytes` bytes, unless that is 0.
     pub(super) fn new(
         sizes: &Sizes,
         slots: usize,
@@ -52,7 +54,8 @@ impl Cache {
     }
 }
 
-/// Returns the number of slots that fit, at most `slots`.
+/// Returns the number of slots of `each` bytes that fit into `most_bytes`, at most `slots`; `slots`
+/// if `most_bytes` is 0.
 fn fitting(slots: usize, each: u64, most_bytes: u64) -> Result<usize, Failure> {
     if most_bytes == 0 {
         return Ok(slots);

@@ -1,4 +1,4 @@
-//! A step on the device: from uploaded numbers to downloaded results.
+//! Computes a step on the device: sends its numbers there, runs the model, and fetches the results.
 
 use std::iter;
 
@@ -17,12 +17,13 @@ use crate::{failure::Failure, stream::Stream};
 /// The work of a step.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Rows that receive a token, and their states, if the previous step began them.
+    /// Rows that receive a token.
     pub(super) rows: Rows,
+    /// States of these rows, if the previous step began them.
     pub(super) begun: Option<Tensor>,
-    /// Parts of prompts: either each one ends its prompt, or none does.
+    /// Parts of prompts to compute. Either each part is the last of its prompt, or none is.
     pub(super) chunks: Vec<Chunk>,
-    /// Rows of the next step, to begin from ids that are still on the device.
+    /// Rows of the next step, which this step begins with ids that are still on the device.
     pub(super) next: Rows,
 }
 
@@ -39,22 +40,23 @@ impl Plan {
     }
 }
 
-/// Results of a step, in the order of [`Plan::slots`].
+/// Ids or candidates that a step chose, in the order of [`Plan::slots`].
 pub(super) enum StepChoice {
     Ids(Vec<i64>),
-    /// Candidates, `Limits::candidates` for each slot.
+    /// Candidates for beam searches: `Limits::candidates` for each slot.
     Candidates(Vec<Candidate>),
 }
 
-/// Results of a step, and the states of the rows that it began for the next step.
+/// Results of a step.
 #[derive(Default)]
 pub(super) struct StepResult {
-    /// Tokens or candidates; `None` if no token was due.
+    /// Ids or candidates; `None` if no slot was to receive a token.
     pub(super) chosen: Option<StepChoice>,
+    /// States of the rows of the next step, if this step began them.
     pub(super) begun: Option<Tensor>,
 }
 
-/// An instance's model, stream, cache and copies.
+/// Computes the steps of an instance with its model, stream and cache.
 pub(super) struct Computer<'a> {
     pub(super) model: &'a LanguageModel,
     pub(super) stream: Stream,
@@ -65,7 +67,7 @@ pub(super) struct Computer<'a> {
 }
 
 impl<'a> Computer<'a> {
-    /// Creates a cache on the stream, which must be this thread's current one.
+    /// Creates the instance's cache. `stream` must be this thread's current stream.
     pub(super) fn new(model: &'a LanguageModel, stream: Stream) -> Result<Self, Failure> {
         let (limits, room) = (&model.limits, model.room());
         let place = (model.kind, model.device);
@@ -149,8 +151,9 @@ impl<'a> Computer<'a> {
         Ok(StepResult { chosen: Some(StepChoice::Ids(Vec::try_from(&fetched)?)), begun })
     }
 
-    /// Returns the best continuations, first of the `done` completed prompts with one row each,
-    /// then of the rows that beams share, with their scores.
+    /// Returns the best continuations after the states `all`: first for each of the `done` prompts
+    /// that are complete now, with one state each, then for each group of running beams. `scores`
+    /// are the running beams' scores so far.
     fn candidates(&self, all: &States, done: usize, scores: Tensor) -> Result<StepChoice, Failure> {
         let (beams, keep) = (self.model.limits.beams, self.model.limits.candidates());
         let new = Tensor::f_zeros([done as i64], (Kind::Float, self.model.device))?;
@@ -176,7 +179,7 @@ impl<'a> Computer<'a> {
     }
 }
 
-/// Returns the rows of the cache whose tokens the host knows.
+/// Returns the work of the cache's rows, with their last tokens, which the host knows.
 fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::CacheRow> {
     let of_slot = |(slot, row): (usize, &schedule::SlotRow)| {
         let sample = samples[slot].as_ref().filter(|_| row.runs);
@@ -185,8 +188,8 @@ fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::C
     rows.rows.iter().enumerate().flat_map(of_slot).collect()
 }
 
-/// Returns 1 for each state whose token must not end the output, and else 0. Returns `None` if all
-/// tokens may end it.
+/// Returns 1 for each state whose next token must not end its output, and 0 for the others. Returns
+/// `None` if every token may end its output.
 fn early(plan: &Plan, samples: &[Option<Sample>], beams: usize) -> Option<Vec<i64>> {
     let is_early = |slot: usize| samples[slot].as_ref().is_some_and(Sample::is_early);
     let done = plan.done().map(is_early);
@@ -197,7 +200,7 @@ fn early(plan: &Plan, samples: &[Option<Sample>], beams: usize) -> Option<Vec<i6
 }
 
 /// Returns for each row of the next step the index of its token among the step's results. A row
-/// without a sample uses any token.
+/// without a sample uses any index.
 fn sources(plan: &Plan) -> Vec<i64> {
     let mut places = vec![0; plan.next.rows.len()];
     for (place, (slot, runs)) in plan.slots().enumerate() {

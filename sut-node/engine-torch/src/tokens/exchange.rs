@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{failure::Failure, pipeline, stream::Stream};
 
-/// Numbers of a step for the device.
+/// Numbers of a step that are sent to the device together.
 #[derive(Default)]
 pub(super) struct Upload(Vec<i64>);
 
@@ -20,7 +20,7 @@ impl Upload {
     }
 }
 
-/// Numbers on the device.
+/// Numbers of an [`Upload`] on the device.
 pub(super) struct Sent(Tensor);
 
 impl Sent {
@@ -29,7 +29,7 @@ impl Sent {
     }
 }
 
-/// The host's side of an instance's copies.
+/// Copies an instance's numbers to the device and back, through memory of the host.
 pub(super) struct Exchange {
     device: Device,
     up: Pinned,
@@ -41,8 +41,8 @@ impl Exchange {
         Self { device, up: Pinned::default(), down: Pinned::default() }
     }
 
-    /// Sends numbers on this thread's current stream. Waits on `stream` for numbers that were sent
-    /// before.
+    /// Sends numbers on this thread's current stream. First waits until `stream` has sent the
+    /// previous numbers, because their memory on the host is reused.
     pub(super) fn send(&mut self, upload: &Upload, stream: &Stream) -> Result<Sent, Failure> {
         let numbers = Tensor::f_from_slice(&upload.0)?;
         if !self.device.is_cuda() {
@@ -56,8 +56,8 @@ impl Exchange {
         Ok(Sent(sent))
     }
 
-    /// Fetches int64 numbers on this thread's current stream. They are valid once the stream's work
-    /// is done.
+    /// Fetches int64 numbers on this thread's current stream. The result is valid once the stream's
+    /// work is done.
     pub(super) fn fetch(&mut self, numbers: &Tensor) -> Result<Tensor, Failure> {
         if !self.device.is_cuda() {
             return Ok(numbers.shallow_clone());

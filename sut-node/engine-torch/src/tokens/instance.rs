@@ -1,4 +1,4 @@
-//! An instance: the samples in flight, and a step of all of them.
+//! An instance: the samples in flight, and the steps that continue all of them.
 
 use std::{mem, ops::Range};
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{failure::Failure, shim::InferenceMode, stream::Stream, threads};
 
-/// Result of a step for a sample.
+/// Event of a step: the new ids of one sample.
 struct SampleEvent {
     sample: u64,
-    /// Range of its ids in `TokenInstance::ids`.
+    /// Range of the sample's new ids in `TokenInstance::ids`.
     ids: Range<usize>,
     is_last: bool,
 }
@@ -40,6 +40,7 @@ pub(crate) struct TokenInstance<'a> {
     begun: Option<BegunRows>,
     /// Events of the last step.
     events: Vec<SampleEvent>,
+    /// Ids of all events of the last step, one event after the other.
     ids: Vec<i32>,
 }
 
@@ -51,7 +52,7 @@ impl<'a> TokenInstance<'a> {
         let computer = Computer::new(model, stream)?;
         let schedule = Schedule::new(computer.cache.slots, model.limits.chunk, model.room());
         let samples = (0..computer.cache.slots).map(|_| None).collect();
-        // The host chooses beams.
+        // With beams, the host chooses the tokens, so that steps cannot run ahead.
         let runs_ahead = model.device.is_cuda() && model.limits.beams == 1;
         let (events, ids) = (Vec::new(), Vec::new());
         Ok(Self { model, computer, schedule, samples, runs_ahead, begun: None, events, ids })
@@ -65,9 +66,10 @@ impl<'a> TokenInstance<'a> {
         }
     }
 
-    /// Runs the largest part of a prompt at its start and at its end, a step full of prompts, and
-    /// rows of the shapes of steps: all of them on a GPU, and else the shortest and the longest of
-    /// every number of rows. The first runs profile and optimise the graph.
+    /// Runs the largest part of a prompt at the start and at the end of a prompt, a step with the
+    /// maximum number of prompts, and rows of the shapes that steps have. A GPU runs all shapes, a
+    /// CPU only the shortest and the longest for each number of rows. The first runs profile and
+    /// optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         threads::prepare(self.model.threads);
         let _mode = InferenceMode::enter();
@@ -161,7 +163,8 @@ impl<'a> TokenInstance<'a> {
         }
     }
 
-    /// Computes a step, and writes its events. After an error no sample is in flight any more.
+    /// Computes a step, and writes its events. Returns the number of events. After an error no
+    /// sample is in flight any more.
     pub(crate) fn step(&mut self, events: &mut [abi::TokenEvent]) -> Result<u32, Failure> {
         threads::prepare(self.model.threads);
         let _mode = InferenceMode::enter();
@@ -206,8 +209,9 @@ impl<'a> TokenInstance<'a> {
         Ok(())
     }
 
-    /// Plans the rows that are begun, or else those of all samples with complete prompts; then
-    /// parts of waiting prompts.
+    /// Plans a step: the rows that the previous step began, or else rows of all samples with
+    /// complete prompts; then parts of waiting prompts; then the rows of the next step, if steps
+    /// run ahead.
     fn plan(&mut self) -> Plan {
         let begun = self.begun.take().filter(|it| it.rows.rows.iter().any(|row| row.runs));
         let (rows, begun) = match begun {
@@ -222,14 +226,15 @@ impl<'a> TokenInstance<'a> {
         Plan { rows, begun, chunks, next }
     }
 
-    /// Adds an event without ids, which shows that a sample made progress.
+    /// Adds an event without ids, which shows that the sample in a slot made progress.
     fn goes_on(&mut self, slot: usize) {
         if let Some(sample) = &self.samples[slot] {
             self.events.push(SampleEvent { sample: sample.number, ids: 0..0, is_last: false });
         }
     }
 
-    /// Passes the next token to a sample, or candidates to its beams.
+    /// Passes result number `place` of a step to the sample in a slot: its next token, or
+    /// candidates for its beams.
     fn take(&mut self, slot: usize, chosen: &StepChoice, place: usize) {
         let limits = &self.model.limits;
         let Some(sample) = &mut self.samples[slot] else { return };

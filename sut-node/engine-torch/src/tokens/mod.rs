@@ -1,14 +1,20 @@
 //! Language models: prompts of token ids in, token ids out, with continuous batching.
 //!
 //! - this file: the C ABI (`netdiv_token_engine`)
-//! - `model.rs`: a model on a device, and the entries of its file
+//! - `model.rs`: a model on a device, and the entries of its file (the functions that the plug-in
+//!   calls)
 //! - `instance.rs`: the samples in flight, and their steps
 //! - `sample.rs`: a sample in flight
-//! - `schedule.rs`: slots of samples, and the work of each step
+//! - `schedule.rs`: assigns slots to samples, and plans the work of each step
 //! - `compute.rs`: a step on the device
 //! - `beams.rs`: beam search
 //! - `cache.rs`: keys and values
-//! - `exchange.rs`: numbers to the device and back
+//! - `exchange.rs`: copies numbers to the device and back
+//!
+//! Each sample in flight has a *slot* and, in the cache of keys and values, one *row* for each of
+//! its beams. A *step* computes the next token of every sample whose prompt is complete, and a
+//! *part* of one or more waiting prompts. A *state* is the model's result for one token, from which
+//! the next token is chosen.
 
 mod beams;
 mod cache;
@@ -26,7 +32,7 @@ use netdiv_plugin::abi::{self, Status, Text};
 use self::{instance::TokenInstance, model::LanguageModel};
 use crate::guard::{drop_handle, guarded, into_handle};
 
-/// The functions for language models.
+/// Table of the plug-in's functions for language models.
 pub(crate) static TABLE: abi::TokenEngine = abi::TokenEngine {
     size: size_of::<abi::TokenEngine>() as u32,
     event_size: size_of::<abi::TokenEvent>() as u32,

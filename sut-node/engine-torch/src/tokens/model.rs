@@ -1,5 +1,5 @@
-//! A language model on one device: a file of `deploy/models/export_language_model.py`, and its
-//! entries.
+//! A language model on one device. `deploy/models/export_language_model.py` writes its file, whose
+//! entries are the functions that the plug-in calls.
 
 use std::{
     ffi::{CStr, c_char},
@@ -23,7 +23,7 @@ use crate::{
 /// Hint appended to the error for an invalid model file.
 const EXPORT: &str = "export it with deploy/models/export_language_model.py";
 
-/// Supported version of the entries; a file states its own in `sizes`.
+/// Supported version of a file's entries. The entry `sizes` states the file's version.
 const ENTRIES: i64 = 2;
 
 /// Limits that the node requests.
@@ -47,15 +47,15 @@ pub(crate) struct LanguageModel {
     pub(super) limits: Limits,
 }
 
-/// States whose next tokens are to be chosen, and a mark of those that must not end their output
-/// yet, if any.
+/// States (the model's results for single tokens) from which the next tokens are chosen. `early`
+/// marks the states whose next token must not end the output; `None` if all may.
 pub(super) struct States {
     pub(super) states: Tensor,
     pub(super) early: Option<Tensor>,
 }
 
 impl States {
-    /// Returns the states of `count` tokens, beginning with number `start`.
+    /// Returns `count` of the states, beginning with number `start`.
     pub(super) fn part(&self, start: i64, count: i64) -> Result<Self, Failure> {
         let early = self.early.as_ref().map(|early| early.f_narrow(0, start, count));
         Ok(Self { states: self.states.f_narrow(0, start, count)?, early: early.transpose()? })
@@ -67,8 +67,9 @@ impl States {
     }
 }
 
-/// Parts of prompts. `ids` and `positions` join all parts; `rows`, `starts` and `counts` hold the
-/// row, first position and number of tokens of each part.
+/// Parts of prompts that a step computes. `ids` and `positions` hold the tokens of all parts one
+/// after the other; `rows`, `starts` and `counts` hold the first row, first position and number of
+/// tokens of each part.
 pub(super) struct Parts {
     pub(super) ids: Tensor,
     pub(super) positions: Tensor,
@@ -78,7 +79,7 @@ pub(super) struct Parts {
 }
 
 impl LanguageModel {
-    /// Loads a file onto a device.
+    /// Loads the model file of the settings onto their device.
     ///
     /// # Safety
     ///
@@ -91,7 +92,8 @@ impl LanguageModel {
         let text = |at: *const c_char| unsafe { CStr::from_ptr(at).to_string_lossy().into_owned() };
         let (path, precision) = (text(settings.path), text(settings.precision));
         let device = device::find(&text(settings.device))?;
-        // For cuDNN's attention, each step would have a new shape.
+        // cuDNN's attention is off, because it plans for each new shape, and each step would have
+        // one.
         shim::set_up(device, &precision, false)?;
         let kind = weights_of(&precision)?;
         let mut module = CModule::load_on_device(&path, device).map_err(|error| {
@@ -114,8 +116,8 @@ impl LanguageModel {
         schedule::room_for(self.limits.longest_prompt + self.limits.longest_output)
     }
 
-    /// Computes parts of prompts, each into the rows of all its beams. Returns the states of their
-    /// last tokens.
+    /// Computes parts of prompts, and writes the keys and values of each part to the rows of all
+    /// beams of its sample. Returns the state of each part's last token.
     pub(super) fn prefill(&self, cache: &Cache, parts: Parts) -> Result<Tensor, Failure> {
         let [ids, positions] = [parts.ids, parts.positions].map(IValue::Tensor);
         let [rows, starts, counts] = [parts.rows, parts.starts, parts.counts].map(IValue::IntList);
@@ -124,7 +126,8 @@ impl LanguageModel {
         self.tensor("prefill", &args)
     }
 
-    /// Computes a token in each of the first rows. Returns the states.
+    /// Computes one token in each of the first rows: row n computes `ids[n]` at `positions[n]`,
+    /// which is below `length`. Returns the states.
     pub(super) fn decode(
         &self,
         cache: &Cache,
@@ -136,13 +139,15 @@ impl LanguageModel {
         self.tensor("decode", &[&ids, &positions, &int(length), &cache.layers])
     }
 
-    /// Returns the likeliest token after each state.
+    /// Returns the likeliest token after each state. `ends` holds the ids that end an output.
     pub(super) fn choose(&self, states: &States, ends: &IValue) -> Result<Tensor, Failure> {
         let [states, early] = states.arguments();
         self.tensor("choose", &[&states, &early, ends])
     }
 
-    /// Returns the best continuations of each group of `width` rows, with their scores so far.
+    /// Returns the `keep` best continuations of each group of `width` rows, best first. `scores`
+    /// are the rows' scores so far. The first half of the result holds the new scores, the second
+    /// half the row in the group times the vocabulary, plus the token.
     pub(super) fn candidates(
         &self,
         states: &States,
@@ -156,7 +161,8 @@ impl LanguageModel {
         self.tensor("candidates", &[&states, &scores, &early, ends, &int(width), &int(keep)])
     }
 
-    /// Replaces each of the first rows by its row in `source`, from position `start` to `end`.
+    /// Replaces each of the first rows by a copy of the row that `source` names for it, from
+    /// position `start` to `end`.
     pub(super) fn reorder(
         &self,
         cache: &Cache,
@@ -294,7 +300,7 @@ impl Limits {
         Err(Failure::refused(why))
     }
 
-    /// Returns the number of continuations that a step of a beam search needs.
+    /// Returns the number of candidates that a step needs for each beam search.
     pub(super) fn candidates(&self) -> usize {
         super::beams::Beams::candidates(self.beams, self.ends.len())
     }

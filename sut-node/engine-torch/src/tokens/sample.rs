@@ -13,7 +13,7 @@ pub(super) struct Sample {
 }
 
 pub(super) enum Search {
-    /// The last token.
+    /// Greedy search, with the last token.
     Greedy(i32),
     Beams(Beams),
 }
@@ -38,13 +38,13 @@ pub(super) struct CacheRow {
     pub(super) id: i32,
     pub(super) position: usize,
     pub(super) score: f32,
-    /// Index of the row whose keys and values it continues.
+    /// Index of the row whose keys and values this row continues.
     pub(super) source: usize,
     /// Position at which the output begins.
     output: usize,
 }
 
-/// Returns the rows of a slot, with a running sample or without one.
+/// Returns the work of a slot's rows. Without a sample, the rows compute a token that is discarded.
 pub(super) fn rows(
     sample: Option<&Sample>,
     slot: usize,
@@ -64,7 +64,8 @@ pub(super) fn rows(
     }
 }
 
-/// Returns the range of positions in which rows differ from their sources, if any.
+/// Returns the range of positions that have to be copied, because rows continue other rows than
+/// themselves; `None` if there are none.
 pub(super) fn moved(rows: &[CacheRow]) -> Option<(usize, usize)> {
     let moved =
         || rows.iter().enumerate().filter(|(at, row)| row.source != *at).map(|(_, row)| row);

@@ -1,16 +1,18 @@
-//! Slots of samples, and the work of each step: continuous batching, without tensors.
+//! Assigns slots to samples, and plans the work of each step (continuous batching). Plans contain
+//! no tensors.
 //!
 //! The cache has a row of positions for each slot. A step first computes one token for every sample
 //! whose prompt is complete, then parts of waiting prompts. The tokens are computed for all slots
-//! up to the last one with such a sample. The other slots among them write too, at their next
-//! unwritten position, which the parts of prompts or a later step overwrite.
+//! up to the last one with such a sample. Slots in between without such a sample write, too, at
+//! their next unwritten position. Parts of prompts or a later step overwrite that position.
 
 use std::collections::VecDeque;
 
-/// Granularity of the positions that a step attends to, so that shapes are few.
+/// Multiple to which the number of positions that a step attends to is rounded up, so that steps
+/// have few shapes.
 const LENGTHS: usize = 64;
 
-/// Granularity of the number of slots, for larger numbers than this.
+/// Multiple to which the number of rows of a step is rounded up, if it is larger than this.
 const ROWS: usize = 4;
 
 /// A part of a prompt, from position `start` to `end`.
@@ -23,7 +25,7 @@ pub(super) struct Chunk {
     pub(super) is_last: bool,
 }
 
-/// The work of a slot while tokens are computed.
+/// Work of a slot when a step computes one token for each sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SlotRow {
     /// Position that the slot writes to.
@@ -32,7 +34,7 @@ pub(super) struct SlotRow {
     pub(super) runs: bool,
 }
 
-/// Rows of the first slots, each of which computes a token.
+/// Rows of the first slots. A step computes one token in each row.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     /// Rows by slot; empty if no prompt is complete.
@@ -67,7 +69,8 @@ impl Schedule {
         Self { slots, waiting: VecDeque::new(), chunk, room }
     }
 
-    /// Assigns the lowest free slot to a sample, if there is one.
+    /// Assigns the lowest free slot to a sample with a prompt of `prompt` tokens. Returns the slot,
+    /// or `None` if all are in use.
     pub(super) fn admit(&mut self, number: u64, prompt: usize) -> Option<usize> {
         let slot = self.slots.iter().position(Option::is_none)?;
         self.slots[slot] = Some(ScheduledSample { number, prompt, written: 0 });
@@ -87,8 +90,8 @@ impl Schedule {
         self.waiting.retain(|&other| other != slot);
     }
 
-    /// Returns rows for every sample with a complete prompt in a slot for which `goes_on` holds.
-    /// They count as written from now on.
+    /// Plans a token for every sample with a complete prompt whose slot `goes_on` accepts. The
+    /// planned positions count as written from now on.
     pub(super) fn rows(&mut self, goes_on: impl Fn(usize) -> bool) -> Rows {
         let is_done = |slot: &Option<ScheduledSample>| {
             slot.as_ref().is_some_and(|it| it.written >= it.prompt)
@@ -110,9 +113,9 @@ impl Schedule {
         planned
     }
 
-    /// Returns parts of the waiting prompts, oldest first. They count as written from now on. Only
-    /// the first prompt of a step is divided. A step therefore has either a single incomplete part,
-    /// or only parts that end their prompts.
+    /// Plans parts of the waiting prompts, oldest first. The planned positions count as written
+    /// from now on. Only the first prompt of a step is divided. A step therefore has either a
+    /// single incomplete part, or only parts that end their prompts.
     pub(super) fn chunks(&mut self) -> Vec<Chunk> {
         let (mut chunks, mut left) = (Vec::new(), self.chunk);
         while let Some(&slot) = self.waiting.front() {
@@ -135,12 +138,12 @@ impl Schedule {
     }
 }
 
-/// Returns the number of rows that a step computes for `slots` slots.
+/// Returns the number of rows that a step computes to include the first `slots` slots.
 fn rows(slots: usize) -> usize {
     if slots <= ROWS { slots } else { slots.next_multiple_of(ROWS) }
 }
 
-/// Returns the shapes of [`Rows`] in steps: numbers of slots, and lengths for each.
+/// Returns all shapes that [`Rows`] can have, as pairs of the number of rows and the length.
 pub(super) fn shapes(slots: usize, room: usize) -> Vec<(usize, usize)> {
     let lengths = (1..=room.div_ceil(LENGTHS)).map(|count| (count * LENGTHS).min(room));
     row_counts(slots)
@@ -186,7 +189,8 @@ mod tests {
             self.rows[slot][position] = what.map(|number| (number, position));
         }
 
-        /// Writes the results of rows. Their samples must have all earlier positions.
+        /// Writes the positions that rows compute. The samples of running rows must have written
+        /// all earlier positions.
         fn decode(&mut self, rows: &Rows, under: &[ActiveSample], shapes: &[(usize, usize)]) {
             if rows.rows.is_empty() {
                 return;

@@ -11,25 +11,25 @@ use std::{
 
 use crate::abi::{self, Device, Engine, ModelSettings, Status, Tensor, Text};
 
-/// Fault of the fake.
+/// Fault that a test makes the plug-in show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
-    /// A call fails with this status and this text, which has no zero.
+    /// A call fails with this status and this text, to which the plug-in adds no final zero.
     Fails(Status, &'static str),
     /// A call succeeds and returns null.
     GivesNull,
     /// `allocate` returns memory that is not aligned.
     Misaligned,
-    /// `wait` waits at the gate until the test is there, and again before it returns.
+    /// `wait` waits at [`GATE`] until the test arrives there, and once more before it returns.
     Waits,
 }
 
-/// Gate at which the only test with such a waiter meets it.
+/// Gate at which the only test with [`Fault::Waits`] meets the waiting thread.
 pub(super) static GATE: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(2));
 
 thread_local! {
-    /// Table that the entry returns. Each test has its own thread.
+    /// Table that the exported function returns. Each test has its own thread.
     pub(super) static TABLE: Cell<*const Engine> = const { Cell::new(ptr::null()) };
     pub(super) static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
     pub(super) static IN_FLIGHT: Cell<u32> = const { Cell::new(2) };
@@ -41,7 +41,7 @@ pub(super) fn note(call: impl Into<String>) {
     CALLS.with_borrow_mut(|calls| calls.push(call.into()));
 }
 
-/// Returns the calls since the last time.
+/// Returns the calls that were recorded since this function last ran.
 pub(super) fn calls() -> Vec<String> {
     CALLS.take()
 }
@@ -51,7 +51,8 @@ pub(super) fn allocated() -> usize {
     MEMORY.with_borrow(HashMap::len)
 }
 
-/// Applies the fault that the test has set; `succeed` writes the result.
+/// Returns the status of a call under the fault that the test has set. If the call succeeds,
+/// `succeed` writes its result.
 pub(super) fn outcome(error: Text, succeed: impl FnOnce()) -> Status {
     match FAULT.get() {
         Fault::Fails(status, text) => {

@@ -1,4 +1,4 @@
-//! Like `fake.rs`, but for language models: the results of a step are the test's script.
+//! A plug-in for language models in this process. A test scripts the results of its steps.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,11 +15,11 @@ thread_local! {
     pub(super) static SLOTS: Cell<u32> = const { Cell::new(3) };
     /// Events of the next step.
     pub(super) static SCRIPT: RefCell<Vec<TokenEvent>> = const { RefCell::new(Vec::new()) };
-    /// Number of events that the step states, if it is wrong.
+    /// Wrong number of events that the next step states; `None`: the right one.
     pub(super) static COUNT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// An event of a script.
+/// Returns an event for a script.
 pub(super) fn event(sample: u64, ids: &'static [i32], is_last: u32) -> TokenEvent {
     TokenEvent { sample, ids: ids.as_ptr(), count: ids.len() as u32, is_last }
 }

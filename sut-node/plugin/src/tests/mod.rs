@@ -1,4 +1,5 @@
-//! Tables, models, instances and memory of a plug-in in this process (`fake.rs`), which misbehaves.
+//! Tests of tables, models, instances and memory with a plug-in in this process (`fake.rs`), which
+//! misbehaves.
 
 mod fake;
 mod fake_tokens;
@@ -15,7 +16,7 @@ use crate::{
     abi::{self, Engine},
 };
 
-/// Opens a plug-in with this table, which remains set.
+/// Opens the fake plug-in with this table, which stays set for this thread.
 fn plugin(table: Engine) -> Result<Plugin, PluginError> {
     // Tests may share a thread.
     FAULT.set(Fault::None);
@@ -66,11 +67,11 @@ fn another_abi_is_refused_and_the_older_side_is_named() {
     }
 }
 
-/// Bytes in place of `tokens` in version 1 are not read.
+/// In a table of version 1, bytes at the position of `tokens` are not read.
 #[test]
 fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
     let tokens = ptr::dangling();
-    // Nor are the bytes after it.
+    // Bytes after `tokens` are not read either.
     let size = offset_of!(Engine, wait) as u32;
     let plugin = plugin(Engine { abi: 1, size, tokens, ..fake::table() }).unwrap();
     let instance = plugin.load(settings()).unwrap().open().unwrap();
@@ -283,7 +284,7 @@ fn a_slot_holds_one_batch_from_begin_to_finish() {
     assert!(matches!(error, PluginError::OutOfMemory(text) if text == "full"));
     assert_eq!((instance.free_slot(), second.inputs.len()), (Some(1), 1));
 
-    // A batch that fails is returned too, and its slot is free.
+    // A failed batch is returned, too, and its slot is free.
     let (_, failed) = instance.finish(0).unwrap();
     assert!(failed.is_err());
     FAULT.set(Fault::None);

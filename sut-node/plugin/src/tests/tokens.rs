@@ -1,4 +1,4 @@
-//! Language models of a plug-in in this process (`fake_tokens.rs`), which misbehaves.
+//! Tests of language models with a plug-in in this process (`fake_tokens.rs`), which misbehaves.
 
 use std::ptr;
 
@@ -29,7 +29,8 @@ pub(super) fn settings() -> PluginTokenSettings {
     }
 }
 
-/// Opens a plug-in with these functions for language models, and none for models of tensors.
+/// Opens a fake plug-in with these functions for language models, and no functions for other
+/// models.
 fn with(tokens: TokenEngine) -> Result<Plugin, PluginError> {
     SLOTS.set(3);
     SCRIPT.take();

@@ -1,4 +1,4 @@
-//! The owned handle of a plug-in's language model.
+//! Handle that owns a plug-in's language model: dropping it unloads the model.
 
 use std::{ptr::NonNull, sync::Arc};
 
@@ -7,13 +7,15 @@ use crate::{
     tokens::settings::PluginTokenSettings,
 };
 
-/// A plug-in's language model, unloaded with the last of its instances.
+/// A plug-in's language model. Each of its instances shares this handle; dropping the last one
+/// unloads the model.
 #[derive(Debug)]
 pub(crate) struct TokenModelHandle {
     pub(crate) table: Arc<Table>,
     pub(crate) functions: TokenFunctions,
     pub(crate) model: NonNull<abi::TokenModel>,
-    /// Settings and strings, which the plug-in may read until the model is unloaded.
+    /// Settings. The plug-in may read their ids, and the strings below, until the model is
+    /// unloaded.
     pub(crate) settings: PluginTokenSettings,
     pub(crate) _strings: Strings,
 }

@@ -13,17 +13,17 @@ use crate::{
     tokens::{handle::TokenModelHandle, output::Output},
 };
 
-/// An instance, with its samples in flight.
+/// An instance of a language model, and its samples in flight.
 #[derive(Debug)]
 pub struct PluginTokenInstance {
     model: Arc<TokenModelHandle>,
     instance: NonNull<abi::TokenInstance>,
     room: InstanceRoom,
-    /// Room for the events of a step, one for each slot.
+    /// Buffer for the events of a step, with one element for each slot.
     events: Vec<abi::TokenEvent>,
-    /// Outputs by the number of their sample.
+    /// Outputs in progress, by the number of their sample.
     in_flight: HashMap<u64, Output>,
-    /// Number of the next sample.
+    /// Number that the next sample will have.
     next: u64,
     /// Number of steps so far.
     steps: u64,
@@ -33,7 +33,7 @@ pub struct PluginTokenInstance {
 // ids of the events are only read in the step that wrote them.
 unsafe impl Send for PluginTokenInstance {}
 
-/// Room of an instance.
+/// Capacity of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceRoom {
     /// Maximum number of samples in flight.
@@ -42,12 +42,12 @@ pub struct InstanceRoom {
     pub cache_bytes: u64,
 }
 
-/// Result of a step for a sample.
+/// Result of a step for one sample.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepEvent<'a> {
     /// Number of the sample.
     pub sample: u64,
-    /// Ids that follow the previous ones.
+    /// Ids that the step appends to the sample's output; may be empty.
     pub ids: &'a [i32],
     /// Set if the output has ended, and the slot is free.
     pub is_last: bool,
@@ -88,19 +88,20 @@ impl PluginTokenInstance {
         Ok(opened)
     }
 
-    /// Returns the room of the instance.
+    /// Returns the capacity of the instance.
     pub fn room(&self) -> InstanceRoom {
         self.room
     }
 
-    /// Runs every shape of a step once.
+    /// Lets the plug-in run every shape of a step once, before the node is ready.
     pub fn warm_up(&mut self) -> Result<(), PluginError> {
         let warm_up = self.model.functions.warm_up;
         // SAFETY: the instance is open, and borrowed exclusively.
         self.model.table.call(|error| unsafe { warm_up(self.instance.as_ptr(), error) })
     }
 
-    /// Submits a sample, whose output must have from `least` to `most` ids. Returns its number.
+    /// Submits a sample with the prompt `ids`. Its output must have `least` to `most` ids. Returns
+    /// the sample's number.
     pub fn submit(&mut self, ids: &[i32], least: u32, most: u32) -> Result<u64, PluginError> {
         if self.in_flight.len() >= self.room.slots {
             return Err(PluginError::Failed("no slot is free".into()));
@@ -116,8 +117,8 @@ impl PluginTokenInstance {
         Ok(sample)
     }
 
-    /// Runs a step for all samples. Returns at most one event for each. All events are checked
-    /// before any is returned.
+    /// Runs a step for all samples in flight. Returns at most one event per sample. Fails if any
+    /// event violates the header.
     pub fn step(&mut self) -> Result<Vec<StepEvent<'_>>, PluginError> {
         self.steps += 1;
         let mut count = 0;
@@ -145,7 +146,7 @@ impl PluginTokenInstance {
         Ok(events)
     }
 
-    /// Ends a sample at once.
+    /// Ends a sample at once, without further events. Ignores a number that is not in flight.
     pub fn cancel(&mut self, sample: u64) {
         if self.in_flight.remove(&sample).is_some() && self.model.table.loss_reason().is_none() {
             // SAFETY: the instance is open, and borrowed exclusively.
@@ -153,7 +154,7 @@ impl PluginTokenInstance {
         }
     }
 
-    /// Ends all samples at once.
+    /// Ends all samples in flight at once.
     pub fn cancel_all(&mut self) {
         let all: Vec<_> = self.in_flight.keys().copied().collect();
         all.into_iter().for_each(|sample| self.cancel(sample));
@@ -164,12 +165,12 @@ impl PluginTokenInstance {
     }
 }
 
-/// Returns the event if it is valid, or its violation. A sample whose output has ended is removed
-/// from `under_way`.
+/// Checks an event of step number `step` against the outputs in progress, `under_way`. Returns the
+/// event, or a description of its violation. Removes an output that has ended from `under_way`.
 ///
 /// # Safety
 ///
-/// If the event's ids are not null, there are as many as it states, for as long as `'a`.
+/// `event.ids` is null, or points at `event.count` ids that live for `'a`.
 unsafe fn check_event<'a>(
     event: &abi::TokenEvent,
     under_way: &mut HashMap<u64, Output>,

@@ -1,16 +1,16 @@
-//! Checks of an output: the ids that a plug-in has returned, and may still return.
+//! Checks the ids of an output while a plug-in returns them, step by step.
 
 use crate::tokens::settings::PluginTokenSettings;
 
-/// An output in progress.
+/// Limits and progress of an output, against which its next ids are checked.
 #[derive(Debug)]
 pub(crate) struct Output {
     least: u32,
     most: u32,
     given: u32,
-    /// Set once the output has an id that ends it.
+    /// Set once the output contains an id that ends it.
     has_end: bool,
-    /// Step of the last event.
+    /// Number of the step with the last event.
     step: Option<u64>,
 }
 
@@ -19,7 +19,7 @@ impl Output {
         Self { least, most, given: 0, has_end: false, step: None }
     }
 
-    /// Checks an event of `count` ids before the ids are read.
+    /// Checks the number of ids of an event of step number `step`, before the ids are read.
     pub(crate) fn check_count(&mut self, count: u32, step: u64) -> Result<(), String> {
         if self.step.replace(step) == Some(step) {
             return Err("two events in one step".into());
@@ -61,7 +61,7 @@ impl Output {
         Ok(())
     }
 
-    /// Fails if the output must not end here.
+    /// Fails if the output must not end after the ids so far.
     pub(crate) fn check_end(&self) -> Result<(), String> {
         let Self { given, least, most, has_end, .. } = self;
         if given < least {

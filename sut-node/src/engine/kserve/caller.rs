@@ -1,4 +1,4 @@
-//! An instance's calls of a server, over a connection that is restored after a loss.
+//! Calls that an instance makes to a server, over a connection that opens again after a loss.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,12 +47,12 @@ impl Caller {
         }
     }
 
-    /// Returns a client; clones share the connection.
+    /// Returns a client. All clients of a caller share its connection.
     pub(super) fn client(&self) -> GrpcInferenceServiceClient<Channel> {
         self.client.clone()
     }
 
-    /// Wraps a message or a stream of messages in a request.
+    /// Wraps a message or a stream of messages in a request, with the token if there is one.
     pub(super) fn call<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         if let Some(token) = &self.token {

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Conversion of samples into requests.
+/// Plan by which samples become requests, and responses become outputs.
 pub(super) enum Plan {
     Tensors(TensorPlan),
     Tokens(TokenPlan),
@@ -39,8 +39,8 @@ impl tasks::SampleHandler for KserveExchange {
 }
 
 impl KserveExchange {
-    /// Asks a server. Tokens go to the sink as they arrive. Returns `None` if the tokens were the
-    /// whole output.
+    /// Sends the sample to a server, with retries. Tokens go to the sink as they arrive. Returns
+    /// the response, or `None` if it consisted of tokens.
     async fn ask(
         &self,
         payload: &Payload,

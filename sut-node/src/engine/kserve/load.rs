@@ -1,4 +1,4 @@
-//! Creates the instances.
+//! Loads the engine `kserve`.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Checks that the servers are usable, and creates the instances.
+/// Checks that the servers are usable. Returns the description of their model, and the instances.
 pub(crate) fn load(
     settings: &KserveConfig,
     config: &Config,
@@ -80,7 +80,7 @@ fn of_tensors(
     Ok((model, workload))
 }
 
-/// Refuses a model without a batch dimension for workloads whose samples are several rows.
+/// Refuses a model without a batch dimension for workloads whose samples have several rows.
 fn check_rows(plan: &Plan) -> Result<(), EngineError> {
     match plan {
         Plan::Tensors(tensors)

@@ -1,9 +1,9 @@
 //! Serving engines over gRPC, by the Open Inference Protocol v2 (KServe), as Triton implements it.
 //!
-//! `load.rs` probes the servers (`probe.rs`), then creates the instances. An `exchange.rs` sends a
-//! sample to one of the servers (`remote/`, `caller.rs`): a `ModelInfer` for each pass of a
-//! workload (`tensors.rs`), or a `ModelStreamInfer` for a prompt (`tokens.rs`). The responses to a
-//! prompt are joined to an `output.rs`, which fails rather than return ids that may be wrong.
+//! `load.rs` probes the servers (`probe.rs`), then creates the instances. For each sample,
+//! `exchange.rs` calls one of the servers (`remote/`, `caller.rs`): `ModelInfer` for each pass, a
+//! run of the model (`tensors.rs`), or `ModelStreamInfer` for a prompt (`tokens.rs`). `output.rs`
+//! joins the responses to a prompt, and fails rather than return ids that may be wrong.
 
 mod caller;
 mod exchange;

@@ -1,4 +1,4 @@
-//! The output of a prompt as it grows. Doubtful ids are a failure.
+//! Joins the messages of a response to an output of token ids. Ids that may be wrong are an error.
 
 use netdiv_contract::layout::DataType;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Reads length-delimited messages of the response to request `id`, for tests and fuzz targets.
-/// Returns the ids that pass on, and the outcome.
+/// Returns the ids that the engine would pass on, and the outcome.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read_stream(
     model: &DecoupledModel,
@@ -36,7 +36,7 @@ pub(crate) fn read_stream(
     (ids, outcome)
 }
 
-/// Parameter of a message: set if no message follows.
+/// Name of a message's parameter, which is true if no message follows.
 const FINAL: &str = "triton_final_response";
 
 pub(super) struct KserveOutput<'a> {
@@ -45,6 +45,7 @@ pub(super) struct KserveOutput<'a> {
     /// Id of the request.
     id: &'a str,
     ids: Ids<'a>,
+    /// Set once the final response has arrived.
     is_whole: bool,
 }
 

@@ -31,11 +31,12 @@ use crate::{
     settings::serving_engines::ServersConfig,
 };
 
-/// Tokens of the probe's prompt and of its output.
+/// Maximum number of tokens of the probe's prompt.
 const PROMPT_TOKENS: u32 = 8;
+/// Maximum number of tokens of the probe's output.
 const OUTPUT_TOKENS: u32 = 2;
 
-/// The expected model.
+/// Model that each server is expected to serve.
 pub(super) enum ExpectedModel {
     Tensors(Arc<Manifest>, Arc<dyn Workload>),
     Tokens(Arc<DecoupledModel>),
@@ -45,12 +46,13 @@ pub(super) enum ExpectedModel {
 pub(super) struct KserveProbe {
     /// Names of the servers, with their versions.
     pub(super) framework: String,
-    /// Cache of responses; the worst value among the servers.
+    /// State of the servers' caches of responses: the worst value among the servers.
     pub(super) response_cache: PrefixCaching,
     pub(super) plan: Plan,
 }
 
-/// Probes all servers.
+/// Probes all servers. Fails if a server is unusable, or if its tensors differ from those of the
+/// first server.
 pub(super) fn probe(
     settings: &ServersConfig,
     wanted: &ExpectedModel,
@@ -103,7 +105,7 @@ fn is_same(a: &Plan, b: &Plan) -> bool {
     }
 }
 
-/// Asks a server for the model that it serves, and tries that model.
+/// Asks a server for its state and for the model `name`, and tries that model with a short input.
 async fn ask(
     server: &KserveServer,
     name: &str,
@@ -169,7 +171,7 @@ async fn ask(
     Ok(KserveProbe { framework, response_cache, plan })
 }
 
-/// Limits the duration of a call.
+/// Waits for a call, at most for `time`. `what` names the call in errors.
 async fn within<T>(
     time: Duration,
     what: &str,
@@ -182,7 +184,8 @@ async fn within<T>(
     }
 }
 
-/// Returns the model with a short output, if the model has an input for the maximum length.
+/// Returns a copy of the model, with short outputs if the model has an input for their maximum
+/// length.
 fn with_few_tokens(model: &DecoupledModel) -> DecoupledModel {
     let is_told =
         model.inputs.values().any(|given| *given == InputValue::Word(InputSource::MaxTokens));

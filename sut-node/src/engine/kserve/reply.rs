@@ -1,4 +1,4 @@
-//! Contents of a response: its request, and its tensors.
+//! Reads a response: checks that it belongs to its request, and returns its tensors.
 
 use bytes::Bytes;
 use netdiv_contract::layout::{DataType, element_bytes};
@@ -18,13 +18,13 @@ pub(super) fn name_of(data_type: DataType) -> &'static str {
     }
 }
 
-/// Shape and bytes of an output; their sizes agree.
+/// Output of a response. `data` has as many bytes as `shape` requires.
 pub(super) struct OutputTensor {
     pub(super) shape: Vec<usize>,
     pub(super) data: Bytes,
 }
 
-/// Checks that a response belongs to the request.
+/// Checks that a response belongs to request `id` to the model `model`.
 pub(super) fn check_response(
     answer: &ModelInferResponse,
     model: &str,
@@ -46,7 +46,7 @@ pub(super) fn check_response(
     Ok(())
 }
 
-/// Returns the output with this name and type.
+/// Returns the output with this name. Fails if the output has another type.
 pub(super) fn output(
     answer: &ModelInferResponse,
     name: &str,

@@ -1,7 +1,8 @@
-//! A sample as tensors: one request for each pass of its workload. Most workloads have one pass.
+//! Samples as tensors: sends one request for each pass, a run of the model. Most workloads need one
+//! pass for a sample.
 //!
 //! Each sample has its own requests. The server batches them (Triton: `dynamic_batching`), because
-//! it knows which device is free. With a batch of the node's, samples would wait twice and fail
+//! it knows which device is free. If the node also batched them, samples would wait twice, and fail
 //! together.
 
 use std::{iter, sync::Arc, time::Duration};
@@ -33,7 +34,7 @@ use crate::{
     },
 };
 
-/// Conversion of samples into requests.
+/// Plan by which samples become requests, and responses become tensors.
 pub(super) struct TensorPlan {
     pub(super) manifest: Arc<Manifest>,
     pub(super) workload: Arc<dyn Workload>,
@@ -42,7 +43,7 @@ pub(super) struct TensorPlan {
 }
 
 impl TensorPlan {
-    /// Runs a sample through the model.
+    /// Runs a sample through the model at a server. Stops waiting if `taker` has gone.
     pub(super) async fn attempt(
         &self,
         server: &KserveServer,
@@ -60,7 +61,7 @@ impl TensorPlan {
         Ok(job.answers().pop().unwrap_or_else(no_answer))
     }
 
-    /// Runs zeros through the model.
+    /// Runs a pass of zeros through the model at a server.
     pub(super) async fn try_pass(
         &self,
         server: &KserveServer,
@@ -123,7 +124,8 @@ impl TensorPlan {
         Ok(self.outputs(&answer.into_inner(), pass, &id)?)
     }
 
-    /// Returns the outputs of a pass, each of the required shape.
+    /// Reads the outputs of a pass from the response to request `id`. Fails if an output has
+    /// another shape than the pass requires.
     fn outputs(
         &self,
         answer: &ModelInferResponse,
@@ -145,7 +147,7 @@ impl TensorPlan {
         outputs.collect()
     }
 
-    /// Returns a tensor's lengths in a pass.
+    /// Returns the lengths of a tensor's dimensions in a pass.
     fn shape(&self, shape: &Shape, pass: &Pass) -> Result<Vec<usize>, String> {
         let mut lengths = shape.of_batch(pass.rows, &pass.lengths);
         if !self.has_batch_dimension {
@@ -199,7 +201,8 @@ pub(super) fn has_batch(
     Ok(batch.unwrap_or(false))
 }
 
-/// Returns true if a batch dimension precedes the lengths, or `None` if the tensors differ.
+/// Compares a tensor of the manifest with the served one. Returns true if the served one has a
+/// batch dimension in front, or `None` if their types or lengths differ.
 fn fits(shape: &Shape, tensor: &TensorMetadata) -> Option<bool> {
     let (own, served) = (&shape.dimensions, &tensor.shape);
     let batch = match served.len().checked_sub(own.len())? {

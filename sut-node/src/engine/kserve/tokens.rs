@@ -1,4 +1,4 @@
-//! A prompt as tensors, and its response as a stream of tensors.
+//! Prompts as tensors: sends a prompt, and reads its output from a stream of tensors.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ use crate::{
     model::decoupled::{DecoupledModel, InputSource, InputValue},
 };
 
-/// Parameter of a request: asks for a final response even if it holds no tokens.
+/// Name of a request's parameter, which asks for a final response even if it holds no tokens.
 const WANTS_END: &str = "triton_enable_empty_final_response";
 
-/// Conversion of prompts into requests.
+/// Plan by which prompts become requests, and responses become token ids.
 #[derive(PartialEq)]
 pub(super) struct TokenPlan {
     model: Arc<DecoupledModel>,
@@ -46,7 +46,7 @@ pub(super) struct TokenPlan {
 struct Input {
     name: String,
     data_type: String,
-    /// Shape without the prompt's length.
+    /// Shape, for a prompt without its last dimension, the number of tokens.
     shape: Vec<i64>,
     holds: InputContent,
 }
@@ -59,8 +59,8 @@ enum InputContent {
 }
 
 impl TokenPlan {
-    /// Plans requests to a model that is served with these tensors. Fails if the tensors do not
-    /// fit.
+    /// Plans requests to a model that is served with the tensors `inputs` and `outputs`. Fails if
+    /// these do not match the model's file.
     pub(super) fn new(
         model: Arc<DecoupledModel>,
         inputs: &[TensorMetadata],
@@ -82,7 +82,7 @@ impl TokenPlan {
         Ok(Self { model, inputs: own, data_type })
     }
 
-    /// Passes the tokens of a response on as they arrive.
+    /// Sends a prompt to a server, and passes the tokens of the response to `taker` as they arrive.
     pub(super) async fn attempt(
         &self,
         server: &KserveServer,
@@ -191,13 +191,13 @@ impl Input {
     }
 }
 
-/// Returns the type of ids with this name in the protocol.
+/// Returns the data type with this name in the protocol; `None` if token ids cannot have that type.
 fn of_ids(data_type: &str) -> Option<DataType> {
     let types = [DataType::Int32, DataType::Int64];
     types.into_iter().find(|known| name_of(*known) == data_type)
 }
 
-/// Encodes ids, all of which fit the type.
+/// Encodes token ids, little-endian. The type `data_type` can hold all of them.
 fn ids(prompt: &[i64], data_type: &str) -> Bytes {
     match of_ids(data_type) {
         Some(DataType::Int64) => prompt.iter().flat_map(|id| id.to_le_bytes()).collect(),

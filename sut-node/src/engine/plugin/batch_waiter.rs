@@ -1,5 +1,5 @@
-//! A thread that waits for an instance's batches, so that the engine's thread can begin others
-//! meanwhile.
+//! A thread that waits for an instance's batches, so that the engine's thread can begin other
+//! batches meanwhile.
 
 use std::{
     io,
@@ -11,7 +11,8 @@ use netdiv_plugin::{BatchHandle, Waiter};
 
 use crate::engine::interface::DoneCallback;
 
-/// Maximum number of batches to wait for. For further ones, the engine's thread waits itself.
+/// Maximum number of batches in the queue of the waiting thread. If the queue is full, the engine's
+/// thread waits itself.
 const AHEAD: usize = 2;
 
 pub(super) struct BatchWaiter {
@@ -32,7 +33,8 @@ impl BatchWaiter {
         Ok(Self { asked: Some(asked), thread: Some(thread) })
     }
 
-    /// Calls `done` once the batch is done. Returns false if it cannot.
+    /// Lets the thread call `done` once the batch is done. Returns false if the thread's queue is
+    /// full.
     pub(super) fn ask(&self, batch: BatchHandle, done: DoneCallback) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.try_send((batch, done)).is_ok())
     }

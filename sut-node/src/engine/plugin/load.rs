@@ -1,4 +1,4 @@
-//! Engines in shared libraries: loading, and placement of the instances.
+//! Loads plug-ins for models that map tensors to tensors, and places the instances on devices.
 
 use std::{io, iter, sync::Arc};
 
@@ -21,7 +21,8 @@ use crate::{
     settings::{config::Config, plugin::PluginConfig},
 };
 
-/// Loads the plug-in, loads the model onto each device, and opens the instances.
+/// Loads the plug-in, loads the model onto each device, and opens the instances. Returns the
+/// description of the model, and the instances.
 pub(in crate::engine) fn load(
     settings: &PluginConfig,
     config: &Config,
@@ -37,7 +38,7 @@ pub(in crate::engine) fn load(
     let (plugin, _) = open(&settings.file)?;
     let places = Placement::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let is_sample = workload.row_steps(&[1]) == [1];
-    // Padding would exceed a limit on tokens.
+    // Padded batches could exceed the operator's limit on tokens.
     let is_free = settings.batch_sizes.is_empty() && config.batching.max_tokens.is_none();
     let batch_sizes = (places.new_sizes_stall && known_lengths && is_sample && is_free)
         .then(|| powers_of_two(config.batching.max_batch));
@@ -98,7 +99,8 @@ pub(in crate::engine) fn load(
     Ok((model, engines))
 }
 
-/// Creates the workload, and refuses settings of batches that it does not support.
+/// Creates the workload (the pre- and post-processing of samples). Fails if the workload does not
+/// support the settings of batches.
 pub(in crate::engine) fn workload_of(
     settings: &PluginConfig,
     config: &Config,
@@ -116,7 +118,7 @@ fn powers_of_two(largest: usize) -> Vec<usize> {
     powers.take_while(|size| *size < largest).chain([largest]).collect()
 }
 
-/// Refuses settings of batches that the workload does not support.
+/// Fails if the workload does not support the settings of batches.
 fn check_batching(
     workload: &dyn Workload,
     settings: &PluginConfig,
@@ -139,7 +141,7 @@ fn check_batching(
     Ok(())
 }
 
-/// Returns a warning if the node accepts fewer bytes than the batches in flight and one more
+/// Returns a warning if the node accepts fewer bytes than `batches` batches in flight and one more
 /// incoming batch need. Returns `None` if samples have no fixed length.
 fn starvation_warning(
     layout: &InputLayout,
@@ -161,7 +163,7 @@ fn starvation_warning(
     })
 }
 
-/// Returns the number of bytes of a tensor without dynamic lengths.
+/// Returns the number of bytes of a tensor; `None` if one of its lengths is dynamic.
 fn fixed_bytes(spec: &TensorSpec) -> Option<u64> {
     let lengths = spec.shape.iter().map(|length| u64::try_from(*length).ok());
     let elements = lengths.product::<Option<u64>>()?;

@@ -1,4 +1,4 @@
-//! Language models in shared libraries: loading, and placement of the instances.
+//! Loads plug-ins for language models, and places the instances on devices.
 
 use netdiv_node_common::resources::files;
 use netdiv_plugin::{InstanceRoom, PluginTokenSettings};
@@ -17,7 +17,8 @@ use crate::{
     settings::{config::Config, plugin::TokenPluginConfig},
 };
 
-/// Loads the plug-in, loads the model onto each device, and opens the instances.
+/// Loads the plug-in, loads the model onto each device, and opens the instances. Returns the
+/// description of the model, and the instances.
 pub(in crate::engine) fn load_tokens(
     settings: &TokenPluginConfig,
     config: &Config,

@@ -1,4 +1,4 @@
-//! Opens a plug-in, and lists its devices.
+//! Opens a plug-in, lists its devices, and places instances on them.
 
 use std::{path::PathBuf, thread};
 
@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::{engine::libtorch, ground::error::EngineError, settings::plugin::PluginFile};
 
-/// Opens the plug-in. Returns the folder of libtorch, too.
+/// Opens a plug-in. Returns the plug-in, and for `torch` the folder of libtorch.
 pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), EngineError> {
     match file {
         PluginFile::Torch { libtorch } => {
@@ -19,7 +19,7 @@ pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), Engin
     }
 }
 
-/// Fails if the chosen plug-in or folder of libtorch is missing. Loads nothing.
+/// Fails if the chosen plug-in, or the chosen folder of libtorch, is missing. Loads nothing.
 pub(in crate::engine) fn check(file: &PluginFile) -> Result<(), EngineError> {
     match file {
         PluginFile::Torch { libtorch: Some(folder) } => libtorch::usable(folder).map(drop),
@@ -46,19 +46,20 @@ pub(crate) fn devices(file: &PluginFile) -> Result<String, EngineError> {
     Ok(text)
 }
 
-/// Placement of the instances: their devices, the number on each device, and the host threads of
-/// each.
+/// Placement of the instances: the devices, the number of instances on each device, and the number
+/// of host threads of each instance.
 pub(super) struct Placement {
     devices: Vec<String>,
     instances: usize,
     threads: usize,
-    /// Set if a batch size that is new to one of the devices takes far longer.
+    /// Set if, on one of the devices, a batch takes far longer when its size has not run before.
     pub(super) new_sizes_stall: bool,
 }
 
 impl Placement {
-    /// Places instances as the operator chose. The defaults are all devices of the preferred kind,
-    /// and an equal share of the cores.
+    /// Places instances as the operator chose; `instances` is the number on each device. By
+    /// default, all devices of the preferred kind run instances, and each instance has an equal
+    /// share of the cores.
     pub(super) fn choose(
         plugin: &Plugin,
         devices: &[String],
@@ -66,7 +67,7 @@ impl Placement {
         instances: usize,
     ) -> Result<Self, EngineError> {
         let found = match plugin.devices() {
-            // The operator's choice has priority.
+            // The operator has named the devices, so the list is not needed.
             Err(error) if !devices.is_empty() => {
                 warn!(%error, "the plug-in does not list its devices");
                 Vec::new()
@@ -93,8 +94,9 @@ impl Placement {
         Ok(Self { devices, instances, threads: threads.unwrap_or(share), new_sizes_stall })
     }
 
-    /// Loads the model onto each device, and opens the instances. `load` receives the number of
-    /// threads of an instance.
+    /// Loads the model onto each device with `load`, and opens the instances on it with `open`.
+    /// `load` receives the name of the device and the number of threads of an instance; `open`
+    /// receives the name of the device and the model.
     pub(super) fn fill<M, I>(
         &self,
         load: impl Fn(&str, usize) -> Result<M, EngineError>,

@@ -1,4 +1,5 @@
-//! An instance: batches become passes, and passes run in the plug-in's slots.
+//! An instance of a model that maps tensors to tensors. A batch becomes one or more passes (runs of
+//! the model), which run in the plug-in's slots.
 //!
 //! While a pass computes, the next one is prepared and copied to the device, if the plug-in has
 //! more than one slot.
@@ -34,18 +35,21 @@ pub(super) struct PluginEngine {
     waiting: Option<BatchWaiter>,
     settings: PluginConfig,
     workload: Arc<dyn Workload>,
-    /// Maximum batch, in samples and in tokens.
+    /// Maximum number of samples in a batch.
     max_batch: usize,
+    /// Maximum number of tokens in a batch.
     max_tokens: Option<usize>,
-    /// Numbers of rows and lengths that passes are padded to.
+    /// Numbers of rows to which passes are padded.
     row_steps: Vec<usize>,
+    /// Lengths to which the samples of a pass are padded.
     length_steps: Vec<usize>,
-    /// Memory of free slots.
+    /// Spare memory for batches, which no slot uses.
     spare: Vec<Batch>,
-    /// Batches, oldest first.
+    /// Batches that have begun and not finished, oldest first.
     running: VecDeque<BatchInFlight>,
-    /// Numbers of the next batch to begin and of the next batch to finish.
+    /// Number of the next batch to begin.
     next: usize,
+    /// Number of the next batch to finish.
     oldest: usize,
     /// Passes in slots, oldest first.
     begun: VecDeque<BegunPass>,
@@ -55,7 +59,7 @@ pub(super) struct PluginEngine {
 struct BegunPass {
     slot: usize,
     rows: usize,
-    /// Number of its batch.
+    /// Number of the batch that the pass belongs to.
     batch: usize,
 }
 
@@ -110,7 +114,7 @@ impl PluginEngine {
         }
     }
 
-    /// Begins passes while a slot is free.
+    /// Begins passes of the oldest batches while a slot is free.
     fn pump(&mut self) {
         while let Some(slot) = self.instance.free_slot() {
             let waits = |running: &BatchInFlight| !running.exhausted && running.failure.is_none();
@@ -123,7 +127,8 @@ impl PluginEngine {
         }
     }
 
-    /// Begins a batch's next pass. Returns its number of rows if it is in flight.
+    /// Begins a batch's next pass in a slot. Returns the pass's number of rows; `None` if the batch
+    /// has no further pass, or if the pass has failed.
     fn begin_pass(
         &mut self,
         running: &mut BatchInFlight,
@@ -159,12 +164,14 @@ impl PluginEngine {
         }
     }
 
-    /// Waits for a pass of the batch.
+    /// Waits for the batch's pass in a slot, and lets the batch's job read the outputs of its
+    /// `rows` rows.
     fn finish_pass(&mut self, running: &mut BatchInFlight, slot: usize, rows: usize) {
         running.passes -= 1;
         let Some((mut batch, finished)) = self.instance.finish(slot) else { return };
         match finished {
-            // A job counts its passes. After a failed pass, it would mistake this one for that.
+            // A job assigns outputs to its passes by counting. After a failed pass, it would assign
+            // these outputs to that pass.
             Ok(()) if running.failure.is_none() => {
                 let outputs: Vec<_> =
                     batch.outputs.iter_mut().map(|output| &*split(output, rows).0).collect();
@@ -188,13 +195,14 @@ impl PluginEngine {
                     self.running.insert(place, running);
                 }
             }
-            // Its batch was lost in a panic.
+            // The pass's batch was lost in a panic.
             None => drop(self.instance.finish(slot)),
         }
         true
     }
 
-    /// Returns memory for the pass's shapes.
+    /// Returns memory for the tensors of a pass, in the shapes that `fill` chooses. Reuses spare
+    /// memory that is large enough.
     fn stage(&mut self, pass: &Pass, fill: Padding) -> Result<Batch, PluginError> {
         let (mut rows, mut lengths) = (pass.rows, pass.lengths.clone());
         if fill == Padding::Up {
@@ -227,7 +235,8 @@ impl PluginEngine {
 
     /// Returns the answers of a batch whose passes are done or abandoned. A failed batch runs again
     /// in halves: fewer samples may fit into the device's memory, and one sample that the model
-    /// refuses must not fail the others.
+    /// refuses must not fail the others. `tries` limits the halving: it counts down with the
+    /// failures, and at 0 a failed batch is not divided any more.
     fn answers(&mut self, running: BatchInFlight, tries: &mut u32) -> Vec<SampleResponse> {
         let Some(failure) = running.failure else { return running.job.answers() };
         let is_full = matches!(failure, PluginError::OutOfMemory(_));
@@ -251,19 +260,20 @@ impl PluginEngine {
         answers
     }
 
-    /// Runs samples separately, between the batches.
+    /// Runs samples of a failed batch as a separate batch, before passes of other batches begin.
+    /// Returns their responses.
     fn run_alone(
         &mut self,
         batch: &[Payload],
         fill: Padding,
         tries: &mut u32,
     ) -> Vec<SampleResponse> {
-        // This batch is not queued, and needs no own number.
+        // This batch is not in `running`, and needs no number of its own.
         let mut running = self.start(self.oldest, batch.into());
         while !running.exhausted && running.failure.is_none() {
             let Some(slot) = self.instance.free_slot() else {
                 if !self.finish_oldest() {
-                    // These passes were lost in a panic.
+                    // The slots hold passes whose records were lost in a panic.
                     (0..self.max_in_flight()).for_each(|slot| drop(self.instance.finish(slot)));
                 }
                 continue;
@@ -293,8 +303,8 @@ impl PluginEngine {
         warm
     }
 
-    /// Advises on a pass that exceeds the device's memory. Finds the maximum number of samples that
-    /// fit by halving.
+    /// Returns advice for a batch of `largest` samples that does not fit into the device's memory.
+    /// Halves the number of samples until a batch fits.
     fn memory_advice(&mut self, largest: usize) -> String {
         if !matches!(self.workload.row_steps(&[1])[..], [] | [1]) {
             return "lower `windows` in the manifest's [parameters]: they do not fit into the device's memory".into();
@@ -315,12 +325,12 @@ impl PluginEngine {
     }
 }
 
-/// Choice of a pass's shapes.
+/// Choice of the shapes in which a pass runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Padding {
-    /// Rounded up to the next step.
+    /// Numbers of rows and lengths are rounded up to the next step.
     Up,
-    /// Unchanged.
+    /// Numbers of rows and lengths stay as they are.
     Exactly,
 }
 
@@ -387,7 +397,8 @@ impl Engine for PluginEngine {
         }
     }
 
-    /// Runs zeros of every expected shape, the largest first. Afterwards every slot has its memory.
+    /// Runs zeros of every expected shape, the largest first. Afterwards there is memory for every
+    /// slot.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let mut rows = self.settings.batch_sizes.clone();
         if rows.is_empty() {
@@ -423,7 +434,7 @@ impl Engine for PluginEngine {
     }
 }
 
-/// Returns the bytes of the first rows of a tensor, and of the others.
+/// Returns the bytes of the first `rows` rows of a tensor, and the bytes of its other rows.
 fn split(tensor: &mut PluginTensor, rows: usize) -> (&mut [u8], &mut [u8]) {
     let all = tensor.shape()[0].max(1);
     let row_bytes = tensor.data().len() / all;

@@ -1,5 +1,5 @@
-//! An instance of a language model. Samples receive slots of the plug-in, and the ids of each step
-//! go to their sinks.
+//! An instance of a language model. Each sample occupies a slot of the plug-in, and the ids that a
+//! step generates for it go to the sample's sink.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,13 +19,13 @@ use crate::{
 pub(super) struct TokenEngine {
     instance: PluginTokenInstance,
     model: Arc<LanguageModel>,
-    /// Sinks of the samples in the plug-in, by the plug-in's number.
+    /// Sinks of the samples that the plug-in has accepted, by the sample's number in the plug-in.
     sinks: HashMap<u64, Sink>,
-    /// Prompts that wait for room in the plug-in, oldest first.
+    /// Prompts that wait for room in the plug-in, with their sinks, oldest first.
     waiting: VecDeque<(Vec<i32>, Sink)>,
     /// Maximum time without progress of any sample.
     progress_timeout: Duration,
-    /// Time of the last progress, or of the first sample's begin.
+    /// Time of the last progress, or of the first submission to an idle plug-in.
     last_progress: Instant,
 }
 
@@ -71,7 +71,7 @@ impl TokenEngine {
         Ok(())
     }
 
-    /// Cancels the samples whose clients have gone. Waiting samples use their room.
+    /// Cancels the samples whose clients have gone, and submits waiting samples in their place.
     fn cancel_abandoned(&mut self) -> Result<(), PluginError> {
         let before = self.in_flight();
         let instance = &mut self.instance;
@@ -90,7 +90,7 @@ impl TokenEngine {
         self.submit()
     }
 
-    /// Runs a step, and passes its ids on.
+    /// Runs a step, and passes its ids to the samples' sinks.
     fn advance(&mut self) -> Result<(), PluginError> {
         if self.sinks.is_empty() {
             return Ok(());
@@ -119,7 +119,7 @@ impl TokenEngine {
         if has_ended { self.submit() } else { Ok(()) }
     }
 
-    /// Answers all samples with the failure.
+    /// Answers all samples with an error, and returns it.
     fn fail(&mut self, error: PluginError) -> EngineError {
         self.instance.cancel_all();
         let waiting = take(&mut self.waiting).into_iter().map(|(_, sink)| sink);
@@ -161,7 +161,8 @@ impl StreamingEngine for TokenEngine {
     }
 }
 
-/// Returns the error of a model that is not ready. Adds advice if the device's memory is full.
+/// Returns the error for a model that cannot be loaded, opened or warmed up. Adds advice if the
+/// device's memory is full.
 pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineError {
     let advice = match error {
         PluginError::DeviceLost(_) => return error.into(),
@@ -176,7 +177,7 @@ pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineE
     }
 }
 
-/// Returns the ids of a prompt, which fit the model.
+/// Returns the ids of a prompt.
 fn ids(prompt: &Payload) -> Vec<i32> {
     let tensor = prompt.tensors().first();
     tensor.into_iter().flat_map(|tensor| integers(tensor).map(|id| id as i32)).collect()

@@ -1,4 +1,4 @@
-//! Connectors for servers.
+//! Connectors, which open connections to servers.
 
 use std::time::Duration;
 
@@ -9,10 +9,11 @@ use netdiv_transport::security::ClientTls;
 /// Maximum time to establish a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// TCP probes a peer that is silent for this time. Without a response the connection ends.
+/// Time of silence after which TCP probes a peer. Without an acknowledgement for twice this time,
+/// the connection ends.
 const SILENT_TIME: Duration = Duration::from_secs(5);
 
-/// Version of HTTP.
+/// Choice of the version of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     /// HTTP/2 where TLS agrees on it, else HTTP/1.1.

@@ -31,7 +31,8 @@ pub(crate) struct Http2Peer {
     requests: Arc<AtomicUsize>,
 }
 
-/// Frames that answer a request, by the number of earlier requests and the stream.
+/// Function that returns the frames that answer a request. It receives the number of earlier
+/// requests, and the request's stream.
 type FrameScript = dyn Fn(usize, u32) -> Vec<u8> + Send + Sync;
 
 impl Http2Peer {
@@ -85,25 +86,25 @@ pub(crate) fn go_away(code: u32, text: &str) -> Vec<u8> {
     frame(GO_AWAY, 0, 0, &[&[0; 4], &code.to_be_bytes()[..], text.as_bytes()].concat())
 }
 
-/// Returns a frame that ends a request.
+/// Returns a frame that ends one request with an error code.
 pub(crate) fn rst_stream(stream: u32, code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
-/// Returns the begin of a response with this content type: status 200, and the header by its number
-/// in HPACK's static table.
+/// Returns the frame that begins a response, with status 200 and this content type. The header
+/// `content-type` is encoded by its number in HPACK's static table.
 pub(crate) fn head(stream: u32, content_type: &str) -> Vec<u8> {
     let length = u8::try_from(content_type.len()).unwrap();
     let fields = [&[0x88, 0x0f, 0x10, length], content_type.as_bytes()].concat();
     frame(HEADERS, END_HEADERS, stream, &fields)
 }
 
-/// Returns a part of a response.
+/// Returns a frame with a part of a response's body.
 pub(crate) fn data(stream: u32, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, 0, stream, bytes)
 }
 
-/// Returns the end of a response.
+/// Returns a frame that ends a response.
 pub(crate) fn end(stream: u32) -> Vec<u8> {
     frame(DATA, END_STREAM, stream, &[])
 }

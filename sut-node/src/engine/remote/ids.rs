@@ -1,4 +1,4 @@
-//! The ids of an output as it grows. Ids that the model cannot generate are a failure.
+//! Collects the ids of an output. Ids that the model cannot generate are an error.
 
 use crate::model::served_model::ServedModel;
 
@@ -45,7 +45,7 @@ impl<'a> Ids<'a> {
         Ok(())
     }
 
-    /// Returns true if the last id is in `eos`.
+    /// Returns true if the last id is in the model's `eos`, the ids that end an output.
     pub(crate) fn end_is_eos(&self) -> bool {
         let last = self.ids.last().and_then(|id| u32::try_from(*id).ok());
         last.is_some_and(|id| self.model.eos.contains(&id))

@@ -1,9 +1,9 @@
 //! Shared parts of the engines that send samples to servers: `served/` and `kserve/`.
 //!
-//! Each sample has a task (`tasks.rs`). The task asks one of the `servers.rs`, over connections
-//! that a `connector.rs` makes, and waits on behalf of a `token_receiver.rs`. Refused requests
-//! (`refusal.rs`) are retried (`retries.rs`). `reading.rs` reads an output of tokens, whose ids
-//! `ids.rs` checks.
+//! Each sample has a task (`tasks.rs`). The task sends the sample to one of the servers
+//! (`servers.rs`), over connections that `connector.rs` opens. It waits for a response only while a
+//! client waits for the tokens (`token_receiver.rs`). Refused requests (`refusal.rs`) are retried
+//! (`retries.rs`). `reading.rs` reads an output of tokens, whose ids `ids.rs` checks.
 
 pub(super) mod connector;
 #[cfg(test)]

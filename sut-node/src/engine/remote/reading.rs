@@ -18,9 +18,10 @@ pub(crate) trait Parts {
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Part>, Refusal>> + Send;
 }
 
-/// An output that grows by the parts of a response. Doubtful ids are an error.
+/// An output, which each part of a response extends. Ids that may be wrong are an error.
 pub(crate) trait TokenOutput {
     type Part;
+    /// Facts about the server that a whole output reveals.
     type Remarks;
 
     /// Returns the number of tokens so far.
@@ -32,11 +33,12 @@ pub(crate) trait TokenOutput {
     /// Returns true once a part has marked the end.
     fn is_complete(&self) -> bool;
 
-    /// Ends the output, after the last part or at the end of the response.
+    /// Checks the whole output, after the last part or at the end of the response.
     fn end(&mut self) -> Result<Self::Remarks, String>;
 }
 
-/// Reads a response to its end. `timeout` is the maximum time without a token.
+/// Reads a response to its end, and passes its tokens to `taker`. `timeout` is the maximum time
+/// without a token.
 pub(crate) async fn read<O: TokenOutput>(
     parts: &mut impl Parts<Part = O::Part>,
     mut output: O,
@@ -51,7 +53,7 @@ pub(crate) async fn read<O: TokenOutput>(
         let part = match patience.wait(parts.next(), taker, until).await {
             Ok(Ok(part)) => part,
             Ok(Err(Refusal::Failed(why))) | Err(why) => return Err(after(why)),
-            // Without tokens so far, a retry cannot contradict any.
+            // No tokens were passed on so far, so a retry cannot contradict them.
             Ok(Err(refused)) if before == 0 => return Err(refused),
             Ok(Err(refused)) => return Err(after(refused.into_text())),
         };

@@ -1,11 +1,11 @@
-//! Reasons for a request without a response.
+//! Reasons why a request received no response.
 
 use std::{error::Error, iter, time::Duration};
 
 use netdiv_transport::Http2Close;
 use tonic::{Code, Status};
 
-/// Reason for a request without a response.
+/// Reason why a request received no response. It decides whether the request is retried.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The server is overloaded or unreachable.
@@ -15,19 +15,19 @@ pub(crate) enum Refusal {
         /// Error text of the server.
         why: String,
     },
-    /// The server did not process the request, and invites a retry.
+    /// The server did not process the request, and allows a retry.
     NotProcessed(String),
-    /// The prompt is to blame.
+    /// The prompt is to blame, and a retry would not help.
     BadSample(String),
-    /// Anything else.
+    /// The request failed for another reason, and is not retried.
     Failed(String),
 }
 
-/// Header of a gRPC server with the time until the next try, in milliseconds. Any value but a
-/// number forbids a retry.
+/// Header in which a gRPC server states the pause before a retry, in milliseconds. A value that is
+/// not a number forbids a retry.
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
-/// Maximum number of characters of a server's text that is passed on.
+/// Maximum number of characters of a server's text in an error of the node.
 const MOST_CHARS: usize = 300;
 
 impl Refusal {
@@ -77,7 +77,7 @@ pub(crate) fn blames_prompt(text: &str) -> bool {
     ["prompt", "input", "exceed_context"].iter().any(|word| text.contains(word))
 }
 
-/// Returns an error with its causes, or its underlying HTTP/2 code.
+/// Returns the text of an error: its HTTP/2 code if it has one, else the error with its causes.
 pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     match Http2Close::of(error) {
         Some(close) => close.to_string(),
@@ -85,7 +85,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// Appends an error's causes to its text.
+/// Appends an error's causes to its text, `said`.
 pub(crate) fn with_causes(said: String, error: &dyn Error) -> String {
     iter::successors(error.source(), |cause| (*cause).source()).fold(said, |text, cause| {
         let cause = cause.to_string();

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum pause that a server may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The tries of one sample.
+/// Attempts to have a server answer one sample.
 pub(crate) struct Retries<'a, C> {
     refused: usize,
     busy: Option<Request<'a, C>>,
@@ -32,7 +32,8 @@ impl<'a, C> Retries<'a, C> {
         Self { refused: 0, busy: None }
     }
 
-    /// Picks the server of the next try. `pick` receives the one that was busy.
+    /// Picks the server for the next attempt. `pick` receives the server that refused the previous
+    /// attempt, if there was one.
     pub(crate) fn next(
         &mut self,
         pick: impl FnOnce(Option<&Server<C>>) -> Option<Request<'a, C>>,
@@ -42,7 +43,8 @@ impl<'a, C> Retries<'a, C> {
         server.ok_or_else(|| EngineError::Failed("there is no server".into()))
     }
 
-    /// Waits until the next try. Fails if no further try is allowed.
+    /// Waits until the next attempt, after `server` refused the last one. Fails if no further
+    /// attempt is allowed.
     pub(crate) async fn wait_for_retry(
         &mut self,
         server: Request<'a, C>,

@@ -12,15 +12,15 @@ use std::{
 
 use http::{Uri, uri::PathAndQuery};
 
-/// All servers of a node. `C` is an instance's caller of one server.
+/// All servers of a node. `C` is the type of the client with which an instance calls one server.
 pub(crate) struct Servers<C = ()>(Vec<Server<C>>);
 
-/// A server, and an instance's caller of it.
+/// A server, and the client with which an instance calls it.
 pub(crate) struct Server<C = ()> {
     url: Uri,
-    /// Number of requests in flight, of all instances.
+    /// Number of requests of all instances that are in flight to this server.
     under_way: Arc<AtomicUsize>,
-    /// Caller of this instance; `()` if one client calls all servers.
+    /// Client of this instance for this server; `()` if one client calls all servers.
     pub(crate) caller: C,
 }
 
@@ -30,7 +30,8 @@ impl Servers {
         Self(urls.iter().map(server).collect())
     }
 
-    /// Returns the same servers, each with a caller.
+    /// Returns these servers, each with a client that `caller` creates. They share the counts of
+    /// requests in flight.
     pub(crate) fn with<C>(&self, caller: impl Fn(&Uri) -> C) -> Servers<C> {
         let server = |Server { url, under_way, .. }: &Server| Server {
             url: url.clone(),
@@ -57,7 +58,7 @@ impl<C> Servers<C> {
 }
 
 impl<C> Server<C> {
-    /// Counts one more request to this server.
+    /// Counts one more request to this server, until the result is dropped.
     pub(crate) fn begin_request(&self) -> Request<'_, C> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
         Request(self)

@@ -18,7 +18,7 @@ use crate::{
     model::payload::Payload,
 };
 
-/// Answers single samples.
+/// Handler of samples, which answers each separately.
 pub(crate) trait SampleHandler: Send + Sync + 'static {
     /// Answers a sample. The sample is in flight until its slot is dropped.
     fn answer(
@@ -29,22 +29,25 @@ pub(crate) trait SampleHandler: Send + Sync + 'static {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// An engine that answers each sample in a task.
+/// An engine that answers each sample in a task, with the handler `A`.
 pub(crate) struct Tasks<A> {
     /// Thread that drives the tasks.
     background: Background,
     tasks: JoinSet<()>,
+    /// Number of samples in flight.
     under_way: usize,
-    /// Number of ended samples that `under_way` still counts.
+    /// Number of ended samples that are still counted in `under_way`.
     ended: usize,
+    /// Maximum number of samples in flight.
     most: usize,
     /// Channel of free slots: each slot sends a message when it is dropped.
     free: mpsc::Sender<()>,
     freed: mpsc::Receiver<()>,
+    /// Handler that answers the samples.
     how: Arc<A>,
 }
 
-/// Slot of a sample.
+/// Slot of a sample in flight, which is free once the guard is dropped.
 pub(crate) struct SlotGuard(mpsc::Sender<()>);
 
 impl Drop for SlotGuard {
@@ -55,8 +58,8 @@ impl Drop for SlotGuard {
 }
 
 impl<A: SampleHandler> Tasks<A> {
-    /// Creates an engine for at most `most` samples. `how` creates their shared state on the
-    /// engine's runtime.
+    /// Creates an engine for at most `most` samples in flight, on a thread with this name. `how`
+    /// creates the handler, within the engine's runtime.
     pub(crate) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
         let background = Background::start(name)?;
         let how = {
@@ -88,7 +91,7 @@ impl<A: SampleHandler> StreamingEngine for Tasks<A> {
         Ok(())
     }
 
-    /// Removes the ended samples.
+    /// Removes samples that have ended from the count, and their tasks from the set.
     fn step(&mut self) -> Result<(), EngineError> {
         while self.freed.try_recv().is_ok() {
             self.ended += 1;

@@ -1,4 +1,5 @@
-//! Shared parts of tests of engines behind servers: samples, their replies, and the model.
+//! Shared parts of tests of the engines that send samples to servers: samples, their replies, and
+//! the model.
 
 use std::{
     future::poll_fn,
@@ -70,8 +71,8 @@ fn ids(reply: &InferResponse) -> Vec<i32> {
     tokens::ids(&reply.payload).collect()
 }
 
-/// Takes the replies to `count` samples, in any order: for each the first token, 7, and then all
-/// tokens, 7 to 9.
+/// Receives the replies to `count` samples, in any order. Each sample receives the first token, 7,
+/// and then all tokens, 7 to 9.
 pub(crate) async fn expect_answers(count: u64, replies: &mut Messages<Replies>) {
     let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
     for _ in 0..2 * count {

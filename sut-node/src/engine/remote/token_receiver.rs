@@ -1,4 +1,4 @@
-//! Waits for a server on behalf of a receiver of tokens.
+//! Receivers of tokens. A wait for a server ends early if the receiver has gone.
 
 use std::{
     pin::{Pin, pin},
@@ -37,7 +37,7 @@ impl TokenReceiver for Sink {
     }
 }
 
-/// Discards the tokens, for a caller who only checks that a response arrives.
+/// Discards the tokens, for a caller that only checks that a response arrives.
 pub(crate) struct Discard;
 
 impl TokenReceiver for Discard {
@@ -64,15 +64,17 @@ impl TokenReceiver for TokenCollector {
     }
 }
 
-/// Waits for one response of a server, for a limited time and only while its receiver waits. The
-/// timer persists across waits, so that parts that arrive without a pause cost no timer.
+/// Timer of the waits for one response of a server. A wait ends after a limited time, or once the
+/// receiver of the response has gone. All waits share a timer, so that a wait for data that is
+/// ready sets none.
 pub(crate) struct StallTimer {
-    /// Time of the next check, at most the end of the wait that armed it.
+    /// Timer of the next check whether the receiver has gone. It ends no later than the wait that
+    /// set it.
     look: Pin<Box<Sleep>>,
 }
 
 impl StallTimer {
-    /// Creates a timer. The first wait ends at `until`, and later ones end no earlier.
+    /// Creates a timer. The first wait must end at `until`, and later waits no earlier.
     pub(crate) fn new(until: Instant) -> Self {
         Self { look: Box::pin(sleep_until(next_look(until))) }
     }
@@ -86,7 +88,7 @@ impl StallTimer {
     ) -> Result<T, String> {
         let mut future = pin!(future);
         loop {
-            // Fast path: data of a fast server is ready, so skip arming the timer.
+            // Fast path: data that is ready needs no timer.
             select! {
                 biased;
                 output = &mut future => return Ok(output),
@@ -107,7 +109,7 @@ fn next_look(until: Instant) -> Instant {
     until.min(Instant::now() + LOOK)
 }
 
-/// Waits for `time`, while the receiver waits for a response.
+/// Waits for `time`. Fails once the receiver has gone.
 pub(crate) async fn pause(time: Duration, taker: &impl TokenReceiver) -> Result<(), String> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -128,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// A receiver that leaves after a number of checks.
+    /// A receiver that has gone after a number of checks.
     struct Leaving(Cell<u8>);
 
     impl TokenReceiver for Leaving {

@@ -1,19 +1,19 @@
-//! A part of a response, in any dialect.
+//! Parts of a response, in a form that does not depend on the dialect of the server.
 
 /// A part of a response.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// Token ids, as far as the part holds any.
+    /// Token ids in the part; may be empty.
     pub(crate) ids: Vec<i64>,
     /// Number of tokens so far, if `ids` may hold all tokens and not only the new ones.
     pub(crate) so_far: Option<usize>,
-    /// Reason for the end of the output.
+    /// Reason for the end of the output, once it has ended.
     pub(crate) finish: Option<Finish>,
-    /// Counts of the server. Later chunks replace them.
+    /// Numbers of tokens that the server reports. Numbers in later chunks replace them.
     pub(crate) counts: Counts,
-    /// Name and version of the server.
+    /// Name and version of the server, if the part states them.
     pub(crate) server: Option<String>,
-    /// Set if no part follows.
+    /// Set if no further part follows.
     pub(crate) last: bool,
 }
 
@@ -26,19 +26,19 @@ pub(crate) enum Finish {
     Length,
 }
 
-/// Counts of tokens that a server reports.
+/// Numbers of tokens that a server reports; `None`: not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     pub(crate) prompt: Option<usize>,
-    /// Tokens of the output.
+    /// Number of tokens of the output.
     pub(crate) output: Option<usize>,
-    /// Tokens of the prompt that the server did not compute for this request.
+    /// Number of tokens of the prompt that the server did not compute for this request.
     pub(crate) cached: Option<usize>,
 }
 
 impl Counts {
-    /// Returns these counts, and earlier ones where they are missing.
+    /// Returns these counts, with the counts of `before` in place of missing ones.
     pub(crate) fn or(self, before: Self) -> Self {
         Self {
             prompt: self.prompt.or(before.prompt),
@@ -48,7 +48,8 @@ impl Counts {
     }
 }
 
-/// Reads a finish reason; any value but `stop` and `length` is a failure.
+/// Reads a finish reason. `stop` and `length` are the server's names for the two reasons of
+/// [`Finish`]; any other value is an error.
 pub(crate) fn parse_finish(word: &str, stop: &str, length: &str) -> Result<Finish, String> {
     match word {
         _ if word == stop => Ok(Finish::Stop),

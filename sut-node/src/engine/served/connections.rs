@@ -26,7 +26,7 @@ pub(super) type Pool = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>
 /// llama.cpp), and a request over one that is just being closed would be lost.
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(2);
 
-/// Creates a pool that keeps connections for other requests.
+/// Creates a pool that keeps connections for later requests.
 pub(super) fn kept(tls: &ClientTls, version: Version) -> Pool {
     builder(version).build(connector(tls, version))
 }

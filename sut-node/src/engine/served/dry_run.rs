@@ -1,4 +1,4 @@
-//! Responses without a server, for tests and fuzz targets.
+//! Reads responses without a server, for tests and fuzz targets.
 
 use std::{
     convert::Infallible,
@@ -24,8 +24,8 @@ use crate::{
     settings::serving_engines::Dialect,
 };
 
-/// Reads the pieces of a response's body to a prompt of `prompt_tokens` tokens. Returns the ids
-/// that pass on, and the outcome.
+/// Reads a response to a prompt of `prompt_tokens` tokens from the pieces of its body. Returns the
+/// ids that the engine would pass on, and the outcome.
 pub(crate) fn read_answer(
     dialect: Dialect,
     model: &ServedModel,
@@ -35,7 +35,7 @@ pub(crate) fn read_answer(
     let pieces: Vec<_> = pieces.collect();
     let mut answer = EventResponse::new(api(dialect), Pieces(pieces.into_iter()));
     let (output, mut taken) = (ServedOutput::new(model, prompt_tokens), TokenCollector::default());
-    // Nothing waits.
+    // The pieces are ready, so the time does not matter.
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {
         Ok(runtime) => runtime.block_on(read(&mut answer, output, &mut taken, timeout)).map(drop),

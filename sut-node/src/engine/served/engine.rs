@@ -1,4 +1,4 @@
-//! An instance, with a task for each sample.
+//! An instance, which answers each sample in a task.
 
 use std::{
     io,
@@ -38,6 +38,8 @@ pub(super) struct PromptHandler {
     has_warned: Arc<AtomicBool>,
 }
 
+/// Creates an instance for at most `most` samples in flight. All instances share `said`, which is
+/// set once a warning was logged.
 pub(super) fn served(
     exchange: OpenAiExchange,
     servers: Arc<Servers>,

@@ -40,9 +40,9 @@ impl OpenAiExchange {
         Self { settings, client }
     }
 
-    /// Asks a server, and passes the tokens on as they arrive. Returns the rest of the response,
-    /// which holds no more tokens. The caller reads it to its end if the connection is to be used
-    /// again.
+    /// Sends a prompt to a server that `pick` chooses, and passes the tokens to `taker` as they
+    /// arrive. Returns facts about the server, and the rest of the response, which holds no more
+    /// tokens. The caller reads this rest to its end if the connection is to be used again.
     pub(super) async fn ask<'a>(
         &self,
         pick: impl Fn(Option<&Server>) -> Option<Request<'a>>,

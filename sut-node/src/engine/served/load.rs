@@ -1,4 +1,4 @@
-//! Creates the instances.
+//! Loads the engine `openai`.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -19,7 +19,7 @@ use crate::{
     settings::{config::Config, serving_engines::ServedConfig},
 };
 
-/// Checks that the servers are usable, and creates the instances.
+/// Checks that the servers are usable. Returns the description of their model, and the instances.
 pub(crate) fn load(
     settings: &Arc<ServedConfig>,
     config: &Config,

@@ -1,10 +1,11 @@
 //! Serving engines behind the node: a streaming request for each sample, with token ids in both
 //! directions.
 //!
-//! `load.rs` probes the servers once (`probe.rs`), then creates the instances (`engine.rs`). An
-//! `exchange.rs` sends a sample to one of the servers (`remote/`), over HTTP with events
-//! (`openai/`). Each part of a response is read into a `chunk.rs` and joined to an `output.rs`,
-//! which fails rather than return ids that may be wrong.
+//! `load.rs` probes the servers once (`probe.rs`), then creates the instances (`engine.rs`). For
+//! each sample, `exchange.rs` sends a request to one of the servers (`remote/`), over HTTP with
+//! events (`openai/`). Each event becomes a chunk (`chunk.rs`). `output.rs` joins the chunks, and
+//! fails rather than return ids that may be wrong. A dialect is the form of requests and events of
+//! one product, such as vLLM.
 
 mod chunk;
 mod connections;

@@ -1,4 +1,4 @@
-//! The output of one sample as it grows. Doubtful ids are a failure.
+//! Joins the chunks of a response to an output of token ids. Ids that may be wrong are an error.
 
 use crate::{
     engine::{
@@ -8,14 +8,15 @@ use crate::{
     model::served_model::ServedModel,
 };
 
-/// An output, and the server's statements about it.
+/// Output of one sample so far, and the server's statements about it.
 pub(super) struct ServedOutput<'a> {
     model: &'a ServedModel,
     prompt_tokens: usize,
     ids: Ids<'a>,
     finish: Option<Finish>,
     counts: Counts,
-    /// Set if events with tokens hold all tokens so far; `None` until this is known.
+    /// True if each event holds all tokens so far, false if it holds only the new ones; `None`
+    /// until this is known.
     cumulative: Option<bool>,
     server: Option<String>,
     /// Set once the server has marked the end.
@@ -25,9 +26,10 @@ pub(super) struct ServedOutput<'a> {
 /// Facts about the server that a whole output reveals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Remarks {
-    /// Tokens of the prompt that the server did not compute; `None` if it does not report them.
+    /// Number of tokens of the prompt that the server did not compute; `None` if it does not report
+    /// this.
     pub(super) cached: Option<usize>,
-    /// Name and version of the server.
+    /// Name and version of the server, if the response states them.
     pub(super) server: Option<String>,
 }
 
@@ -57,9 +59,9 @@ impl reading::TokenOutput for ServedOutput<'_> {
     fn take(&mut self, chunk: Chunk) -> Result<&[i32], String> {
         let before = self.ids.len();
         let mut ids = &chunk.ids[..];
-        // An event with fewer ids than tokens so far holds only the new ones.
+        // An event with fewer ids than the output has tokens so far holds only the new ones.
         let holds_all = chunk.so_far.is_some_and(|so_far| ids.len() >= so_far);
-        // The first event with tokens holds all of them in both cases.
+        // The first event with tokens reveals nothing, because all its tokens are new.
         let tells = chunk.so_far.is_some() && before > 0 && !ids.is_empty();
         if tells && *self.cumulative.get_or_insert(holds_all) != holds_all {
             return Err("some events hold all tokens, and others only the new ones".into());

@@ -31,12 +31,13 @@ const PROMPT_TOKENS: u32 = 1024;
 /// because its last token is computed in any case.
 const BLOCK_TOKENS: u32 = 256;
 
-/// Tokens of the probe's output.
+/// Maximum number of tokens of the probe's output.
 const OUTPUT_TOKENS: u32 = 2;
 
-/// Minimum ratio of the times to the first token that indicates a reused prompt, and minimum time
-/// that is measurable.
+/// Minimum factor by which the first token of a repeated prompt must arrive sooner, to prove that
+/// the server reuses the prompt.
 const SOONER: u32 = 3;
+/// Minimum time to the first token of a new prompt for the comparison to count.
 const LEAST_TIME: Duration = Duration::from_millis(10);
 
 /// Result of the probe.
@@ -44,9 +45,10 @@ const LEAST_TIME: Duration = Duration::from_millis(10);
 pub(super) struct ServedProbe {
     /// Names of the servers, with their versions if they report them.
     pub(super) framework: String,
-    /// Prefix caching; the worst value among the servers.
+    /// Prefix caching of the servers: the worst value among them.
     pub(super) prefix_caching: PrefixCaching,
-    /// Maximum number of tokens of a prompt and its output together; the minimum among the servers.
+    /// Maximum number of tokens of a prompt and its output together: the minimum among the servers
+    /// that report it.
     pub(super) context_tokens: Option<u64>,
 }
 
@@ -128,7 +130,7 @@ async fn probe_one(
     Ok((remarks, caching))
 }
 
-/// Time of the first token.
+/// Receiver that records the time of the first token.
 #[derive(Default)]
 struct FirstTokenTime(Option<Instant>);
 
@@ -142,8 +144,9 @@ impl TokenReceiver for FirstTokenTime {
     }
 }
 
-/// Sends other prompts twice each. Prefix caching is on if the second response is so much faster
-/// that the server cannot have computed the prompt again. A slow second response proves nothing.
+/// Detects prefix caching by the time to the first token. Sends two new prompts of `tokens` tokens,
+/// each twice. Prefix caching is on if each second response is so much faster that the server
+/// cannot have computed the prompt again. A slow second response proves nothing.
 async fn by_time(
     exchange: &OpenAiExchange,
     server: &Server,
@@ -166,7 +169,7 @@ async fn by_time(
 }
 
 /// Returns a prompt from the middle of the vocabulary. Ids at its ends often have a special
-/// meaning. Variants begin differently.
+/// meaning. Prompts of different variants begin differently.
 fn prompt(tokens: u32, vocabulary: u32, variant: u32) -> Vec<i64> {
     let (first, span) = (vocabulary / 4, (vocabulary / 2).max(1));
     let id = |place: u32| first + (place + variant).wrapping_mul(7919) % span;

@@ -1,4 +1,5 @@
-//! `image-classification`: an image, or a JPEG file; the response is an int32 label.
+//! `image-classification`: a sample is an image as a tensor, or a JPEG file. The response is an
+//! int32 label.
 
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl Classification {
             ImageFormat::Tensor => (wire_layout(manifest), None),
             ImageFormat::Jpeg => {
                 let (height, width) = pixels(input, &lengths)?;
-                // The reference: 256 for 224 (VGG's 87.5 %).
+                // Like the reference: 256 pixels for a crop of 224 pixels (VGG's 87.5 %).
                 let short_side = resize.unwrap_or(height.min(width) * 256 / 224);
                 if short_side > image::MAX_SIDE {
                     let most = image::MAX_SIDE;
@@ -79,7 +80,8 @@ impl Classification {
     }
 }
 
-/// Returns height and width of an input for decoded images.
+/// Returns height and width of the model's input, in pixels. `lengths` are the dimensions of the
+/// input. Fails if the input does not accept decoded images.
 pub(super) fn pixels(input: &Shape, lengths: &[usize]) -> Result<(usize, usize), String> {
     match (input.data_type, lengths) {
         (DataType::Uint8, [height, width, 3]) => {
@@ -106,7 +108,8 @@ impl Workload for Classification {
     }
 }
 
-/// Returns the label of a sample's logits.
+/// Returns the label of a sample: the index of the largest logit, as int32 bytes. `logits` are
+/// float32 bytes.
 pub(super) fn label(logits: &[u8]) -> Bytes {
     let logits: &[f32] = bytemuck::cast_slice(logits);
     Bytes::copy_from_slice(&(first_largest(logits) as i32).to_le_bytes())

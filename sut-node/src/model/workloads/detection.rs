@@ -1,6 +1,6 @@
-//! `object-detection`: an image, or a JPEG file. The model's outputs are candidates. The response
-//! is the candidates after non-maximum suppression, in the layout of the official accuracy log
-//! (RetinaNet on Open Images).
+//! `object-detection`: a sample is an image as a tensor, or a JPEG file. The model's outputs are
+//! candidates: boxes, each with a score and a label. The response is the candidates after
+//! non-maximum suppression, in the layout of the official accuracy log (RetinaNet on Open Images).
 
 use std::sync::Arc;
 
@@ -124,7 +124,8 @@ struct Candidate {
     label: i64,
 }
 
-/// Applies non-maximum suppression within each class. The best candidates come first.
+/// Applies non-maximum suppression within each class. Returns the remaining candidates, the best
+/// first.
 fn suppress(mut candidates: Vec<Candidate>, rules: &SuppressionRules) -> Vec<Candidate> {
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut kept: Vec<Candidate> = Vec::new();
@@ -143,7 +144,7 @@ fn suppress(mut candidates: Vec<Candidate>, rules: &SuppressionRules) -> Vec<Can
     kept
 }
 
-/// Returns the intersection over union.
+/// Returns the intersection over union of two boxes.
 fn overlap(a: &[f32; 4], b: &[f32; 4]) -> f32 {
     let area = |c: &[f32; 4]| (c[2] - c[0]) * (c[3] - c[1]);
     let width = (a[2].min(b[2]) - a[0].max(b[0])).max(0.0);

@@ -18,8 +18,7 @@ use crate::model::{
 /// Maximum size of a tensor of a pass, in bytes; larger passes are not run.
 const MOST_BYTES: usize = 1 << 26;
 
-/// A manifest's workload, with a model whose outputs are zeros. For fuzzing, and for checks of a
-/// data set without a device.
+/// Workload that a manifest describes, with a model whose outputs are zeros. Fuzz targets use it.
 #[derive(Debug)]
 pub(crate) struct DryRun {
     manifest: Arc<Manifest>,
@@ -27,7 +26,8 @@ pub(crate) struct DryRun {
 }
 
 impl DryRun {
-    /// Creates the workload of the manifest. An error states the mismatch.
+    /// Creates the workload that the manifest describes. Fails with a text if the manifest does not
+    /// fit its workload.
     pub(crate) fn new(manifest: Manifest) -> Result<Self, String> {
         let manifest = Arc::new(manifest);
         let threads = ThreadPoolBuilder::new().num_threads(1).build();
@@ -36,8 +36,8 @@ impl DryRun {
         Ok(Self { manifest, workload })
     }
 
-    /// Runs a batch. Returns a response, or the reason why there is none, for each sample that fits
-    /// the layout.
+    /// Runs the samples as one batch. Skips the samples that do not fit the layout, and returns the
+    /// response to each other sample, or the reason why it failed.
     pub(crate) fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
         let takes = self.workload.layout();
         let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).ok();
@@ -61,7 +61,7 @@ impl DryRun {
     }
 }
 
-/// Returns a tensor of a pass; `None` if it is too long.
+/// Returns a tensor of zeros for a pass; `None` if it is larger than [`MOST_BYTES`].
 fn zeros(shape: &Shape, pass: &Pass) -> Option<AlignedBytes> {
     let lengths = shape.of_batch(pass.rows, &pass.lengths);
     let bytes = lengths

@@ -1,4 +1,4 @@
-//! Workloads by the name in a manifest.
+//! Creates the workload that a manifest names.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::model::{
     },
 };
 
-/// Creates the workload of a manifest. An error states the mismatch.
+/// Creates the workload that a manifest names, which processes samples on `threads`. Fails with a
+/// text if the manifest does not fit its workload.
 pub(crate) fn of_manifest(
     manifest: &Arc<Manifest>,
     threads: &Arc<ThreadPool>,

@@ -1,4 +1,4 @@
-//! JPEG files to pixels, equal to the reference implementation.
+//! Converts JPEG files to pixels, as the reference implementation does.
 
 use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer, images::Image as Pixels,
@@ -15,7 +15,7 @@ const MAX_PIXELS: usize = 1 << 26;
 /// Maximum side of a JPEG, in pixels: the format's limit.
 pub(super) const MAX_SIDE: usize = 65_535;
 
-/// Pixels in rows, each with red, green and blue.
+/// Decoded image: `data` has a byte for red, green and blue of each pixel, row by row.
 #[derive(Debug)]
 pub(super) struct Rgb {
     pub(super) width: usize,
@@ -97,9 +97,9 @@ pub(super) fn centre_crop(
     Ok(())
 }
 
-/// Resizes to exactly that size with two samples for each axis and no antialiasing, and rounds to
-/// whole numbers. Equals OpenCV's `INTER_LINEAR`, which `pre_process_openimages_retinanet` of the
-/// reference uses.
+/// Resizes an image to exactly this height and width. Interpolates between two pixels on each axis,
+/// without antialiasing, and rounds to whole numbers. Equals OpenCV's `INTER_LINEAR`, which
+/// `pre_process_openimages_retinanet` of the reference uses.
 pub(super) fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
     let columns: Vec<_> = (0..width).map(|x| Tap::new(x, image.width, width)).collect();
     for (y, row) in to.chunks_exact_mut(width * 3).take(height).enumerate() {
@@ -119,7 +119,7 @@ pub(super) fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
     }
 }
 
-/// Two neighbours, and the weight of the second.
+/// Two neighbouring pixels on an axis, and the weight of the second; the weights add up to 1.
 struct Tap {
     first: usize,
     second: usize,

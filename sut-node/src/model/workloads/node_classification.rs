@@ -1,5 +1,6 @@
-//! `node-classification`: the number of a node of the graph that the model holds; the response is
-//! its class, an int32 (R-GAT). The model itself finds and loads the neighbours.
+//! `node-classification`: a sample is the number of a node in the graph that the model holds. The
+//! response is the class of this node, an int32 (R-GAT). The model itself finds and loads the
+//! neighbours.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(super) struct NodeClassification {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeClassificationParameters {
-    /// Number of nodes. A higher node number would be read from memory beyond the graph.
+    /// Number of nodes in the graph. A higher node number would be read from memory beyond the
+    /// graph.
     nodes: i64,
 }
 
@@ -51,7 +53,7 @@ impl NodeClassification {
         Ok(Self { manifest: manifest.clone(), layout, threads, nodes })
     }
 
-    /// Returns the reason why a sample is outside of the graph; `None` if it is inside.
+    /// Returns the reason why the node of a sample is outside of the graph; `None` if it is inside.
     fn range_violation(&self, payload: &Payload) -> Option<String> {
         let number = integers(&payload.tensors()[0]).find(|n| !(0..self.nodes).contains(n))?;
         Some(format!("node {number}; the graph has nodes 0 to {}", self.nodes - 1))

@@ -12,7 +12,7 @@ pub(super) fn read<T: DeserializeOwned>(manifest: &Manifest) -> Result<T, String
         .map_err(|error: toml::de::Error| format!("[parameters]: {}", error.message()))
 }
 
-/// Returns the inputs or outputs if there are exactly `N`.
+/// Returns the inputs or outputs if there are exactly `N`. `what` names them in the error.
 pub(super) fn exactly<'a, const N: usize>(
     what: &str,
     shapes: &'a [Shape],

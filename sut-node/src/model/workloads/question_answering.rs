@@ -1,5 +1,6 @@
-//! `question-answering`: token ids, alone or with mask and segments; the response is the start and
-//! end logit of each token, in the layout of the official accuracy log (BERT on SQuAD).
+//! `question-answering`: a sample is token ids, alone or with mask and segments. The response is
+//! the start and end logit of each token, in the layout of the official accuracy log (BERT on
+//! SQuAD).
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ struct QuestionAnsweringParameters {
     separator: i64,
     /// Maximum length of a sample, in tokens.
     max_tokens: usize,
-    /// Number of ids. A higher id would be read from memory beyond the model's table.
+    /// Number of token ids, which start at 0. A higher id would be read from memory beyond the
+    /// model's table.
     vocabulary: i64,
 }
 
@@ -92,7 +94,7 @@ impl QuestionAnswering {
         Ok(Self { layout: InputLayout { tensors }, data_type, settings })
     }
 
-    /// Returns the bytes of one number of a sample.
+    /// Returns the size of one number in a sample's tensors, in bytes.
     fn width(&self) -> usize {
         element_bytes(self.data_type)
     }
@@ -154,7 +156,7 @@ impl Workload for QuestionAnswering {
         Some(Lengths::Padded)
     }
 
-    /// The maximum length of a sample is the last bucket.
+    /// Adds the maximum length of a sample as the last bucket, if there are buckets.
     fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
         let mut steps = buckets.to_vec();
         if steps.last().is_some_and(|longest| *longest < self.settings.max_tokens) {
@@ -231,7 +233,8 @@ impl Job for PaddedJob {
     }
 }
 
-/// Returns start and end of each token in turn.
+/// Returns the start and the end logit of each of the first `tokens` tokens in turn, as float32
+/// bytes.
 fn interleave(start: &[u8], end: &[u8], tokens: usize) -> Bytes {
     let pairs = start.as_chunks::<4>().0.iter().zip(end.as_chunks::<4>().0).take(tokens);
     pairs.flat_map(|(start, end)| start.iter().chain(end)).copied().collect()

@@ -1,4 +1,4 @@
-//! `recommendation`: user-item pairs, any number in a sample; the response is one probability for
+//! `recommendation`: a sample is any number of user-item pairs. The response is one probability for
 //! each pair (DLRMv2).
 
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Workload for Recommendation {
         Some(Lengths::Joined)
     }
 
-    /// A row is a pair.
+    /// Returns no steps: a row is a pair, and batch sizes are in samples.
     fn row_steps(&self, _: &[usize]) -> Vec<usize> {
         Vec::new()
     }
@@ -128,7 +128,7 @@ impl Workload for Recommendation {
     }
 }
 
-/// All pairs of a batch, each in its own row.
+/// Batch that has a row for each pair of its samples.
 struct JoinedJob {
     batch: Arc<[Payload]>,
     /// Number of pairs of each sample; 0 for an invalid sample.

@@ -20,13 +20,13 @@ pub(super) trait PerSample: Send + Sync + 'static {
     fn answer(&self, rows: &[&[u8]]) -> Bytes;
 }
 
-/// Batch of independent rows. The row of an invalid sample is empty, and its response is an error.
+/// Batch of independent rows. The row of an invalid sample is zeros, and its response is an error.
 pub(super) struct Rows<W> {
     workload: Arc<W>,
     threads: Arc<ThreadPool>,
     batch: Arc<[Payload]>,
     asked: bool,
-    /// Outcome of reading each sample.
+    /// Outcome of [`PerSample::fill`] for each sample.
     read: Vec<Result<(), String>>,
     /// Response to each sample, after the model has run.
     answers: Vec<Bytes>,

@@ -1,5 +1,5 @@
-//! `segmentation`: a volume of any size. The model processes one window of it at a time; the
-//! response is a uint8 label for each voxel (3D-UNet on KiTS19).
+//! `segmentation`: a sample is a volume of any size. The model processes one window of it at a
+//! time; the response is a uint8 label for each voxel (3D-UNet on KiTS19).
 //!
 //! Windows half overlap. The model's output for each is weighted with a Gaussian, so that its
 //! middle counts more than its rim, and added up; the class with the largest sum wins. The
@@ -47,11 +47,11 @@ impl Default for SegmentationParameters {
     }
 }
 
-/// Maximum length of a window's side, in voxels: its weights take half a gigabyte. The benchmark's
-/// is 128.
+/// Maximum length of a window's side, in voxels: the weights of such a window take half a gigabyte.
+/// A window of the benchmark has 128.
 const LONGEST_WINDOW: usize = 512;
 
-/// Maximum size of the sums of a volume's classes, in bytes.
+/// Maximum size of the sums that are needed for a volume, one for each class and voxel, in bytes.
 const MAX_SUM_BYTES: usize = 8 << 30;
 
 impl Segmentation {
@@ -87,7 +87,7 @@ impl Segmentation {
         })
     }
 
-    /// Returns depth, height and width of a volume.
+    /// Returns depth, height and width of a volume, in voxels. Fails if the size is unsupported.
     fn shape(&self, payload: &Payload) -> Result<[usize; 3], String> {
         let volume = &payload.tensors()[0].shape;
         let shape = [volume[1], volume[2], volume[3]];
@@ -106,7 +106,7 @@ impl Segmentation {
         }
     }
 
-    /// Returns the start of each window, in the reference's order.
+    /// Returns the first voxel of each window (z, y, x), in the order of the reference.
     fn starts(&self, shape: [usize; 3]) -> Vec<[usize; 3]> {
         let stride = self.window / 2;
         let along = |length: usize| (0..=length - self.window).step_by(stride);
@@ -127,7 +127,7 @@ fn weights(window: usize) -> Vec<f32> {
     let sigma = window as f64 / 8.0;
     let middle = (window as f64 - 1.0) / 2.0;
     let square = |n: usize| (n as f64 - middle).powi(2);
-    // The voxels next to the middle.
+    // Squared distance of the voxels next to the middle, whose weight is 1.
     let least = 3.0 * 0.25;
     let mut weights = Vec::with_capacity(window.pow(3));
     for z in 0..window {
@@ -174,7 +174,8 @@ impl Workload for Segmentation {
     }
 }
 
-/// Yields the voxel at which each row of a window begins, in the window's order.
+/// Yields the index in the volume of the voxel at which each row of a window begins, in the
+/// window's order.
 fn rows(
     shape: &[usize; 3],
     start: [usize; 3],
@@ -190,7 +191,7 @@ struct Windows {
     workload: Arc<Segmentation>,
     batch: Arc<[Payload]>,
     volumes: Vec<Result<Volume, String>>,
-    /// Index of the sample and the starts of its windows, for each pass.
+    /// Windows of each pass: the index of their sample in the batch, and their starts.
     groups: Vec<(usize, Vec<[usize; 3]>)>,
     asked: usize,
     taken: usize,
@@ -199,7 +200,8 @@ struct Windows {
 struct Volume {
     shape: [usize; 3],
     windows_left: usize,
-    /// Weighted outputs of each class and voxel; empty before the first and after the last window.
+    /// Sums of the model's weighted outputs, by class and voxel; empty before the first and after
+    /// the last window.
     sums: Vec<f32>,
     labels: Bytes,
 }
@@ -209,7 +211,7 @@ impl Volume {
         self.shape.iter().product()
     }
 
-    /// Adds the model's output for a window.
+    /// Adds the model's output for a window to the sums. After the last window, sets the labels.
     fn add(&mut self, start: [usize; 3], output: &[f32], workload: &Segmentation) {
         let (window, voxels) = (workload.window, self.voxels());
         self.sums.resize(workload.classes * voxels, 0.0);
@@ -235,7 +237,7 @@ impl Volume {
         }
     }
 
-    /// Returns the first class with the largest sum, for each voxel.
+    /// Returns the label of each voxel: the first class with the largest sum.
     fn classify(&self) -> Bytes {
         let voxels = self.voxels();
         let mut labels = vec![0; voxels];

@@ -22,8 +22,8 @@ pub(super) struct TensorsWorkload {
     threads: Arc<ThreadPool>,
 }
 
-/// Minimum size of an input that several threads copy, in bytes: a smaller one is copied before
-/// they wake.
+/// Minimum size of an input that several threads copy, in bytes. A single thread has copied a
+/// smaller input before other threads wake.
 const PARALLEL_BYTES: usize = 1 << 20;
 
 #[derive(serde::Deserialize)]
@@ -39,7 +39,7 @@ impl TensorsWorkload {
     }
 }
 
-/// Returns the layout of samples that are the model's inputs without the batch.
+/// Returns the layout of samples that are the model's inputs without the batch dimension.
 pub(super) fn wire_layout(manifest: &Manifest) -> InputLayout {
     InputLayout { tensors: manifest.inputs.iter().map(|shape| shape.spec()).collect() }
 }
@@ -64,15 +64,15 @@ impl Workload for TensorsWorkload {
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
         match self.manifest.free() {
             0 => rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect(),
-            // The lengths to come are unknown.
+            // The lengths of the samples are not known yet.
             _ => Vec::new(),
         }
     }
 }
 
-/// Samples of one shape in a pass, each in its own row.
+/// Batch that runs the samples of each shape in one pass. Each sample is a row of its pass.
 pub(super) struct Stack {
-    /// Converts a row of the first output to a response.
+    /// Converts a row of the model's first output to a response.
     answer: fn(&[u8]) -> Bytes,
     threads: Arc<ThreadPool>,
     batch: Arc<[Payload]>,

@@ -1,5 +1,6 @@
-//! `text-to-image`: a prompt's token ids by both tokenizers, or by the first alone; the response is
-//! the pixels of the image, as in the official accuracy log (Stable Diffusion XL).
+//! `text-to-image`: a sample is the token ids of a prompt, from both tokenizers or from the first
+//! alone. The response is the pixels of the image, as in the official accuracy log (Stable
+//! Diffusion XL).
 
 use std::sync::Arc;
 
@@ -26,9 +27,10 @@ pub(super) struct TextToImage {
 #[serde(deny_unknown_fields, default)]
 struct TextToImageParameters {
     samples: PromptFormat,
-    /// Number of ids. A higher id would be read from memory beyond the model's table.
+    /// Number of token ids, which start at 0. A higher id would be read from memory beyond the
+    /// model's table.
     vocabulary: i64,
-    /// Id that ends a prompt; CLIP's.
+    /// Id that ends a prompt. The default is CLIP's.
     end: i64,
 }
 
@@ -91,8 +93,8 @@ impl TextToImage {
         Ok([first, second])
     }
 
-    /// Returns the second tokenizer's ids. It has the first's words, but pads with zeros after the
-    /// end, where the first repeats the end.
+    /// Converts the first tokenizer's ids to the second tokenizer's. Both have the same vocabulary.
+    /// After the end of the prompt, the first repeats the end id, and the second pads with zeros.
     fn padded_with_zeros(&self, ids: &[i64]) -> Result<Vec<i64>, String> {
         let end = self.settings.end;
         let at = ids.iter().position(|id| *id == end);

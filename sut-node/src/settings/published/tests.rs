@@ -21,8 +21,8 @@ const OPENAI: &str =
 const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
-/// For each key that affects the responses: settings, and a value that differs from theirs in this
-/// key alone.
+/// Keys that affect the responses. Each entry is a key, settings, and a value of the key. If the
+/// value is added to the settings, the published text must change.
 const DECIDE: [(&str, &str, &str); 36] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
@@ -62,7 +62,8 @@ const DECIDE: [(&str, &str, &str); 36] = [
     ("batch_sizes", TORCH, "[7]"),
 ];
 
-/// Like [`DECIDE`], but for keys that do not affect the responses.
+/// Like [`DECIDE`], but for keys that do not affect the responses: the published text must not
+/// change.
 const DO_NOT: [(&str, &str, &str); 13] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
@@ -79,9 +80,10 @@ const DO_NOT: [(&str, &str, &str); 13] = [
     ("fabric_token_file", PEERS, "'FOLDER/token'"),
 ];
 
-/// Keys with special rules. The text states whether there are certificates (except for other
-/// nodes), and how many serving engines. It describes a model by its manifest and SHA-256, and a
-/// scenario by its batch settings. Engines differ in their other keys.
+/// Keys with special rules. Of the node's certificates, the published text states only whether the
+/// node has them; certificates for other nodes are omitted. Of the serving engines, it states the
+/// number. It describes a model by its manifest and SHA-256, and a scenario by its batch settings.
+/// Another engine also changes the keys that the text contains.
 const APART: [&str; 9] = [
     "tls_certificate",
     "tls_key",
@@ -171,7 +173,7 @@ fn the_defaults_that_the_help_names_are_in_force() {
     assert!(tried > 12, "{tried} defaults are numbers, times or bytes");
 }
 
-/// True for a time or a number of bytes.
+/// Returns true if the text is a time or a number of bytes.
 fn is_unit(text: &str) -> bool {
     text.parse::<TimeSpan>().is_ok() || text.parse::<ByteCount>().is_ok()
 }
@@ -299,8 +301,8 @@ fn the_text_is_toml_and_the_digest_is_its_own() {
     assert_eq!(published.sha256, hex::encode(Sha256::digest(published.text.as_bytes())));
 }
 
-/// Settings of each engine, with the published text in `golden/NAME.toml`. Values that depend on
-/// the machine are set.
+/// Settings of each engine, by name. The file `golden/NAME.toml` contains their published text.
+/// Values that would depend on the machine are set.
 const GOLDEN: [(&str, &str); 12] = [
     ("none", "engine = 'none'"),
     (
@@ -338,8 +340,8 @@ const GOLDEN: [(&str, &str); 12] = [
     ("token-plug-in", "engine = 'torch'\nmodel = 'FOLDER/language.toml'\nthreads = 3"),
 ];
 
-/// Compares each engine's published text, byte for byte: submitters state its digest.
-/// `NETDIV_WRITE_GOLDEN=1` writes the files.
+/// Compares each engine's published text with its golden file, byte for byte, because submitters
+/// state the digest of the text. `NETDIV_WRITE_GOLDEN=1` writes the files.
 #[test]
 fn the_published_texts_are_those_of_the_golden_files() {
     let folder = folder();

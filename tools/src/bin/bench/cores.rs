@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub enum CoreShare {
     /// The measured process, on one core.
     Own,
-    /// Its peer, on all other cores, if there are any.
+    /// Peer of the measured process, on all other cores, or on the same core if there is no other.
     Others,
 }
 

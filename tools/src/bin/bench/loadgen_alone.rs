@@ -5,8 +5,9 @@ use std::{error::Error, process::Command};
 use e2e::process::program;
 use serde_json::Value;
 
-/// Runs LoadGen alone with a scenario, samples per second and milliseconds, and returns its output.
-/// The system responds at once, or with tokens on this schedule.
+/// Runs `loadgen-alone` with a scenario, `rate` samples per second and `ms` milliseconds, and
+/// returns the JSON that it prints. `schedule` contains its further arguments, from TTFT_US on. If
+/// it is empty, the system under test responds at once.
 pub fn loadgen_alone(
     scenario: &str,
     rate: u64,

@@ -1,4 +1,5 @@
-//! Cost of sending, from the first sample to the last response, without connecting.
+//! Measures the cost of sending samples, from the first sample to the last response. Opening
+//! connections does not count.
 
 use std::{fs, time::Instant};
 
@@ -14,7 +15,7 @@ pub struct Measurement<'a> {
     at: Instant,
 }
 
-/// Cost of a measurement.
+/// Elapsed time and processor time of a measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cost {
     pub seconds: f64,
@@ -28,7 +29,7 @@ impl Meter {
         Self { processes: processes.into_iter().map(|process| process.to_string()).collect() }
     }
 
-    /// Creates a meter of this process and of its peers.
+    /// Creates a meter of this process and of the processes `others`.
     pub fn with(others: impl IntoIterator<Item = u32>) -> Self {
         let mut meter = Self::of(others);
         meter.processes.push("self".into());

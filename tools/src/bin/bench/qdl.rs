@@ -39,7 +39,7 @@ pub fn payloads(bytes: usize) -> Vec<Bytes> {
     (0..count).map(|n| Bytes::from(vec![n as u8; bytes])).collect()
 }
 
-/// Sends this number of samples as one query and waits for all responses.
+/// Sends this number of samples as one query, waits for all responses, and returns the cost.
 pub fn send(
     meter: &Meter,
     settings: Settings,
@@ -53,7 +53,8 @@ pub fn send(
     Ok(started.stop())
 }
 
-/// Sends each sample as a separate query to the stream with the fewest outstanding samples.
+/// Like [`send`], but sends each sample as a separate query, to the stream with the fewest
+/// outstanding samples.
 pub fn send_singly(
     meter: &Meter,
     settings: Settings,

@@ -1,6 +1,6 @@
-//! The baseline: blocking TCP sockets only. Messages are a length, an id and the payload, written
-//! with one vectored call each. Replies of 12 bytes are written together for all messages of one
-//! read.
+//! The baseline: blocking TCP sockets only. A message is a length, an id and the payload. One
+//! vectored call writes a long message, or many short ones. Replies of 12 bytes are written
+//! together for all messages of one read.
 
 use std::{
     error::Error,
@@ -16,13 +16,13 @@ use crate::meter::{Cost, Meter};
 /// Length of a header, in bytes: length and id.
 const HEADER: usize = 12;
 
-/// Length of a reply, in bytes: id and four more.
+/// Length of a reply, in bytes: a copy of the message's header.
 const REPLY: usize = 12;
 
 /// Maximum length of one read, in bytes.
 const READ: usize = 1 << 20;
 
-/// Number of headers and payloads of short messages that are written together.
+/// Number of short messages that one call writes, headers and payloads.
 const TOGETHER: usize = 256;
 
 /// Serves one connection after another.

@@ -1,4 +1,5 @@
-//! Cost per sample over the number of nodes, connections and samples, which must not make it grow.
+//! Cost per sample for different numbers of nodes, connections and samples. It must not grow with
+//! these numbers.
 
 use std::{error::Error, fmt::Write as _};
 
@@ -14,8 +15,8 @@ use crate::{
 /// Length of a sample, in bytes.
 const BYTES: usize = 64;
 
-/// Nodes, connections to each, samples, and true if each sample is a separate query to the stream
-/// with the fewest outstanding samples, as in Server.
+/// Number of nodes, connections to each node, number of samples, and true if each sample is a
+/// separate query to the stream with the fewest outstanding samples, as in Server.
 const ROWS: [(usize, usize, usize, bool); 15] = [
     (1, 1, 10_000, false),
     (1, 1, 100_000, false),

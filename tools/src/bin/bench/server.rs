@@ -1,4 +1,4 @@
-//! This program as the peer of a contender.
+//! This program in another process, as the peer of a contender (see `transports.rs`).
 
 use std::{
     env,

@@ -21,7 +21,7 @@ use tonic::{
 
 use crate::meter::{Cost, Meter};
 
-/// Number of calls in flight of the unary contender.
+/// Number of calls that [`unary`] has in flight.
 const UNARY_IN_FLIGHT: usize = 64;
 
 struct Echo;

@@ -1,5 +1,6 @@
-//! The QDL without LoadGen, beside plain sockets and generated code. Each contender has one
-//! process, and its peer another.
+//! Compares the QDL without LoadGen with plain sockets and with generated code. These
+//! implementations are the *contenders*. Each contender runs in one process, and its peer in
+//! another.
 
 use std::{
     error::Error,
@@ -31,7 +32,7 @@ const UNARY_SAMPLES: [usize; 2] = [8_000, 100_000];
 /// Longest UDP payload of Ethernet; loopback allows 65,000.
 const ETHERNET_MTU: u16 = 1452;
 
-/// Measured transports.
+/// Implementation that is measured, with its transport.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Contender {
     Raw,

@@ -14,8 +14,8 @@ use crate::{
     qdl,
 };
 
-/// A row: label, scenario, bytes per sample, requested samples per second, and options of the nodes
-/// and the run.
+/// A row of the table: label, scenario, bytes per sample, requested samples per second, and true if
+/// node and run use `--busy-poll`.
 pub struct BenchRow {
     pub label: &'static str,
     scenario: &'static str,
@@ -48,8 +48,8 @@ const ROWS: [BenchRow; 6] = [
     row("Server 1,000 QPS, 64 B, one node, `--busy-poll`", "server", 64, 1000, true),
 ];
 
-/// Duration of the shortest run, in milliseconds. Server runs take as long; Offline sends as many
-/// samples as take that long at the requested rate.
+/// Minimum duration of a run, in milliseconds. A Server run takes this long. An Offline run sends
+/// as many samples as take this long at the requested rate.
 const MILLISECONDS: u64 = 3000;
 
 /// Figures of one run; latencies in microseconds.

@@ -40,7 +40,7 @@ struct State {
 struct InFlight {
     ticket: ResponseId,
     issued: Instant,
-    /// Arrival of its first token.
+    /// Time at which its first token arrived.
     first: Option<Instant>,
 }
 
@@ -82,7 +82,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Records issued samples, and returns them with their ids.
+    /// Records issued samples. Returns the id and the payload of each.
     pub(crate) fn note(&self, samples: Vec<(ResponseId, Bytes)>) -> Vec<(u64, Bytes)> {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -98,7 +98,7 @@ impl Samples {
         noted
     }
 
-    /// Completes answered samples at LoadGen.
+    /// Reports responses to LoadGen, which completes their samples.
     pub(crate) fn complete(&self, replies: Vec<InferResponse>) {
         let now = Instant::now();
         let (mut tickets, mut payloads) = (Vec::new(), Vec::new());

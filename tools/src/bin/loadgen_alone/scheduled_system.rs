@@ -15,10 +15,11 @@ use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_t
 /// Maximum number of samples that wait for the thread; then the sender blocks.
 const INBOX: usize = 1 << 16;
 
-/// Bytes of a token id.
+/// Length of a token id, in bytes.
 const ID_BYTES: usize = 4;
 
-/// Times of tokens, and the output.
+/// Times from a sample's arrival to its first token and to its whole output, and the output's
+/// bytes.
 #[derive(Clone)]
 pub(crate) struct Schedule {
     first: Duration,
@@ -53,7 +54,7 @@ pub(crate) trait TokenSink<Id>: Send + 'static {
     }
 }
 
-/// LoadGen, in this process.
+/// Sink that reports tokens to LoadGen, in this process.
 pub(crate) struct LoadGen;
 
 impl TokenSink<ResponseId> for LoadGen {
@@ -66,8 +67,8 @@ impl TokenSink<ResponseId> for LoadGen {
     }
 }
 
-/// The system. Its thread lives as long as the value, because LoadGen loses log entries of a thread
-/// that ends during a test.
+/// System under test that sends tokens on schedule. Its thread lives as long as the value, because
+/// LoadGen loses log entries of a thread that ends during a test.
 pub(crate) struct ScheduledSystem<Id>(SyncSender<(Instant, Id)>);
 
 impl<Id: Send + 'static> ScheduledSystem<Id> {

@@ -1,7 +1,7 @@
-//! The system on schedule behind a plain TCP connection: a simple program that moves prompts and
-//! tokens over a network. LoadGen's thread writes each prompt, and a thread at the other end reads
-//! them. The system's thread writes tokens, which a fourth thread reads. There is no window, no
-//! check, no second node and no encryption.
+//! The system of `scheduled_system.rs` behind a plain TCP connection: a simple program that moves
+//! prompts and tokens over a network. LoadGen's thread writes each prompt, and a thread at the
+//! other end reads them. The system's thread writes tokens, which a fourth thread reads. There is
+//! no window, no check, no second node and no encryption.
 
 use std::{
     error::Error,
@@ -17,17 +17,17 @@ use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_t
 
 use crate::scheduled_system::{Schedule, ScheduledSystem, TokenSink};
 
-/// Bytes in front of a prompt: its sample's slot.
+/// Length of the head of a prompt, in bytes: the sample's slot (see [`Slots`]).
 const SLOT_BYTES: usize = 4;
 
-/// Bytes in front of tokens: twice the slot, plus one for a whole output; then the number of bytes
-/// of tokens.
+/// Length of the head of tokens, in bytes: two numbers. The first is twice the sample's slot, plus
+/// one if the output is whole. The second is the length of the tokens, in bytes.
 const HEAD_BYTES: usize = 8;
 
 /// Maximum length of one read, in bytes.
 const READ_BYTES: usize = 1 << 20;
 
-/// LoadGen's end.
+/// LoadGen's end of the connection.
 pub(crate) struct SocketSystem {
     sending: Mutex<Sending>,
     places: Arc<Mutex<Slots>>,
@@ -35,11 +35,11 @@ pub(crate) struct SocketSystem {
 
 struct Sending {
     socket: TcpStream,
-    /// A slot and a prompt.
+    /// Message under construction: a slot and a prompt.
     message: Vec<u8>,
 }
 
-/// Samples in flight, by slot.
+/// Samples in flight by slot, the number that identifies a sample at both ends.
 #[derive(Default)]
 struct Slots {
     taken: Vec<Option<ResponseId>>,

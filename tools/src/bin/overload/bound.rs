@@ -15,8 +15,8 @@ pub const WINDOW: u64 = 8 * MIB;
 /// Memory of the QDL's inbox, in bytes: `inbox_samples` samples of 40 bytes.
 const INBOX: u64 = 65_536 * 40;
 
-/// Bookkeeping of a sample in flight, in bytes, at either end: its slot or its batch entry, and its
-/// message's header.
+/// Memory for the bookkeeping of a sample in flight, in bytes, at each end: its slot or its batch
+/// entry, and its message's header.
 const SAMPLE: u64 = 512;
 
 /// Memory of the programs themselves, in bytes: threads and their heaps, buffers of sockets,

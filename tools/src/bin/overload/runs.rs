@@ -74,7 +74,8 @@ struct LoadGenLoad {
 /// Memory of LoadGen alone, by scenario, rate and duration.
 type LoadGenAloneMemory = BTreeMap<(&'static str, u64, u64), u64>;
 
-/// Makes all runs, over both transports.
+/// Makes all runs, over both transports, and returns a row for each. `largest` adds a query of 10⁸
+/// samples.
 pub fn all(largest: bool) -> Result<Vec<OverloadRow>, Box<dyn Error>> {
     let mut rows = Vec::new();
     let mut alone = LoadGenAloneMemory::new();
@@ -219,7 +220,7 @@ fn loadgen_alone(load: &LoadGenLoad) -> Result<u64, Box<dyn Error>> {
 /// Number of connections of the flooding client.
 const FLOODS: usize = 8;
 
-/// Long enough to fill every buffer.
+/// Duration of a flood: long enough to fill every buffer.
 const FLOODING: Duration = Duration::from_secs(8);
 
 /// Measures a node whose clients send and never read. The responses are as long as the samples.

@@ -16,7 +16,8 @@ use wait_timeout::ChildExt as _;
 
 pub const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Index of the node that faults may end. The others' memory is watched over the whole soak.
+/// Index of the node that faults may end. The other nodes live, and their memory is watched, for
+/// the whole soak.
 pub const MORTAL: usize = 2;
 
 /// Maximum time for a node to exit.
@@ -85,7 +86,7 @@ impl Node {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns the log so far.
+    /// Returns the content of the node's log file.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }

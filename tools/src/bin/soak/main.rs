@@ -203,7 +203,7 @@ impl Soak {
     }
 }
 
-/// Returns the kinds of runs with the most points; the others would only fill the legend.
+/// Returns the kinds of runs with the most points; other kinds would only fill the legend.
 fn shown(mut runs: Vec<memory::Series>) -> Vec<memory::Series> {
     runs.sort_by_key(|series| std::cmp::Reverse(series.points.len()));
     runs.truncate(3);
@@ -214,7 +214,7 @@ fn label(name: &str) -> String {
     format!("node {name}")
 }
 
-/// Copies the files and the output of a run.
+/// Copies the output folder of a run, and writes its exit code and its output beside the files.
 fn keep(outcome: &Outcome, to: &Path) {
     let _ = Command::new("cp").arg("-r").arg(outcome.path("")).arg(to).status();
     let _ = fs::create_dir_all(to);

@@ -25,7 +25,7 @@ const NOISE_MIB: f64 = 1.0;
 /// Number of standard errors within which a slope counts as zero.
 const ERRORS: f64 = 3.0;
 
-/// Memory of one process.
+/// Memory over time, of a process or of all runs of a kind.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub label: String,
@@ -90,7 +90,7 @@ impl Slope {
     }
 }
 
-/// Returns the minimum memory of a part, at its middle time.
+/// Returns the middle time of a part, in seconds, and its minimum memory, in MiB.
 fn part_minimum(part: &[(f64, f64)]) -> (f64, f64) {
     let middle = part.iter().map(|(at, _)| at).sum::<f64>() / part.len() as f64;
     (middle, part.iter().map(|(_, mib)| *mib).fold(f64::MAX, f64::min))
@@ -131,7 +131,7 @@ impl MemoryWatch {
         self.watched.lock().expect("no holder panics").push((process, series));
     }
 
-    /// Stops the watch and returns the readings.
+    /// Stops the watch and returns the readings, a series for each process.
     pub fn end(self) -> Vec<Series> {
         self.ended.store(true, Ordering::Relaxed);
         self.watched.lock().expect("no holder panics").drain(..).map(|(_, series)| series).collect()

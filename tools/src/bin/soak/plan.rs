@@ -8,7 +8,7 @@ use rand::{Rng as _, rngs::StdRng};
 
 use crate::cluster::{MORTAL, NAMES};
 
-/// LoadGen's load.
+/// Load that LoadGen generates in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Load {
     /// Many small samples in one query.
@@ -95,7 +95,7 @@ impl Fault {
     }
 }
 
-/// Faults to draw from.
+/// Faults from which a plan draws.
 const FAULTS: [Fault; 13] = [
     Fault::FloodingClient,
     Fault::SilentClients,
@@ -122,7 +122,7 @@ pub struct Plan {
     pub transport: &'static str,
     pub load: Load,
     pub fault: Fault,
-    /// Index of the node that the fault strikes.
+    /// Index of the node that the fault affects.
     pub victim: usize,
     /// Time of the fault, from the beginning of LoadGen's test.
     pub after: Duration,

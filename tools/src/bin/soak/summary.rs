@@ -19,7 +19,7 @@ pub struct Summary {
     rows: BTreeMap<Fault, FaultRow>,
     /// Violations, with the number of the run.
     pub violations: Vec<String>,
-    /// Peak memory of undisturbed runs, over time, by kind of run.
+    /// Peak memory of the LoadGen node in runs without a fault, over time, by kind of run.
     runs: BTreeMap<String, Series>,
 }
 
@@ -55,13 +55,13 @@ impl FaultRow {
     }
 
     fn line(&self, title: &str) -> String {
-        let Self { runs, good, invalid, failed, killed, continued: went_on, .. } = self;
-        let Self { reassigned: moved, issued, completed, lost, unaccounted, .. } = self;
+        let Self { runs, good, invalid, failed, killed, continued, .. } = self;
+        let Self { reassigned, issued, completed, lost, unaccounted, .. } = self;
         format!(
-            "| {title} | {runs} | {good} | {invalid} | {failed} | {killed} | {went_on} | {} | {} | {} | {} | {} |\n",
+            "| {title} | {runs} | {good} | {invalid} | {failed} | {killed} | {continued} | {} | {} | {} | {} | {} |\n",
             thousands(*issued),
             thousands(*completed),
-            thousands(*moved),
+            thousands(*reassigned),
             thousands(*lost),
             thousands(*unaccounted)
         )

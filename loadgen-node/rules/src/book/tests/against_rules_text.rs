@@ -73,7 +73,8 @@ pub(super) fn numbers(text: &str) -> Vec<f64> {
     found
 }
 
-/// Returns the rules' value of a figure in the table.
+/// Returns the value of a figure in the rules: `ours`, the table's own value, unless the table
+/// states that the rules differ.
 pub(super) fn in_rules(benchmark: &Benchmark, figure: &str, ours: f64) -> f64 {
     let difference = benchmark.differences.iter().find(|d| d.figure == figure);
     difference.and_then(|difference| difference.rules).unwrap_or(ours)

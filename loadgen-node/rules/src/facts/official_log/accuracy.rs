@@ -25,25 +25,25 @@ impl AccuracyEntry {
         self.integer("qsl_idx")
     }
 
-    /// Returns a non-negative integer.
+    /// Returns the value of `key`, a non-negative integer.
     pub(crate) fn integer(&self, key: &str) -> Result<u64, String> {
         let value = self.0.get(key).ok_or_else(|| format!("an entry has no `{key}`"))?;
         value.as_u64().ok_or_else(|| format!("an entry's `{key}` is not a whole number"))
     }
 
-    /// Returns bytes in hex, as written; `None` if the entry has no such key.
+    /// Returns the value of `key` as written: bytes in hex. `None` if the entry has no such key.
     pub(crate) fn hex(&self, key: &str) -> Result<Option<&str>, String> {
         let Some(value) = self.0.get(key) else { return Ok(None) };
         value.as_str().map(Some).ok_or_else(|| format!("an entry's `{key}` is not a text"))
     }
 
-    /// Returns bytes that are written in hex; `None` if the entry has no such key.
+    /// Decodes the value of `key`, which is bytes in hex. `None` if the entry has no such key.
     pub(crate) fn bytes(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
         let Some(text) = self.hex(key)? else { return Ok(None) };
         hex::decode(text).map(Some).map_err(|_| format!("an entry's `{key}` is not hex"))
     }
 
-    /// Returns the response.
+    /// Returns the bytes of the response.
     pub(crate) fn response(&self) -> Result<Vec<u8>, String> {
         self.bytes("data")?.ok_or_else(|| "an entry has no `data`".into())
     }

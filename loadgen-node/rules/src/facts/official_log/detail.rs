@@ -34,15 +34,15 @@ pub struct DetailLog {
     tests: usize,
 }
 
-/// A value, and the time of its entry in milliseconds since LoadGen's start.
+/// Value of an entry, with the entry's time in milliseconds since LoadGen's start.
 #[derive(Debug, Clone)]
 struct LoggedValue {
     value: Value,
     ms: Option<f64>,
 }
 
-/// Keys that LoadGen logs for each set of samples that it loads. A performance test loads one set,
-/// an accuracy test as many sets as the data set needs (`loadgen.cc`: `RunAccuracyMode`,
+/// Keys that LoadGen logs once for each set of samples that it loads. A performance test loads one
+/// set. An accuracy test loads as many sets as the data set needs (`loadgen.cc`: `RunAccuracyMode`,
 /// `LoadSamplesToRam`, `IssueQueries`).
 pub(crate) const KEYS_PER_SAMPLE_SET: [&str; 6] = [
     "generated_query_count",
@@ -74,8 +74,8 @@ struct Metadata {
 }
 
 impl DetailLog {
-    /// Reads the file. The first entry of a key counts, as in the official checker; `repeated`
-    /// lists the keys that must not have another entry.
+    /// Reads the detail log. If a key has several entries, the first one counts, as in the official
+    /// checker; `repeated` lists the keys that must not have several.
     pub fn read(path: &Path) -> Result<Self, LogError> {
         let file = files::open(path).map_err(|error| LogError::new(path, error))?;
         let mut log = Self::default();
@@ -118,8 +118,8 @@ impl DetailLog {
         self.entries.get(key).into_iter().flatten().map(|logged| &logged.value)
     }
 
-    /// Returns the keys with more than one entry that LoadGen logs once in a test of this mode,
-    /// each with its values.
+    /// Returns the keys that have several entries although LoadGen logs them once in a test of this
+    /// mode, each with its values.
     pub(crate) fn repeated(&self) -> impl Iterator<Item = (&str, Vec<&Value>)> {
         let loads_one_set = self.mode() == Some(Mode::Performance);
         let may_repeat = move |key: &str| {
@@ -151,23 +151,24 @@ impl DetailLog {
         self.begins_with_an_entry
     }
 
-    /// Number of tests in the log: a log that was appended to has several.
+    /// Returns the number of tests in the log. It is more than one if several tests wrote to the
+    /// log.
     pub(crate) fn tests(&self) -> usize {
         self.tests
     }
 
-    /// Time of the first entry of a key, in seconds since LoadGen's start.
+    /// Returns the time of the first entry of a key, in seconds since LoadGen's start.
     pub(crate) fn seconds_of(&self, key: &str) -> Option<f64> {
         self.first(key)?.ms.map(|ms| ms / 1e3)
     }
 
-    /// Times of all entries of a key, in seconds since LoadGen's start.
+    /// Returns the times of all entries of a key, in seconds since LoadGen's start.
     pub(crate) fn all_seconds_of(&self, key: &str) -> impl Iterator<Item = Option<f64>> {
         let entries = self.entries.get(key).into_iter().flatten();
         entries.map(|logged| logged.ms.map(|ms| ms / 1e3))
     }
 
-    /// Time of the last entry, in seconds since LoadGen's start.
+    /// Returns the time of the last entry, in seconds since LoadGen's start.
     pub(crate) fn last_seconds(&self) -> Option<f64> {
         let times = self.entries.values().flatten().filter_map(|logged| logged.ms);
         times.reduce(f64::max).map(|ms| ms / 1e3)
@@ -188,7 +189,7 @@ impl DetailLog {
         Mode::of_official_name(self.text("effective_test_mode")?)
     }
 
-    /// Seed that LoadGen used for a setting.
+    /// Returns the seed that LoadGen used for a seed setting.
     pub(crate) fn seed(&self, setting: &str) -> Option<u64> {
         self.integer(&format!("effective_{setting}"))
     }
@@ -303,7 +304,7 @@ pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// Returns LoadGen's tokens per second, if LoadGen counts or infers tokens.
+/// Returns LoadGen's tokens per second, if LoadGen counts or infers tokens; `None` in the streams.
 pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     let choices = match scenario {
         Scenario::Offline => [
@@ -322,10 +323,11 @@ pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// Prefixes of the keys with times per further token. Releases up to v5.1 have both.
+/// Prefixes of the keys with the time for each token after the first. Releases up to v5.1 log keys
+/// with both prefixes.
 const FURTHER_TOKENS: [&str; 2] = ["result_time_per_output_token_", "result_time_to_output_token_"];
 
-/// Returns LoadGen's latencies: `result_mean_latency_ns` becomes `mean`,
+/// Returns LoadGen's latencies by name, in nanoseconds: `result_mean_latency_ns` becomes `mean`,
 /// `result_first_token_max_latency_ns` becomes `first_token_max`, and
 /// `result_time_to_output_token_mean` becomes `further_token_mean`.
 pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
@@ -340,8 +342,8 @@ pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
     log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
 }
 
-/// Parses an entry. LoadGen writes numbers that JSON does not support, such as the rate of a run
-/// with one query.
+/// Parses an entry. LoadGen also writes numbers that JSON does not support, such as an infinite
+/// rate of a run with one query; they become null.
 fn parse(json: &str) -> Result<DetailEntry, serde_json::Error> {
     serde_json::from_str(json).or_else(|_| {
         let number = |text: &str| format!("\"value\": {text},");

@@ -3,14 +3,14 @@
 use super::{DetailLog, timestamp::parse_power_mark};
 use crate::Scenario;
 
-/// Maximum by which a clock around a test may exceed the test, as a share and in seconds: a run
-/// also loads samples and writes logs.
+/// Maximum by which the duration that a clock around a test measures may exceed the test's own
+/// duration: as a share, and in seconds. A run also loads samples and writes logs.
 pub(crate) const CLOCK_MARGIN_SHARE: f64 = 0.05;
 pub(crate) const AROUND_SECONDS: f64 = 60.0;
 
 /// Returns the time that LoadGen compares with the minimum duration, in seconds: in Offline the
-/// latency of the last sample, in Server the scheduled time of the last query. LoadGen logs rates
-/// with six digits.
+/// maximum latency, in Server the scheduled time of the last query, and in SingleStream the time of
+/// all queries but the last. Returns `None` in MultiStream. LoadGen logs rates with six digits.
 pub(crate) fn duration(scenario: Scenario, log: &DetailLog) -> Option<f64> {
     match scenario {
         Scenario::Offline => greatest_latency(log),
@@ -20,20 +20,20 @@ pub(crate) fn duration(scenario: Scenario, log: &DetailLog) -> Option<f64> {
     }
 }
 
-/// Returns the time of all queries but the last at a rate, in seconds: LoadGen computes its rates
-/// over this time.
+/// Returns the time of all queries but the last, in seconds, computed from a rate: LoadGen computes
+/// its rates over this time. `rate` is the key of the rate.
 pub(crate) fn until_last(rate: &str, log: &DetailLog) -> Option<f64> {
     let rate = log.number(rate).filter(|rate| *rate > 0.0)?;
     Some((log.number("result_query_count")? - 1.0) / rate)
 }
 
-/// Maximum latency of a sample, in seconds.
+/// Returns the maximum latency of a sample, in seconds.
 pub(crate) fn greatest_latency(log: &DetailLog) -> Option<f64> {
     log.number("result_max_latency_ns").map(|ns| ns / 1e9)
 }
 
-/// Returns the time between LoadGen's marks for power meters, at the start of the test and at its
-/// last response, in seconds; `None` if a mark is not a date and time. The error names the missing
+/// Returns the time from the start of the test to its last response, in seconds, by LoadGen's marks
+/// for power meters. Returns `None` if a mark is not a date and time. The error names a missing
 /// mark.
 pub(crate) fn between_power_marks(log: &DetailLog) -> Result<Option<f64>, String> {
     let mark = |key: &str| -> Result<Option<f64>, String> {

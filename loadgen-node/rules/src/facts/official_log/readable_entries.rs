@@ -27,7 +27,7 @@ pub(crate) struct ReadableEntry {
 /// Readable entries of a log.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ReadableLog {
-    /// Entries, each once.
+    /// Readable entries, each listed once.
     pub(crate) entries: Vec<ReadableEntry>,
     /// True if these are all entries of the log.
     pub(crate) is_whole: bool,

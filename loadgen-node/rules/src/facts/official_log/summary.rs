@@ -1,4 +1,4 @@
-//! Reader of `mlperf_log_summary.txt`, like that of the official scripts.
+//! Reads `mlperf_log_summary.txt` like the official scripts.
 
 use std::{collections::BTreeMap, io, path::Path};
 
@@ -79,7 +79,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Number of warnings; `None` if the summary does not state it.
+    /// Returns the number of warnings; `None` if the summary does not state it.
     pub(crate) fn warnings(&self) -> Option<u64> {
         self.warnings
     }
@@ -102,7 +102,7 @@ impl Summary {
         self.results.iter().any(|result| result == "INVALID")
     }
 
-    /// Returns the last value of a key, which counts.
+    /// Returns the last value of a key. If a key has several values, the last one counts.
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
         self.values(key).last().map(String::as_str)
     }

@@ -62,8 +62,8 @@ fn other_libraries(entry: &ResultEntry, found: &mut Findings) {
     }
 }
 
-/// Returns the names of a data set's files, without folders and endings, which differ between runs
-/// and between record and log.
+/// Returns the names of a data set's files, which `text` separates by `+`. Folders and endings are
+/// omitted, because they differ between runs and between record and log.
 fn names(text: &str) -> BTreeSet<String> {
     let name = |part: &str| {
         let file = part.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -98,7 +98,8 @@ fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String>
     ))
 }
 
-/// Returns a finding if two runs of a result used samples of different preparations.
+/// Returns a finding if two runs of a result used data sets with different manifests, or only one
+/// of the runs used a data set with a manifest.
 fn prepared_differently(entry: &ResultEntry) -> Option<String> {
     let digests = |record: &RunResult| -> Vec<String> {
         record.prepared.iter().map(|part| part.manifest_sha256.clone()).collect()

@@ -46,7 +46,8 @@ fn accuracy(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found
     if let Some(text) = record.and_then(miscounted) {
         found.fail(&run.record_place, text);
     }
-    // The run's own count, if it made one.
+    // The accuracy that the run computed itself, as metric and value; `None` for benchmarks whose
+    // accuracy an official script computes.
     let counted = record.and_then(|record| record.accuracy.as_ref());
     let counted = counted.zip(benchmark.quality.first());
     let counted = counted.map(|(counted, quality)| (quality.metric.clone(), counted.metric.value));
@@ -97,7 +98,7 @@ fn accuracy(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found
     }
 }
 
-/// Metrics that a run computes itself.
+/// Names of the accuracy metrics that a run computes itself, without an official script.
 const COUNTED: [&str; 2] = ["top-1", "exact match"];
 
 /// Returns a finding if the run's own accuracy is not the share of right answers among all samples,
@@ -151,8 +152,8 @@ fn token_count_difference(values: &[(String, f64)], record: &RunResult) -> Optio
     ))
 }
 
-/// Returns a finding if the official script printed other numbers of right answers or samples,
-/// after the accuracy, than the run counted.
+/// Returns a finding if `text`, the output of the official script, has other numbers of right
+/// answers (`good=`) or samples (`total=`) than the run counted.
 fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Option<String> {
     let printed = |line: &str, name: &str| {
         let (_, rest) = line.split_once(name)?;
@@ -195,7 +196,7 @@ fn bounds(detail: &DetailLog, limits: &ServerLimits, at: &mut PlaceJudgement) {
         ("requested_server_ttft_latency", limits.first_token_ms),
         ("requested_server_tpot_latency", limits.further_token_ms),
     ];
-    // The official checker requires less than the bound.
+    // The official checker requires these to be below the bound; equal is too much.
     let measured = [
         ("result_first_token_99.00_percentile_latency_ns", limits.first_token_ms),
         ("result_time_per_output_token_99.00_percentile_ns", limits.further_token_ms),

@@ -1,6 +1,6 @@
-//! Finds results with several models, programs or frameworks at their nodes, and results of one
-//! system that differ in them (rules, sections 2.2 and 4.1.1). N30 judges differences between the
-//! runs of one result, and N20 another machine.
+//! Finds results whose nodes differ in model, program or framework, and results of one system that
+//! differ from each other in these (rules, sections 2.2 and 4.1.1). N30 judges differences between
+//! the runs of one result, and N20 differences between machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,15 @@ use crate::{
     subject::{Findings, ResultEntry, Subject},
 };
 
-/// Properties that all results of a system share.
+/// Properties that must be equal in all results of a system.
 const SYSTEM_PROPERTIES: [&str; 3] = [PROGRAM, VERSION, KERNEL];
 
-/// Properties that all results of a benchmark on a system share. Another benchmark may need another
-/// engine.
+/// Properties that must be equal in all results of a benchmark on one system. Another benchmark may
+/// need another engine.
 const BENCHMARK_PROPERTIES: [&str; 4] = [MODEL, ENGINE, FRAMEWORK, IMAGE];
 
-/// Fields of the measurements that describe a model. They also state other weights for a scenario.
+/// Fields of a measurements file that describe the weights of the model. If two results differ in
+/// one of them, their models may differ, too: another scenario may use other weights.
 const WEIGHT_FIELDS: [&str; 4] = [
     "starting_weights_filename",
     "weight_data_types",
@@ -56,8 +57,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the properties of each node that are equal in all runs of a result. N30 judges the
-/// others.
+/// Returns, by node, the properties that are equal in all runs of a result. N30 reports properties
+/// that differ between these runs.
 fn common_properties<'a>(entry: &'a ResultEntry) -> BTreeMap<&'a str, NodeSoftware> {
     let mut all: BTreeMap<&str, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (node, running) in entry.records().flat_map(|(_, record)| record.running()) {
@@ -74,7 +75,8 @@ fn common_properties<'a>(entry: &'a ResultEntry) -> BTreeMap<&'a str, NodeSoftwa
     all.into_iter().map(|(node, known)| (node, of_node(known))).collect()
 }
 
-/// Returns the values of a property that differ from another result, with the nodes that have them.
+/// Compares the property `what` of each node in two results. Returns a text for each pair of
+/// different values, with the names of the nodes that have them.
 fn changes(
     what: &str,
     here: &BTreeMap<&str, NodeSoftware>,

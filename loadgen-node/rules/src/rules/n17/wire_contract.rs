@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number, name and type of a field.
 pub(super) type FieldKey = (String, String, String);
 
-/// Fields of each message.
+/// Fields by the name of their message.
 pub(super) type Messages = BTreeMap<String, BTreeSet<FieldKey>>;
 
 const PROTOS: [&str; 2] = [
@@ -14,8 +14,8 @@ const PROTOS: [&str; 2] = [
     include_str!("../../../../../proto/contract/netdiv/v1/quic.proto"),
 ];
 
-/// Returns the messages that are sent. A field whose type is a message or an enum has the type
-/// `message` or `enum`.
+/// Returns the messages of the `.proto` files that a document must describe. A field whose type is
+/// a message or an enum has the type `message` or `enum`.
 pub(super) fn contract() -> Messages {
     let names = |kind: &str| -> BTreeSet<&str> {
         let lines = PROTOS.iter().flat_map(|proto| proto.lines());
@@ -48,9 +48,9 @@ pub(super) fn contract() -> Messages {
         .collect()
 }
 
-/// Returns the messages for which a document has tables. The heading or the table's first line
-/// names a message. A row has the number and the name of a field in its first cell, and the type in
-/// its second.
+/// Returns the messages that a document describes in tables. The heading above a table, or the
+/// first line of the table, names the message. A row has the number and the name of a field in its
+/// first cell, and the type in its second.
 pub(super) fn described(text: &str) -> Messages {
     let mut messages = Messages::new();
     let mut current = String::new();

@@ -1,5 +1,5 @@
-//! Finds names that denote different machines, or machines with different setups, in the runs of a
-//! system.
+//! Finds names of machines that denote different machines, or a machine with different setups, in
+//! two runs of a system.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// Fields that differ between runs, that other rules judge, or that the start of a container
-/// changes.
+/// Fields of a machine's evidence that are not compared: they differ between runs, other rules
+/// judge them, or the start of a container changes them.
 const RUN_FIELDS: [&str; 10] = [
     "host_name",
     "boot_id",
@@ -26,7 +26,7 @@ const RUN_FIELDS: [&str; 10] = [
     "supplied",
 ];
 
-/// Fields that only a boot changes.
+/// Fields of a machine's evidence that can change only when the machine boots.
 const BOOT_FIELDS: [&str; 8] = [
     "bios_version",
     "kernel",
@@ -38,8 +38,8 @@ const BOOT_FIELDS: [&str; 8] = [
     "virtual_machine",
 ];
 
-/// First value of each field, by the field and the machine that has it, with the path of the
-/// record.
+/// First value of each field by machine and name of the field, with the path of the record that
+/// contains the value.
 type FirstValues<'s> = BTreeMap<(String, String), (String, &'s str)>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -58,7 +58,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 found.fail(place, text);
                 is_other = true;
             }
-            // Another machine differs in everything.
+            // The other fields of another machine differ, too, and are not compared.
             if is_other {
                 continue;
             }
@@ -86,8 +86,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the fields that differ from their first values, by the path of the record that has the
-/// first value.
+/// Returns the names of the fields that differ from their first values in `known`, by the path of
+/// the record with the first value. Adds new fields to `known`. `who` names the machine.
 fn differences<'s>(
     known: &mut FirstValues<'s>,
     who: &str,
@@ -104,7 +104,7 @@ fn differences<'s>(
     differ.into_iter().map(|(first, by)| (first, by.join(", "))).collect()
 }
 
-/// Returns the facts that no boot changes.
+/// Returns the name and the value of each fact that identifies a machine and that no boot changes.
 fn lasting_facts(machine: &Machine) -> Vec<(String, String)> {
     let text = |text: &Option<String>| non_empty(text).map(str::to_owned);
     let models = || count_texts(machine.accelerators.iter().map(|one| &one.name)).join(", ");
@@ -118,8 +118,8 @@ fn lasting_facts(machine: &Machine) -> Vec<(String, String)> {
     facts.into_iter().filter_map(|(what, value)| Some((what.to_owned(), value?))).collect()
 }
 
-/// Returns all other fields that have a value, and the interfaces that are devices, each under its
-/// name.
+/// Returns the name and the value of each field except [`RUN_FIELDS`], and each interface that is
+/// not virtual as the field `interface NAME`.
 fn fields(machine: &Machine) -> Vec<(String, String)> {
     let Ok(Value::Object(fields)) = serde_json::to_value(machine) else { return Vec::new() };
     let is_said = |(name, value): &(String, Value)| {

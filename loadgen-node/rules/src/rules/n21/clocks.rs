@@ -11,14 +11,16 @@ use crate::{
     subject::{Findings, RunFiles, Subject},
 };
 
-/// Maximum difference of two clocks of one machine, in seconds. A clock may be corrected between
-/// two readings.
+/// Maximum difference between two times that a run recorded for one moment, in seconds. The
+/// machine's clock may be corrected between two readings.
 const STEP_SECONDS: f64 = 60.0;
 
-/// Distance of time zones, in seconds. `test_datetime` is the local time, whatever its last letter
-/// is. Time zones differ by quarters of an hour, and by at most 14 hours.
+/// Step between time-zone offsets, in seconds: all offsets from UTC are multiples of a quarter of
+/// an hour. LoadGen writes `test_datetime` in local time, although its last letter, `Z`, denotes
+/// UTC.
 const ZONE_SECONDS: f64 = 900.0;
 
+/// Maximum offset of a time zone from UTC, in seconds.
 const FARTHEST_ZONE: f64 = 14.0 * 3600.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -40,7 +42,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns a finding if a mark of the log is not a date and time.
+/// Returns a finding if `test_datetime`, or a mark for power meters (`power_begin`, `power_end`),
+/// is not a date and time.
 fn not_a_date(detail: &DetailLog) -> Option<String> {
     let of = |key: &'static str, read: fn(&str) -> Option<f64>| {
         let is_wrong = move |value: &&serde_json::Value| value.as_str().and_then(read).is_none();
@@ -52,8 +55,9 @@ fn not_a_date(detail: &DetailLog) -> Option<String> {
     wrong.map(|(key, value)| format!("{key} is {value}, which is not a date and time"))
 }
 
-/// Returns a finding if the log has different numbers of entries that LoadGen logs once per set of
-/// samples. A performance test has one set, and N33 finds a second entry.
+/// Returns a finding if two keys that LoadGen logs once for each set of samples have different
+/// numbers of entries. A performance test has one set; N33 reports keys with several entries in its
+/// log.
 fn uneven(detail: &DetailLog) -> Option<String> {
     if detail.mode() == Some(Mode::Performance) {
         return None;
@@ -65,7 +69,8 @@ fn uneven(detail: &DetailLog) -> Option<String> {
     Some(format!("the log has {count} entries of {first}, and {others} of {other}"))
 }
 
-/// Returns start and end of each set of samples by the marks for power meters, in seconds.
+/// Returns the start and the end of each set of samples, in seconds since 1970, as LoadGen's marks
+/// for power meters state them.
 fn sets(detail: &DetailLog) -> Vec<(f64, f64)> {
     let marks = |key: &str| {
         let values = detail.all(key);
@@ -74,7 +79,8 @@ fn sets(detail: &DetailLog) -> Vec<(f64, f64)> {
     marks("power_begin").into_iter().zip(marks("power_end")).collect()
 }
 
-/// Returns a finding if times of the log do not belong to one test.
+/// Returns a finding if the marks for power meters are out of order, or if the first mark
+/// contradicts `test_datetime`.
 fn inconsistent_marks(detail: &DetailLog) -> Option<String> {
     let sets = sets(detail);
     let is_backward = |(begin, end): &(f64, f64)| *end < begin - 1.0;
@@ -94,7 +100,8 @@ fn inconsistent_marks(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns true if a local time is a given moment in some time zone, within `slack` seconds.
+/// Returns true if the local time `local` is the UTC time `moment` in some time zone, within
+/// `slack` seconds.
 fn is_same_in_some_zone(local: f64, moment: f64, slack: f64) -> bool {
     let offset = local - moment;
     let zone = (offset / ZONE_SECONDS).round() * ZONE_SECONDS;

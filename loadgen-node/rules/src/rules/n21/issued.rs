@@ -11,10 +11,11 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// Tolerance for the number of Server's queries, which arrive at random. Runs of netdiv's own tests
-/// deviate by a few per cent; this is far beyond any random deviation.
+/// Relative tolerance for the number of Server's queries, which arrive at random. Runs of netdiv's
+/// own tests deviate by a few per cent.
 const CHANCE: f64 = 0.05;
 
+/// Further tolerance for that number, in standard deviations. No random deviation is this large.
 const DEVIATIONS: f64 = 8.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -22,7 +23,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         if detail.repeated().next().is_some() {
             continue;
         }
-        // N32 finds a test that is too short, and N2 another number of samples.
+        // N32 reports a test that is too short, and N2 a data set with another number of samples.
         let is_short = !too_short(subject, entry, run, detail).is_empty();
         let total = detail.integer("qsl_reported_total_count");
         let is_part = run.result().is_some_and(|record| total != Some(record.dataset_samples));
@@ -63,8 +64,8 @@ fn ended_early(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if Server's schedule has another number of queries than its rate gives in its
-/// time, or is too short.
+/// Returns a finding if the number of queries in Server's schedule does not result from its rate
+/// and its duration, or if the schedule is shorter than the target duration.
 fn off_schedule(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     if scenario != Scenario::Server || detail.integer("effective_max_query_count") != Some(0) {
         return None;
@@ -108,7 +109,7 @@ fn missing_samples(detail: &DetailLog) -> Option<String> {
         ));
     }
     let scenario = detail.scenario()?;
-    // MultiStream fills its sets up.
+    // In MultiStream, LoadGen pads a set with its own first samples.
     if scenario == Scenario::MultiStream
         || (scenario == Scenario::Offline && !detail.logs_as_issued())
     {
@@ -127,8 +128,8 @@ fn missing_samples(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if Offline's only query is not due after the time that the rate gives for one
-/// query.
+/// Returns a finding if the schedule of Offline, which has one query, does not last for the time
+/// that the rate gives for one query.
 fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
     if detail.scenario() != Some(Scenario::Offline) || !detail.logs_as_issued() {
         return None;
@@ -144,8 +145,9 @@ fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if a set of samples has samples outside the data set, or contains one twice.
-/// MultiStream fills its sets up.
+/// Returns a finding if a set of samples has the wrong size, contains a sample outside the data
+/// set, or contains a sample twice. In MultiStream, LoadGen pads a set with its own first samples,
+/// so that size and repetitions are not judged.
 fn wrong_loaded_set(detail: &DetailLog) -> Option<String> {
     let total = detail.integer("qsl_reported_total_count")?;
     for set in detail.all("loaded_qsl_set") {

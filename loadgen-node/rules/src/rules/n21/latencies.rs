@@ -1,5 +1,5 @@
-//! Judges latencies: the figures of one distribution are in order, and late queries are beyond the
-//! bound.
+//! Judges latencies: the figures of each distribution must rise from minimum to maximum, the number
+//! of late queries must agree with the maximum, and the QDL's latencies must not exceed LoadGen's.
 
 use netdiv_node_common::words::Mode;
 
@@ -10,7 +10,7 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// LoadGen's percentiles.
+/// Percentiles of latency that LoadGen logs, as its keys contain them.
 const PERCENTILES: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
 
 /// Keys of the minimum, the percentiles, the maximum and the mean of each kind of latency; `#`
@@ -61,10 +61,13 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Tolerance for latencies of the Query Dispatch Library. Its clock runs within LoadGen's, so none
-/// of its latencies is longer. Its histograms have three digits, and end at an hour.
+/// Factor by which a latency that the Query Dispatch Library measured may exceed LoadGen's. The
+/// library measures within LoadGen's interval, so that its latencies are shorter, but its
+/// histograms round to three digits.
 const DIGITS: f64 = 1.002;
 
+/// Latency from which on nodes are not compared, in nanoseconds: the library's histograms end at an
+/// hour.
 const LONGEST_NS: u64 = 3_590_000_000_000;
 
 fn longer_than_loadgens(record: &RunResult, detail: &DetailLog) -> Option<String> {
@@ -106,7 +109,9 @@ fn longer_than_loadgens(record: &RunResult, detail: &DetailLog) -> Option<String
     })
 }
 
-/// Returns a finding if two figures of a distribution contradict each other.
+/// Returns a finding if the figures of a distribution do not rise from the minimum through the
+/// percentiles to the maximum, or if the mean is not between minimum and maximum. The array
+/// contains the keys, as in [`KINDS`].
 fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog) -> Option<String> {
     let percentiles = PERCENTILES.map(|share| percentile.replace('#', share));
     let keys =
@@ -116,7 +121,8 @@ fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog)
         [(low, less), (high, more)] if less > more => Some((*low, *less, *high, *more)),
         _ => None,
     });
-    // LoadGen adds latencies up in 64 bits, which overflow for many samples.
+    // LoadGen adds latencies in 64 bits. For many samples the sum overflows, so that the mean is
+    // wrong.
     let samples = detail.number("result_query_count").zip(detail.samples_per_query());
     let sum = samples.map(|(queries, samples)| queries * samples as f64);
     let sum = sum.zip(detail.number(greatest)).map(|(samples, most)| samples * most);

@@ -1,5 +1,5 @@
-//! Requires every figure that LoadGen writes for such a run. A missing figure escapes all
-//! comparisons.
+//! Requires every figure that LoadGen writes in a test of the log's mode and scenario. A missing
+//! figure would escape all comparisons.
 
 use netdiv_node_common::words::Mode;
 use serde_json::Value;
@@ -10,7 +10,8 @@ use crate::{
     subject::{Findings, Subject},
 };
 
-/// Keys of a test in any mode. All 6,056 logs of v2.1 to v6.0 that were read have them.
+/// Keys that the log of every test has, in any mode. All 6,056 logs of rounds v2.1 to v6.0 that
+/// were examined have them.
 const OF_ALL: [&str; 33] = [
     "effective_accuracy_log_probability",
     "effective_accuracy_log_rng_seed",
@@ -47,11 +48,11 @@ const OF_ALL: [&str; 33] = [
     "requested_schedule_rng_seed",
 ];
 
-/// Keys of a test in any mode, since LoadGen 6.0.6.
+/// Further keys that the log of every test has since LoadGen 6.0.6.
 const SINCE_6_0_6: [&str; 2] =
     ["effective_accuracy_sample_count", "requested_accuracy_sample_count_override"];
 
-/// Keys of a performance test.
+/// Further keys that the log of a performance test has, in any scenario.
 const OF_PERFORMANCE: [&str; 13] = [
     "early_stopping_met",
     "result_50.00_percentile_latency_ns",
@@ -96,8 +97,8 @@ fn is_figure(value: &Value) -> bool {
     value.is_number() || value.is_boolean() || value.is_null()
 }
 
-/// Returns the keys that the log of such a test must have. A test that LoadGen has not ended has no
-/// result, which is another finding.
+/// Returns the keys that a log must have, by its mode, its scenario, and LoadGen's version. A test
+/// that LoadGen has not ended has no result, which is another finding.
 fn expected(detail: &DetailLog) -> impl Iterator<Item = &'static str> {
     let is_ended = detail.text("result_validity").is_some();
     let (performance, scenario): (&[&str], &[&str]) = match (detail.mode(), detail.scenario()) {

@@ -1,4 +1,5 @@
-//! Compares the number of responses in LoadGen's accuracy logs with the run.
+//! Compares the responses in LoadGen's accuracy logs with the run: their number, their sequence
+//! numbers, and the samples that they answer.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ fn miscounted(run: &RunFiles, log: &ReadableLog) -> Vec<String> {
     if let Some(ReadableEntry { seq_id, .. }) = log.entries.iter().find(is_over) {
         wrong.push(format!("has seq_id {seq_id}, and {} samples were issued", issued.unwrap_or(0)));
     }
-    // N2 finds a difference between these two.
+    // N2 reports a difference between the record and the log in the size of the data set.
     let recorded = run.result().map(|record| record.dataset_samples);
     let logged = run.detail().and_then(|detail| detail.integer("qsl_reported_total_count"));
     let total =

@@ -14,8 +14,8 @@ use crate::{
 /// Relative tolerance of LoadGen's rates, which have six digits.
 const DIGITS: f64 = 1e-4;
 
-/// Tolerance between LoadGen's rate and the record. Two clocks differ, and so do the issued samples
-/// and the samples of a rate: Server's rate omits the last query.
+/// Relative tolerance between the record's duration and the duration that LoadGen's rate gives.
+/// Their clocks differ, and Server's rate omits the last query.
 const ROUNDING: f64 = 0.02;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -57,8 +57,8 @@ fn generated_otherwise(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Number of samples, and the minimum and maximum seconds in which they were answered by LoadGen's
-/// log.
+/// Number of samples, and the minimum and maximum duration of answering them, in seconds, according
+/// to LoadGen's log.
 type SampleCount = (f64, f64, f64);
 
 /// Returns the counts of Offline: the query's latency is the duration of the whole test.
@@ -70,8 +70,8 @@ fn offline(detail: &DetailLog) -> Option<SampleCount> {
     Some((samples(detail)?, time, time))
 }
 
-/// Returns the counts of Server: the last query is answered within the maximum latency after it was
-/// due. Its own latency does not count.
+/// Returns the counts of Server for all queries but the last: they take at least until the last
+/// query is due, and at most the maximum latency longer.
 fn server(detail: &DetailLog) -> Option<SampleCount> {
     let due = elapsed::duration(Scenario::Server, detail)?;
     Some((samples(detail)? - 1.0, due, due + elapsed::greatest_latency(detail)?))
@@ -91,8 +91,8 @@ fn compare_with_log(rate: f64, (samples, least, most): SampleCount) -> Option<St
     })
 }
 
-/// Returns a finding if the record's duration does not fit LoadGen's rate. The record's clock ran
-/// from before the test until after it.
+/// Returns a finding if the record's duration contradicts LoadGen's rate. The record's clock starts
+/// before the test and stops after it.
 fn compare_with_clock(rate: f64, record: &RunResult) -> Option<String> {
     let seconds = record.test_seconds;
     let time = record.samples.issued as f64 / rate;

@@ -10,10 +10,10 @@ use crate::{
     subject::{Findings, PlaceJudgement, RunFiles, Subject},
 };
 
-/// Relative tolerance of LoadGen's rates, which have six digits. Marks for power meters are in
-/// milliseconds.
+/// Relative tolerance of LoadGen's rates, which have six digits.
 const DIGITS: f64 = 1e-5;
 
+/// Tolerance between two times of a test, in seconds. Marks for power meters are in milliseconds.
 const CLOCK_SECONDS: f64 = 1.0;
 
 /// Maximum pause between two queries of Server, as a multiple of the mean. Pauses are distributed
@@ -50,8 +50,8 @@ fn times(scenario: Scenario, detail: &DetailLog, at: &mut PlaceJudgement) {
     at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
 }
 
-/// Compares the time from the start to the last response by LoadGen's figures with its marks for
-/// power meters.
+/// Compares the duration from the start of the test to its last response, by LoadGen's figures,
+/// with `marked`: the seconds between LoadGen's marks for power meters.
 fn measured(scenario: Scenario, detail: &DetailLog, marked: f64) -> Option<String> {
     let least = elapsed::duration(scenario, detail)?;
     let most = match scenario {
@@ -64,8 +64,8 @@ fn measured(scenario: Scenario, detail: &DetailLog, marked: f64) -> Option<Strin
     })
 }
 
-/// Returns a finding if Server's last query is not at the end of a schedule that was played to its
-/// end.
+/// Returns a finding if LoadGen issued the whole schedule of Server, but its last query was not due
+/// at the end of the schedule.
 fn scheduled(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     let queries = detail.number("result_query_count")?;
     let generated = detail.number("generated_query_count")?;
@@ -82,8 +82,9 @@ fn scheduled(scenario: Scenario, detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if the times of log entries do not fit the marks: LoadGen writes one entry
-/// before the start and one after the end.
+/// Returns a finding if the times at which LoadGen wrote its entries contradict `marked`, the
+/// seconds between the marks for power meters. It writes `generated_query_duration` before the
+/// start of the test, and `power_end` after its end.
 fn logged(detail: &DetailLog, marked: f64) -> Option<String> {
     let time = |key: &str| detail.seconds_of(key);
     let (Some(start), Some(end)) = (time("generated_query_duration"), time("power_end")) else {

@@ -29,8 +29,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     });
 }
 
-/// Returns a finding if a node counted tokens without being asked, or did not count requested
-/// tokens.
+/// Returns a finding if a node counted tokens although the run did not request it
+/// (`use_token_latencies`), or if it did not count requested tokens.
 fn uncounted(record: &RunResult, node: &Node) -> Option<String> {
     let are_counted = record.counts_tokens();
     (are_counted != node.tokens.is_some()).then(|| {
@@ -60,9 +60,9 @@ fn miscounted(node: &Node, tokens: &Tokens) -> Vec<String> {
     wrong
 }
 
-/// Returns a finding if the nodes' tokens contradict LoadGen's rates. Tokens per second and samples
-/// per second have the same duration as divisor. In Server, neither includes the latency of the
-/// last sample.
+/// Returns a finding if the nodes' tokens contradict LoadGen's rates. LoadGen divides tokens and
+/// samples by the same duration, so that the quotient of the rates is the tokens per sample. In
+/// Server, the rate of samples omits the last sample.
 fn counted_otherwise(record: &RunResult, log: &DetailLog) -> Option<String> {
     let rate = log.throughput(record.scenario)?;
     let tokens = token_metric(record.scenario, log)?.value;

@@ -1,4 +1,5 @@
-//! Requires that the bandwidth which `loadgen-node fabric` measured belongs to this network.
+//! Requires that the submission's reports of `loadgen-node fabric`, which measures bandwidth, are
+//! about the network of its runs.
 
 use crate::{
     facts::{
@@ -13,11 +14,12 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Tolerance for clocks and counters, which differ slightly.
+/// Factor by which a measured rate may exceed the capacity, because clocks and counters differ
+/// slightly.
 const TOLERANCE: f64 = 1.02;
 
-/// Returns the differences between the reports that the architecture links to and the machines'
-/// evidence, each with its path.
+/// Compares the reports that the architecture document links to with the machines' evidence.
+/// Returns each difference as the path of the report and a text.
 pub(super) fn wrong(
     subject: &Subject,
     tree: &SubmissionTree,
@@ -49,7 +51,8 @@ fn list<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     json.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Compares the speeds of the LoadGen node's interfaces.
+/// Returns findings about interfaces in a report that the LoadGen node does not have, or that have
+/// another speed.
 fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
     list(report, "routes").filter_map(|route| {
         let link = route.get("link")?;
@@ -67,7 +70,8 @@ fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<It
     })
 }
 
-/// Returns findings about rates that exceed the capacity of the LoadGen node's interfaces.
+/// Returns findings about rates in a report that exceed the capacity of the LoadGen node's
+/// interfaces.
 fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
     let carriers = evidence.loadgen_node.carriers().used;
     let capacity = evidence.loadgen_node.bits_per_second();

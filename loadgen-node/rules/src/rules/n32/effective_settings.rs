@@ -20,7 +20,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns findings about settings that LoadGen computes from others.
+/// Returns findings about effective settings that differ from the values that LoadGen computes from
+/// other settings.
 fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
     let of = |key: &str| number(detail, key);
     let mut wrong = Vec::new();
@@ -68,8 +69,9 @@ fn derived(detail: &DetailLog, is_token_test: bool) -> Vec<String> {
     wrong
 }
 
-/// Returns a finding about the number of samples in Offline's query: 10 % more than the expected
-/// rate gives in the minimum duration.
+/// Returns a finding if Offline's query does not have the number of samples that LoadGen computes:
+/// 10 % more than the expected rate gives in the minimum duration, and at least the minimum number
+/// of queries.
 fn offline_samples(detail: &DetailLog) -> Option<String> {
     let of = |key: &str| number(detail, key);
     let seconds = of("requested_min_duration_ms")? / 1e3;

@@ -42,7 +42,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Results in a benchmark's folder.
+/// Requirements on the scenarios of the results in a benchmark's folder.
 struct Family<'t> {
     /// Benchmark whose scenarios are required.
     benchmark: &'t Benchmark,

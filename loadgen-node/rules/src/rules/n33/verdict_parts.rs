@@ -1,4 +1,5 @@
-//! Compares the parts of LoadGen's verdict with the figures that determine them.
+//! Compares the parts of LoadGen's verdict, such as `result_min_duration_met`, with the figures
+//! that determine them.
 
 use netdiv_node_common::words::Mode;
 
@@ -12,7 +13,8 @@ use crate::{
 /// Relative tolerance for the minimum number of queries, which LoadGen computes differently.
 const ROUNDING: f64 = 0.01;
 
-/// LoadGen's percentiles, each with its key.
+/// Percentiles of latency that LoadGen logs, each as a share of the queries and as a key of the
+/// log.
 const PERCENTILES: [(f64, &str); 6] = [
     (0.50, "result_50.00_percentile_latency_ns"),
     (0.90, "result_90.00_percentile_latency_ns"),
@@ -42,7 +44,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Compares the errors and warnings in the log with the numbers in the log and the summary.
+/// Compares the numbers of errors and warnings in the log with the numbers that the log and the
+/// summary state.
 fn errors(run: &RunFiles, detail: &DetailLog) -> Option<String> {
     let logged = detail.errors().len() as u64;
     let counted = detail.integer("num_errors").filter(|counted| *counted != logged);
@@ -61,8 +64,8 @@ fn errors(run: &RunFiles, detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if LoadGen started in another mode than the effective mode. It logs the start
-/// first.
+/// Returns a finding if LoadGen started in another mode than the effective mode. Its first message
+/// in the log names the mode in which it starts.
 fn other_mode(detail: &DetailLog) -> Option<String> {
     let mode = detail.mode()?;
     let said = detail.all("generic_message").filter_map(|message| message.as_str());
@@ -103,7 +106,8 @@ fn duration(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if the 99th percentile contradicts the verdict on Server's bounds.
+/// Returns a finding if the 99th percentiles contradict `result_perf_constraints_met`, the verdict
+/// on Server's bounds.
 fn constraints(detail: &DetailLog) -> Option<String> {
     let part = "result_perf_constraints_met";
     let is_met = detail.is_on(part)?;
@@ -133,8 +137,8 @@ fn constraints(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Compares percentiles with the number of late queries. A percentile exceeds the bound if fewer
-/// queries are beyond it than are late.
+/// Compares percentiles with the number of late queries. A percentile of latency exceeds the bound
+/// if more queries are late than are beyond the percentile.
 fn late(detail: &DetailLog) -> Option<String> {
     let bound = detail.number("effective_target_latency_ns").filter(|bound| *bound > 0.0)?;
     let late = detail.number("result_overlatency_query_count")?;
@@ -154,8 +158,8 @@ fn late(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Returns a finding if the number of queries contradicts the verdict on early stopping, given the
-/// number of late queries.
+/// Returns a finding if the number of queries contradicts `early_stopping_met`, the verdict on
+/// early stopping. The number of late queries determines the minimum number of queries.
 fn early_stopping(detail: &DetailLog) -> Option<String> {
     let part = "early_stopping_met";
     let is_met = detail.is_on(part)?;

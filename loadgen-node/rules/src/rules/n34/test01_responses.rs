@@ -19,8 +19,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds samples with different responses in both logs, if there are more than the test itself
-/// counted.
+/// Finds samples with different responses in the two logs, if there are more of them than the
+/// verification of TEST01 counted.
 fn test01(subject: &Subject, benchmark: &Benchmark, entry: &ResultEntry, found: &mut Findings) {
     let of = |kind: RunKind| subject.read_answers(entry, entry.run(kind)?);
     let Some(test) = of(RunKind::Test(Test::Test01)) else { return };

@@ -1,5 +1,6 @@
-//! Compares the files that the verification of a compliance test wrote with the logs. If the logs
-//! of responses are truncated, its counts must fit the runs.
+//! Compares the files that the verification of a compliance test wrote with the logs. If the
+//! accuracy logs are truncated, compares the counts in the files with each other and with the
+//! accuracy run.
 
 use crate::{
     book::{Benchmark, Formats, Test},
@@ -15,13 +16,14 @@ use std::path::Path;
 /// Contradictions between the logs of a test and its files.
 #[derive(Default)]
 pub(super) struct Differences {
-    /// Contradictions with a file that the official script reads.
+    /// Contradictions between the files and the logs, and reasons for which the official script
+    /// would fail the test.
     pub(super) wrong: Vec<String>,
-    /// Violations of requirements that only this program has.
+    /// Violations of requirements that only netdiv has. The rule then cannot be judged.
     pub(super) stricter: Vec<String>,
 }
 
-/// Compares a test's files with its logs.
+/// Compares the files of a test's verification with its logs.
 pub(super) fn differences(
     tree: &SubmissionTree,
     place: &ResultPaths,
@@ -100,7 +102,8 @@ pub(super) fn differences(
     Differences { wrong, stricter }
 }
 
-/// Returns the problems of an accuracy log without its folder, which is the place of the finding.
+/// Joins the problems of an accuracy log, without the path of its folder, which the finding itself
+/// names.
 fn without_path(problems: &[String]) -> String {
     let bare = problems.iter().map(|problem| match problem.split_once(ACCURACY_LOG) {
         Some((_, what)) => format!("{ACCURACY_LOG}{what}"),
@@ -109,7 +112,8 @@ fn without_path(problems: &[String]) -> String {
     bare.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the figures that the logs give; empty if they give none, which other rules find.
+/// Returns each figure that was computed from the logs as a list with its only right value; empty
+/// if none could be computed, which other rules report.
 fn figures<E>(part: Result<Part, E>) -> Vec<Vec<String>> {
     let figures = part.map(|part| part.figures).unwrap_or_default();
     figures.into_iter().map(|figure| vec![figure]).collect()
@@ -134,7 +138,7 @@ fn is_whole(path: &Path) -> bool {
     files::read(path).is_ok_and(|log| !log.is_empty() && !is_truncated(&log))
 }
 
-/// Returns name and value of a figure.
+/// Returns the name and the value of a figure in a line `NAME: VALUE` or `NAME = VALUE`.
 fn figure(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once([':', '='])?;
     // Other text may follow the value.
@@ -148,8 +152,9 @@ fn values_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     figures.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
 
-/// Returns findings about figures that a text lacks or contradicts. A figure may have several
-/// values, each of which is right.
+/// Returns findings about figures that a text lacks or contradicts. `figures` contains the right
+/// values of each figure, as `NAME = VALUE`: several if summary and detail log have different
+/// digits.
 fn figure_differences(text: &str, figures: &[Vec<String>]) -> Vec<String> {
     let is_same = |one: &str, other: &str| {
         let numbers = one.parse::<f64>().ok().zip(other.parse::<f64>().ok());

@@ -57,7 +57,7 @@ struct FolderRequirements {
     folder: String,
     must: Vec<&'static str>,
     may: Vec<&'static str>,
-    /// True if no checker looks for other files in the folder.
+    /// True if the folder may have other files, because no checker looks for them.
     is_open_ended: bool,
 }
 
@@ -87,7 +87,7 @@ fn lists(
             folders.extend(of_test(place, test));
         }
     }
-    for FolderRequirements { folder, must, may, is_open_ended: may_have_more } in folders {
+    for FolderRequirements { folder, must, may, is_open_ended } in folders {
         let Ok(inside) = entries(&tree.path(&folder)) else {
             at.fail_at(subject.outermost_missing(&folder), MISSING);
             continue;
@@ -96,9 +96,9 @@ fn lists(
         for name in must.iter().filter(|name| !names.contains(*name)) {
             at.fail_at(format!("{folder}/{name}"), MISSING);
         }
-        // The official checker looks for other files in folders of logs. From round v6.0 on, it
-        // does so only in those of TEST01.
-        let is_looked_at = !may_have_more
+        // Folders of logs must not have other files, because the official checker refuses them.
+        // From round v6.0 on, this holds only for the folders of compliance tests.
+        let is_looked_at = !is_open_ended
             && (place.home.layout == Layout::A || folder.starts_with(&place.compliance("TEST0")));
         let known =
             |name: &&&str| must.contains(name) || may.contains(name) || TOLERATED.contains(name);
@@ -115,7 +115,8 @@ fn lists(
     }
 }
 
-/// Finds folders of a result with other names, which no program would read.
+/// Finds folders in the folder of a result that no program would read: other than `performance`,
+/// `accuracy`, and from round v6.0 on, the compliance tests.
 fn folders(tree: &SubmissionTree, place: &ResultPaths, at: &mut PlaceJudgement) {
     let results = place.results();
     let is_test = |name: &str| place.home.layout == Layout::B && name.starts_with("TEST");
@@ -128,7 +129,8 @@ fn folders(tree: &SubmissionTree, place: &ResultPaths, at: &mut PlaceJudgement) 
     }
 }
 
-/// Returns the folders of pictures or videos that the checker requires of a generating benchmark.
+/// Returns the folder of pictures or videos that the checker requires of a benchmark that generates
+/// them; empty for other benchmarks.
 fn image_folders(benchmark: &str) -> Vec<&'static str> {
     match benchmark {
         "stable-diffusion-xl" => vec!["images"],

@@ -1,4 +1,5 @@
-//! Judges names and sizes of all files by the official checkers (v5.0.1, v5.1 and main).
+//! Judges the names and sizes of all files, as the official checkers do (tags v5.0.1 and v5.1, and
+//! the branch main).
 
 use std::{fs, io, path::Path};
 
@@ -38,8 +39,8 @@ enum EntryKind {
     Folder,
 }
 
-/// Returns true for files that a person or a checker reads. No official program checks whether
-/// others are empty, such as scripts, locks and marks.
+/// Returns true if a file of this name is for a reviewer or a checker, and so must not be empty. No
+/// official program checks whether other files are empty, such as scripts, locks and marks.
 fn says_something(name: &str) -> bool {
     let is_read = |ending| name.ends_with(ending);
     name == "user.conf"
@@ -133,7 +134,7 @@ fn judge_root(root: &Path, found: &mut Findings) {
     }
 }
 
-/// Returns everything below a folder, in order.
+/// Returns the folder `start` and everything below it, sorted by the path from `root`.
 fn walk(root: &Path, start: &str) -> io::Result<Vec<TreeEntry>> {
     let mut items = Vec::new();
     let mut waiting = vec![root.join(start)];

@@ -1,5 +1,5 @@
-//! Requires that the documents of a submission can be read, and that their links have targets in
-//! it.
+//! Requires that the documents of a submission can be read, and that their links lead to files and
+//! headings in the submission.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,14 +53,16 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns true if a file is among the sources of others. Only the README of netdiv's sources is
-/// ours.
+/// Returns true if a file is in the folder of sources, where links are not judged, unless it is the
+/// README of netdiv's own sources.
 fn is_of_others(tree: &SubmissionTree, place: &str) -> bool {
     place.starts_with(&format!("{}/", tree.home.code()))
         && place != format!("{}/README.md", tree.home.sources())
 }
 
-/// Returns the reason why a link of a document has no target.
+/// Returns the reason why a link of a document leads nowhere; `None` if it has a target, leads out
+/// of the submission to a URL, or leads to a file that another rule reports as missing. `known`
+/// caches the headings of documents.
 fn dead(
     tree: &SubmissionTree,
     place: &str,
@@ -83,7 +85,7 @@ fn dead(
     (!names.contains(&heading)).then_some("no such heading")
 }
 
-/// Returns true if another rule reports a missing file.
+/// Returns true if the file at `path` is missing and another rule reports it.
 fn is_reported_elsewhere(tree: &SubmissionTree, path: &str) -> bool {
     let sources = tree.home.sources();
     let is_missing = |path: &str| !tree.path(path).exists();

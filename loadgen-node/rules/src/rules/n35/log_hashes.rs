@@ -12,7 +12,7 @@ use crate::{
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, ResultPaths, SUMMARY},
 };
 
-/// Maximum size of an accuracy log, in bytes. The official script leaves 8 KiB.
+/// Maximum size of a truncated accuracy log, in bytes. The official script leaves 8 KiB.
 const LARGEST_ACCURACY_LOG: u64 = 10 * 1024;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -49,7 +49,8 @@ fn hashes(subject: &Subject, run: &RunFiles, record: &RunResult, at: &mut PlaceJ
     }
 }
 
-/// Judges the accuracy logs: each is truncated, and its hash is the hash of the complete log.
+/// Judges the accuracy logs: each must be truncated, and the `hash=` in accuracy.txt must be the
+/// SHA-256 of the complete log.
 fn accuracy(tree: &SubmissionTree, place: &ResultPaths, entry: &ResultEntry, found: &mut Findings) {
     let accuracy = entry.run(RunKind::Accuracy).map(|run| (place.accuracy(), run));
     let tests = entry.runs.iter().filter_map(|run| match run.kind {

@@ -56,7 +56,7 @@ pub(super) fn judge(division: JudgedDivision, entry: &ResultEntry, at: &mut Plac
     }
 }
 
-/// Adds the finding of [`unwritten`] at another place.
+/// Adds the finding that [`unwritten`] returns, at `place`.
 pub(super) fn unwritten_there(
     division: JudgedDivision,
     place: &str,
@@ -98,7 +98,7 @@ fn precision(machine: &Machine) -> Option<String> {
     Some(model.get("precision")?.as_str()?.to_owned())
 }
 
-/// Returns the data types in a text, with one name per type.
+/// Returns the data types that a text names. Synonyms, such as `fp16` and `half`, become one name.
 fn types(text: &str) -> BTreeSet<String> {
     let one = |word: String| match word.as_str() {
         "fp16" | "half" => Some("float16".to_owned()),

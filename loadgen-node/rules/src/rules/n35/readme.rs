@@ -37,7 +37,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Returns the text that the records give, if all of them can be read. The record of a compliance
+/// Returns the text that the README must contain, generated from the records of a result; `None` if
+/// one of them cannot be read. Looks for the records' files, because the record of a compliance
 /// test may be its only file.
 fn made(tree: &SubmissionTree, place: &ResultPaths, name: &str) -> Option<String> {
     let record = |run: &str| {

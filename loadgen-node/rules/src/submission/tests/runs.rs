@@ -26,7 +26,7 @@ fn a_run_serves_one_purpose() {
     })
     .join("\n");
     for want in [
-        "offline/performance: is the run of offline/performance, by its detail log: one run serves one purpose",
+        "offline/performance: has the detail log of offline/performance: one run serves one purpose",
         "server/performance: effective_accuracy_log_sampling_target is not 0: it is the run of a compliance test",
     ] {
         assert!(all.contains(want), "{want}: {all}");

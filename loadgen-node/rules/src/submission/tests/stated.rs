@@ -135,7 +135,7 @@ fn a_retrained_result_and_its_table_belong_together() {
     let table = &table.replace("fraction = 1\n", "fraction = 1.0\n");
     assert_eq!(problems(table, true), Vec::<String>::new());
     assert!(problems("", true)[0].contains("add [retraining]"));
-    assert!(problems(table, false)[0].contains("write retraining = \"Yes\" in the [[result]]"));
+    assert!(problems(table, false)[0].contains("write retraining = \"Yes\" in its [[result]]"));
     for wrong in ["0.0", "-0.5", "1.5", "nan"] {
         let all = problems(&table.replace("= 0.5", &format!("= {wrong}")), true);
         assert_eq!(

@@ -17,8 +17,9 @@ use crate::{
     tree,
 };
 
-/// Makes the tree of each round, division and benchmark. Writes the trees below NETDIV_TREE_OUT, if
-/// that is set, for the official checkers.
+/// Makes the tree of each round, division and benchmark, and checks its files. If the environment
+/// variable `NETDIV_TREE_OUT` names a folder, also writes the trees there, for tests with the
+/// official checkers.
 #[test]
 fn both_layouts_have_what_the_official_checkers_ask_for() {
     let both = [Scenario::Offline, Scenario::Server];
@@ -301,7 +302,7 @@ fn user_conf_is_the_file_of_the_run_where_it_is_still_there() {
     );
     fs::write(folder.path().join("user.conf"), conf.replace("18000", "19000")).unwrap();
     let problems = build_in(folder.path(), false).unwrap_err();
-    let want = "N2 (section 6.2, 4.1.1): user.conf: is not what server/performance was made with: target_qps;";
+    let want = "N2 (section 6.2, 4.1.1): user.conf: differs from the settings of server/performance: target_qps;";
     assert!(problems[0].starts_with(want), "{problems:?}");
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn percent(parts: u64, whole: u64) -> String {
     format!("{}.{:0width$}", figures / unit, figures % unit, width = decimals as usize)
 }
 
-/// Minimum of the numbers with five figures.
+/// Smallest number with five figures.
 const LEAST: u128 = 10_000;
 
 /// Divides to the nearest integer; of two equally near ones, to the even one.

@@ -56,7 +56,7 @@ fn share(name: &str, correct: u64, total: u64) -> Accuracy {
     Accuracy { metric, reported: figures::percent(correct, total), correct, total }
 }
 
-/// Compares int32 responses with labels.
+/// Counts the int32 responses that equal their labels.
 fn top1(
     responses: impl Iterator<Item = Result<LoggedResponse, LogError>>,
     labels: &[i64],

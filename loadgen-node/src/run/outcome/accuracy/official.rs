@@ -1,6 +1,6 @@
 //! Official scripts that compute a metric from LoadGen's accuracy log. Most metrics need what a
-//! LoadGen node does not have (annotations, evaluation code). For these, the log is checked for
-//! what the script will read, and the script is named.
+//! LoadGen node does not have (annotations, evaluation code). For these, netdiv checks that the
+//! script will be able to read the log, and names the script's command.
 
 use std::path::{Path, PathBuf};
 
@@ -13,31 +13,33 @@ use crate::{
 /// Format of a benchmark's responses, and the script that computes its metric from them.
 #[derive(Debug)]
 pub(crate) struct OfficialScript {
-    /// Prefix of the benchmark's names.
+    /// Common prefix of the names of a benchmark and its variants, such as `3d-unet` for
+    /// `3d-unet-99.9`.
     pub(crate) name: &'static str,
     /// Path in a checkout of mlcommons/inference.
     pub(crate) file: &'static str,
-    /// Options whose values only the operator knows, each with the form of its value.
+    /// Options whose values only the operator knows, each with a placeholder for its value, such as
+    /// `DIR`.
     pub(crate) asked: &'static [(&'static str, &'static str)],
-    /// Further options that change no figure.
+    /// Options that the operator may add, because they change no figure.
     pub(crate) free: &'static [&'static str],
     /// Submodules of the checkout that the script reads.
     pub(crate) submodules: &'static [&'static str],
     /// Trial that detects missing requirements if the script itself would silently count responses
     /// as wrong.
     pub(crate) trial: Option<Trial>,
-    /// Texts on standard error about a response that the script cannot judge, and counts as wrong
-    /// or leaves out.
+    /// Texts by which the script reports on standard error that it cannot judge a response. The
+    /// script counts this response as wrong, or leaves it out.
     pub(crate) unjudged: &'static [&'static str],
     /// Set if the script passes paths to a shell without quotes.
     pub(crate) has_shell: bool,
-    /// Options whose values are known.
+    /// Options that netdiv sets, each with its value.
     pub(crate) known: &'static [(&'static str, OptionValue)],
-    /// Option for the accuracy log.
+    /// Option that names the accuracy log.
     pub(crate) log: &'static str,
-    /// Option for the file of the script's result, unless the script prints it.
+    /// Option that names the file for the script's result; missing if the script prints the result.
     pub(crate) report: Option<&'static str>,
-    /// Python packages with which the script was run.
+    /// Python packages that are installed for the script, in versions with which it was run.
     pub(crate) packages: &'static [&'static str],
     pub(crate) answers: ResponseFormat,
 }
@@ -46,7 +48,8 @@ pub(crate) struct OfficialScript {
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) program: &'static str,
-    /// Requirements of the script besides its packages.
+    /// Text that names the requirements of the script besides its packages. It follows the error of
+    /// a failed trial.
     pub(crate) remedy: &'static str,
 }
 
@@ -54,9 +57,9 @@ pub(crate) struct Trial {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OptionValue {
     Text(&'static str),
-    /// File or folder that the script writes into the run's folder.
+    /// Name of a file or folder that the script writes into the run's folder.
     OfRun(&'static str),
-    /// File that the run has left in its folder, and the remedy if it is missing.
+    /// Name of a file that the run has left in its folder, and the remedy if the file is missing.
     LeftByRun(&'static str, &'static str),
 }
 
@@ -68,7 +71,8 @@ impl OfficialScript {
         format!("python3 {}{}{}", self.file, asked.collect::<String>(), known.collect::<String>())
     }
 
-    /// Returns the options whose values are known, for the run in this folder.
+    /// Returns the options that netdiv sets, each followed by its value, for the run in this
+    /// folder. The last option names the accuracy log.
     pub(crate) fn options(&self, run: &Path) -> Vec<String> {
         let value = |value: &OptionValue| match value {
             OptionValue::Text(text) => (*text).to_owned(),
@@ -103,8 +107,8 @@ impl OfficialScript {
                     response.qsl_idx, self.name
                 )
             })?;
-            // MultiStream issues some samples twice; in a batch of another size floats may differ
-            // in the last bits.
+            // MultiStream issues some samples twice. In a batch of another size floats may differ
+            // in the last bits, so only the lengths are compared.
             Ok(response.data.len())
         };
         one_for_each_sample(responses, total, keep).map(drop)

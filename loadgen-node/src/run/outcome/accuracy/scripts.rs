@@ -12,7 +12,7 @@ const INT32: (&str, OptionValue) = ("--dtype", OptionValue::Text("int32"));
 const CHECKPOINT: (&str, &str) = ("--checkpoint-path", "DIR");
 const DATASET: (&str, &str) = ("--dataset-file", "FILE");
 
-/// Packages of the scripts about texts.
+/// Packages of the scripts that compute ROUGE scores of texts.
 const ROUGE: &[&str] = &[
     "absl-py==2.3.1",
     "datasets==5.0.1",
@@ -26,7 +26,7 @@ const ROUGE: &[&str] = &[
     "transformers==4.57.6",
 ];
 
-/// Script that prints its metric, and takes only the log.
+/// Defaults of a script: it prints its metric, and its only option names the log.
 const PLAIN: OfficialScript = OfficialScript {
     name: "",
     file: "",

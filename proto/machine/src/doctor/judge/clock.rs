@@ -2,7 +2,8 @@
 
 use crate::doctor::{facts::Facts, finding::Draft, id::Id, needs::Needs, report::Report};
 
-/// Counters of processors, and their emulation by hypervisors. They are read without a system call.
+/// Clock sources that a program can read without a system call: counters of processors, and
+/// emulations of such counters by hypervisors.
 const QUICK: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "timebase"];
 

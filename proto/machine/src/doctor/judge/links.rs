@@ -12,13 +12,14 @@ use crate::{
 };
 use netdiv_node_common::sanitise::shell_word;
 
-/// Minimum speed for which standard frames are worth a note, in Mb/s.
+/// Minimum speed of an interface, in Mb/s, from which the doctor reports an MTU of [`STANDARD`]
+/// bytes or less.
 const FAST: u64 = 10_000;
 
 /// Ethernet's standard MTU, in bytes.
 const STANDARD: u64 = 1500;
 
-/// Length of the headers of IPv4 and UDP, in bytes. Those of IPv6 are longer.
+/// Length of the headers of IPv4 and UDP, in bytes. The header of IPv6 is longer.
 const HEADERS: u64 = 28;
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, report: &mut Report) {

@@ -16,7 +16,8 @@ use crate::doctor::{
     report::Report,
 };
 
-/// Judges the identity of nodes.
+/// Judges only the identity of the nodes: reports each node that did not reply, runs another
+/// version, or runs on this machine.
 pub fn identify(facts: &Facts, program: impl Into<String>, peers: &[Peer]) -> Report {
     let links = LinkSelection::Named(Vec::new());
     let needs = Needs { links, ..Needs::of(program) };

@@ -15,7 +15,8 @@ use crate::{
     evidence::{Interface, Machine},
 };
 
-/// Judges the identity of the nodes.
+/// Judges the identity of the nodes: reports each node that did not reply, runs another version, or
+/// runs on this machine.
 pub(super) fn identity(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut Report) {
     let ours = needs.program.rsplit_once(' ').map_or("", |(_, version)| version);
     for peer in peers {
@@ -79,7 +80,7 @@ pub(super) fn answers(nodes: &[AskedNode], report: &mut Report) {
     }
 }
 
-/// Returns the interface through which a node replies.
+/// Returns the interface of a machine's first route, through which its node replies.
 fn of_route(machine: &Machine) -> Option<&Interface> {
     interface(machine, machine.routes.first()?.interface.as_ref()?)
 }

@@ -13,11 +13,11 @@ use crate::doctor::{
 /// Assumed round trip if no node was asked.
 const ROUND_TRIP: Duration = Duration::from_millis(1);
 
-/// Factor for the share of a buffer that the kernel uses for bookkeeping, about half
-/// (net.ipv4.tcp_adv_win_scale).
+/// Ratio of a socket buffer's size to the bytes that it can hold. The kernel uses about half of the
+/// buffer for bookkeeping (net.ipv4.tcp_adv_win_scale).
 const BOOKKEEPING: f64 = 2.0;
 
-/// Limit on connections that wait to be accepted.
+/// Kernel setting that limits the number of connections which wait to be accepted.
 const WAITING: &str = "net.core.somaxconn";
 
 pub(super) fn judge(facts: &Facts, needs: &Needs, peers: &[Peer], report: &mut Report) {

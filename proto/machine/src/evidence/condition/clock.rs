@@ -18,7 +18,7 @@ pub struct Clock {
 /// Report of a time service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Synchronisation {
-    /// Program that reported.
+    /// Program that printed the report: `chronyc` or `timedatectl`.
     pub program: &'static str,
     /// True if the clock is synchronised.
     pub is_synchronised: bool,

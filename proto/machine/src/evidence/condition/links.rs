@@ -2,7 +2,7 @@
 
 use crate::evidence::{System, interfaces::NET};
 
-/// Offloads: the name in the output of `ethtool -k`, and the name that switches it.
+/// Offloads, each with the name that `ethtool -k` prints and the name that `ethtool -K` accepts.
 const OFFLOADS: [(&str, &str); 3] = [
     ("tcp-segmentation-offload", "tso"),
     ("generic-segmentation-offload", "gso"),
@@ -12,7 +12,7 @@ const OFFLOADS: [(&str, &str); 3] = [
 /// Offload of work from the processors to an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offload {
-    /// Name that switches it: `tso`, `gso` or `gro`.
+    /// Name with which `ethtool -K` switches the offload: `tso`, `gso` or `gro`.
     pub word: &'static str,
     /// True if the offload is on.
     pub is_on: bool,

@@ -30,7 +30,7 @@ pub struct Condition {
     pub numa: Numa,
     /// Clocks of the machine.
     pub clock: Clock,
-    /// Interfaces of the machine, except loopback, by name.
+    /// State of each interface of the machine except loopback, in the order of their names.
     pub links: Vec<LinkState>,
 }
 

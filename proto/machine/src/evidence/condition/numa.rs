@@ -14,7 +14,8 @@ pub struct NumaNode {
     pub id: u32,
     /// Processors of the node.
     pub processors: Vec<usize>,
-    /// Distance to each node, by its index in the list. 10 is the node itself.
+    /// Distance to each node of [`Numa::nodes`], in the order of that list. The distance of a node
+    /// to itself is 10.
     pub distances: Vec<u32>,
 }
 
@@ -28,7 +29,7 @@ pub struct Numa {
 }
 
 impl Numa {
-    /// Returns the node of a processor.
+    /// Returns the node that contains a processor.
     pub fn of_processor(&self, processor: usize) -> Option<&NumaNode> {
         self.nodes.iter().find(|node| node.processors.contains(&processor))
     }

@@ -74,7 +74,8 @@ impl System {
     }
 }
 
-/// Returns the ratio of a quota to its period. The value `none` means no limit.
+/// Returns the quota that a control group states, as a number of processors: `quota` divided by
+/// `period`. The text `none` means no limit. Returns `None` if a number is invalid.
 fn share(quota: &str, period: &str, none: &str) -> Option<Quota> {
     let period = period.parse::<u64>().ok().filter(|period| *period > 0)?;
     if quota == none {

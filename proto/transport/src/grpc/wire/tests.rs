@@ -1,4 +1,5 @@
-//! Close of a node's end of a connection: the client can still read the last message.
+//! Tests of the node's end of a connection when it closes: the client can still read the last
+//! message.
 
 use std::net::Ipv4Addr;
 

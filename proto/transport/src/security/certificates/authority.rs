@@ -15,19 +15,20 @@ use crate::security::{
     tls::refuse_encrypted,
 };
 
-/// File of the authority's certificate.
+/// Name of the file with the authority's certificate.
 const CERTIFICATE: &str = "ca.pem";
 
-/// File of the authority's key, if it is kept.
+/// Name of the file with the authority's key, if the key is kept.
 const KEY: &str = "ca.key";
 
 /// Authority that signs certificates.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// Own certificate, in PEM.
+    /// Certificate of the authority, in PEM.
     certificate: String,
     lifetime: Lifetime,
-    /// Files that a new authority keeps; `None` if the authority was opened.
+    /// Files of a new authority that are still to be written; `None` if the authority was opened
+    /// from a folder.
     new: Option<KeptFiles>,
 }
 
@@ -114,9 +115,9 @@ impl Authority {
         Ok(Self { issuer, certificate, lifetime, new: None })
     }
 
-    /// Writes a new key and its certificate for each subject, valid for `valid_for`, beside the
-    /// authority's own certificate. Returns the names of the files. Fails before writing anything
-    /// if a file exists.
+    /// Writes a new key and its certificate for each subject into the folder, and the authority's
+    /// own certificate. Certificates are valid for `valid_for`. Returns the names of the files. If
+    /// a file exists already, fails without writing any file.
     pub fn certify(
         &self,
         folder: &Path,
@@ -140,8 +141,8 @@ impl Authority {
         output.write()
     }
 
-    /// Writes a certificate for each request that was read, like [`Self::certify`]. Returns a line
-    /// for each file, with its subject.
+    /// Like [`Self::certify`], but writes certificates for the keys in `requests` and creates no
+    /// keys. Returns a line for each written certificate, with its subject.
     pub fn sign(
         &self,
         folder: &Path,
@@ -167,7 +168,8 @@ impl Authority {
         Ok(own.into_iter().chain(requests.iter().map(|(subject, _)| subject.words())).collect())
     }
 
-    /// Returns the folder, and whether it lacks the authority's certificate.
+    /// Returns the folder, and true if the authority's certificate has to be written into it. Fails
+    /// if the folder has the certificate of another authority.
     fn prepare(&self, folder: &Path) -> Result<(Folder, bool), CertificateError> {
         let output = Folder::new(folder);
         if self.new.is_some() {
@@ -194,7 +196,8 @@ impl Authority {
         }
     }
 
-    /// Returns a lifetime for certificates, which must not outlive their authority.
+    /// Returns the period of certificates that are valid for `valid_for`. Fails if they would
+    /// outlive the authority.
     fn lifetime_within(&self, valid_for: Duration) -> Result<Lifetime, CertificateError> {
         let lifetime = lifetime(valid_for)?;
         // An authority that was created a moment ago ends a moment before its certificates.

@@ -10,7 +10,7 @@ pub enum CertificateError {
     /// The name is not allowed in a certificate.
     #[error("cannot create a certificate for `{name}`: {error}")]
     Name {
-        /// The host or client.
+        /// Name of the host or client.
         name: String,
         /// Error of the library.
         error: rcgen::Error,
@@ -29,7 +29,7 @@ pub enum CertificateError {
     /// A file could not be written.
     #[error("cannot write {path}: {error}{}", remedy(error))]
     Write {
-        /// The file.
+        /// Path of the file.
         path: String,
         /// Error of the system.
         error: io::Error,
@@ -37,7 +37,7 @@ pub enum CertificateError {
     /// A file could not be read.
     #[error("cannot read {path}: {error}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: String,
         /// Error of the system.
         error: io::Error,
@@ -53,10 +53,10 @@ pub enum CertificateError {
         "{0} can be read by other users; chmod 600 it, or create a new authority if another user has read it"
     )]
     OpenKey(String),
-    /// The authority cannot sign.
+    /// The certificate or the key of the authority is missing or unusable, so it cannot sign.
     #[error("{path} cannot sign certificates: {why}")]
     NoAuthority {
-        /// The authority's certificate or key.
+        /// Path of the authority's certificate or key.
         path: String,
         /// Fault of the certificate or key.
         why: String,
@@ -67,7 +67,7 @@ pub enum CertificateError {
     /// A request cannot be signed.
     #[error("{path} is refused: {why}")]
     Request {
-        /// The request.
+        /// Path of the request.
         path: String,
         /// Fault of the request.
         why: String,

@@ -26,10 +26,11 @@ impl Folder {
         Self { path: path.to_owned(), files: Vec::new() }
     }
 
-    /// Fails if a file exists, so that nothing is written unless all files can be.
+    /// Fails if the folder already has a file of this name. Called for all files before the first
+    /// is written, so that either all files are written or none.
     pub(super) fn will_hold(&self, name: &str) -> Result<(), CertificateError> {
         let path = self.path.join(name);
-        // A dangling link would be in the way too.
+        // A link to a missing file counts as existing too.
         match path.symlink_metadata() {
             Ok(_) => Err(CertificateError::Exists(path.display().to_string())),
             Err(_) => Ok(()),
@@ -46,8 +47,8 @@ impl Folder {
         self.files.push(NewFile { name, text, mode: 0o600 });
     }
 
-    /// Creates the folder and writes the files, first beside their final paths. Returns their
-    /// names, in order.
+    /// Creates the folder and writes the files, first under temporary names. Returns the names of
+    /// the files, in the order in which they were added.
     pub(super) fn write(self) -> Result<Vec<String>, CertificateError> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
@@ -72,7 +73,7 @@ impl Folder {
 
 impl NewFile {
     fn write(&self, path: &Path) -> io::Result<()> {
-        // A process that was killed may have left it.
+        // A process that was killed may have left a temporary file.
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -84,8 +85,8 @@ impl NewFile {
     }
 }
 
-/// Files that were created. Dropping this removes them: an incomplete set would be in the way of
-/// the next attempt.
+/// Paths of the files that were created. Dropping this value removes the files: an incomplete set
+/// would make the next attempt fail.
 #[derive(Default)]
 struct CreatedFiles(Vec<PathBuf>);
 

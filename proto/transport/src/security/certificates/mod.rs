@@ -18,16 +18,17 @@ pub use subject::Subject;
 /// Default lifetime of certificates: a year.
 pub const VALID_FOR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Creates a new authority, whose key is not kept, and with it certificates for these hosts (DNS
-/// names or IP addresses) and for `client`: `ca.pem`, `NAME.pem` and `NAME.key`. Returns the names
-/// of the files. Fails before writing anything if a file exists.
+/// Creates a new authority, whose key is not kept. It signs certificates for these hosts (DNS names
+/// or IP addresses) and for the client `client`. Writes `ca.pem`, and `NAME.pem` and `NAME.key` for
+/// each certificate, into the folder. Returns the names of the files. If a file exists already,
+/// fails without writing any file.
 pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
     let subjects = Subject::all(hosts, &[String::from("client")])?;
     Authority::new(VALID_FOR)?.certify(folder, &subjects, VALID_FOR)
 }
 
-/// Writes a new key (`NAME.key`) and a request for a certificate (`NAME.csr`) for each subject.
-/// Returns the names of the files.
+/// Writes a new key (`NAME.key`) and a request for a certificate (`NAME.csr`) for each subject into
+/// the folder. Returns the names of the files.
 pub fn make_requests(folder: &Path, subjects: &[Subject]) -> Result<Vec<String>, CertificateError> {
     let mut folder = Folder::new(folder);
     for subject in subjects {

@@ -12,20 +12,20 @@ use x509_parser::{certification_request::X509CertificationRequest, prelude::From
 
 use super::CertificateError;
 
-/// Subject of a certificate, and the name of its files.
+/// Subject of a certificate: a node or a client.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// Name of its files, and its common name.
+    /// Name of the subject's files, without the extension, and its common name in the certificate.
     name: String,
-    /// Names and addresses by which it is reached; a client has none.
+    /// DNS names and IP addresses at which clients reach a node; a client needs none.
     reached_by: Vec<SanType>,
-    /// Key usages: node, client or both.
+    /// Purposes for which the key may be used: as a node, as a client, or both.
     purposes: Vec<ExtendedKeyUsagePurpose>,
 }
 
 impl Subject {
-    /// Returns the subjects of nodes, with the names or IP addresses by which they are reached, and
-    /// of clients.
+    /// Returns a subject for each node and then for each client. `hosts` has the DNS name or IP
+    /// address at which each node is reached; `clients` has names of clients.
     pub fn all(hosts: &[String], clients: &[String]) -> Result<Vec<Self>, CertificateError> {
         let hosts = hosts.iter().map(|host| Self::node(host));
         let clients = clients.iter().map(|name| {
@@ -54,12 +54,12 @@ impl Subject {
         Ok(Self { name: host.into(), reached_by: named.subject_alt_names, purposes })
     }
 
-    /// Returns the name of its file of this kind.
+    /// Returns the name of the subject's file with the extension `kind`.
     pub(super) fn file(&self, kind: &str) -> String {
         format!("{}.{kind}", self.name)
     }
 
-    /// Returns the content of its certificate or request.
+    /// Returns the content of the subject's certificate or request.
     pub(super) fn parameters(&self) -> Result<CertificateParams, rcgen::Error> {
         let mut parameters = CertificateParams::new([])?;
         parameters.subject_alt_names.clone_from(&self.reached_by);
@@ -68,8 +68,9 @@ impl Subject {
         Ok(parameters)
     }
 
-    /// Reads a request (`NAME.csr`, in PEM). Returns its subject, and the key that the request
-    /// proves to have. Only names, addresses and purposes of the request count.
+    /// Reads a request for a certificate (`NAME.csr`, in PEM). Returns its subject, and the public
+    /// key whose private key has signed the request. The subject has the file's name, and only the
+    /// DNS names, addresses and purposes of the request.
     pub fn of_request(path: &Path) -> Result<(Self, SubjectPublicKeyInfo), CertificateError> {
         let shown = || path.display().to_string();
         let refused = |why: String| CertificateError::Request { path: shown(), why };
@@ -115,7 +116,8 @@ impl Subject {
         Ok((Self { name, reached_by, purposes }, key))
     }
 
-    /// Returns a line with the file and its subject.
+    /// Returns a line for display: the certificate's file, the role of the subject, and the names
+    /// and addresses of a node.
     pub(super) fn words(&self) -> String {
         let is_node = self.purposes.contains(&ExtendedKeyUsagePurpose::ServerAuth);
         let is_client = self.purposes.contains(&ExtendedKeyUsagePurpose::ClientAuth);

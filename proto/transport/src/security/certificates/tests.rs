@@ -76,7 +76,7 @@ fn files_that_cannot_all_be_written_leave_none() {
         ["ca.pem.part", "a.pem.part", "a.key.part", "client.pem.part", "client.key.part"]
     {
         let folder = folder();
-        // A folder cannot be written to.
+        // A folder with the name of a file makes writing the file fail.
         fs::create_dir(folder.path().join(obstacle)).unwrap();
         let authority = Authority::new(DAY).unwrap();
         let error = authority.certify(folder.path(), &all, DAY).unwrap_err().to_string();
@@ -207,7 +207,7 @@ fn a_request_for_more_is_refused() {
         let error = refused(edit).unwrap_err().to_string();
         assert!(error.contains(words), "{words}: {error}");
     }
-    // Its signature belongs to another text.
+    // A request with a changed letter no longer matches its signature.
     let text = fs::read_to_string(&path).unwrap();
     let place = text.len() / 2;
     let letter = if text.as_bytes()[place] == b'A' { "B" } else { "A" };

@@ -1,4 +1,5 @@
-//! Every prompt of every model: alone, in a full batch, and while others join and leave.
+//! Tests of every prompt of every model: alone, in a full batch, and while other samples join and
+//! leave.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use super::driver::{Engine, Settings, ids};
 
 const MODELS: [&str; 4] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral", "tiny-gptj"];
 
-/// Each model, and the models without beams again in the mode of a GPU.
+/// Models, and whether their steps run ahead, as on a GPU. Only models without beams can run ahead.
 const MODES: [(&str, bool); 7] = [
     (MODELS[0], false),
     (MODELS[1], false),

@@ -1,4 +1,4 @@
-//! Uses the table as a node does.
+//! Calls the functions of the table as a node does.
 
 use std::{
     collections::HashMap,
@@ -125,7 +125,7 @@ impl Engine {
         Self::open(Settings::of(model)).map_err(|(_, why)| why).unwrap()
     }
 
-    /// Begins steps before the results of the last one are read, as on a GPU.
+    /// Lets each step begin before the results of the previous step are read, as on a GPU.
     pub(super) fn run_ahead(&mut self) {
         // SAFETY: the instance is ours, and of this type.
         unsafe { &mut *self.instance.cast::<TokenInstance<'_>>() }.runs_ahead = true;

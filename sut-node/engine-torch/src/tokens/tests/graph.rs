@@ -7,8 +7,8 @@ use tch::Device;
 use super::driver::Engine;
 use crate::shim;
 
-/// Environment variable that makes libtorch print the graphs of this file of its sources; set only
-/// for a child process.
+/// Environment variable and its value, which makes a source file of libtorch print its graphs. Only
+/// a child process has it set.
 const PRINT: (&str, &str) = ("PYTORCH_JIT_LOG_LEVEL", "profiling_graph_executor_impl");
 
 /// Operations that launch no kernel, because they only reinterpret a tensor.
@@ -50,7 +50,7 @@ fn printed() -> String {
     said
 }
 
-/// Returns the graphs with this title.
+/// Returns the lines of each graph with this title.
 fn graphs<'a>(printed: &'a str, title: &str) -> Vec<Vec<&'a str>> {
     let mut graphs: Vec<Vec<&str>> = Vec::new();
     for line in printed.lines().filter_map(|line| Some(line.split_once("] ")?.1)) {
@@ -68,7 +68,7 @@ fn graphs<'a>(printed: &'a str, title: &str) -> Vec<Vec<&'a str>> {
     graphs.into_iter().filter(|graph| !graph.is_empty()).collect()
 }
 
-/// Returns the operation of a line whose result is a tensor.
+/// Returns the operation of a graph's line; `None` if its result is not a tensor.
 fn operation(line: &str) -> Option<&str> {
     let (result, rest) = line.split_once(" = ")?;
     let is_tensor = result.ends_with(": Tensor") || result.ends_with(": Tensor[]");

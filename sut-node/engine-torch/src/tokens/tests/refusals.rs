@@ -1,4 +1,4 @@
-//! Tests of refusals, which state the remedy.
+//! Tests of refusals: each error states the remedy.
 
 use netdiv_plugin::abi;
 

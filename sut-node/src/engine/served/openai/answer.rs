@@ -1,4 +1,4 @@
-//! A response as it arrives: events that a dialect reads.
+//! A response as it arrives. The server's dialect turns each event into a chunk.
 
 use bytes::Bytes;
 use http_body::Body;

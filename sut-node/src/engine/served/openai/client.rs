@@ -1,4 +1,4 @@
-//! Requests over HTTP, and the server's response before its first event.
+//! Sends requests over HTTP, and reads the head of each response, before its first event.
 
 use std::mem;
 
@@ -37,20 +37,22 @@ const MOST_METRICS_BYTES: usize = 16 << 20;
 
 pub(crate) struct OpenAiClient {
     pub(crate) api: &'static Api,
-    /// A request without its prompt, as JSON.
+    /// Rest of each request after its prompt, as JSON.
     rest: String,
-    /// Connections without TLS.
+    /// Connections over HTTP/1.1 without TLS.
     links: ConnectionPool,
-    /// Connections with TLS.
+    /// Connections with TLS, which agrees on the version of HTTP.
     agreed: Pools,
     /// Connections over HTTP/2 without TLS.
     prior: Pools,
     token: Option<HeaderValue>,
 }
 
-/// Body of a response.
+/// Body of a response, over HTTP/1.1 without TLS or over another connection.
 pub(crate) type Content = Either<AnswerBody, Incoming>;
 
+/// Pool with connections that are kept, and pool with new connections for requests that a kept
+/// connection lost.
 struct Pools {
     kept: Pool,
     fresh: Pool,
@@ -71,7 +73,8 @@ impl OpenAiClient {
         }
     }
 
-    /// Sends a prompt, and waits until the response begins. Events follow.
+    /// Sends a prompt, and waits until the response begins. Returns the response, whose events
+    /// follow.
     pub(crate) async fn ask(
         &self,
         server: &Server,
@@ -174,8 +177,8 @@ async fn text(response: Response<Content>, most_bytes: usize) -> Result<String, 
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns true if a content type is that of a stream of events. Media types ignore case, and may
-/// have parameters.
+/// Returns true if a content type denotes a stream of events. Media types ignore case, and may have
+/// parameters.
 fn is_stream_of_events(content_type: &str) -> bool {
     let media_type = content_type.split(';').next().unwrap_or_default();
     media_type.trim().eq_ignore_ascii_case("text/event-stream")

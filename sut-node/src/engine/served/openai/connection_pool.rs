@@ -1,5 +1,5 @@
-//! Connections over HTTP/1.1 without TLS. The task that waits for a response drives its connection,
-//! so that no token crosses tasks.
+//! Connections over HTTP/1.1 without TLS. The task that waits for a response also drives its
+//! connection, so that no token passes between tasks.
 
 use std::{
     future::poll_fn,
@@ -56,13 +56,13 @@ struct Idle {
     link: Link,
 }
 
-/// A connection, and its sender of requests.
+/// A connection, and the handle that sends requests over it.
 struct Link {
     requests: SendRequest<Full<Bytes>>,
     connection: DrivenConnection,
 }
 
-/// Connection that its user drives; `None` once it has ended.
+/// Connection that makes progress only while its user polls it; `None` once it has ended.
 struct DrivenConnection(Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>);
 
 impl ConnectionPool {
@@ -113,7 +113,8 @@ impl ConnectionPool {
 }
 
 impl IdlePool {
-    /// Returns the number of connections that have been idle for too long. They come first.
+    /// Returns the number of connections that have been idle for too long. They are the first ones
+    /// in `idle`.
     fn expired_count(&self) -> usize {
         let now = Instant::now();
         self.idle.partition_point(|idle| now.saturating_duration_since(idle.since) >= IDLE_TIME)
@@ -138,8 +139,8 @@ impl DrivenConnection {
         poll_fn(|cx| self.poll_for(cx, |cx| outcome.as_mut().poll(cx))).await
     }
 
-    /// Drives the connection if the outcome is pending. Once the connection has ended, a pending
-    /// outcome of it is an error.
+    /// Polls `outcome`, which depends on the connection. While it is pending, also drives the
+    /// connection. Once the connection has ended, an outcome that was pending becomes an error.
     fn poll_for<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,7 +169,7 @@ pub(crate) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// Keeps the connection for other requests.
+    /// Keeps the connection for later requests, if it is still usable.
     fn keep(&mut self) {
         // A server may have answered before it read the whole request.
         let is_fit = |link: &Link| link.connection.0.is_some() && link.requests.is_ready();
@@ -181,7 +182,7 @@ impl AnswerBody {
     }
 }
 
-/// Closes connections that stay idle, until none is left.
+/// Closes connections that stay idle, until no idle connection is left.
 async fn end_idle(kept: Weak<Mutex<IdlePool>>) {
     loop {
         sleep(IDLE_TIME).await;
@@ -195,7 +196,8 @@ async fn end_idle(kept: Weak<Mutex<IdlePool>>) {
         };
         for link in old {
             drop(link);
-            // Streams in progress do not wait until all are closed.
+            // Other tasks run in between: streams in progress do not wait until all connections are
+            // closed.
             yield_now().await;
         }
         if is_last {

@@ -1,4 +1,5 @@
-//! The dialects: requests to a server, and reading of its events.
+//! Dialects: the forms in which vLLM, SGLang, TensorRT-LLM and llama.cpp expect requests and send
+//! events.
 
 use serde_json::Value;
 
@@ -11,36 +12,39 @@ use crate::{
     settings::serving_engines::Dialect,
 };
 
-/// Interface of a server.
+/// Dialect of a product: its paths, its keys, and the functions that build requests and read
+/// events.
 pub(crate) struct Api {
     /// Name of the product.
     pub(crate) product: &'static str,
-    /// Path of requests.
+    /// Path to which requests are sent.
     pub(super) path: &'static str,
-    /// Key of the prompt's ids.
+    /// Key of the prompt's ids in a request.
     prompt: &'static str,
-    /// Builds the rest of a request.
+    /// Builds a request without its prompt.
     request: fn(&ServedModel) -> Value,
+    /// Reads the data of an event.
     read: fn(&str) -> Result<Chunk, String>,
-    /// Setting that turns prefix caching off.
+    /// Setting of the server that turns prefix caching off.
     pub(crate) no_caching: &'static str,
-    /// Path of the server's metrics, if its responses do not report its settings.
+    /// Path of the server's metrics, if they report whether prefix caching is on.
     pub(super) metrics: Option<&'static str>,
-    /// Location of the maximum number of tokens of a prompt and its output together.
+    /// Location of the maximum number of tokens of a prompt and its output together, if the server
+    /// reports it.
     pub(super) context: Option<Context>,
 }
 
-/// Location of a server's limit.
+/// Page of a server that reports a limit, and the limit's location on it.
 pub(super) struct Context {
     pub(super) path: &'static str,
     /// JSON pointer to the limit.
     pub(super) pointer: &'static str,
 }
 
-/// The served model comes first in the list.
+/// Location of the limit in the list of models, in which the served model comes first.
 const IN_MODELS: Context = Context { path: "/v1/models", pointer: "/data/0/max_model_len" };
 
-/// Event after the end of a response, in dialects whose last event has no mark.
+/// Data of the event after the end of a response, in dialects whose last event has no mark.
 const DONE: &str = "[DONE]";
 
 pub(crate) fn api(dialect: Dialect) -> &'static Api {
@@ -92,8 +96,8 @@ pub(crate) fn api(dialect: Dialect) -> &'static Api {
 }
 
 impl Api {
-    /// Returns the part of a request that follows the prompt in the JSON object. It is equal for
-    /// all samples.
+    /// Returns the part of a request that follows the prompt in the JSON object. This part is equal
+    /// for all samples.
     pub(super) fn rest(&self, model: &ServedModel) -> String {
         let rest = (self.request)(model).to_string();
         rest.strip_prefix('{').unwrap_or(&rest).to_owned()

@@ -1,4 +1,4 @@
-//! The events of a response (SSE), of limited length.
+//! Reads the events of a response (server-sent events, SSE), each of limited length.
 
 use std::{
     future::poll_fn,
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 8 << 20;
 
 pub(crate) struct Events<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> {
     events: SseByteStream<BoundedBody<B>>,
-    /// Bytes since the last event.
+    /// Number of bytes since the last event.
     bytes: Arc<AtomicUsize>,
 }
 
@@ -53,7 +53,7 @@ impl<B: Body<Data = Bytes, Error: Into<Failure>> + Unpin> Events<B> {
     }
 }
 
-/// Bytes of a body, with an error once too many arrive without an event.
+/// Body that fails once too many bytes arrive without an event.
 struct BoundedBody<B> {
     body: B,
     bytes: Arc<AtomicUsize>,

@@ -1,5 +1,5 @@
-//! llama.cpp's `/completion`. Its stream omits ids while the text ends in incomplete UTF-8. These
-//! ids never arrive, and only the count reveals this.
+//! llama.cpp's `/completion`. Its stream omits ids while the text ends in incomplete UTF-8. The
+//! omitted ids never arrive, and only the server's count of tokens reveals this.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
         let (sockets, _) = runs::alone(BaselineSystem::BehindSockets, RATE, MILLISECONDS)?;
         rounds.push([over_network, sockets, alone]);
     }
-    // Latency beyond the schedule, unless it was already subtracted.
+    // Latency in addition to the schedule. With a `schedule` of zeros, it was already subtracted.
     let line = |name: &str, schedule: [u64; 2], times: &dyn Fn(&[Times; 3]) -> Times| {
         let [first, further] = schedule.map(|us| us as f64);
         let of = |pick: &dyn Fn(Times) -> f64| {

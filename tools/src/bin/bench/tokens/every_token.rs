@@ -25,7 +25,7 @@ use crate::{
 /// engine's.
 const FURTHER_US: u64 = 1000;
 
-/// Number of concurrent outputs, and of waves of them.
+/// Number of outputs in a wave, which are concurrent, and number of waves.
 const TOGETHER: usize = 64;
 const WAVES: usize = 8;
 

@@ -14,7 +14,8 @@ const STEP: f64 = 1.05;
 const LOWEST: f64 = 100.0;
 const STEPS: usize = 236;
 
-/// First step of the search in the first round: two nodes, plain sockets, and LoadGen alone.
+/// Steps at which the first round's searches begin: for two nodes, for plain sockets, and for
+/// LoadGen alone.
 const BEGIN: [usize; 3] = [148, 145, 188];
 
 /// Returns the queries per second of a step.

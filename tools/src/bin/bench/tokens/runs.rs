@@ -95,7 +95,7 @@ pub fn over_network(
     })
 }
 
-/// Location of a system on schedule without netdiv.
+/// Location of a system under test that sends tokens on the schedule without netdiv.
 #[derive(Clone, Copy)]
 pub enum BaselineSystem {
     /// In LoadGen's own process.
@@ -104,8 +104,8 @@ pub enum BaselineSystem {
     BehindSockets,
 }
 
-/// Makes a Server run at this rate with such a system. Returns its latencies, and true if the run
-/// is VALID.
+/// Makes a Server run at this rate with a system under test at this location. Returns its
+/// latencies, and true if the run is VALID.
 pub fn alone(system: BaselineSystem, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
     let prompt_bytes = prompts(1).iter().map(|prompt| prompt.len() as u64).sum();
     let schedule = [FIRST_US, FURTHER_US, OUTPUT, prompt_bytes];
