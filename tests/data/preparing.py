@@ -42,10 +42,10 @@ def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
 
 
 @functools.cache
-def server() -> subprocess.Popen[str]:
-    """Starts the process that `prepare` asks, and ends it with this one."""
+def server() -> subprocess.Popen[bytes]:
+    """Starts the process that `prepare` asks, and ends it with this one. Its pipes have no buffer, in which `select` would miss a line."""
     running = subprocess.Popen([sys.executable, Path(__file__).with_name("server.py")], env=ENVIRONMENT, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, bufsize=0)
     atexit.register(running.communicate)
     return running
 
@@ -55,10 +55,14 @@ def prepare(*args: object) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         request = {"args": [*map(str, args)], "output": str(output), "errors": str(errors)}
-        print(json.dumps(request), file=server().stdin, flush=True)
-        if not select.select([server().stdout], [], [], LONGEST)[0]:
-            raise AssertionError(f"{args} hangs: {errors.read_text()}")
+        server().stdin.write(json.dumps(request).encode() + b"\n")
+        group = int(server().stdout.readline())
+        hangs = not select.select([server().stdout], [], [], LONGEST)[0]
+        if hangs:
+            os.killpg(group, signal.SIGABRT)
         code = int(server().stdout.readline())
+        if hangs:
+            raise AssertionError(f"{args} hangs: {errors.read_text()}")
         return subprocess.CompletedProcess(args, code, output.read_text(), errors.read_text())
 
 

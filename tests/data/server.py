@@ -1,6 +1,6 @@
 """Runs deploy/data/prepare in forks of this process, which imports its packages once. This saves a second for each command.
 
-Reads a request per line, `{"args": […], "output": FILE, "errors": FILE}`, and answers with the exit code.
+Reads a request per line, `{"args": […], "output": FILE, "errors": FILE}`, and answers with the process id, then with the exit code.
 """
 
 import json
@@ -15,6 +15,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if child := os.fork():
+            print(child, flush=True)
             _, status = os.waitpid(child, 0)
             print(os.waitstatus_to_exitcode(status), flush=True)
             continue

@@ -1,6 +1,6 @@
 """Finds doc comments whose first sentence is neither a noun phrase nor a verb in the third person.
 
-Reads the doc comments of Rust (`///`, `//!`) and the docstrings of Python in all files that git knows. A comment that
+Reads the doc comments of Rust (`///`, `//!`) and the docstrings of Python. A comment that
 opens with "What", "Whether", "Of", "The same" or another word of OPENINGS describes a clause, not a thing. Prints each
 with its file and line; fails if there is one.
 
@@ -8,9 +8,10 @@ with its file and line; fails if there is one.
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from sources import REPOSITORY, sources
 
 OPENINGS = re.compile(r"(?:What|Whether|How|Why|Where|Which|Those|Of|One|The same)\b")
 RUST = re.compile(r"\s*(//[/!])(?!/) ?(.*)")
@@ -42,15 +43,13 @@ READERS = {".rs": rust_comments, ".py": docstrings}
 
 def findings(file):
     """Returns `FILE:LINE: TEXT` for each comment of a file that opens with a word of OPENINGS."""
-    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    lines = (REPOSITORY / file).read_text(encoding="utf-8").splitlines()
     comments = READERS[Path(file).suffix](lines)
     return [f"{file}:{number}: {text}" for number, text in comments if OPENINGS.match(text)]
 
 
 def main():
-    known = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--"] + sys.argv[1:],
-                           check=True, capture_output=True, text=True).stdout.splitlines()
-    found = [line for file in known if Path(file).suffix in READERS and Path(file).exists() for line in findings(file)]
+    found = [line for file in sources(*READERS, under=sys.argv[1:] or ["."]) for line in findings(file)]
     if found:
         print(*found, sep="\n")
         sys.exit(f"{len(found)} comments: begin with a noun or with a verb in the third person, such as \"Returns\"")

@@ -4,10 +4,10 @@
 """
 
 import re
-import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
+
+from sources import REPOSITORY, sources
 
 # Associated types belong to a trait; they are indented, and an alias in a function's body is, too.
 TYPE = re.compile(r"^(?P<indent>\s*)(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?P<kind>struct|enum|union|trait|type) (?P<name>\w+)")
@@ -24,16 +24,14 @@ def repeated(files):
     """Returns the names that several types of a crate have, each with where they are: `{(crate, name): [FILE:LINE]}`."""
     places = defaultdict(list)
     for file in files:
-        crate = next(folder for folder in Path(file).parents if (folder / "Cargo.toml").exists())
-        for number, name in declared(Path(file).read_text(encoding="utf-8")):
+        crate = next(folder for folder in file.parents if (REPOSITORY / folder / "Cargo.toml").exists())
+        for number, name in declared((REPOSITORY / file).read_text(encoding="utf-8")):
             places[str(crate), name].append(f"{file}:{number}")
     return {key: at for key, at in sorted(places.items()) if len(at) > 1}
 
 
 def main():
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.rs"],
-                            check=True, capture_output=True, text=True).stdout.splitlines()
-    found = repeated(file for file in listed if Path(file).exists())
+    found = repeated(sources(".rs"))
     for (crate, name), at in found.items():
         print(f"{crate}: {name}: {', '.join(at)}")
     if found:

@@ -25,6 +25,8 @@ def terms(document, heading):
     _, _, text = (REPOSITORY / "docs" / document).read_text(encoding="utf-8").partition(heading)
     level = heading.partition(" ")[0] + " "
     section = text.partition(f"\n{level}")[0]
+    if not section.strip():
+        sys.exit(f"docs/{document} has no {heading.strip()!r}")
     cells = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
     return {term for cell in cells for term in cell.split(", ")} - {"term"}
 

@@ -2,25 +2,20 @@
 
 use std::{fs, io, path::Path};
 
-/// A document that a program writes.
+/// Document that a program writes, by its heading.
 #[derive(Debug, Clone, Copy)]
-pub struct Generated {
-    /// Heading of the document.
-    pub title: &'static str,
-    /// Command line that writes the document.
-    pub command: &'static str,
-}
+pub struct Generated(pub &'static str);
 
 impl Generated {
-    /// Fails if `document` cannot be written, so that a program reports this before it measures for
-    /// hours.
+    /// Fails if the folder of `document` does not exist, so that a program reports this before it
+    /// measures for hours.
     pub fn check(self, document: &Path) -> io::Result<()> {
-        fs::OpenOptions::new().append(true).create(true).open(document).map(drop)
+        document.parent().map_or(Ok(()), |folder| fs::read_dir(folder).map(drop))
     }
 
-    /// Writes `text` below the title.
-    pub fn write(self, document: &Path, text: &str) -> io::Result<()> {
-        let Self { title, command } = self;
-        fs::write(document, format!("# {title}\n\nWritten by `{command}`.\n\n{}\n", text.trim()))
+    /// Writes `text` below the heading and the `command` that wrote it.
+    pub fn write(self, document: &Path, command: &str, text: &str) -> io::Result<()> {
+        let Self(heading) = self;
+        fs::write(document, format!("# {heading}\n\nWritten by `{command}`.\n\n{}\n", text.trim()))
     }
 }

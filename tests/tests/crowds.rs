@@ -22,6 +22,7 @@ use netdiv_contract::{
     framing,
     v1::{DescribeRequest, InferRequest, InferResponse},
 };
+use netdiv_node_common::resources::descriptors::raise_limit;
 use netdiv_transport::{Connection, Options, Transport, security::Token};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use socket2::{Domain, Socket, Type};
@@ -132,6 +133,7 @@ struct ConnectionFlood {
 
 impl ConnectionFlood {
     fn start(node: &SutNode, from: [u8; 4]) -> Self {
+        raise_limit().expect("the limit of open files can be raised");
         let (opened, ending) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
         let address: SocketAddr = node.address.parse().expect("an address");
         let flood = || {
@@ -181,11 +183,12 @@ fn connections_that_come_as_fast_as_they_can_keep_nobody_out() {
 
 #[test]
 fn strangers_make_room_where_no_file_can_be_opened_any_more() {
+    raise_limit().expect("the limit of open files can be raised");
     let node = SutNode::echo("a", &[]);
     let process = Pid::from_raw(node.id().cast_signed());
     let limit = Some(open_files(&node) as u64 + 40);
     prlimit(process, Resource::Nofile, Rlimit { current: limit, maximum: limit })
-        .expect("a writable path");
+        .expect("the limit is lowered");
     let idle: Vec<_> =
         (0..200).map(|_| TcpStream::connect(&node.address).expect("connects")).collect();
     for _ in 0..3 {
@@ -250,6 +253,7 @@ fn open_files(node: &SutNode) -> usize {
 
 #[test]
 fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
+    raise_limit().expect("the limit of open files can be raised");
     let metrics = e2e::ports::free_address();
     let mut node = SutNode::echo("a", &["--metrics", &metrics]);
     let log = node.log();

@@ -38,6 +38,7 @@ fn every_fault_has_its_verdict() {
     ];
     let chosen: Vec<Fault> =
         all.into_iter().flatten().filter(|fault| fault.name.contains(&only)).collect();
+    assert!(!chosen.is_empty(), "no fault has {only:?} in its name");
     let seen = side_by_side(AT_ONCE, &chosen, Fault::strike);
     let rows: Vec<_> =
         chosen.iter().zip(&seen).filter_map(|(f, s)| Some((f, s.as_ref()?))).collect();

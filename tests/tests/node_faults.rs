@@ -11,6 +11,7 @@ use netdiv_contract::{
     checksum, framing,
     v1::{DescribeRequest, FlushRequest, InferRequest, InferResponse},
 };
+use netdiv_node_common::resources::descriptors::raise_limit;
 use netdiv_transport::{
     Connection, Options, Replies, Transport,
     security::{ClientTls, TlsFiles, Token, make_certificates},
@@ -327,6 +328,7 @@ async fn strangers_who_never_finish_keep_nobody_out() {
     ] {
         let node = SutNode::echo("a", &[args, &["--max-connections", "8"]].concat());
         let established = connect_and_call(&node, &options).await.expect("it is served");
+        raise_limit().expect("the limit of open files can be raised");
         let strangers: Vec<_> = (0..200)
             .map(|_| {
                 let mut stream = TcpStream::connect(&node.address).expect("connects");

@@ -46,7 +46,9 @@ impl CheckArgs {
             say(json.map_err(|error| RunError::Failed(error.to_string()))?)?;
         } else {
             say(fold_tables(&report.text(), columns()))?;
-            say("docs/GLOSSARY.md explains the terms.")?;
+            if columns().is_some() {
+                say("docs/GLOSSARY.md explains the terms.")?;
+            }
         }
         // Without --against, N37 has nothing to compare with.
         let counts = |rule: &Rule| *rule != Rule::N37 || self.against.is_some();

@@ -77,13 +77,13 @@ Exit codes:\n\
 pub(super) const FABRIC: &str = "\
 Examples:\n\
 \x20 loadgen-node fabric --nodes 'rack[1-8]:50051'\n\
-\x20 loadgen-node fabric --nodes 'rack[1-8]:50051' --matrix --output out/fabric\n\
+\x20 loadgen-node fabric --nodes 'rack[1-8]:50051' --matrix --output monday\n\
 \n\
 Exit codes:\n\
-\x20 0  measured, and the network carries every target\n\
-\x20 1  the network misses a target\n\
+\x20 0  measured, and every --rate and --target was reached\n\
+\x20 1  a --rate was not kept, or a --target is not carried\n\
 \x20 2  settings or nodes do not allow it\n\
-\x20 3  a node was lost";
+\x20 3  a measurement failed";
 
 pub(super) const CERTIFICATES: &str = "\
 Examples:\n\
@@ -123,7 +123,7 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  no rule is violated\n\
-\x20 1  a rule is violated\n\
+\x20 1  a rule is violated, or with --strict cannot be decided\n\
 \x20 2  the folder is neither a run nor a submission";
 
 pub(super) const SUBMISSION: &str = "\

@@ -55,8 +55,7 @@ pub struct RunArgs {
     /// Mode of LoadGen's test [default: performance]
     #[arg(long)]
     pub mode: Option<Mode>,
-    /// Benchmark: the model's name in user.conf. `loadgen-node benchmarks` lists the benchmarks of
-    /// the suite; digits and sorting belong to the demo
+    /// Benchmark, as `loadgen-node benchmarks` lists it; digits and sorting belong to the demo
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
     /// Samples: a .npy file, a folder, several of these joined by + (a sample has one tensor of

@@ -43,9 +43,9 @@ pub fn write(table: &str) {
     let transport = transport();
     let name = format!("../docs/generated/faults-{transport}.md");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
-    let document = Generated {
-        title: if transport == "quic" { "Faults over QUIC" } else { "Faults over gRPC" },
-        command: "NETDIV_WRITE_FAULTS=1 cargo test --release -p e2e faults::",
-    };
-    document.write(&path, table).expect("it can be written");
+    let heading = if transport == "quic" { "Faults over QUIC" } else { "Faults over gRPC" };
+    let command = format!(
+        "NETDIV_WRITE_FAULTS=1 NETDIV_TEST_TRANSPORT={transport} cargo test --release -p e2e faults::"
+    );
+    Generated(heading).write(&path, &command, table).expect("it can be written");
 }

@@ -20,7 +20,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "queries and responses all cross the network",
     in_closed: false,
     in_open: false,
-    enforced_by: "`sender.rs`",
+    enforced_by: "`qdl/src/sender.rs`",
     evidence: "digests; payload bytes against samples × length, and that against the tensor; bytes of the responses against \
          their tokens; the traffic of the interface",
     tests: "`performance.rs`, `rules.rs`",

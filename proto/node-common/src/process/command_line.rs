@@ -19,8 +19,8 @@ use crate::process::{
     variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
 };
 
-const MORE_OPTIONS: &str = "--help-all shows more options. Each option can also be set in the environment: --tls-ca is \
-     NETDIV_TLS_CA.";
+const MORE_OPTIONS: &str = "--help-all shows all options and details. Each option can also be set in the environment: --tls-key is \
+     NETDIV_TLS_KEY.";
 
 /// Returns a command that runs one of the two programs, without the settings in this process's
 /// environment. The program logs in the same format as this process.
@@ -46,9 +46,10 @@ pub fn command(command: Command) -> Command {
         .mut_args(from_environment)
         .disable_help_flag(true)
         .arg(help("help").short('h').action(ArgAction::HelpShort).help("Print help"));
-    let has_more = command.get_arguments().any(Arg::is_hide_short_help_set);
+    let is_shortened = |arg: &Arg| arg.is_hide_short_help_set() || arg.get_long_help().is_some();
+    let has_more = command.get_long_about().is_some() || command.get_arguments().any(is_shortened);
     let all = help("help-all").action(ArgAction::HelpLong).hide(!has_more);
-    let command = command.arg(all.help("Print help with all options"));
+    let command = command.arg(all.help("Print help with all options and details"));
     if !has_more {
         return command;
     }
@@ -109,6 +110,11 @@ pub fn check_examples(program: &Command) -> Result<(), String> {
             examples.lines().filter_map(|line| line.strip_prefix("  ")).collect();
         if examples.len() < 2 {
             return Err(format!("{name} has fewer than two examples"));
+        }
+        let is_ours =
+            |line: &str| line.starts_with("loadgen-node ") || line.starts_with("sut-node ");
+        if let Some(wrong) = examples.iter().find(|line| !is_ours(line)) {
+            return Err(format!("{name}: {wrong} starts with no program"));
         }
         for example in examples.into_iter().filter(|line| line.starts_with(own)) {
             let line = example.split('>').next().unwrap_or_default();

@@ -23,7 +23,7 @@ type Document = (&'static str, Generated);
 /// Document and tables of each section.
 const SECTIONS: [(Document, &[Table]); 2] = [
     (
-        ("benchmarks.md", Generated { title: "Benchmarks", command: "make bench" }),
+        ("benchmarks.md", Generated("Benchmarks")),
         &[
             ("transports", transports::tables),
             ("loadgen", with_loadgen::tables),
@@ -31,10 +31,7 @@ const SECTIONS: [(Document, &[Table]); 2] = [
         ],
     ),
     (
-        (
-            "benchmarks-tokens.md",
-            Generated { title: "Benchmarks of tokens", command: "make bench" },
-        ),
+        ("benchmarks-tokens.md", Generated("Benchmarks of tokens")),
         &[
             ("tokens-offline", tokens::offline::table),
             ("tokens-peak", tokens::peak::table),
@@ -97,7 +94,7 @@ impl Section {
     /// Writes the tables' document into `folder`.
     pub fn write(&self, folder: &Path, text: &str) -> io::Result<()> {
         let (name, document) = self.document;
-        document.write(&folder.join(name), text)
+        document.write(&folder.join(name), "make bench", text)
     }
 }
 

@@ -12,8 +12,7 @@ use std::{env, error::Error, path::PathBuf};
 
 use e2e::document::Generated;
 
-const DOCUMENT: Generated =
-    Generated { title: "Memory under overload", command: "make overload WRITE=1" };
+const DOCUMENT: Generated = Generated("Memory under overload");
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = env::args().skip(1);
@@ -37,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     text += &bound::in_words();
     println!("{text}");
     if let Some(document) = document {
-        DOCUMENT.write(&document, &text)?;
+        let size = if largest { " LARGEST=1" } else { "" };
+        DOCUMENT.write(&document, &format!("make overload WRITE=1{size}"), &text)?;
     }
     match rows.iter().filter(|row| !row.holds()).count() {
         0 => Ok(()),

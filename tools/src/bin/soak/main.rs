@@ -40,8 +40,7 @@ use crate::{
 
 const USAGE: &str = "usage: soak MINUTES [SEED] [--write FILE]";
 
-const DOCUMENT: Generated =
-    Generated { title: "Soak", command: "make soak MINUTES=10 SEED=1 WRITE=1" };
+const DOCUMENT: Generated = Generated("Soak");
 
 /// File name of the chart, beside the document.
 const FIGURE: &str = "soak.svg";
@@ -72,7 +71,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{text}");
     if let Some(document) = document {
         let text = format!("{text}\n![Resident memory over the time of the soak]({FIGURE})");
-        DOCUMENT.write(&document, &text)?;
+        let command = format!("make soak MINUTES={minutes} SEED={seed} WRITE=1");
+        DOCUMENT.write(&document, &command, &text)?;
         fs::write(document.with_file_name(FIGURE), picture)?;
     }
     match &complaints[..] {
