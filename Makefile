@@ -30,10 +30,10 @@ demo:
 
 # End-to-end tests that depend on the transport: they run over gRPC with all others, and once more over QUIC.
 OVER_QUIC := wire:: faults:: failure:: node_faults:: crowds:: tokens:: rules::
-# Most of a test is waiting.
-export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 # The programs and the tests are built together: the tests' dependencies have more features than the programs need, and a crate
 # for both is built once. The end-to-end tests start the programs.
+# Most of a test is waiting.
+test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made $(TARGET)/data/made
 	$(DATA_TEST)
 	$(KIT_TEST)

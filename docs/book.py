@@ -11,8 +11,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHAPTERS = {
-    "For users": ["GLOSSARY", "OPERATING", "ENGINES", "FABRIC", "SUBMISSION", "DEPLOYMENT", "RECORDS", "RELIABILITY"],
-    "For auditors and developers": ["RULES", "PROTOCOL", "BENCHMARKING", "ARCHITECTURE"],
+    "For users": ["docs/GLOSSARY", "docs/OPERATING", "docs/ENGINES", "docs/FABRIC", "docs/SUBMISSION", "docs/DEPLOYMENT", "docs/RECORDS",
+                  "docs/RELIABILITY"],
+    "For auditors and developers": ["docs/RULES", "docs/PROTOCOL", "docs/BENCHMARKING", "docs/ARCHITECTURE", "SECURITY", "CONTRIBUTING"],
 }
 FOLDERS = {"Generated tables": "generated", "Decisions": "adr"}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
@@ -28,11 +29,10 @@ def entry(page):
 
 def summary():
     """Returns the table of contents that mdBook reads, and the pages that it names."""
-    parts = [(name, [REPOSITORY / f"docs/{page}.md" for page in pages]) for name, pages in CHAPTERS.items()]
+    parts = [(name, [REPOSITORY / f"{page}.md" for page in pages]) for name, pages in CHAPTERS.items()]
     listed = {page for _, pages in parts for page in pages}
     if lacking := set((REPOSITORY / "docs").glob("*.md")) - listed:
         sys.exit(f"docs/book.py: add to CHAPTERS: {', '.join(sorted(page.name for page in lacking))}")
-    parts[1][1].extend(REPOSITORY / name for name in ("SECURITY.md", "CONTRIBUTING.md"))
     parts += [(name, sorted((REPOSITORY / "docs" / folder).glob("*.md"))) for name, folder in FOLDERS.items()]
     lines = ["# Summary", "", "[netdiv](README.md)"]
     for name, pages in parts:

@@ -27,7 +27,8 @@ def command(*args: object) -> list[str]:
 def start(*args: object) -> subprocess.Popen[str]:
     """Starts the command as a shell does in the foreground: a test that runs in the background ignores SIGINT, and so would this."""
     return subprocess.Popen(
-        command(*args), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        command(*args), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
@@ -43,7 +44,10 @@ def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
 
 @functools.cache
 def server() -> subprocess.Popen[bytes]:
-    """Starts the process that `prepare` asks, and ends it with this one. Its pipes have no buffer, in which `select` would miss a line."""
+    """Starts the process that `prepare` asks, and ends it with this one.
+
+    Its pipes have no buffer, in which `select` would miss a line.
+    """
     running = subprocess.Popen([sys.executable, Path(__file__).with_name("server.py")], env=ENVIRONMENT, stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, bufsize=0)
     atexit.register(running.communicate)

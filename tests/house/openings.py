@@ -1,15 +1,14 @@
 """Finds doc comments whose first sentence is neither a noun phrase nor a verb in the third person.
 
-Reads the doc comments of Rust (`///`, `//!`) and the docstrings of Python. A comment that
-opens with "What", "Whether", "Of", "The same" or another word of OPENINGS describes a clause, not a thing. Prints each
-with its file and line; fails if there is one.
+Reads the doc comments of Rust (`///`, `//!`) and the docstrings of Python. A comment that opens with "What", "Whether",
+"Of", "The same" or another word of OPENINGS describes a clause, not a thing. Prints each with its file and line; fails if
+there is one.
 
     python3 tests/house/openings.py [FILE OR FOLDER]...      without arguments: the whole repository
 """
 
 import re
 import sys
-from pathlib import Path
 
 from sources import REPOSITORY, sources
 
@@ -44,7 +43,7 @@ READERS = {".rs": rust_comments, ".py": docstrings}
 def findings(file):
     """Returns `FILE:LINE: TEXT` for each comment of a file that opens with a word of OPENINGS."""
     lines = (REPOSITORY / file).read_text(encoding="utf-8").splitlines()
-    comments = READERS[Path(file).suffix](lines)
+    comments = READERS[file.suffix](lines)
     return [f"{file}:{number}: {text}" for number, text in comments if OPENINGS.match(text)]
 
 

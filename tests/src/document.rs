@@ -2,6 +2,8 @@
 
 use std::{fs, io, path::Path};
 
+use crate::generated::document as text_of;
+
 /// Document that a program writes, by its heading.
 #[derive(Debug, Clone, Copy)]
 pub struct Generated(pub &'static str);
@@ -15,7 +17,6 @@ impl Generated {
 
     /// Writes `text` below the heading and the `command` that wrote it.
     pub fn write(self, document: &Path, command: &str, text: &str) -> io::Result<()> {
-        let Self(heading) = self;
-        fs::write(document, format!("# {heading}\n\nWritten by `{command}`.\n\n{}\n", text.trim()))
+        fs::write(document, text_of(self.0, command, text))
     }
 }

@@ -10,6 +10,7 @@ pub mod fake_engine;
 pub mod fake_node;
 pub mod fake_server;
 pub mod flood;
+pub mod generated;
 mod load_gen;
 pub mod npy_file;
 pub mod plugin;

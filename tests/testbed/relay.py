@@ -79,8 +79,8 @@ def payload_of(frame):
     return (transport, payload, end, checksum) if payload < end <= len(frame) else None
 
 
-def flip(frame, draw, mend):
-    """Flips a bit of the payload; corrects the checksum if `mend` is set."""
+def flip(frame, draw, corrects):
+    """Flips a bit of the payload; corrects the checksum if `corrects` is set."""
     parts = payload_of(frame)
     if not parts:
         return frame, False
@@ -88,8 +88,8 @@ def flip(frame, draw, mend):
     at = payload + int(draw() * (end - payload))
     damaged = bytearray(frame)
     damaged[at] ^= 1 << int(draw() * 8)
-    # The checksum 0 of UDP means that there is none.
-    if mend and any(frame[checksum:checksum + 2]):
+    # A UDP checksum of 0 means that the packet has no checksum.
+    if corrects and any(frame[checksum:checksum + 2]):
         # RFC 1624: the sum changes by the difference of the word, in which the byte is high or low.
         high = (at - transport) % 2 == 0
         old, new = (byte << 8 if high else byte for byte in (frame[at], damaged[at]))

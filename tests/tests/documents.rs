@@ -87,8 +87,7 @@ fn script(name: &str, documents: &BTreeMap<String, Document>) -> String {
     for place in ["{A}", "{B}", "{C}", "{D}"] {
         commands = commands.replace(place, &free_address().replace("127.0.0.1:", ""));
     }
-    let may_be_invalid: Vec<_> = document.may_be_invalid.iter().map(String::as_str).collect();
-    for words in &may_be_invalid {
+    for words in &document.may_be_invalid {
         assert!(commands.contains(words), "{name} has no command {words:?}");
     }
     let mut script = PROLOGUE.to_owned();
@@ -98,7 +97,11 @@ fn script(name: &str, documents: &BTreeMap<String, Document>) -> String {
             // The node writes this file when it accepts calls.
             let ready = format!("ready-{number}.json");
             script += &format!("NETDIV_READY_FILE={ready} {command}\nis_up {ready}\n");
-        } else if may_be_invalid.iter().any(|words| command.trim_start().starts_with(*words)) {
+        } else if document
+            .may_be_invalid
+            .iter()
+            .any(|words| command.trim_start().starts_with(words))
+        {
             script += &format!("{command} || [ $? = 1 ]\n");
         } else {
             script += &format!("{command}\n");

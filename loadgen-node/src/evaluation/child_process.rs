@@ -70,7 +70,7 @@ pub(super) fn run(
         // Until the child is reaped, its process id belongs only to its group.
         let has_exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         retry_on_intr(|| waitid(WaitId::Pid(pid), has_exited))?;
-        // Processes that the child has left behind may hold the pipes. Usually there are none.
+        // Processes that the child has left behind may hold the pipes. Most children leave no process.
         let _ = kill_process_group(pid, rustix::process::Signal::KILL);
     }
     let panicked = |_| io::Error::other("its reader panicked");

@@ -2,8 +2,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
+#[path = "../../../tests/src/generated.rs"]
+mod generated;
+
 use std::{fs, path::Path};
 
+use generated::assert_current;
 use netdiv_machine::doctor::{Id, Report, table};
 
 const COMMAND: &str =
@@ -13,12 +17,7 @@ const COMMAND: &str =
 #[test]
 fn the_table_is_that_of_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/doctor.md");
-    let wanted = format!("# Findings of doctor\n\nWritten by `{COMMAND}`.\n\n{}", table());
-    if std::env::var_os("NETDIV_WRITE_DOCTOR").is_some() {
-        fs::write(&path, &wanted).expect("our own file");
-    }
-    let written = fs::read_to_string(&path).expect("a document");
-    assert!(written == wanted, "docs/generated/doctor.md: {COMMAND}");
+    assert_current(&path, "Findings of doctor", COMMAND, &table());
 }
 
 #[test]

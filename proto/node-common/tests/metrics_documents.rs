@@ -2,12 +2,16 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
+#[path = "../../../tests/src/generated.rs"]
+mod generated;
+
 use std::{
     collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
 
+use generated::assert_current;
 use netdiv_node_common::metrics::{Metric, loadgen_node, sut_node, table};
 use serde_json::Value;
 
@@ -25,17 +29,12 @@ const COMMAND: &str = "NETDIV_WRITE_METRICS=1 cargo test --release -p netdiv-nod
 #[test]
 fn the_tables_are_those_of_the_registry() {
     let path = repository().join("docs/generated/metrics.md");
-    let wanted = format!(
-        "# Metrics\n\nWritten by `{COMMAND}`.\n\n\
-         ## SUT node\n\n{}\n## LoadGen node, during a run\n\n{}",
+    let body = format!(
+        "## SUT node\n\n{}\n## LoadGen node, during a run\n\n{}",
         table(sut_node::ALL),
         table(loadgen_node::ALL)
     );
-    if std::env::var_os("NETDIV_WRITE_METRICS").is_some() {
-        fs::write(&path, &wanted).expect("our own file");
-    }
-    let written = fs::read_to_string(&path).expect("a document");
-    assert!(written == wanted, "docs/generated/metrics.md: {COMMAND}");
+    assert_current(&path, "Metrics", COMMAND, &body);
 }
 
 /// The names of metrics in a text.

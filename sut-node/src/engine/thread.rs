@@ -42,7 +42,7 @@ impl EngineThread {
         }
     }
 
-    /// Returns a batch that can begin at once; `None` if there is none, or if the engine has no
+    /// Returns a batch that can begin at once; `None` if no batch is ready, or if the engine has no
     /// room.
     pub(crate) fn next_at_once(&self) -> Option<Vec<QueuedSample>> {
         Some(self.work.room())

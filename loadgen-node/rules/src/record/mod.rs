@@ -253,8 +253,8 @@ impl RunResult {
         self.nodes.iter().map(of).fold(0, u64::saturating_add)
     }
 
-    /// Returns this program's settings in the record; `None` if there are none, or if the model ran
-    /// in the process of the LoadGen node.
+    /// Returns this program's settings in the record; `None` if the record has no settings, or if the
+    /// model ran in the process of the LoadGen node.
     pub(crate) fn recorded_settings(&self) -> Option<&BTreeMap<String, serde_json::Value>> {
         let are_known = !self.settings.is_empty() && !matches!(self.transport, Carrier::Process(_));
         are_known.then_some(&self.settings)

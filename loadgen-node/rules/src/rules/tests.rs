@@ -1,6 +1,11 @@
 //! Tests of the registry, and of docs/generated/rules.md, which lists it.
 
-use std::{env, fs, path::Path};
+#[path = "../../../../tests/src/generated.rs"]
+mod generated;
+
+use std::path::Path;
+
+use generated::assert_current;
 
 use super::*;
 
@@ -17,14 +22,10 @@ const COMMAND: &str =
 fn the_document_has_the_rules() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated/rules.md");
     let rows: String = Rule::all().map(Rule::row).collect();
-    let made = format!(
-        "# The rules N1 to N38\n\nWritten by `{COMMAND}`.\n\n\
-         | | rule | § | kept in | `check` looks at | shown by |\n|---|---|---|---|---|---|\n{rows}"
+    let body = format!(
+        "| | rule | § | kept in | `check` looks at | shown by |\n|---|---|---|---|---|---|\n{rows}"
     );
-    if env::var_os("NETDIV_WRITE_RULES").is_some() {
-        fs::write(path, &made).unwrap();
-    }
-    assert!(fs::read_to_string(path).unwrap() == made, "docs/generated/rules.md: {COMMAND}");
+    assert_current(Path::new(path), "The rules N1 to N38", COMMAND, &body);
 }
 
 /// Every name in the table that ends in `.rs` is a file.

@@ -1,6 +1,11 @@
 //! Compares the number of edits of each rule with docs/generated/mutations.md.
 
-use std::{env, fs};
+#[path = "../../../../tests/src/generated.rs"]
+mod generated;
+
+use std::{fs, path::Path};
+
+use generated::assert_current;
 
 use super::{
     FILES,
@@ -12,30 +17,20 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generate
 const COMMAND: &str =
     "NETDIV_WRITE_MUTATIONS=1 cargo test --release -p netdiv-rules --test mutations";
 
-fn document() -> String {
+fn table() -> String {
     let by_hand = ROWS.len() + ONE_CAUSE.len();
     let rules = FILES.iter().map(|(name, text)| (name.to_string(), edits(text).len()));
     let counts: Vec<_> = rules.chain([("by_hand".into(), by_hand)]).collect();
     let all = counts.iter().map(|(_, count)| count).sum();
     let rows = counts.into_iter().chain([("all".into(), all)]);
     let rows: String = rows.map(|(name, count)| format!("| `{name}` | {count} |\n")).collect();
-    format!(
-        "# Edits of a valid submission\n\nWritten by `{COMMAND}`.\n\n| file | edits |\n|---|---|\n{rows}"
-    )
+    format!("| file | edits |\n|---|---|\n{rows}")
 }
 
 /// Writes the document if `NETDIV_WRITE_MUTATIONS` is set.
 #[test]
 fn the_document_has_the_counts() {
-    let made = document();
-    if env::var_os("NETDIV_WRITE_MUTATIONS").is_some() {
-        fs::write(DOCUMENT, &made).unwrap();
-    }
-    assert_eq!(
-        fs::read_to_string(DOCUMENT).unwrap(),
-        made,
-        "docs/generated/mutations.md: {COMMAND}"
-    );
+    assert_current(Path::new(DOCUMENT), "Edits of a valid submission", COMMAND, &table());
 }
 
 #[test]

@@ -275,7 +275,7 @@ impl EditableTree {
     }
 
     /// Edits an entry of a detail log, its line in the summary, and the hashes in the record, as a
-    /// cheat would. `in_summary` is the name of the line; empty if there is none.
+    /// cheat would. `in_summary` is the name of the line; empty if the summary has no such line.
     pub(super) fn entry(&self, run: &str, key: &str, value: &str, in_summary: &str) {
         let detail = |text: &str| {
             let start = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": ");

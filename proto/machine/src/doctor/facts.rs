@@ -29,7 +29,7 @@ pub struct Peer {
     pub address: String,
     /// Interface of this machine that leads to the node, if known.
     pub interface: Option<String>,
-    /// Description of the node, or the reason why there is none.
+    /// Description of the node, or the reason why it is missing.
     pub answer: Result<PeerFacts, String>,
 }
 

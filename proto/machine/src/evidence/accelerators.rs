@@ -1,4 +1,4 @@
-//! Accelerators, from `nvidia-smi`. The PCI bus can prove that there are none.
+//! Accelerators, from `nvidia-smi`. The PCI bus can prove that the machine has no accelerator.
 
 use netdiv_contract::v1::Accelerator;
 

@@ -15,8 +15,8 @@ use crate::{
 };
 use clap::{Arg, ArgAction, Command};
 
-/// Returns an error text that names the variables which resemble an option but set nothing, or
-/// `None` if there are none. Each variable is a name and a value.
+/// Returns an error text that names the variables which resemble an option but set nothing; `None`
+/// if no variable does. Each variable is a name and a value.
 pub(crate) fn refusal(
     command: &Command,
     variables: impl Iterator<Item = (String, String)>,

@@ -65,7 +65,7 @@ pub(super) fn rows(
 }
 
 /// Returns the range of positions that have to be copied, because rows continue other rows than
-/// themselves; `None` if there are none.
+/// themselves; `None` if every row continues itself.
 pub(super) fn moved(rows: &[CacheRow]) -> Option<(usize, usize)> {
     let moved =
         || rows.iter().enumerate().filter(|(at, row)| row.source != *at).map(|(_, row)| row);

@@ -185,7 +185,7 @@ impl PluginEngine {
         self.spare.push(batch);
     }
 
-    /// Waits for the pass that was begun first. Returns false if there is none.
+    /// Waits for the pass that was begun first. Returns false if no pass was begun.
     fn finish_oldest(&mut self) -> bool {
         let Some(BegunPass { slot, rows, batch }) = self.begun.pop_front() else { return false };
         match self.running.iter().position(|running| running.number == batch) {

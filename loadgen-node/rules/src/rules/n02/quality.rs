@@ -235,7 +235,7 @@ fn calibration(subject: &Subject, found: &mut Findings) {
     match places.iter().find(says) {
         Some(place) => found.pass(place, "calibration is documented"),
         None => {
-            let text = "is missing or empty: describe how quantization was calibrated, or state that there is none";
+            let text = "is missing or empty: describe how quantization was calibrated, or state that the model is not quantized";
             found.fail(&places[0], text);
         }
     }
