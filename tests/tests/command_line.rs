@@ -389,7 +389,7 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
         let (short, long) = (help("--help"), help("--help-all"));
         assert_eq!(short, help("-h"));
         assert!(
-            !short.contains(rare) && short.contains("--help-all shows more options"),
+            !short.contains(rare) && short.contains("--help-all shows all options"),
             "{short}"
         );
         assert!(long.contains(rare), "{long}");
