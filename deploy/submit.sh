@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes all steps of a submission, from the files that `loadgen-node init` wrote to a checked tree: docs/SUBMISSION.md.
 #
-#     deploy/submit.sh resnet50 --dry-run
+#     deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference --dry-run
 #     deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference
 #
 # Environment: BIN, the folder of loadgen-node (default: from PATH); PYTHON, Python 3.11 or newer (default: python3).

@@ -1,6 +1,6 @@
 """Makes all steps of a submission, from the files that `loadgen-node init` wrote to a checked tree.
 
-    deploy/submit.sh resnet50 --dry-run
+    deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference --dry-run
     deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference
     deploy/submit.sh llama2-70b-99 --reference inference -- ARGUMENTS OF THE OFFICIAL ACCURACY SCRIPT
 
@@ -31,10 +31,10 @@ def command_line(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--scenario", help="make only the runs of this scenario, and no tree; for nodes whose settings differ between scenarios")
     parser.add_argument("--fabric-nodes", metavar="NODES", help="nodes with the engine none, for measuring the fabric")
     parser.add_argument("--reference", type=Path, metavar="FOLDER",
-                        help="checkout of mlcommons/inference, for its accuracy scripts and its submission checker")
+                        help="checkout of mlcommons/inference for the round (docs/SUBMISSION.md), for its accuracy scripts and its checker")
     parser.add_argument("--accuracy-python", type=Path, metavar="DIR",
                         help="virtual environment with the packages of the official accuracy script")
-    parser.add_argument("--dry-run", action="store_true", help="list the steps and their durations")
+    parser.add_argument("--dry-run", action="store_true", help="list the steps and their durations, with the same other options")
     return parser.parse_args(words)
 
 

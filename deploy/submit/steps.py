@@ -77,7 +77,7 @@ class Steps:
     def check_reference(self) -> None:
         if self.needs_script and self.reference is None:
             raise Refused(f"an official script computes the accuracy of {self.files.benchmark}: pass --reference, a checkout of "
-                          "mlcommons/inference")
+                          "mlcommons/inference for the round (docs/SUBMISSION.md)")
         if (self.given.python or self.given.arguments) and not self.needs_script:
             what = " ".join(self.given.arguments) or "--accuracy-python"
             raise Refused(f"{what}: only for an official accuracy script, which {self.files.benchmark} does not need: remove it")

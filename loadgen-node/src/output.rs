@@ -103,6 +103,18 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     written.map_err(|error| output_error(path, error))
 }
 
+/// Removes a file, if it exists.
+pub(crate) fn remove(path: &Path) -> Result<(), RunError> {
+    remove_existing(path).map_err(|error| output_error(path, error))
+}
+
+fn remove_existing(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 /// Appends an entry to LoadGen's detail log, in LoadGen's format. It reports a failure that netdiv
 /// has detected after LoadGen has closed its logs. Every reader rejects a log with an error.
 pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
@@ -131,10 +143,7 @@ fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Creates a file with this content.
 fn create(path: &Path, content: &[u8]) -> io::Result<fs::File> {
     // An existing file, even a pipe, is replaced and not written to.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove_existing(path)?;
     let mut file = fs::File::create_new(path)?;
     file.write_all(content)?;
     Ok(file)

@@ -153,7 +153,7 @@ impl fmt::Display for BenchReport {
             writeln!(f, "  tokens per second  {:.1}", tally.tokens as f64 / seconds)?;
             return write!(
                 f,
-                "  mean ms            queue {:.2}, first token {:.2}, whole output {:.2} (a sample)",
+                "  mean ms            SUT queue {:.2}, first token {:.2}, whole output {:.2} (a sample)",
                 ms(tally.queue, *samples as f64),
                 ms(tally.first_token, *samples as f64),
                 ms(tally.compute, *samples as f64)
@@ -162,7 +162,7 @@ impl fmt::Display for BenchReport {
         writeln!(f, "  mean batch         {:.1}", *samples as f64 / tally.batches.max(1.0))?;
         write!(
             f,
-            "  mean ms            queue {:.2} (a sample), prepare {:.2}, compute {:.2} (a batch)",
+            "  mean ms            SUT queue {:.2} (a sample), prepare {:.2}, compute {:.2} (a batch)",
             ms(tally.queue, *samples as f64),
             ms(tally.prepare, tally.batches),
             ms(tally.compute, tally.batches)

@@ -298,6 +298,27 @@ fn printed_settings_are_those_of_a_run_that_would_begin() {
 }
 
 #[test]
+fn a_missing_rate_is_reported() {
+    for (args, is_reported) in [
+        (&["--benchmark", "digits", "--scenario", "server"][..], true),
+        (&["--benchmark", "digits", "--scenario", "offline"], true),
+        (&["--benchmark", "digits", "--scenario", "single-stream"], false),
+        (&["--benchmark", "digits", "--scenario", "offline", "--mode", "accuracy"], false),
+        (
+            &["--benchmark", "digits", "--scenario", "server", "--setting", "server_target_qps=9"],
+            false,
+        ),
+        (&["--scenario", "server", "--benchmark", "sorting"], false),
+    ] {
+        let run = [&["run", "--print-config", "--nodes", "127.0.0.1:1"], args].concat();
+        let (code, _, stderr) = ended("loadgen-node", &run, &[]);
+        assert_eq!(code, Some(0), "{stderr}");
+        let is_there = stderr.contains("without it LoadGen issues 1 query per second");
+        assert_eq!(is_there, is_reported, "{args:?}: {stderr}");
+    }
+}
+
+#[test]
 fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
     let words = "onnx, decoder, torch, none, echo, tokens, openai, kserve";
     let help = printed("sut-node", &["--help"], &[]);
@@ -313,7 +334,7 @@ fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
 }
 
 #[test]
-fn a_word_that_nobody_knows_is_refused_with_the_one_that_was_meant() {
+fn an_unknown_word_is_refused_with_a_suggestion() {
     let folder = tempfile::tempdir().expect("a folder");
     for (program, args, text, want) in [
         ("loadgen-node", &RUN[..], "encoding = 'lz5'", "(did you mean lz4?)"),
@@ -388,10 +409,7 @@ fn help_is_short_unless_all_of_it_is_asked_for() {
         let help = |option| printed(program, &[args, &[option]].concat(), &[]);
         let (short, long) = (help("--help"), help("--help-all"));
         assert_eq!(short, help("-h"));
-        assert!(
-            !short.contains(rare) && short.contains("--help-all shows all options"),
-            "{short}"
-        );
+        assert!(!short.contains(rare) && short.contains("--help-all shows all options"), "{short}");
         assert!(long.contains(rare), "{long}");
         assert!(short.contains("possible values: grpc, quic"), "{short}");
     }

@@ -104,7 +104,7 @@ fn assert_few(log: &[String], words: &str, time: Duration) {
 }
 
 #[test]
-fn strangers_with_a_wrong_token_keep_nobody_out() {
+fn strangers_with_a_wrong_token_block_no_client() {
     let folder = tempfile::tempdir().expect("a folder");
     let right = token(&folder, "correct-horse-battery");
     let wrong = token(&folder, "correct-horse-staples");
@@ -169,7 +169,7 @@ impl Drop for ConnectionFlood {
 }
 
 #[test]
-fn connections_that_come_as_fast_as_they_can_keep_nobody_out() {
+fn a_flood_of_connections_blocks_no_client() {
     // Behind a port forwarder all connections have one address.
     for from in [[127, 0, 0, 2], [127, 0, 0, 1]] {
         let node = SutNode::echo("a", &[]);

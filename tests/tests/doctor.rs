@@ -80,15 +80,15 @@ fn nodes_are_asked_and_one_that_is_not_there_is_a_problem_and_no_end() {
         found(&healthy, "same-machine").into_iter().map(|(about, _)| about).collect();
     assert_eq!(same, [format!("node a at {}", a.address), format!("node b at {}", b.address)]);
     assert_eq!(found(&healthy, "node-unusable"), []);
-    let nobody = free_address();
-    let broken = report_of(&format!("{both},{nobody}"));
+    let unused = free_address();
+    let broken = report_of(&format!("{both},{unused}"));
     let gone = found(&broken, "node-unusable");
     assert_eq!(gone.len(), 1, "{broken:#}");
-    assert_eq!(gone[0].0, nobody);
+    assert_eq!(gone[0].0, unused);
     assert_eq!(found(&broken, "same-machine").len(), 2, "{broken:#}");
-    let (code, text, _) = doctor("loadgen-node", "", &[&["--nodes", &nobody], &over[..]].concat());
+    let (code, text, _) = doctor("loadgen-node", "", &[&["--nodes", &unused], &over[..]].concat());
     assert_eq!(code, Some(1));
-    assert!(text.contains(&format!("problem: node-unusable ({nobody})")), "{text}");
+    assert!(text.contains(&format!("problem: node-unusable ({unused})")), "{text}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_node_with_too_little_memory_or_too_few_descriptors_does_not_start() {
 }
 
 #[test]
-fn certificates_that_cannot_be_written_are_in_nobodys_way() {
+fn certificates_that_cannot_be_written_leave_no_files() {
     // The system refuses each write, with a signal that kills the program unless the shell ignores
     // it.
     for (commands, code) in [("trap '' XFSZ; ulimit -f 0", Some(2)), ("ulimit -f 0", None)] {

@@ -138,6 +138,8 @@ fn what_cannot_be_measured_is_refused() {
         (&none, ["--soak=1s", "--rate=5"], "--soak and --rate are different measurements"),
         (&none, ["--soak=1s", "--target=bert=5"], "--soak and --target are different"),
         (&none, ["--rate=5", "--benchmark=res"], "--benchmark res: choose one of resnet50, "),
+        (&none, ["--soak=1s", "--benchmark=yolo"], "--benchmark yolo: choose one of resnet50, "),
+        (&none, ["--benchmark", "yolo"], "--benchmark yolo: choose one of resnet50, "),
         (&none, ["--target", "resnt=5"], "choose one of resnet50, "),
         (&none, ["--target", "resnet50=much"], "`much` is not a number above 0"),
     ] {
@@ -248,6 +250,7 @@ fn a_rate_is_kept_or_not() {
     let args = ["--rate", "40", "--duration", "1s", "--benchmark", "bert,llama2-70b"];
     let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
     assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("outstanding"), "{text}");
     let runs = report["open_loop"].as_array().expect("two");
     let shape = |run: &Value| (run["message_bytes"].as_u64(), run["answer_bytes"].as_u64());
     assert_eq!(shape(&runs[0]), (Some(9216), Some(0)));
@@ -264,6 +267,37 @@ fn a_rate_is_kept_or_not() {
     assert!(text.contains("NOT KEPT"), "{text}");
     let run = &report["open_loop"][0];
     assert!(run["max_ns"].as_u64() > Some(100_000_000), "{run}");
+}
+
+#[test]
+fn a_rate_above_the_network_says_how_long_it_waits() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let relay = Relay::to(&node.address);
+    // 250 messages per second: a thousand of them take four seconds.
+    relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program("loadgen-node"))
+        .args(["fabric", "--nodes", &relay.address, "--transport", transport(), "--rate", "1000"])
+        .args(["--duration", "1s", "--sizes", "10000", "--connections", "1", "--output", "out"])
+        .current_dir(folder.path())
+        .output()
+        .expect("loadgen-node starts");
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for words in ["waiting about ", " outstanding responses", "waited, s", "NOT KEPT"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let json = fs::read_to_string(folder.path().join("out/fabric.json")).expect("a report");
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    let run = &report["open_loop"][0];
+    assert!(run["waited_ms"].as_f64() > Some(1000.0), "{run}");
+}
+
+#[test]
+fn help_says_how_to_start_the_nodes() {
+    let help = Command::new(program("loadgen-node")).args(["fabric", "--help"]).output();
+    let text = String::from_utf8(help.expect("loadgen-node starts").stdout).expect("text");
+    assert!(text.contains("sut-node --engine none"), "{text}");
 }
 
 #[test]

@@ -194,8 +194,8 @@ async fn requests_that_a_node_refuses() {
     let cluster = Cluster::start(&["a", "b"], &["--max-payload-bytes", "1000"]);
     let model = SutNode::start("model", &[]);
     let [a, b] = cluster.addresses()[..] else { panic!("two nodes") };
-    let nobody = "127.0.0.1:1";
-    cluster.allow(&[a, b, &model.address, nobody]);
+    let unused = "127.0.0.1:1";
+    cluster.allow(&[a, b, &model.address, unused]);
     for transport in TRANSPORTS {
         let node = open(a, transport).await;
         let good = MeasureRequest {
@@ -224,7 +224,7 @@ async fn requests_that_a_node_refuses() {
             (&|r| r.peer = String::new(), Code::FailedPrecondition, "may not dial ``"),
             (&|r| r.peer = "\u{1b}[2J".into(), Code::FailedPrecondition, "may not dial"),
             (&|r| r.peer = "example.org:443".into(), Code::FailedPrecondition, "may not dial"),
-            (&|r| r.peer = nobody.into(), Code::Unavailable, "no node answers at 127.0.0.1:1"),
+            (&|r| r.peer = unused.into(), Code::Unavailable, "no node answers at 127.0.0.1:1"),
             (
                 &|r| r.peer = model.address.clone(),
                 Code::FailedPrecondition,

@@ -53,6 +53,25 @@ fn the_way_out_is_chosen_or_refused() {
 }
 
 #[test]
+fn pictures_of_an_earlier_measurement_are_replaced_or_removed() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join("out").join(name);
+    std::fs::create_dir(path("")).expect("a folder");
+    for name in ["fabric.svg", "matrix.svg"] {
+        std::fs::write(path(name), "an earlier measurement").expect("a file");
+    }
+    for (args, has_plot) in [(&[][..], true), (&["--soak", "100ms"], false)] {
+        let args = [&["--nodes", &node.address], args].concat();
+        let (code, text, _) = fabric(folder.path(), &args);
+        assert_eq!(code, Some(0), "{text}");
+        let plot = std::fs::read_to_string(path("fabric.svg"));
+        assert_eq!(plot.is_ok_and(|svg| svg.starts_with("<svg")), has_plot, "{text}");
+        assert_eq!((path("fabric.svg").exists(), path("matrix.svg").exists()), (has_plot, false));
+    }
+}
+
+#[test]
 fn tls_is_measured_beside_plaintext() {
     let folder = tempfile::tempdir().expect("a folder");
     make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");

@@ -143,7 +143,7 @@ fn a_node_that_ends_when_all_is_answered_does_not_spoil_an_accuracy_run() {
 }
 
 #[test]
-fn nobody_has_to_read_what_the_programs_say() {
+fn a_closed_output_stops_no_program() {
     let mut node = SutNode::echo("unread", &[]);
     node.stop_reading();
     let mut run = LoadGen::new(&[&node.address], "offline")

@@ -111,7 +111,7 @@ async fn connections_that_speak_something_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_take_its_answers_holds_up_nobody_else() {
+async fn a_client_that_does_not_read_its_responses_delays_no_other() {
     let limits = ["--max-in-flight-samples", "64", "--echo-answer-bytes", "10000"];
     let mut node = SutNode::echo("a", &limits);
     for transport in TRANSPORTS {

@@ -181,7 +181,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
 }
 
 #[test]
-fn a_rate_that_nobody_has_given_is_not_invented() {
+fn a_missing_rate_is_not_invented() {
     let (folder, steps) = new_folder_with("127.0.0.1:50051", &[]);
     for scenario in ["server", "offline"] {
         let plan = format!("loadgen-node plan resnet50 --scenario {scenario} --rate RATE    # ");
@@ -318,14 +318,27 @@ fn what_cannot_be_is_refused() {
     assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
 }
 
-/// Completes the files, then runs the commands that `init` printed: a probe, and the runs of a
-/// rehearsal.
+/// Printed commands that the test does not run: the beginning of each, and the reason.
+const NOT_RUN: [(&str, &str); 9] = [
+    ("cd ", "all commands run in that folder"),
+    ("grep -n TODO ", "the test completes the files"),
+    ("sut-node ", "the nodes of the test listen on free ports"),
+    ("NETDIV/deploy/submit.sh ", "`make rehearsal` runs it"),
+    ("loadgen-node run ", "a performance run lasts ten minutes, and one with digests a minute"),
+    ("loadgen-node audit ", "it needs a performance run"),
+    ("loadgen-node submission ", "it needs all runs; rules.rs makes submissions"),
+    ("loadgen-node check ", "it needs a submission"),
+    ("(cd INFERENCE/", "the official checker is in another repository; `make rehearsal` runs it"),
+];
+
+/// Completes the files, then runs the commands that `init` printed: a measurement of the network, a
+/// probe, and the runs of a rehearsal.
 #[test]
 fn the_printed_commands_work_once_the_files_are_whole() {
     let (folder, steps) = new_folder("127.0.0.1:50051");
     let own = folder.path().join("resnet50");
-    assert!(steps.contains("loadgen-node probe --config run.toml"), "{steps}");
     let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
+    let far = SutNode::start("far", &["--engine", "none"]);
     let file = |name: &str, changes: &[(&str, &str)]| {
         let text = fs::read_to_string(own.join(name)).expect("a file");
         let changed = changes.iter().fold(text, |text, (from, to)| {
@@ -344,24 +357,39 @@ fn the_printed_commands_work_once_the_files_are_whole() {
             ("TODO-labels.npy", "labels.npy"),
         ],
     );
-    // `init` prints shell commands: `loadgen-node` is on the path of such a shell.
-    let line = |start: &str| {
-        let found = steps.lines().find(|line| line.starts_with(start));
-        let found = found.unwrap_or_else(|| panic!("{start}: {steps}"));
-        let command = found.split("    #").next().unwrap_or_default().to_owned();
-        command.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>()
-    };
-    for (start, more) in [
-        ("loadgen-node probe", &[][..]),
-        ("loadgen-node plan resnet50 --scenario server", &[]),
-        ("loadgen-node run --config run.toml --scenario server --mode accuracy", &["--rehearsal"]),
-        ("loadgen-node run --config run.toml --scenario offline --mode accuracy", &["--rehearsal"]),
-    ] {
-        let command = line(start);
-        let args: Vec<_> = command.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    let short = ["--sizes", "64", "--duration", "100ms", "--warm-up", "0s", "--rounds", "1"];
+    let to_far = [&["--nodes", far.address.as_str()][..], &short].concat();
+    let accuracy = "loadgen-node run --config run.toml --scenario";
+    let [server, offline] =
+        ["server", "offline"].map(|one| format!("{accuracy} {one} --mode accuracy "));
+    // Each command with the options that the test adds.
+    let to_run: [(&str, &[&str]); 5] = [
+        ("loadgen-node fabric ", &to_far),
+        ("loadgen-node probe ", &[]),
+        ("loadgen-node plan ", &[]),
+        (&server, &["--rehearsal"]),
+        (&offline, &["--rehearsal"]),
+    ];
+    // The first line is no command, and comments begin with `#`.
+    let lines = steps.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let commands: Vec<_> = lines.filter_map(|line| line.split("    #").next()).collect();
+    let starts =
+        to_run.iter().map(|(start, _)| start).chain(NOT_RUN.iter().map(|(start, _)| start));
+    for start in starts {
+        assert!(commands.iter().any(|command| command.starts_with(*start)), "{start}: {steps}");
+    }
+    for command in commands {
+        let Some((_, more)) = to_run.iter().find(|(start, _)| command.starts_with(*start)) else {
+            let is_known = NOT_RUN.iter().any(|(start, _)| command.starts_with(*start));
+            assert!(is_known, "{command}: run it here, or state why not");
+            continue;
+        };
+        // `init` prints shell commands: `loadgen-node` is on the path of such a shell.
+        let args: Vec<_> = command.split(' ').skip(1).chain(more.iter().copied()).collect();
         let output = loadgen_node(&own, &args);
         assert!(output.status.success(), "{args:?}: {}", words(&output));
     }
+    assert!(own.join("fabric/fabric.json").exists());
     // LoadGen's own reader accepted the file and applied its values.
     for (scenario, field, want) in [
         ("server", "server_target_qps", "2000"),
@@ -385,6 +413,7 @@ fn nodes_on_other_machines_get_certificates() {
     for line in [
         "cd resnet50",
         "loadgen-node certificates --hosts rack1-a,rack2-a,nodes.lab",
+        "rsync -R node.toml certificates/ca.pem certificates/HOST.pem certificates/HOST.key HOST:resnet50/",
         "loadgen-node submission --settings submission.toml --output tree",
     ] {
         assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
@@ -394,7 +423,14 @@ fn nodes_on_other_machines_get_certificates() {
     let folder = tempfile::tempdir().expect("a folder");
     let args = ["--round", "v5.1", "--scenario", "server", "--nodes", "a", "--nodes-port", "7"];
     let output = init(folder.path(), &[&["llama3.1-8b-interactive"], &args[..]].concat());
-    assert!(words(&output).contains("`make LOADGEN=5.1.1`"), "{}", words(&output));
+    for part in [
+        "`make LOADGEN=5.1.1`",
+        "mlcommons/inference at v5.1.1.",
+        "loadgen-node accuracy runs/server/accuracy --reference INFERENCE -- --model-name DIR --dataset-file FILE\n",
+        "python3 submission_checker.py --input",
+    ] {
+        assert!(words(&output).contains(part), "{part}: {}", words(&output));
+    }
     let run = fs::read_to_string(folder.path().join("llama3.1-8b-interactive/run.toml"));
     assert!(run.expect("a file").contains("\nnodes_port = 7\n"));
     let (_folder, steps) = new_folder("[::1]:50051");

@@ -310,7 +310,7 @@ async fn until_served(node: &SutNode, options: &Options) -> Connection {
 }
 
 #[tokio::test]
-async fn strangers_who_never_finish_keep_nobody_out() {
+async fn connections_that_never_finish_block_no_client() {
     let folder = tempfile::tempdir().expect("a folder");
     make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");
     let path = |name: &str| folder.path().join(name).display().to_string();

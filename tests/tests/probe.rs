@@ -158,7 +158,8 @@ fn what_does_not_fit_is_said() {
     assert!(failure.contains("sample 0 has 16 bytes, but the nodes take"), "{findings:#}");
     assert_eq!(code, Some(1));
     for (args, words) in [
-        (&["--dataset", "/nowhere.npy"][..], "data set: "),
+        (&[][..], "no data set to take a sample from; give --dataset PATH"),
+        (&["--dataset", "/nowhere.npy"], "data set: "),
         (&["--dataset", "digits", "--in-process", "node.toml"], "leave --in-process out"),
         (&["--dataset", "digits", "--nodes-expected", "2"], "--nodes-expected: expected 2 nodes"),
     ] {

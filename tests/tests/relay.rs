@@ -163,8 +163,8 @@ fn tcp_word_of_a_lost_node_passes() {
     let Tcp { mut client, node, relay: _relay } = Tcp::open();
     drop(node);
     assert_eq!(client.read(&mut [0]).expect("a clean end"), 0);
-    let nobody = Relay::tcp("127.0.0.1:1");
-    let mut client = TcpStream::connect(&nobody.address).expect("the relay listens");
+    let unused = Relay::tcp("127.0.0.1:1");
+    let mut client = TcpStream::connect(&unused.address).expect("the relay listens");
     assert_eq!(client.read(&mut [0]).expect_err("reset").kind(), ErrorKind::ConnectionReset);
 }
 

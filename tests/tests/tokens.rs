@@ -223,7 +223,7 @@ fn a_node_that_contradicts_itself_fails_the_run() {
 }
 
 #[test]
-fn a_first_token_that_nobody_asked_for_fails_the_run() {
+fn an_unexpected_first_token_fails_the_run() {
     let node = liar(|_, r| {
         vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[5, 6])]
     });
@@ -233,7 +233,7 @@ fn a_first_token_that_nobody_asked_for_fails_the_run() {
 }
 
 #[test]
-fn tokens_after_the_whole_output_belong_to_nobody_and_change_nothing() {
+fn tokens_after_the_whole_output_change_nothing() {
     let node = liar(|_, r| {
         let more = output_message(&r, Part::More, &[6]);
         let (first, whole) =

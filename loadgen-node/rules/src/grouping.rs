@@ -98,7 +98,7 @@ impl Cause {
         }
         let text = on_one_line(&self.first.text);
         let bare = |place: &String| place.strip_prefix(prefix).unwrap_or(place).to_owned();
-        let places: Vec<String> = self.first.places.iter().map(bare).collect();
+        let places: Vec<String> = shown(&self.first.places).iter().map(bare).collect();
         let more = self.texts.len() - 1;
         let said = match places.as_slice() {
             [] if more > 0 => format!("{text} (and {more} more that differ in figures)"),
@@ -180,14 +180,19 @@ fn on_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// Returns the places to show: those of a run's folder alone say nothing.
+fn shown(places: &[String]) -> &[String] {
+    if places == ["."] { &[] } else { places }
+}
+
 fn rule_heading(rule: Rule) -> String {
-    format!("{rule} (section {})", rule.section())
+    format!("{rule} ({})", rule.source())
 }
 
 impl fmt::Display for GroupedFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = on_one_line(&self.text);
-        let line = match self.places.as_slice() {
+        let line = match shown(&self.places) {
             [] => text,
             [place] => format!("{place}: {text}"),
             places => format!("{text} (in {})", places.join(", ")),
@@ -307,6 +312,10 @@ mod tests {
                 "N33 (section 5.1): log: LoadGen logged an error: lost a sample (and 2 more of this kind)"
             ]
         );
+        let of_the_run = Finding::fail(Rule::N36, ".", "no table");
+        let of_the_run = grouped([&of_the_run]);
+        assert_eq!(of_the_run[0].to_string(), lines(&of_the_run, "")[0]);
+        assert_eq!(lines(&of_the_run, ""), [format!("N36 ({}): no table", Rule::N36.source())]);
         let told = lines(&grouped(&errors[1..2]), "");
         assert_eq!(told, ["N33 (section 5.1): log: LoadGen logged an error: two; lines"]);
         assert!(!lines(&grouped(&errors[2..]), "")[0].contains('\u{1b}'));

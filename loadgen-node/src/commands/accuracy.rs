@@ -30,8 +30,8 @@ pub(crate) struct AccuracyArgs {
     /// Name of the benchmark, for --check
     #[arg(long, value_name = "NAME", requires = "check")]
     benchmark: Option<String>,
-    /// Checkout of mlcommons/inference at the round's tag (v5.0.1, v5.1.1), which contains the
-    /// script
+    /// Checkout of mlcommons/inference for the round, which contains the script;
+    /// docs/SUBMISSION.md lists tags
     #[arg(long, value_name = "DIR")]
     reference: PathBuf,
     /// Virtual environment that has the script's packages [default: a separate one in

@@ -43,6 +43,12 @@ fn rate(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|rate| is_rate(*rate)).ok_or_else(|| RATES.into())
 }
 
+/// Name of the picture of bandwidths.
+const PLOT: &str = "fabric.svg";
+
+/// Name of the picture of a matrix.
+const HEAT_MAP: &str = "matrix.svg";
+
 /// Maximum number of rounds.
 const MAX_ROUNDS: usize = 1000;
 
@@ -281,8 +287,7 @@ impl FabricArgs {
         if let (Some(one), Some(two)) = (given.next(), given.next()) {
             return usage(format!("{one} and {two} are different measurements; give one of them"));
         }
-        let named = self.benchmark.iter().flat_map(|names| names.split(',')).map(str::trim);
-        let named: Vec<_> = named.collect();
+        let named: Vec<_> = self.named().collect();
         match (self.soak, self.rate) {
             (None, None) if is_matrix => Ok(MeasurementKind::Matrix),
             (_, Some(rate)) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
@@ -310,6 +315,20 @@ impl FabricArgs {
                 Ok(MeasurementKind::Sweep { needs: needs.collect(), targets })
             }
         }
+    }
+
+    /// Returns the names of benchmarks that `--benchmark` gives.
+    fn named(&self) -> impl Iterator<Item = &str> {
+        self.benchmark.iter().flat_map(|names| names.split(',')).map(str::trim)
+    }
+
+    /// Fails if the bandwidth of a benchmark is unknown. For a benchmark on the command line: a
+    /// settings file may name the user's own.
+    fn check_benchmarks(&self) -> Result<(), RunError> {
+        let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
+        let needs = table.needs();
+        let find = |name| find(table, &needs, name, &format!("--benchmark {name}")).map(drop);
+        self.named().try_for_each(find)
     }
 
     fn targets(
@@ -342,6 +361,7 @@ impl FabricCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let interruptions = Interruptions::listen()?;
         let names = DnsNames::of(&self.file);
+        self.args.check_benchmarks()?;
         let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
         let Some(FabricConfig { plan, json, statement, output: folder }) = config else {
             return Ok(0);
@@ -355,6 +375,10 @@ impl FabricCommand {
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
         let text = serde_json::to_string_pretty(&figures)
             .map_err(|error| failed(FABRIC, error.to_string()))?;
+        // Pictures of an earlier measurement would contradict these figures.
+        for picture in [PLOT, HEAT_MAP] {
+            output::remove(&folder.join(picture))?;
+        }
         output::write(&folder.join(FABRIC), format!("{text}\n").as_bytes())?;
         if let Some(path) = &statement {
             output::write(path, report::statement::markdown(&figures).as_bytes())?;
@@ -362,15 +386,15 @@ impl FabricCommand {
         let mut files = FABRIC.to_owned();
         if !figures.bandwidth.is_empty() {
             let svg = report::fabric_plot::svg(&figures)
-                .map_err(|error| failed("fabric.svg", error.to_string()))?;
-            output::write(&folder.join("fabric.svg"), svg.as_bytes())?;
-            files += " and fabric.svg";
+                .map_err(|error| failed(PLOT, error.to_string()))?;
+            output::write(&folder.join(PLOT), svg.as_bytes())?;
+            files += &format!(" and {PLOT}");
         }
         if let Some(matrix) = &figures.matrix {
             let svg = report::fabric_matrix::svg(matrix)
-                .map_err(|error| failed("matrix.svg", error.to_string()))?;
-            output::write(&folder.join("matrix.svg"), svg.as_bytes())?;
-            files += " and matrix.svg";
+                .map_err(|error| failed(HEAT_MAP, error.to_string()))?;
+            output::write(&folder.join(HEAT_MAP), svg.as_bytes())?;
+            files += &format!(" and {HEAT_MAP}");
         }
         if json.as_deref() == Some(Path::new("-")) {
             output::say(text)?;

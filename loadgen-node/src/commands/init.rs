@@ -1,23 +1,26 @@
 //! `loadgen-node init`: initial settings files, and the next steps.
 
+mod next_steps;
+
 use std::{
     fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use netdiv_node_common::{process::absolute, sanitise::shell_word, words::TODO};
+use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
     policy,
-    template::{self, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF},
+    template::{self, TemplateValues},
 };
 use netdiv_transport::{
     discovery::{self, Nodes, with_files},
     security::is_loopback,
 };
 
+use self::next_steps::{format_host, next_steps};
 use crate::{
     RunError,
     output::{self, say},
@@ -149,20 +152,8 @@ impl InitArgs {
     }
 }
 
-/// Returns the advice for a round that the program's LoadGen does not belong to.
-fn other_loadgen(template: &TemplateValues<'_>, table: &Table) -> String {
-    let (round, built) = (template.round, loadgen_sys::version());
-    let build = table.build_for(round);
-    format!("# This program has LoadGen {built}, which is not of round {}: {build}", round.name)
-}
-
 fn address(host: &str, port: u16) -> String {
     format!("{}:{port}", format_host(host))
-}
-
-/// Formats a host for an address with a port: an IPv6 address gets brackets.
-fn format_host(host: &str) -> String {
-    if host.contains(':') { format!("[{host}]") } else { host.into() }
 }
 
 /// Writes all files or none. Fails if one of them exists.
@@ -198,75 +189,4 @@ fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
         made.iter().for_each(|path| drop(fs::remove_file(path)));
     }
     written
-}
-
-/// Returns the next commands, in order.
-fn next_steps(
-    template: &TemplateValues<'_>,
-    folder: &Path,
-    hosts: &[(String, u16)],
-    table: &Table,
-) -> String {
-    let benchmark = &template.benchmark.name;
-    let mut lines = vec![
-        format!(
-            "{RUN}, {NODE}, {USER_CONF} and {SUBMISSION} are in {}. Next steps:",
-            folder.display()
-        ),
-        String::new(),
-    ];
-    if own_loadgen::round(table).is_none_or(|round| round.name != template.round.name) {
-        lines.push(other_loadgen(template, table));
-    }
-    lines.push(format!("cd {}", shell_word(&folder.to_string_lossy())));
-    let files = format!("{RUN} {NODE} {USER_CONF} {SUBMISSION}");
-    lines.push(format!("grep -n {TODO} {files}    # write each value that is still {TODO}"));
-    let mut node = format!("sut-node --config {NODE}");
-    if !template.is_local {
-        let hosts: Vec<_> = hosts.iter().map(|(host, _)| format_host(host)).collect();
-        let hosts = shell_word(&hosts.join(","));
-        lines.push(format!("loadgen-node certificates --hosts {hosts}"));
-        node += " --tls-certificate certificates/HOST.pem --tls-key certificates/HOST.key";
-    }
-    lines.push(format!("{node}    # on each node"));
-    lines.push(format!("loadgen-node probe --config {RUN}    # one sample to every node"));
-    let (rate, origin) = match template.rate {
-        Some(rate) => (rate.to_string(), "the rate is that of --rate, as target_qps in"),
-        None => ("RATE".into(), "RATE is the target_qps that you write into"),
-    };
-    let division = match template.division {
-        Division::Closed => " --division closed",
-        _ => "",
-    };
-    for scenario in &template.benchmark.scenarios {
-        let run = format!("loadgen-node run --config {RUN} --scenario {scenario}");
-        let output = |kind| TemplateValues::folder(*scenario, kind);
-        lines.extend([
-            String::new(),
-            format!("loadgen-node plan {benchmark} --scenario {scenario}{division} --rate {rate}    # how long it takes; {origin} {USER_CONF}"),
-            format!("{run} --mode accuracy --output {}", output("accuracy")),
-            format!("{run} --output {}", output("performance")),
-        ]);
-        // Digests are evidence for rules of the Network division.
-        if template.division != Division::Closed {
-            let digests = output("digests");
-            lines.push(format!(
-                "{run} --digests --setting min_duration_ms=60000 --output {digests}"
-            ));
-        }
-        if !template.benchmark.compliance.is_empty() {
-            lines.push(format!(
-                "loadgen-node audit --performance {} --accuracy {} --output {}",
-                output("performance"),
-                output("accuracy"),
-                output("compliance")
-            ));
-        }
-    }
-    lines.extend([
-        String::new(),
-        format!("loadgen-node submission --settings {SUBMISSION} --output tree"),
-        "loadgen-node check tree".into(),
-    ]);
-    lines.join("\n")
 }

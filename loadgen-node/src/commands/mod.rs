@@ -76,9 +76,7 @@ pub(crate) enum Command {
     /// fixes it. Examines the routes if nodes are named. It changes nothing.
     #[command(after_help = help::DOCTOR)]
     Doctor(Box<doctor::DoctorCommand>),
-    /// Measure the capacity of the network to the nodes
-    ///
-    /// Start the nodes with --engine none.
+    /// Measure the capacity of the network to nodes started with `sut-node --engine none`
     #[command(after_help = help::FABRIC)]
     Fabric(Box<fabric::FabricCommand>),
     /// Make certificates for a lab

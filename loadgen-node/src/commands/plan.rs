@@ -22,14 +22,14 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     division: Option<Division>,
     /// Expected rate, in samples per second
-    #[arg(long, value_name = "SAMPLES_PER_SECOND")]
+    #[arg(long, value_name = "SAMPLES_PER_SECOND", value_parser = number)]
     rate: Option<f64>,
     /// Expected rate in tokens of outputs per second, for a language model
-    #[arg(long, value_name = "TOKENS_PER_SECOND")]
+    #[arg(long, value_name = "TOKENS_PER_SECOND", value_parser = number)]
     token_rate: Option<f64>,
     /// Mean number of tokens of an output, for a language model [default: that of the reference
     /// implementation]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     output_tokens: Option<f64>,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
@@ -58,4 +58,8 @@ impl PlanArgs {
         }
         Ok(0)
     }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "write a number, such as 250 or 0.5".into())
 }

@@ -22,6 +22,8 @@ use crate::{
 /// Name of the benchmark if none is given: a sample does not depend on it.
 const NAMELESS: &str = "probe";
 
+const NO_DATA_SET: &str = "no data set to take a sample from; give --dataset PATH, or the demo's: --dataset digits or --dataset sorting";
+
 /// Arguments of `loadgen-node probe`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProbeCommand {
@@ -58,7 +60,10 @@ impl ProbeArgs {
         }
         let mut run = self.run.clone();
         run.scenario.get_or_insert(Scenario::Offline);
-        if run.benchmark.is_none() && run.dataset.is_some() {
+        if run.benchmark.is_none() {
+            if run.dataset.is_none() {
+                return usage(NO_DATA_SET);
+            }
             run.benchmark = Some(NAMELESS.into());
         }
         let config = run.resolve_with(names)?;

@@ -33,7 +33,8 @@ impl Side {
         }
         if subjects.is_empty() {
             return Err(RunError::Usage(format!(
-                "{} contains nothing to compare: neither the folder nor its subfolders have a result.json, fabric.json or result_summary.json",
+                "{} contains nothing to compare: neither the folder nor its subfolders have a result.json, fabric.json or result_summary.json; \
+                 give the --output folder of a run or of `loadgen-node fabric`, or a folder of MLPerf Endpoints",
                 folder.display()
             )));
         }

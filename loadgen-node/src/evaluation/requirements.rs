@@ -19,7 +19,7 @@ pub(crate) fn options(
 ) -> Result<(), RunError> {
     if !reference.join(script.file).is_file() {
         return usage(format!(
-            "--reference {}: it has no {}; give a checkout of mlcommons/inference, of the round's tag",
+            "--reference {}: it has no {}; give a checkout of mlcommons/inference for the round (docs/SUBMISSION.md)",
             reference.display(),
             script.file
         ));

@@ -328,6 +328,8 @@ pub(crate) struct OpenLoop {
     pub(crate) answered_per_second: f64,
     /// Maximum time in ms between when a message was due and when it was issued.
     pub(crate) latest_ms: f64,
+    /// Time in ms from issuing the last message to the last response.
+    pub(crate) waited_ms: f64,
     /// True if messages could be issued at this rate, and 95 % of them were answered when the last
     /// one was issued.
     pub(crate) kept: bool,

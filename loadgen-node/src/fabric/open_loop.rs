@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::{
     client::{LatencyRecorder, connect, failed},
     figures::{OpenLoop, Shape},
+    progress,
 };
 use crate::RunError;
 
@@ -46,11 +47,12 @@ pub(crate) fn open_loop(
     let begin = Instant::now();
     let due = |number: u64| begin + Duration::from_secs_f64(number as f64 / rate);
     let count = (duration.as_secs_f64() * rate).ceil() as u64;
+    let issue_limit = duration.mul_f64(1.01) + PAUSE;
     let (mut sent, mut latest) = (0, Duration::ZERO);
     while sent < count {
         let now = Instant::now();
-        // If the rate cannot be kept, sending all messages may take too long.
-        if now - begin > duration * 2 {
+        // The rate is not kept, and more messages would only prolong the wait for responses.
+        if now - begin > issue_limit {
             break;
         }
         let late = now.saturating_duration_since(due(sent));
@@ -67,8 +69,11 @@ pub(crate) fn open_loop(
         qdl.issue(messages.into_iter()).map_err(failed)?;
     }
     let (handed_over, answered) = (begin.elapsed(), qdl.progress().answered);
+    let outstanding = sent.saturating_sub(answered);
+    let left = handed_over.as_secs_f64() * outstanding as f64 / answered as f64;
+    progress::log_wait(outstanding, Duration::try_from_secs_f64(left).ok());
     qdl.flush().map_err(failed)?;
-    let seconds = begin.elapsed().as_secs_f64();
+    let total = begin.elapsed();
     let times = times.lock();
     Ok(OpenLoop {
         benchmark,
@@ -76,10 +81,11 @@ pub(crate) fn open_loop(
         answer_bytes: shape.from_node,
         rate_messages_per_second: rate,
         messages: sent,
-        answered_per_second: sent as f64 / seconds,
+        answered_per_second: sent as f64 / total.as_secs_f64(),
         latest_ms: latest.as_secs_f64() * 1e3,
+        waited_ms: (total - handed_over).as_secs_f64() * 1e3,
         kept: sent == count
-            && handed_over <= duration.mul_f64(1.01) + PAUSE
+            && handed_over <= issue_limit
             && answered as f64 >= ANSWERED * sent as f64,
         p50_ns: times.value_at_quantile(0.5),
         p90_ns: times.value_at_quantile(0.9),

@@ -67,6 +67,20 @@ pub(super) fn second(second: usize, interval: &Interval) {
     info!("second {second}: to {to}, from {from}, {p99}");
 }
 
+/// Logs the number of responses that an open loop waits for after its last message, with `left`,
+/// the estimated time, which is unknown before the first response. Logs nothing for less than a
+/// second.
+pub(super) fn log_wait(outstanding: u64, left: Option<Duration>) {
+    let about = match left.map(|left| left.as_secs()) {
+        Some(0) => return,
+        Some(seconds) => {
+            format!(" about {}", humantime::format_duration(Duration::from_secs(seconds)))
+        }
+        None => String::new(),
+    };
+    info!("waiting{about} for {}", count(outstanding as usize, "outstanding response"));
+}
+
 pub(super) fn open_loop(run: &OpenLoop) {
     let us = |ns: u64| ns as f64 / 1e3;
     let OpenLoop { rate_messages_per_second: wanted, answered_per_second: answered, .. } = run;

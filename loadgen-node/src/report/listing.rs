@@ -128,7 +128,7 @@ pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
         for (label, fact) in facts(&run.result) {
             text += &format!("| {} | {} |\n", cell(label), cell(&fact));
         }
-        text += "\n| node, ms | answered | p50 | p99 | p99.9 | maximum | QDL | network | queue | engine |\n";
+        text += "\n| node, ms | answered | p50 | p99 | p99.9 | maximum | QDL queue | network | SUT queue | compute |\n";
         text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         nodes.iter().for_each(|node| text += &of_node_in_ms(node));
         text += "\n";

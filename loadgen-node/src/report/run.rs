@@ -108,9 +108,9 @@ fn nodes(nodes: &[Node]) -> String {
         "\np99",
         "\np99.9",
         "\nmax",
-        "mean ms in\nQDL",
+        "mean ms in\nQDL queue",
         "\nnetwork",
-        "\nqueue",
+        "\nSUT queue",
         "\ncompute",
     ];
     table::table(titles, 1, nodes.iter().map(node))

@@ -85,9 +85,9 @@ pub(super) fn nodes(nodes: &[Node]) -> String {
         "\np99.9",
         "TPOT, ms\np50",
         "\np99",
-        "mean ms in\nQDL",
+        "mean ms in\nQDL queue",
         "\nnetwork",
-        "\nqueue",
+        "\nSUT queue",
         "\nprefill",
         "\ndecode",
     ];

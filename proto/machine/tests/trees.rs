@@ -187,9 +187,10 @@ fn finding_case(id: Id) -> Option<FindingCase> {
     Some(match id {
         // Other code adds these findings to the report.
         Id::RunRefused | Id::DiskSpace | Id::AnswerMissing | Id::AnswerDiffers => return None,
-        Id::NodeUnusable => {
-            path(vec![Peer { answer: Err("nobody is there".into()), ..peer() }], "nobody is there")
-        }
+        Id::NodeUnusable => path(
+            vec![Peer { answer: Err("connection refused".into()), ..peer() }],
+            "connection refused",
+        ),
         Id::OpenFiles => tree(&[(LIMITS, "Max open files 1024 100 files")], "open 100 files (hard"),
         Id::HalfDuplex => {
             tree(&[("sys/devices/pci0000:00/net/eth0/duplex", "half")], "half duplex")
@@ -405,7 +406,7 @@ fn answers_of_nodes_are_judged() {
         ..AskedNode::default()
     };
     let odd = AskedNode { differs: true, ..node("b") };
-    let gone = AskedNode { node: None, ..node("d") }.failed("nobody is there", true);
+    let gone = AskedNode { node: None, ..node("d") }.failed("connection refused", true);
     let nodes = vec![node("a"), odd, node("c").failed("out of memory", false), gone];
     let report = examine(&facts(&good()), &needs(), &[]).with_nodes(nodes, None);
     assert_eq!(ids(&report), [Id::AnswerDiffers, Id::AnswerMissing]);

@@ -5,6 +5,10 @@ use std::io;
 use netdiv_node_common::resources::descriptors;
 use rustix::io::Errno;
 
+/// Remedy where one end does not accept the certificate of the other.
+pub(crate) const TLS_REMEDY: &str =
+    "; check the TLS files on both sides (docs/OPERATING.md#secure-the-connections)";
+
 /// Error of opening a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

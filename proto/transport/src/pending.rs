@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_from_another_address_makes_room_for_a_flood() {
+    fn a_flood_closes_no_connections_of_other_addresses() {
         let (mut strangers, now) = strangers(&[ONE]);
         for newcomer in 1..1000 {
             if strangers.len() == 8 {

@@ -201,7 +201,7 @@ impl World {
         match self.random.random_range(0..20) {
             0..3 if faults => self.issue(),
             3 if faults && self.random.random_range(0..8) == 0 => self.lose_a_node(),
-            4 if faults => self.answer_nobody(wire),
+            4 if faults => self.answer_none(wire),
             5 => self.tell(wire),
             6..12 => self.ask_for_more(wire),
             12..16 => self.answer(wire),
@@ -290,7 +290,7 @@ impl World {
 
     /// Sends a reply that belongs to no sample in flight: another event of a sample whose last
     /// event was sent, on its own stream, or an event with the id of a stream that does not exist.
-    fn answer_nobody(&mut self, wire: usize) {
+    fn answer_none(&mut self, wire: usize) {
         let from = self.random.random_range(0..self.wires.len());
         let Some(mut reply) = self.wires[from].used.choose_copy(&mut self.random) else { return };
         if self.random.random() {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_nobody_wants_any_more_goes_no_further() {
+    fn a_cancelled_output_goes_no_further() {
         let mut given = 0;
         let outcome = engine(&settings(|_| ())).generate(&[10, 3, 1, 2, 11], |_| {
             given += 1;

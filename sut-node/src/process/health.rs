@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_listens_that_is_said() {
+    fn a_missing_listener_is_named() {
         let closed = "127.0.0.1:1".parse().unwrap();
         assert!(matches!(health(Some(closed)), Err(HealthError::Unreachable { .. })));
         assert!(matches!(health(None), Err(HealthError::NoMetrics)));

@@ -30,9 +30,10 @@ pub struct EngineArgs {
     /// Engine that runs the model, or the file of a plug-in [default: onnx]
     ///
     /// The file of a plug-in is named with a / or ends in .so.
-    #[arg(long, value_parser = EngineParser)]
+    #[arg(long, value_parser = EngineParser, help = EngineName::short_help())]
     pub engine: Option<EngineChoice>,
-    /// File of the model, or of the model's description, depending on the engine
+    /// File of the model, or of its description, depending on the engine; or digits (onnx), sorting
+    /// (decoder): the demo's
     ///
     /// onnx: the model file, or digits, the demo's network. decoder: the description of a model
     /// that is beside it, or sorting, the demo's. torch and plug-ins: the model's manifest. Serving

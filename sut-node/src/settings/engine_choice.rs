@@ -45,6 +45,21 @@ pub enum EngineName {
     PlugIn,
 }
 
+impl EngineName {
+    /// Returns the short help of `--engine`, with a line for each engine. clap itself describes
+    /// values in the long help only.
+    pub(super) fn short_help() -> String {
+        let line = |engine: &Self| {
+            let value = engine.to_possible_value()?;
+            Some(format!("\n{:<7}  {}", value.get_name(), value.get_help()?))
+        };
+        let lines: String = Self::value_variants().iter().filter_map(line).collect();
+        format!(
+            "Engine that runs the model [default: onnx]{lines}\nFILE     A plug-in, whose name has a / or ends in .so"
+        )
+    }
+}
+
 impl EngineChoice {
     pub(super) fn kind(&self) -> EngineName {
         match self {
@@ -157,6 +172,15 @@ pub(super) fn with_plugin(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_short_help_describes_every_engine() {
+        let help = EngineName::short_help();
+        let lines: Vec<_> = help.lines().collect();
+        assert_eq!(lines.len(), EngineName::value_variants().len() + 2, "{help}");
+        assert_eq!(lines[1], "onnx     A model in ONNX format");
+        assert!(lines.iter().all(|line| line.len() < 80), "{help}");
+    }
 
     #[test]
     fn an_engine_by_another_name_is_said_by_its_word() {

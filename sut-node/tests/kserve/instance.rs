@@ -79,7 +79,7 @@ async fn a_server_with_too_much_to_do_is_asked_again() {
 /// Drops the replies or the engine, or lets the engine drop its samples: each of these cancels the
 /// requests at the server.
 #[tokio::test]
-async fn requests_that_nobody_waits_for_are_cancelled() {
+async fn abandoned_requests_are_cancelled() {
     // A server that has not begun its response, one that has, and one that continues it.
     for begun in 0..3 {
         for way in 0..3 {

@@ -84,7 +84,7 @@ async fn each_server_has_its_own_connections() {
 }
 
 #[tokio::test]
-async fn connections_that_nobody_needs_end() {
+async fn unused_connections_end() {
     let server = FakeServer::always([events(&ANSWER), vec![Step::Hang]].concat());
     let mut engine = engine(&[&server.url], 1);
     one_is_answered(&mut engine).await;
@@ -127,7 +127,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
 /// Drops the replies or the engine, or lets the engine drop its samples: each of these ends the
 /// requests at the server within a second.
 #[tokio::test]
-async fn requests_that_nobody_waits_for_are_cut() {
+async fn abandoned_requests_are_cut() {
     for answer in [vec![Step::Hang], vec![head(), chunk(b"data: {\"choices\":[]}\n\n"), Step::Hang]]
     {
         for way in 0..3 {

@@ -33,21 +33,21 @@ fn at_the_end(change: fn(&mut DescribeResponse)) -> Behaviour {
 pub fn faults() -> Vec<Fault> {
     let changed =
         |name: &str, words, node| Fault::answers(name, words, node).run(RunKind::Performance(0, 1));
-    let nobody = ExpectedEnd::Finding("64 replies belonged to no sample and were dropped");
-    let nobodys =
-        |name: &str, node| Fault { expected: nobody.clone(), ..Fault::answers(name, "", node) };
+    let dropped = ExpectedEnd::Finding("64 replies belonged to no sample and were dropped");
+    let unassigned =
+        |name: &str, node| Fault { expected: dropped.clone(), ..Fault::answers(name, "", node) };
     let patience = ["--sample-timeout", "500ms"];
     vec![
-        nobodys("responses with unknown ids beside the correct ones", || {
+        unassigned("responses with unknown ids beside the correct ones", || {
             replies(|_, request| beside(&request, request.id ^ (1 << 60)))
         }),
-        nobodys("responses with stale ids beside the correct ones", || {
+        unassigned("responses with stale ids beside the correct ones", || {
             replies(|_, request| beside(&request, request.id.wrapping_sub(1 << 24)))
         }),
-        nobodys("each response is sent twice", || {
+        unassigned("each response is sent twice", || {
             replies(|_, request| vec![answer(&request), answer(&request)])
         }),
-        nobodys("responses with ids of another stream, which may be in flight there", || {
+        unassigned("responses with ids of another stream, which may be in flight there", || {
             replies(|_, request| beside(&request, request.id ^ (1 << 48)))
         })
         .args(&["--streams", "2"]),
@@ -73,7 +73,7 @@ pub fn faults() -> Vec<Fault> {
         .scenario("server")
         .run(RunKind::Performance(600, 200))
         .args(&["--sample-deadline", "500ms"]),
-        nobodys("messages without id, status and payload beside the correct responses", || {
+        unassigned("messages without id, status and payload beside the correct responses", || {
             replies(|_, request| vec![InferResponse::default(), answer(&request)])
         }),
         Fault::answers(

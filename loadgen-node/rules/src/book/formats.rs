@@ -95,6 +95,12 @@ impl Formats {
         Self { rows: BOOK.rows.iter().rev().filter(is_its).collect() }
     }
 
+    /// Returns the tag or commit of mlcommons/inference with the accuracy scripts and the checker of
+    /// a round: the newest that its submitters used. `None` for an unknown round.
+    pub fn reference(round: RoundName) -> Option<&'static str> {
+        BOOK.rounds.get(&round)?.last().map(String::as_str)
+    }
+
     fn of_file(&self, file: &str) -> impl Iterator<Item = &'static FormatRow> {
         self.rows.iter().copied().filter(move |row| row.file == file)
     }

@@ -25,10 +25,7 @@ fn closed(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFin
         rule,
         outcome: Outcome::Pass,
         places: Vec::new(),
-        text: format!(
-            "not required in the Closed division: the rule is in section {}",
-            rule.section()
-        ),
+        text: format!("not required in the Closed division: the rule is in {}", rule.source()),
     }));
     kept.sort_by_key(|finding| finding.rule);
     (kept, waived)

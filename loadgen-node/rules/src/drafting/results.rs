@@ -31,7 +31,8 @@ pub(super) struct LoadedResult<'a> {
     pub(super) accuracy: RunFolder,
     pub(super) digests: Option<RunFolder>,
     pub(super) audits: Vec<Audit>,
-    accuracy_txt: String,
+    /// Text of accuracy.txt; `None` if there is a gap about it.
+    accuracy_txt: Option<String>,
 }
 
 /// Data that all results of a submission share.
@@ -104,7 +105,7 @@ pub(super) fn load<'a>(
         accuracy,
         digests,
         audits,
-        accuracy_txt: accuracy_txt.unwrap_or_default(),
+        accuracy_txt,
     })
 }
 
@@ -196,7 +197,9 @@ impl LoadedResult<'_> {
             put(folder, tree::SUMMARY, &run.summary);
         }
         put(place.accuracy(), tree::ACCURACY_LOG, &self.accuracy.accuracy_log.truncated);
-        put(place.accuracy(), tree::ACCURACY_TXT, self.accuracy_txt.as_bytes());
+        if let Some(text) = &self.accuracy_txt {
+            put(place.accuracy(), tree::ACCURACY_TXT, text.as_bytes());
+        }
         for audit in &self.audits {
             audit.put(place, tree);
         }

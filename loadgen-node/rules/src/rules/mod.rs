@@ -110,6 +110,13 @@ impl Rule {
         self.entry().section
     }
 
+    /// Returns the source of the rule, such as `section 6.2` or `submission rules`.
+    pub fn source(self) -> String {
+        let section = self.section();
+        let is_number = section.starts_with(|c: char| c.is_ascii_digit());
+        if is_number { format!("section {section}") } else { section.into() }
+    }
+
     /// Returns the requirement of the rule in a few words, such as `datacenter suite only`.
     pub fn text(self) -> &'static str {
         self.entry().title
@@ -125,11 +132,11 @@ impl Rule {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, place, text, .. } = self;
-        let section = rule.section();
+        let source = rule.source();
         if place.is_empty() {
-            write!(f, "{rule} (section {section}): {text}")
+            write!(f, "{rule} ({source}): {text}")
         } else {
-            write!(f, "{rule} (section {section}): {place}: {text}")
+            write!(f, "{rule} ({source}): {place}: {text}")
         }
     }
 }

@@ -92,7 +92,13 @@ pub fn make(
         }
     };
     let home = &draft.home.root();
-    let found = DraftFindings { report: &report, part: beside.path(), home, runs: &draft.runs };
+    let found = DraftFindings {
+        report: &report,
+        part: beside.path(),
+        home,
+        runs: &draft.runs,
+        tree: &draft.tree,
+    };
     let open = if is_open { Vec::new() } else { found.open() };
     let is_rehearsal = strictness == Strictness::Rehearsal;
     if refused.is_empty() {

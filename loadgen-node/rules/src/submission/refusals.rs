@@ -6,7 +6,9 @@ use std::path::Path;
 use crate::{
     GroupedFinding, Outcome, Rule,
     check::{Report, UNJUDGED},
+    drafting::folder::FileTree,
     grouping::lines,
+    tree::ACCURACY_TXT,
 };
 
 /// Rules about the machines. Gaps in the evidence for them prevent a submission, too: the operator
@@ -28,6 +30,8 @@ pub(super) struct DraftFindings<'a> {
     pub(super) home: &'a str,
     /// Paths in the tree with their sources: the run folder or the file that each was made from.
     pub(super) runs: &'a [(String, String)],
+    /// Files of the unfinished tree.
+    pub(super) tree: &'a FileTree,
 }
 
 impl DraftFindings<'_> {
@@ -36,11 +40,20 @@ impl DraftFindings<'_> {
         self.told(self.standing(is_open))
     }
 
-    /// Like [`Self::refused`], but only for findings about runs.
+    /// Like [`Self::refused`], but only for findings about runs, and without those that follow from
+    /// a missing accuracy.txt, which the gaps name.
     pub(super) fn of_runs(&self, is_open: bool) -> Vec<String> {
-        let is_of_run =
-            |finding: &&GroupedFinding| finding.places.iter().any(|place| self.is_run(place));
+        let is_of_run = |finding: &&GroupedFinding| {
+            let places = &finding.places;
+            places.iter().any(|place| self.is_run(place) && !self.is_missing_accuracy(place))
+        };
         self.told(self.standing(is_open).filter(is_of_run))
+    }
+
+    fn is_missing_accuracy(&self, place: &str) -> bool {
+        let folder = place.strip_suffix(ACCURACY_TXT).and_then(|place| place.strip_suffix('/'));
+        folder.is_some_and(|folder| self.runs.iter().any(|(path, _)| path == folder))
+            && !self.tree.contains_key(place)
     }
 
     /// Lists the rules that cannot be judged and that do not prevent a submission outside of the

@@ -7,7 +7,7 @@ use super::template_values::{NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
 use crate::{
     Division,
     book::{
-        Compression,
+        Benchmark, Compression,
         system_fields::{FIELDS, FieldRequirement, SystemField},
     },
     drafting::systems::is_fixed_field,
@@ -36,6 +36,11 @@ const UNRECORDED_FIELDS: [&str; 5] = [
     "host_memory_configuration",
     "cooling",
 ];
+
+/// Required fields of nodes with accelerators that no evidence contains (docs/SUBMISSION.md). For
+/// other nodes, the evidence fills them in.
+const ACCELERATOR_FIELDS: [&str; 2] =
+    ["accelerator_interconnect", "accelerator_memory_configuration"];
 
 /// Returns the name and the text of each settings file.
 ///
@@ -81,6 +86,22 @@ fn folded(text: &str) -> String {
     folded
 }
 
+/// Returns the form of a benchmark's data set, and the name of its file in the placeholder.
+fn dataset_form(benchmark: &Benchmark) -> (&'static str, &'static str) {
+    let is_varied = benchmark.bandwidth.iter().any(|bandwidth| bandwidth.mean);
+    match benchmark.token_latencies {
+        Some(_) => (
+            "an .ids file of token ids, from deploy/data/prepare or loadgen-node ids",
+            "prompts.ids",
+        ),
+        // One array has no room for samples of different sizes.
+        None if is_varied => {
+            ("a folder with a file for each sample, or several joined by +", "dataset")
+        }
+        None => ("a .npy file, a folder, or several joined by +", "dataset.npy"),
+    }
+}
+
 fn values(template: &TemplateValues<'_>) -> Value {
     let TemplateValues { benchmark, round, scenario, division, nodes, nodes_port, .. } = template;
     let figure = |figure: Option<f64>| figure.map(|figure| figure.to_string());
@@ -102,16 +123,19 @@ fn values(template: &TemplateValues<'_>) -> Value {
         UNRECORDED_FIELDS.contains(&field.name)
             || (is_closed && field.name == "host_networking_topology")
     };
-    let untold = FIELDS.iter().filter(is_untold);
-    let untold: Vec<_> =
-        untold.map(|field| context! { name => field.name, example => field.example }).collect();
+    let is_of_accelerators = |field: &&SystemField| ACCELERATOR_FIELDS.contains(&field.name);
+    let named = |field: &SystemField| context! { name => field.name, example => field.example };
+    let untold: Vec<_> = FIELDS.iter().filter(is_untold).map(named).collect();
+    let of_accelerators: Vec<_> = FIELDS.iter().filter(is_of_accelerators).map(named).collect();
     let is_asked = |field: &&SystemField| !is_closed || field.kind != FieldRequirement::Network;
     let others = |is_free: bool| {
         let fields = FIELDS.iter().filter(is_asked);
-        let fields = fields.filter(|field| !is_untold(field) && !is_fixed_field(field.name));
+        let fields = fields.filter(|field| !is_untold(field) && !is_of_accelerators(field));
+        let fields = fields.filter(|field| !is_fixed_field(field.name));
         let names = fields.filter(|field| (field.kind == FieldRequirement::Free) == is_free);
         names.map(|field| field.name).collect::<Vec<_>>().join(", ")
     };
+    let (form, file) = dataset_form(benchmark);
     let of_benchmark = context! {
         name => benchmark.name,
         task => benchmark.task,
@@ -120,9 +144,11 @@ fn values(template: &TemplateValues<'_>) -> Value {
         required_scenarios => benchmark.required_scenarios(),
         dataset => benchmark.dataset,
         dataset_samples => benchmark.dataset_samples,
+        dataset_form => form,
+        dataset_name => file,
         inputs => if benchmark.inputs.is_empty() { String::new() } else { benchmark.inputs(" or ") },
         input_types => input_types.join(" or "),
-        has_labels => benchmark.quality.iter().any(|quality| quality.metric == "acc"),
+        has_labels => template.has_labels(),
         qsl_size => benchmark.qsl_size,
         allows_compression => benchmark.compression != Compression::None,
         is_of_tokens => benchmark.token_latencies.is_some(),
@@ -145,12 +171,41 @@ fn values(template: &TemplateValues<'_>) -> Value {
         is_open => *division == Division::Open,
         nodes => toml::Value::from(nodes.to_vec()).to_string(),
         nodes_port,
-        port => template.port,
+        listen => template.listen(),
         is_local => template.is_local,
         rate => template.rate.map(|rate| rate.to_string()),
         untold,
+        of_accelerators,
         told_by_evidence => others(false),
         optional_fields => others(true),
         ..of_benchmark
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Formats names as a list in a sentence of a document.
+    fn listed(names: &[&str]) -> String {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let (last, others) = names.split_last().unwrap();
+        format!("{} and {last}", others.join(", "))
+    }
+
+    #[test]
+    fn fields_of_a_system_are_listed() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SUBMISSION.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let unrecorded = [&["id"][..], &UNRECORDED_FIELDS].concat();
+        let free = FIELDS.iter().filter(|field| field.kind == FieldRequirement::Free);
+        let free: Vec<_> = free.map(|field| field.name).collect();
+        for names in [&unrecorded[..], &ACCELERATOR_FIELDS[..], &free[..]] {
+            let names = listed(names);
+            assert!(text.contains(&names), "docs/SUBMISSION.md has to have: {names}");
+        }
     }
 }

@@ -39,6 +39,18 @@ pub struct TemplateValues<'a> {
 }
 
 impl TemplateValues<'_> {
+    /// Returns the address on which a node listens.
+    pub fn listen(&self) -> String {
+        let host = if self.is_local { "127.0.0.1" } else { "0.0.0.0" };
+        format!("{host}:{}", self.port)
+    }
+
+    /// Returns true if a run computes the accuracy from labels. Otherwise an official script
+    /// computes it.
+    pub fn has_labels(&self) -> bool {
+        self.benchmark.quality.iter().any(|quality| quality.metric == "acc")
+    }
+
     /// Returns the path of the folder with a scenario's runs, relative to the folder of the
     /// settings files.
     pub(super) fn runs(scenario: Scenario) -> String {

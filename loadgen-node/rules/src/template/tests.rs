@@ -94,7 +94,7 @@ fn unset(file: &toml::Table) -> BTreeSet<String> {
     let first = |key: &str| file[key].as_array().unwrap()[0].as_table().unwrap();
     let of = |key: &str| file[key].as_table().unwrap();
     let inner = |key: &str| of("topology")[key].as_array().unwrap()[0].as_table().unwrap();
-    let wrong = "a_key_that_nobody_knows = 1";
+    let wrong = "an_unknown_key = 1";
     let tables = [
         (wrong.to_owned(), file),
         (format!("[topology]\n{wrong}"), of("topology")),
@@ -137,13 +137,15 @@ fn what_has_to_be_written_comes_first_in_each_table_of_a_submission() {
 #[test]
 fn what_cannot_be_known_is_a_placeholder() {
     assert!(is_placeholder(TODO) && is_placeholder(&format!("{TODO}-dataset.npy")));
-    for_all(|_, files| {
+    for_all(|template, files| {
         let submission: toml::Table = toml::from_str(&files[3].1).unwrap();
         for key in ["id", "system_name", "cooling"] {
             assert_eq!(submission["system"][key].as_str(), Some(TODO), "{key}");
         }
         let run: toml::Table = toml::from_str(&files[0].1).unwrap();
         assert!(run["dataset"].as_str().is_some_and(is_placeholder));
+        let is_of_ids = run["dataset"].as_str().is_some_and(|path| path.ends_with(".ids"));
+        assert_eq!(is_of_ids, template.benchmark.token_latencies.is_some());
     });
 }
 

@@ -67,7 +67,23 @@ fn a_misspelt_benchmark_is_refused_with_the_one_that_was_meant() {
         let error = plan(1, &options).unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
     }
-    plan(1, &["--benchmark", "a-model-of-our-own,sorting"]).unwrap();
+}
+
+#[test]
+fn only_a_settings_file_may_name_a_benchmark_of_unknown_bandwidth() {
+    let check = |names: &str| {
+        let line = FabricCommandLine::try_parse_from(["fabric", "--benchmark", names]).unwrap();
+        line.args.check_benchmarks()
+    };
+    check("bert-99, llama2-70b").unwrap();
+    for (names, name) in [("yolo", "yolo"), ("bert-99,digits", "digits")] {
+        let error = check(names).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("--benchmark {name}: choose one of resnet50, ")),
+            "{error}"
+        );
+    }
+    kind("benchmark = 'a-model-of-our-own,sorting'").unwrap();
 }
 
 fn kind(text: &str) -> Result<MeasurementKind, RunError> {

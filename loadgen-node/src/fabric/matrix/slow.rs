@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_rounds_differ_by_names_nobody() {
+    fn differences_between_rounds_blame_no_node() {
         let slow = named_with_rounds([0.9, 1.0, 1.1], [0.4, 0.5, 0.6]);
         assert_eq!(slow.len(), 1);
         assert_eq!((&slow[0].what, slow[0].rounds), (&SlowPart::Sender("1".into()), 3));

@@ -13,10 +13,10 @@ const SLOW: f64 = 1.2;
 
 /// Stages of a sample: the key of each in `result.json`, and its label on the page.
 const STAGES: [(&str, &str); 4] = [
-    ("qdl_queue", "queue in the QDL"),
+    ("qdl_queue", "QDL queue"),
     ("network", "network"),
-    ("sut_queue", "queue at the node"),
-    ("compute", "engine"),
+    ("sut_queue", "SUT queue"),
+    ("compute", "compute"),
 ];
 
 pub(super) fn render(run: &RecordedRun) -> Markup {

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_that_does_not_answer_holds_nobody_up() {
+    fn a_file_system_that_does_not_answer_delays_no_run() {
         let hangs = |_: &Path| {
             thread::sleep(Duration::from_secs(3600));
             Ok(0)

@@ -11,7 +11,7 @@ use netdiv_rules::{
     policy::ACCURACY_COUNT,
     user_conf::{self, UserConf},
 };
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 use crate::{
     RunError,
@@ -91,28 +91,28 @@ fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {
 /// Settings of LoadGen that contain a run's rate.
 const RATES: [&str; 2] = ["server_target_qps", "offline_expected_qps"];
 
-/// Reports lines of user.conf without effect. A run for a division needs the rate of its benchmark
-/// and scenario, and may have such lines only as a rehearsal.
+/// Reports lines of user.conf without effect, and a missing rate. A run for a division
+/// needs the rate of its benchmark and scenario, and may have such lines only as a rehearsal.
 pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(), RunError> {
-    let is_chosen = config.settings.iter().any(|(name, _)| RATES.contains(&name.as_str()));
-    if config.division != Division::Exploratory
-        && matches!(config.scenario, Scenario::Server | Scenario::Offline)
-        && !is_chosen
-        && !read.keys.contains("target_qps")
-    {
+    if lacks_rate(config, read) {
         let (model, scenario) = (&config.loadgen_model, config.scenario.official_name());
-        let what = match &config.user_conf {
+        let line = format!("the line `{model}.{scenario}.target_qps = RATE`");
+        let effect = "without it LoadGen issues 1 query per second";
+        match &config.user_conf {
+            _ if config.division == Division::Exploratory => {
+                warn!("no rate is set: give --user-conf, with {line}; {effect}");
+            }
             None => {
-                format!("a run of the {} division needs --user-conf, with", config.division.title())
+                let division = config.division.title();
+                return usage(format!(
+                    "a run of the {division} division needs --user-conf, with {line}: {effect}"
+                ));
             }
             Some(path) => {
                 let warnings: String = read.warnings.iter().map(|one| format!("{one}\n")).collect();
-                format!("{warnings}{} lacks", path.display())
+                return usage(format!("{warnings}{} lacks {line}: {effect}", path.display()));
             }
-        };
-        return usage(format!(
-            "{what} the line `{model}.{scenario}.target_qps = RATE`: without it LoadGen issues 1 query per second"
-        ));
+        }
     }
     if config.division.has_rules() && !config.rehearsal {
         if config.user_conf.is_none() {
@@ -126,8 +126,22 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
         }
     }
     read.warnings.iter().for_each(|warning| warn!("{warning}"));
-    read.of_other_runs.iter().chain(&read.repeated).for_each(|lines| info!("{lines}"));
+    read.of_other_runs.iter().chain(&read.repeated).for_each(|lines| debug!("{lines}"));
     Ok(())
+}
+
+/// Returns true if LoadGen would issue samples at a rate that no file and no option sets.
+fn lacks_rate(config: &RunConfig, read: &UserConf) -> bool {
+    let needs_rate = match config.scenario {
+        Scenario::Server => true,
+        // An accuracy run issues the whole data set at once.
+        Scenario::Offline => {
+            config.mode != Mode::Accuracy || config.division != Division::Exploratory
+        }
+        Scenario::SingleStream | Scenario::MultiStream => false,
+    };
+    let is_chosen = config.settings.iter().any(|(name, _)| RATES.contains(&name.as_str()));
+    needs_rate && !is_chosen && !read.keys.contains("target_qps")
 }
 
 /// Length from which on an accuracy run is announced.

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn peers_who_ask_nothing_keep_nobody_out_and_have_to_go() {
+    async fn idle_peers_make_room_for_others() {
         let address = endpoint().await;
         let mut silent = Vec::new();
         for _ in 0..3 * CONNECTIONS {

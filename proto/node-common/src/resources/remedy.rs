@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_can_change_is_named() {
+    fn a_limit_that_can_be_raised_is_named() {
         for (errno, advice) in [
             (Errno::MFILE, "ulimit -Hn"),
             (Errno::NOSPC, "df -i"),

@@ -43,7 +43,10 @@ use super::{
     wire::Wire,
 };
 use crate::{
-    address::Address, inline_poll::Spawner, open_error::OpenError, options::Options,
+    address::Address,
+    inline_poll::Spawner,
+    open_error::{OpenError, TLS_REMEDY},
+    options::Options,
     security::Token,
 };
 
@@ -242,7 +245,7 @@ async fn wire(
             agreed.map_err(|error| {
                 let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
-                    Some(_) => "",
+                    Some(_) => TLS_REMEDY,
                     // The node may be restarting.
                     None => return unreachable(address, error),
                 };

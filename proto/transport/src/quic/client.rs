@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     address::Address,
-    open_error::OpenError,
+    open_error::{OpenError, TLS_REMEDY},
     options::Options,
     security::{ClientTls, Token, server_name},
 };
@@ -107,7 +107,7 @@ impl QuicClient {
                     return Ok(Self { endpoint, connection, token: options.token.clone() });
                 }
                 Ok(Err(error)) if is_distrust(&error) => {
-                    let why = explain(&error);
+                    let why = format!("{}{TLS_REMEDY}", explain(&error));
                     return Err(OpenError::Untrusted { address: address.to_string(), why });
                 }
                 Ok(Err(ConnectionError::TimedOut)) | Err(_) => {

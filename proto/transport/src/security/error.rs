@@ -23,7 +23,10 @@ pub enum SecurityError {
         /// Error of the reader.
         why: String,
     },
-    /// A certificate, its key or the authority is needed and not configured.
+    /// A client has no authority to verify nodes with.
+    #[error("TLS needs the authority that signed the nodes' certificates; give --tls-ca")]
+    NoAuthority,
+    /// A certificate or its key is needed and not configured.
     #[error("a certificate needs its key and a key its certificate; give both files")]
     HalfAPair,
     /// A certificate, its key or the authority cannot be used.

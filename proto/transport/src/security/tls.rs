@@ -131,7 +131,7 @@ impl ClientTls {
     /// Reads the files of a client. Nodes must have a certificate that the authority `ca` has
     /// signed. The client's own certificate and key are optional; some nodes require them.
     pub fn load(files: &TlsFiles) -> Result<Self, SecurityError> {
-        let Some(ca) = &files.ca else { return Err(SecurityError::HalfAPair) };
+        let Some(ca) = &files.ca else { return Err(SecurityError::NoAuthority) };
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| unusable(ca, error))?

@@ -109,7 +109,7 @@ async fn each_code_of_go_away_has_a_message_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_code_that_nobody_defines_is_named_and_its_text_is_cut() {
+async fn an_unknown_code_is_named_and_its_text_is_cut() {
     for when in [When::AtOnce, When::AtCall] {
         let status = described(when, go_away(0, 0xbeef, &[b'x'; 10_000])).await;
         let message = status.message();

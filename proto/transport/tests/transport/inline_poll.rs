@@ -40,7 +40,7 @@ fn counting_relay(node: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn a_message_goes_out_while_nobody_drives_its_connection() {
+fn a_message_goes_out_while_its_connection_is_not_polled() {
     let far = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let node = far.block_on(TestNode::default().serve(Transport::Grpc));
     let (address, count) = counting_relay(node.address);

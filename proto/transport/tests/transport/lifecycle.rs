@@ -86,7 +86,7 @@ async fn a_session_that_the_node_refuses_has_its_status() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_connection_is_refused() {
+async fn without_a_listener_the_connection_is_refused() {
     for transport in BOTH {
         let free: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
         let options = Options { connect_timeout: Duration::from_millis(100), ..options(transport) };

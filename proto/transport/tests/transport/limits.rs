@@ -170,7 +170,7 @@ async fn a_node_takes_so_many_connections_and_others_once_they_end() {
 }
 
 #[tokio::test]
-async fn replies_that_nobody_reads_fill_the_window_and_no_more() {
+async fn unread_replies_fill_the_window_and_no_more() {
     for transport in BOTH {
         let node = TestNode { endless: true, window_bytes: 1 << 20, ..TestNode::default() };
         let taken = node.taken.clone();

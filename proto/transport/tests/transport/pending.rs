@@ -44,7 +44,7 @@ async fn closed_lab(transport: Transport) -> (Serving, Options, Options) {
 }
 
 #[tokio::test]
-async fn strangers_keep_nobody_out() {
+async fn strangers_block_no_client() {
     for transport in BOTH {
         let (node, right, wrong) = closed_lab(transport).await;
         let client = open(node.address, &right).await.unwrap();
@@ -71,7 +71,7 @@ async fn strangers_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn strangers_who_come_again_at_once_keep_nobody_out() {
+async fn strangers_who_reconnect_at_once_block_no_client() {
     for transport in BOTH {
         let (node, right, wrong) = closed_lab(transport).await;
         let address = node.address;
@@ -100,7 +100,7 @@ async fn strangers_who_come_again_at_once_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn strangers_who_finish_no_handshake_keep_nobody_out() {
+async fn unfinished_handshakes_block_no_client() {
     for words in [&b""[..], b"PRI * HTTP"] {
         let connections = Connections::with_strangers(9, STRANGERS, NEVER, |_| ());
         let node = TestNode { connections, ..TestNode::default() }.serve(Transport::Grpc).await;

@@ -1,8 +1,9 @@
-//! Compares the table with the language models and the benchmarks in docs/ENGINES.md.
+//! Compares the table with the language models and the benchmarks in docs/ENGINES.md, and the tags
+//! of rounds with docs/SUBMISSION.md.
 
 use std::path::Path;
 
-use crate::book::{Benchmark, Suite, Table, TokenLatencies};
+use crate::book::{Benchmark, Formats, Suite, Table, TokenLatencies};
 
 fn row(table: &Table, benchmark: &Benchmark) -> String {
     let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(", ") };
@@ -57,5 +58,15 @@ fn every_benchmark_of_the_suite_has_a_row() {
     for name in names {
         let table = Table::builtin().unwrap();
         assert!(table.benchmarks.iter().any(|one| one.name.starts_with(name)), "{name}");
+    }
+}
+
+#[test]
+fn the_tag_of_every_round_is_listed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SUBMISSION.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    for round in &Table::builtin().unwrap().rounds {
+        let row = format!("| {} | `{}`", round.name, Formats::reference(round.name).unwrap());
+        assert!(text.contains(&row), "docs/SUBMISSION.md has to have: {row}");
     }
 }

@@ -217,6 +217,23 @@ fn accuracy_below_the_target_and_a_foreign_hash_are_found() {
 }
 
 #[test]
+fn a_missing_accuracy_txt_is_named_once() {
+    let all = problems_of(|folder| {
+        change_result(&folder.join("offline/accuracy"), |result| {
+            result.accuracy = None;
+            result.official_accuracy = Some("accuracy.py LOG".into());
+        });
+    });
+    assert_eq!(
+        all,
+        [
+            "[[result]] resnet50 Offline: its accuracy run has no accuracy.txt; make it with `loadgen-node accuracy`, using: \
+             accuracy.py LOG"
+        ]
+    );
+}
+
+#[test]
 fn compliance_runs_are_verified_against_the_runs_that_are_submitted() {
     let all = problems_of(|folder| {
         let differ =
