@@ -34,9 +34,10 @@ OVER_QUIC := wire:: faults:: failure:: node_faults:: crowds:: tokens:: rules::
 # for both is built once. The end-to-end tests start the programs.
 # Most of a test is waiting.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
-test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made $(TARGET)/data/made
+test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made $(TARGET)/data/made $(TARGET)/engine/made
 	$(DATA_TEST)
 	$(KIT_TEST)
+	$(ENGINE_TEST)
 	$(CARGO) build --release --workspace --lib --bins --tests --locked
 	$(CARGO) test --release --workspace --locked
 	NETDIV_TEST_TRANSPORT=quic $(CARGO) test --release --workspace --locked --test all -- $(OVER_QUIC)
@@ -46,6 +47,17 @@ $(TARGET)/interop/made: tests/interop/requirements.txt
 	python3 -m venv --clear $(TARGET)/interop
 	$(TARGET)/interop/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
+
+# Python with NumPy and onnxruntime, which runs engines in Python.
+$(TARGET)/engine/made: tests/python/requirements.txt
+	python3 -m venv --clear $(TARGET)/engine
+	$(TARGET)/engine/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# The package netdiv-engine as a wheel, in $(TARGET)/wheel.
+.PHONY: wheel
+wheel: $(TARGET)/engine/made
+	$(TARGET)/engine/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(TARGET)/wheel python/netdiv-engine
 
 # Packages that prepare data sets.
 $(TARGET)/data/made: deploy/data/requirements.txt
@@ -57,6 +69,10 @@ DATA_TEST := $(TARGET)/data/bin/python -m unittest discover --quiet --start-dire
 
 # The GPU kit's clocks and reports; of its packages it needs numpy alone.
 KIT_TEST := $(TARGET)/data/bin/python -m unittest discover --quiet --start-directory tests/gpu-kit --pattern '*_test.py'
+
+# The package netdiv-engine.
+ENGINE_TEST := PYTHONPATH=python/netdiv-engine/src $(TARGET)/engine/bin/python -m unittest discover --quiet \
+	--start-directory python/netdiv-engine/tests --pattern '*_test.py'
 
 # Says again what that is, with the reference's own code: MLCOMMONS is a checkout of mlcommons/inference, tag v5.0.1.
 .PHONY: data-reference
@@ -90,7 +106,7 @@ lint: libtorch
 
 # Writes docs/generated/benchmarks*.md, and measures the parts alone.
 RUNS ?= 5
-bench: build $(TARGET)/aiohttp/made
+bench: build $(TARGET)/aiohttp/made $(TARGET)/engine/made
 	$(TARGET)/release/bench $(RUNS) docs/generated
 	$(CARGO) bench -p netdiv-contract --features wire --locked
 

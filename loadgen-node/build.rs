@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Files and folders of a submission's sources, relative to the top folder.
-const PARTS: [&str; 26] = [
+const PARTS: [&str; 28] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
@@ -25,11 +25,14 @@ const PARTS: [&str; 26] = [
     "deploy/digits/digits.onnx",
     "deploy/digits/images.npy",
     "deploy/digits/labels.npy",
+    "deploy/digits/user.conf",
     "deploy/sorting/greedy.txt",
     "deploy/sorting/outputs.ids",
     "deploy/sorting/prompts.ids",
     "deploy/sorting/sorting.onnx",
     "deploy/sorting/sorting.toml",
+    // The package of engines in Python is embedded in sut-node.
+    "python",
     // Members of the workspace, without which Cargo builds nothing.
     "tests",
     "tools",

@@ -19,6 +19,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
+mod checkpoint;
 mod commands;
 mod comparison;
 mod doctor;

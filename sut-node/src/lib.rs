@@ -46,6 +46,7 @@ mod settings;
 #[cfg(test)]
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
+mod worker;
 
 pub use check::check;
 pub use command::main_with;

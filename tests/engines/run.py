@@ -1,5 +1,5 @@
 """Tests serving engines behind a node: a run receives the same ids as from the engine alone, and the engine stops when its client
-disappears.
+disappears. With vLLM, the commands of docs/QUICKSTART.md and examples of engines in Python run as well.
 
 Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      SERVER is llama or vllm (default: both)
 """
@@ -20,6 +20,12 @@ answers = json.loads((engines / "model/answers.json").read_text())
 TOKENS = 32
 # Number of tokens that takes an engine several seconds.
 MANY = 400
+# One thread: several threads of vLLM would compete for few cores.
+VARIABLES = {
+    **os.environ,
+    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
+    "VLLM_HOST_IP": "127.0.0.1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
+}
 
 
 def free_port():
@@ -77,15 +83,8 @@ class Llama:
 @contextlib.contextmanager
 def started(command, log):
     """Runs a process; ends it and its children after the `with` block."""
-    # One thread: several threads of vLLM would compete for few cores.
-    variables = {
-        "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
-        "VLLM_HOST_IP": "127.0.0.1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
-    }
     with open(log, "w") as file:
-        process = subprocess.Popen(
-            command, stdout=file, stderr=file, env={**os.environ, **variables}, start_new_session=True
-        )
+        process = subprocess.Popen(command, stdout=file, stderr=file, env=VARIABLES, start_new_session=True)
     try:
         yield process
     finally:
@@ -201,6 +200,16 @@ def main():
             with node(server, folder / "long", MANY) as address:
                 share = leave(address, folder / "left", process)
         print(f"{name}: {len(direct)} outputs as expected; {share:.0%} of a CPU after its client was killed", flush=True)
+        if kind is Vllm:
+            run_script("page.py", folder / "page")
+            run_script("examples.py", folder / "examples")
+
+
+def run_script(name, folder):
+    """Runs a script of this folder, which starts programs of its own."""
+    command = [sys.executable, "-P", Path(__file__).with_name(name), engines, programs, out / "prompts.ids", folder]
+    if subprocess.run(command, env=VARIABLES).returncode != 0:
+        sys.exit(f"{name} failed")
 
 
 def compare(name, where, outputs):

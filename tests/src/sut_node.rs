@@ -43,6 +43,15 @@ impl SutNode {
             .unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
     }
 
+    /// Like [`start`](Self::start), with environment variables.
+    pub fn start_with(name: &str, environment: &[(&str, String)], args: &[&str]) -> Self {
+        let args = [&["--name", name], args].concat();
+        let environment: Vec<_> =
+            environment.iter().map(|(variable, value)| (*variable, value.as_str())).collect();
+        Self::try_start_with(&environment, Path::new("."), "127.0.0.1:0", &args)
+            .unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
+    }
+
     /// Like [`start`](Self::start), with the engine `echo`.
     pub fn echo(name: &str, args: &[&str]) -> Self {
         Self::start(name, &[&["--engine", "echo"], args].concat())

@@ -320,7 +320,7 @@ fn a_missing_rate_is_reported() {
 
 #[test]
 fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
-    let words = "onnx, decoder, torch, none, echo, tokens, openai, kserve";
+    let words = "onnx, decoder, torch, none, echo, tokens, openai, kserve, python";
     let help = printed("sut-node", &["--help"], &[]);
     assert!(help.contains(&format!("possible values: {words}")), "{help}");
     let all = printed("sut-node", &["--help-all"], &[]);

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use e2e::{SutNode, npy, process::program, round::table_of_v5_0};
+use e2e::{SutNode, npy, ports::free_address, process::program, round::table_of_v5_0};
 use loadgen_node::RunArgs;
 use netdiv_rules::{book::Table, submission, user_conf};
 use serde_json::Value;
@@ -316,6 +316,73 @@ fn what_cannot_be_is_refused() {
         assert!(words(&output).contains(want), "{want}: {}", words(&output));
     }
     assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
+}
+
+#[test]
+fn node_toml_suits_its_engine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for engine in ["torch", "onnx", "decoder", "openai", "kserve", "python"] {
+        let args = ["llama2-70b-99", "--scenario", "server", "--nodes", "127.0.0.1:1"];
+        let output =
+            init(folder.path(), &[&args[..], &["--engine", engine, "--output", engine]].concat());
+        assert!(output.status.success(), "{}", words(&output));
+        let file = folder.path().join(engine).join("node.toml");
+        fill(&file, "done");
+        let args =
+            netdiv_node_common::process::merge_settings(&sut_node::Args::default(), Some(&file));
+        let args = args.expect("a node's settings").engine;
+        assert_eq!(args.engine.map(String::from).as_deref(), Some(engine));
+        assert_eq!(args.served.url.is_some(), ["openai", "kserve"].contains(&engine));
+        // Each key applies to the engine; only the model is missing.
+        let args = ["--config", "node.toml", "--print-config"];
+        let output = sut_node(&folder.path().join(engine), &args);
+        assert_eq!(output.status.code(), Some(2), "{engine}: {}", words(&output));
+        assert!(!words(&output).contains("belongs to the engine"), "{engine}: {}", words(&output));
+        // The test's python3 may lack NumPy.
+        let is_told = engine == "python" || words(&output).contains("done-");
+        assert!(is_told, "{engine}: {}", words(&output));
+    }
+}
+
+#[test]
+fn the_demo_s_benchmarks_are_for_practice() {
+    for (benchmark, scenario) in [("digits", "offline"), ("sorting", "server")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let nodes = free_address();
+        let output = init(folder.path(), &[benchmark, "--scenario", scenario, "--nodes", &nodes]);
+        assert!(output.status.success(), "{}", words(&output));
+        let steps = String::from_utf8(output.stdout).expect("text");
+        let own = folder.path().join(benchmark);
+        let _node = SutNode::try_start_in(&own, &nodes, &["--config", "node.toml", "--name", "a"])
+            .unwrap_or_else(|log| panic!("{log}"));
+        for command in steps.lines().filter(|line| line.starts_with("loadgen-node ")) {
+            let args: Vec<_> = command
+                .split("    #")
+                .next()
+                .unwrap_or_default()
+                .split_whitespace()
+                .skip(1)
+                .collect();
+            let output = loadgen_node(&own, &args);
+            // Short runs on a busy machine may be INVALID, and `check` finds that it is practice.
+            let allowed = if args[0] == "probe" || args[0] == "report" { 0 } else { 1 };
+            assert!(
+                output.status.code().is_some_and(|code| code <= allowed),
+                "{command}: {}",
+                words(&output)
+            );
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (args, want) in [
+        (&["--nodes", "127.0.0.1:1", "--rate", "5"][..], "leave --rate out"),
+        (&["--nodes", "127.0.0.1:1", "--division", "closed"], "leave --division out"),
+        (&["--nodes", "rack1"], "is for practice on this machine"),
+    ] {
+        let output = init(folder.path(), &[&["digits", "--scenario", "server"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+        assert!(words(&output).contains(want), "{want}: {}", words(&output));
+    }
 }
 
 /// Printed commands that the test does not run: the beginning of each, and the reason.

@@ -163,6 +163,16 @@ Exit codes:\n\
 \x20 0  done\n\
 \x20 2  the input is invalid, or the output cannot be written";
 
+pub(super) const MODEL: &str = "\
+Examples:\n\
+\x20 loadgen-node model Llama-3.1-8B-Instruct --benchmark llama3.1-8b\n\
+\x20 loadgen-node model checkpoint --benchmark llama2-70b-99 --name llama2-70b --eos 2 --output llama2-70b.toml\n\
+\n\
+Exit codes:\n\
+\x20 0  done\n\
+\x20 2  the checkpoint lacks a fact, or options are invalid\n\
+\x20 3  the file cannot be written";
+
 pub(super) const NODES: &str = "\
 Examples:\n\
 \x20 loadgen-node nodes --nodes 'rack[1-8]:50051'\n\

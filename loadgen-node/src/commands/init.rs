@@ -1,6 +1,7 @@
 //! `loadgen-node init`: initial settings files, and the next steps.
 
 mod next_steps;
+mod practice;
 
 use std::{
     fs, io,
@@ -8,12 +9,13 @@ use std::{
     time::Duration,
 };
 
+use netdiv_dataset as dataset;
 use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
     policy,
-    template::{self, TemplateValues},
+    template::{self, Engine, TemplateValues},
 };
 use netdiv_transport::{
     discovery::{self, Nodes, with_files},
@@ -32,7 +34,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct InitArgs {
-    /// Name of the benchmark
+    /// Name of the benchmark; digits and sorting, the demo's, are for practice
     benchmark: String,
     /// Scenario of run.toml; the other files have all scenarios that the suite requires
     #[arg(long)]
@@ -53,6 +55,9 @@ pub(crate) struct InitArgs {
     /// user.conf has TODO instead
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
+    /// Engine of node.toml [default: torch]
+    #[arg(long)]
+    engine: Option<Engine>,
     /// Folder for the files; none of them may exist [default: the benchmark's name]
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -62,6 +67,9 @@ pub(crate) struct InitArgs {
 
 impl InitArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
+        if dataset::EMBEDDED.contains(&&self.benchmark[..]) {
+            return self.practise();
+        }
         let table = self.table.read()?;
         let benchmark = self.benchmark(&table)?;
         let round = self.round(&table, benchmark)?;
@@ -76,9 +84,7 @@ impl InitArgs {
             return usage(format!("--rate {rate}: write a number above 0"));
         }
         let hosts = self.hosts()?;
-        // In run.toml, the path of a file of nodes would be relative to run.toml.
-        let nodes = self.nodes.iter().map(|nodes| with_files(nodes, &mut absolute));
-        let nodes = nodes.collect::<Result<Vec<_>, _>>().map_err(RunError::Usage)?;
+        let nodes = self.nodes()?;
         let known = TemplateValues {
             benchmark,
             round,
@@ -89,12 +95,53 @@ impl InitArgs {
             port: hosts.first().map_or(discovery::PORT, |(_, port)| *port),
             is_local: hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))),
             rate: self.rate,
+            engine: self.engine.unwrap_or_default(),
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&benchmark.name));
         let files = template::files(&known).map_err(|error| RunError::Failed(error.to_string()))?;
         write(&folder, &files)?;
         say(next_steps(&known, &folder, &hosts, &table))?;
         Ok(0)
+    }
+
+    /// Writes files for a benchmark of the demo. They suit no submission, so that the options about
+    /// one do not apply.
+    fn practise(&self) -> Result<u8, RunError> {
+        for (option, is_given) in [
+            ("--division", self.division.is_some()),
+            ("--round", self.round.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--engine", self.engine.is_some()),
+        ] {
+            if is_given {
+                return usage(format!(
+                    "{option}: {} is the demo's benchmark, for practice; leave {option} out",
+                    self.benchmark
+                ));
+            }
+        }
+        let hosts = self.hosts()?;
+        let port = hosts.first().map_or(discovery::PORT, |(_, port)| *port);
+        if !hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))) {
+            return usage(format!(
+                "--nodes: {} is for practice on this machine; give an address such as 127.0.0.1:50051",
+                self.benchmark
+            ));
+        }
+        let listen = format!("127.0.0.1:{port}");
+        let nodes = toml::Value::from(self.nodes()?).to_string();
+        let files = practice::files(&self.benchmark, self.scenario, &nodes, &listen);
+        let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&self.benchmark));
+        write(&folder, &files.unwrap_or_default())?;
+        say(practice::next_steps(&folder, self.scenario))?;
+        Ok(0)
+    }
+
+    /// Returns the nodes as run.toml names them.
+    fn nodes(&self) -> Result<Vec<String>, RunError> {
+        // In run.toml, the path of a file of nodes would be relative to run.toml.
+        let nodes = self.nodes.iter().map(|nodes| with_files(nodes, &mut absolute));
+        nodes.collect::<Result<_, _>>().map_err(RunError::Usage)
     }
 
     /// Returns the benchmark. Fails if the suite does not have it, or not in this scenario.

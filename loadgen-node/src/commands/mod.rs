@@ -13,6 +13,7 @@ mod ids;
 mod in_process;
 mod init;
 mod keys;
+mod model;
 mod nodes;
 mod plan;
 mod probe;
@@ -112,6 +113,12 @@ pub(crate) enum Command {
     /// The data set is for a language model.
     #[command(after_help = help::IDS)]
     Ids(ids::IdsArgs),
+    /// Make the file of a language model from its checkpoint
+    ///
+    /// The file is for sut-node --model, in front of a serving engine. What the checkpoint does not
+    /// state, an option gives.
+    #[command(after_help = help::MODEL)]
+    Model(model::ModelArgs),
     /// Ask the nodes for their identity
     #[command(after_help = help::NODES)]
     Nodes(Box<nodes::NodesCommand>),
@@ -140,6 +147,7 @@ impl Cli {
             Command::Plan(args) => args.execute(),
             Command::Benchmarks(args) => args.execute(),
             Command::Ids(args) => args.execute(),
+            Command::Model(args) => args.execute(),
             Command::Nodes(command) => command.execute(),
             Command::Shell(command) => {
                 let done = command.execute(Self::command());

@@ -11,7 +11,11 @@ use std::{
 use bytes::Bytes;
 use tokio::runtime::Handle;
 
-use crate::{engine::sink::Sink, ground::error::EngineError, model::payload::Payload};
+use crate::{
+    engine::sink::Sink,
+    ground::{engine_activity::Loss, error::EngineError},
+    model::payload::Payload,
+};
 
 /// Function that an engine calls, on any thread, once its oldest work is done.
 pub(crate) type DoneCallback = Box<dyn FnOnce() + Send>;
@@ -37,6 +41,11 @@ pub(crate) trait Engine: Send {
     fn warm_up(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
+
+    /// Returns the loss of the engine's process; `None` if the engine has no process.
+    fn loss(&self) -> Option<Loss> {
+        None
+    }
 }
 
 /// An instance of an engine that answers each sample separately, in any order and in several
@@ -57,6 +66,11 @@ pub(crate) trait StreamingEngine: Send {
 
     /// Drops all sinks after a failure.
     fn drop_all(&mut self);
+
+    /// Returns the loss of the engine's process; `None` if the engine has no process.
+    fn loss(&self) -> Option<Loss> {
+        None
+    }
 
     /// Prepares the engine before the node reports that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
@@ -111,6 +125,15 @@ impl EngineKind {
         match self {
             Self::Waiting(engine) => engine.runtime(),
             Self::Batched(_) | Self::Streaming(_) => None,
+        }
+    }
+
+    /// Returns the loss of the engine's process; `None` if the engine has no process.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        match self {
+            Self::Batched(engine) => engine.loss(),
+            Self::Streaming(engine) => engine.loss(),
+            Self::Waiting(engine) => engine.loss(),
         }
     }
 }

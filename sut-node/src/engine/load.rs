@@ -11,7 +11,7 @@ use crate::{
         interface::EngineKind,
         kserve,
         onnx::{Onnx, OnnxModel},
-        plugin,
+        plugin, python,
         sequential::SequentialEngine,
         served,
         tokens::{self, TokensEngine},
@@ -47,6 +47,7 @@ pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
         EngineConfig::None
         | EngineConfig::Echo(_)
         | EngineConfig::Tokens(_)
+        | EngineConfig::Python(_)
         | EngineConfig::Served(_) => None,
     };
     let Some(path) = model else { return Ok(()) };
@@ -88,6 +89,7 @@ pub(crate) fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineEr
         }
         EngineConfig::Served(settings) => served::load::load(settings, config),
         EngineConfig::Kserve(settings) => kserve::load::load(settings, config),
+        EngineConfig::Python(settings) => python::load::load(settings, config),
         EngineConfig::Plugin(settings) => {
             let (model, engines) = plugin::load::load(settings, config)?;
             Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))

@@ -21,6 +21,7 @@ mod onnx_file;
 mod overlap_tests;
 mod plugin;
 pub(crate) mod pool;
+mod python;
 mod remote;
 pub(crate) mod sequential;
 mod served;

@@ -76,7 +76,7 @@ impl EnginePool {
             engines: engines.len(),
             pulses: engines
                 .iter()
-                .map(|engine| Arc::new(EngineActivity::new(engine.runtime())))
+                .map(|engine| Arc::new(EngineActivity::new(engine.runtime(), engine.loss())))
                 .collect(),
             running: EngineHandles::default(),
         };

@@ -3,7 +3,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -16,10 +16,15 @@ use crate::ground::condition::Condition;
 /// broken device fails every batch; a few bad samples fail fewer batches.
 const MAX_FAILURES: u32 = 8;
 
+/// Reason why the process that computes for an engine has ended; set once it has.
+pub(crate) type Loss = Arc<OnceLock<String>>;
+
 /// Activity of an engine, as its thread or task records it.
 #[derive(Debug, Default)]
 pub(crate) struct EngineActivity {
     work: Mutex<ActivityState>,
+    /// Loss of the engine's process; `None` if the engine has none.
+    process: Option<Loss>,
     /// Runtime of the engine's task, if the runtime has its own thread. This thread may stall while
     /// no batch is recorded that would be the cause.
     runtime: Option<Handle>,
@@ -41,9 +46,14 @@ struct ActivityState {
 
 impl EngineActivity {
     /// Creates the record of an engine. `runtime` runs its task, unless that task shares the
-    /// runtime of the streams.
-    pub(crate) fn new(runtime: Option<Handle>) -> Self {
-        Self { work: Mutex::default(), runtime }
+    /// runtime of the streams. `process` reports the loss of its process, if it has one.
+    pub(crate) fn new(runtime: Option<Handle>, process: Option<Loss>) -> Self {
+        Self { work: Mutex::default(), runtime, process }
+    }
+
+    fn loss_reason(&self) -> Option<String> {
+        let of_process = self.process.as_ref().and_then(|process| process.get());
+        of_process.cloned().or_else(|| self.work.lock().lost.clone())
     }
 
     /// Asks the engine's own thread for a sign of life. Does nothing if there is no such thread, or
@@ -84,7 +94,7 @@ impl EngineActivity {
 
 /// Returns the reason why the device of an engine is lost; `None` if no device is lost.
 pub(crate) fn loss_reason(engines: &[Arc<EngineActivity>]) -> Option<String> {
-    engines.iter().find_map(|engine| engine.work.lock().lost.clone())
+    engines.iter().find_map(|engine| engine.loss_reason())
 }
 
 /// Derives the node's condition from its engines. It is lost if an engine's device is lost. It is
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn a_thread_that_gives_no_sign_of_life_is_stuck() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let engines = [Arc::new(EngineActivity::new(Some(runtime.handle().clone())))];
+        let engines = [Arc::new(EngineActivity::new(Some(runtime.handle().clone()), None))];
         let start = Instant::now();
         engines[0].ask(start);
         engines[0].ask(start + LIMIT);

@@ -42,6 +42,12 @@ pub enum EngineError {
     /// The engine is a plug-in that cannot be loaded or that reports an error.
     #[error(transparent)]
     Plugin(#[from] PluginError),
+    /// The worker of an engine in Python cannot be started.
+    #[error("{0}")]
+    Worker(String),
+    /// The process that computes for the engine is lost.
+    #[error("the engine is lost: {0}")]
+    Lost(String),
     /// The plug-in finds no device that it can use.
     #[error(
         "the plug-in {plugin} has no device to run on: {found}. `sut-node devices` lists them; --devices selects one"
@@ -61,9 +67,9 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// True if the device is lost, so that the node has to end.
+    /// True if the device or the engine's process is lost, so that the node has to end.
     pub(crate) fn is_lost_device(&self) -> bool {
-        matches!(self, Self::Plugin(PluginError::DeviceLost(_)))
+        matches!(self, Self::Plugin(PluginError::DeviceLost(_)) | Self::Lost(_))
     }
 
     /// True if the sample caused the failure.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Headings under which the help lists options that only some engines have.
-const WAITING: &str = "Batching by time (engines: onnx, torch, a plug-in, echo, none)";
+const WAITING: &str = "Batching by time (engines: onnx, torch, a plug-in, python, echo, none)";
 const PLUGINS: &str = "Batching of plug-ins (engines: torch, a plug-in)";
 
 /// Keys of the batcher, also of `[batching.SCENARIO]` in a manifest.
@@ -27,7 +27,8 @@ const PLUGINS: &str = "Batching of plug-ins (engines: torch, a plug-in)";
 pub struct BatchingArgs {
     /// Maximum batch size in samples [default: depends on the engine]
     ///
-    /// Defaults: onnx, torch and plug-ins 32, serving engines 256, echo and tokens 1024, decoder 1.
+    /// Defaults: onnx, torch and plug-ins 32, serving engines 256, echo and tokens 1024, decoder 1,
+    /// python: that of the class.
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
     /// Maximum time a sample waits for its batch to fill [default: 1ms; echo: 0s]

@@ -86,7 +86,7 @@ pub struct BatchingTables {
 
 /// Name, element type and dimensions of an input or output of the model, without the batch
 /// dimension.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Name of the tensor.
     pub name: String,
@@ -130,12 +130,24 @@ pub struct ManifestError {
 /// Reads the text of a model's file. Fails if it contains placeholders.
 pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
     let refused = |why| ManifestError { path: path.into(), why };
-    let text =
-        files::read_text(path).map_err(|error| refused(format!("cannot be read: {error}")))?;
+    let text = files::read_text(path).map_err(|error| {
+        let hint = if is_hub_name(path) { HUB_HINT } else { "" };
+        refused(format!("cannot be read: {error}{hint}"))
+    })?;
     match todos(&text).as_slice() {
         [] => Ok(text),
         todos => Err(refused(todos.iter().map(Todo::to_string).collect::<Vec<_>>().join("; "))),
     }
+}
+
+/// Advice for a name on Hugging Face in place of a file.
+const HUB_HINT: &str = "; --model takes the model's file (docs/ENGINES.md#the-models-file), not its name on Hugging Face";
+
+/// Returns true for a missing path that has the form of a name on Hugging Face, such as
+/// `meta-llama/Llama-3.1-8B`.
+fn is_hub_name(path: &Path) -> bool {
+    let is_file = path.extension().is_some_and(|extension| extension == "toml");
+    path.is_relative() && path.components().count() == 2 && !is_file && !path.exists()
 }
 
 #[derive(Deserialize)]

@@ -132,6 +132,8 @@ mod tests {
         let path = folder.path().join("tiny.toml");
         let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\n# Maximum number of tokens of an output.\nmax_tokens = 64\neos = [2]\n";
         std::fs::write(&path, good).unwrap();
+        let hub = ServedModel::read(Path::new("meta-llama/Llama-3.1-8B")).unwrap_err().to_string();
+        assert!(hub.ends_with("not its name on Hugging Face"), "{hub}");
         assert_eq!(ServedModel::read(&path).unwrap().min_tokens, 1);
         for (from, to, words) in [
             ("'tiny'", "''", "name is empty"),

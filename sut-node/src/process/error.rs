@@ -26,9 +26,10 @@ pub enum NodeError {
     /// The transport failed.
     #[error("the server failed: {0}")]
     Server(#[from] tonic::transport::Error),
-    /// The device of an engine is lost to this process.
+    /// The device or the process of an engine is lost.
     #[error(
-        "{0}. Restart the node; if that fails too, check the device (nvidia-smi, and Xid in the kernel's log)"
+        "{0}. Restart the node; if that fails too, check the engine's output, and the device (nvidia-smi, and Xid in the \
+         kernel's log)"
     )]
     DeviceLost(String),
     /// The engine cannot run without a network.

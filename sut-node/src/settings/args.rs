@@ -107,8 +107,12 @@ pub struct Args {
 
 impl Keys for Args {
     type All = Self;
-    const MIXED: &'static [(&'static str, Replace)] =
-        &[("engine", with_plugin), ("model", with_model), ("fabric_peers", discovery::with_files)];
+    const MIXED: &'static [(&'static str, Replace)] = &[
+        ("engine", with_plugin),
+        ("python", with_plugin),
+        ("model", with_model),
+        ("fabric_peers", discovery::with_files),
+    ];
 }
 
 /// Default of `--engine-timeout`, the maximum time that an engine spends on a batch. A LoadGen node
@@ -161,6 +165,10 @@ impl Args {
             EngineConfig::Decoder(_) => (1, TimeSpan::ZERO),
             EngineConfig::TokenPlugin(ref plugin) => (plugin.model.slots as usize, TimeSpan::ZERO),
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, MILLISECOND),
+            EngineConfig::Python(ref python) if python.declaration.is_language_model() => {
+                (python.declaration.max_batch, TimeSpan::ZERO)
+            }
+            EngineConfig::Python(ref python) => (python.declaration.max_batch, MILLISECOND),
         };
         let batching = batching.resolve(max_batch, batch_timeout)?;
         let max_in_flight_tokens = token_room(self.max_in_flight_tokens, &engine_config)?;
@@ -233,7 +241,7 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
     let Some(longest_output) = engine.longest_output() else {
         return Err(ConfigError::OtherEngine {
             key: key.into(),
-            engine: "tokens, decoder, openai, or torch, plug-in or kserve with a model of tokens"
+            engine: "tokens, decoder, openai, or torch, plug-in, kserve or python with a model of tokens"
                 .into(),
         });
     };

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use netdiv_node_common::process::TimeSpan;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -18,7 +19,8 @@ use crate::{
         kserve::{KserveConfig, KserveModel},
         onnx::{OnnxArgs, OnnxConfig},
         plugin::{PluginArgs, PluginConfig, PluginFile, TokenPluginConfig, TorchArgs},
-        serving_engines::{OpenaiArgs, ServedArgs, ServedConfig},
+        python::{PythonArgs, PythonConfig},
+        serving_engines::{OpenaiArgs, ServedArgs, ServedConfig, StartArgs},
         tokens::{TokensArgs, TokensConfig},
     },
 };
@@ -74,14 +76,24 @@ pub struct EngineArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub openai: OpenaiArgs,
+    /// Keys of the engine `python`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub python: PythonArgs,
+    /// Keys of the start of engines in other processes.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub start: StartArgs,
 }
 
 /// Heading of the option that names a model.
-const MODEL: &str = "Model (engines: onnx, decoder, torch, a plug-in, openai, kserve)";
+const MODEL: &str = "Model (engines: onnx, decoder, torch, a plug-in, openai, kserve, python)";
 
 /// Keys of models that run on this machine.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Model on this machine (engines: onnx, decoder, torch, a plug-in)")]
+#[command(
+    next_help_heading = "Model on this machine (engines: onnx, decoder, torch, a plug-in, python)"
+)]
 pub struct LocalArgs {
     /// Number of processor threads of an instance [default: cores / instances]
     #[arg(long, value_name = "N")]
@@ -116,6 +128,8 @@ pub enum EngineConfig {
     Served(Arc<ServedConfig>),
     /// `kserve`: sends samples to serving engines with the Open Inference Protocol, over gRPC.
     Kserve(Arc<KserveConfig>),
+    /// `python`: runs a user's class in a worker process.
+    Python(PythonConfig),
     /// `torch` or another plug-in: runs a model of tensors.
     #[serde(rename = "plug-in")]
     Plugin(PluginConfig),
@@ -146,6 +160,7 @@ impl EngineConfig {
                 KserveModel::Tokens(model) => Some(model.served.max_tokens),
                 KserveModel::Tensors(_) => None,
             },
+            Self::Python(settings) => settings.longest_output(),
             Self::Echo(_) | Self::None | Self::Onnx(_) | Self::Plugin(_) => None,
         }
     }
@@ -158,6 +173,9 @@ const DEMO_ONNX: &str = netdiv_dataset::DIGITS;
 /// Value of `--model` that names the demo's language model, which is embedded in the program, for
 /// the engine `decoder`.
 const DEMO_DECODER: &str = netdiv_dataset::SORTING;
+
+/// Default of `--engine-start-timeout` for engines in Python: large models load for minutes.
+const PYTHON_START: TimeSpan = TimeSpan::from_millis(600_000);
 
 /// Upper limit of each option that sets a number of threads or instances: more than any machine has
 /// cores for.
@@ -199,11 +217,21 @@ impl EngineArgs {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
             }
             EngineChoice::Word(EngineName::Openai) => {
-                let served = self.openai.resolve(&self.served, self.model.as_deref())?;
+                let model = self.model.as_deref();
+                let served = self.openai.resolve(&self.served, &self.start, model)?;
                 return Ok((EngineConfig::Served(Arc::new(served)), batching.clone()));
             }
             EngineChoice::Word(EngineName::Kserve) => {
                 return Ok((self.kserve()?, batching.clone()));
+            }
+            EngineChoice::Word(EngineName::Python) => {
+                let python = self.python.resolve(
+                    self.model.as_deref(),
+                    self.threads(cores, instances)?,
+                    self.start.timeout(PYTHON_START)?,
+                    batching.max_batch,
+                )?;
+                return Ok((EngineConfig::Python(python), batching.clone()));
             }
             EngineChoice::Word(EngineName::Decoder) => {
                 let threads = self.threads(cores, instances)?;
@@ -251,7 +279,7 @@ impl EngineArgs {
 
     fn kserve(&self) -> Result<EngineConfig, ConfigError> {
         let path = self.model.as_deref().ok_or(ConfigError::NoServer)?;
-        let (servers, model) = (self.served.servers(false)?, KserveModel::read(path)?);
+        let (servers, model) = (self.served.servers(&self.start, false)?, KserveModel::read(path)?);
         Ok(EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })))
     }
 

@@ -39,6 +39,8 @@ pub enum EngineName {
     Openai,
     /// Triton, over gRPC
     Kserve,
+    /// A class in Python
+    Python,
     /// A plug-in, which its file names.
     #[value(skip)]
     #[strum(to_string = "a plug-in")]

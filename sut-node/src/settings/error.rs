@@ -50,6 +50,12 @@ pub enum ConfigError {
     /// The manifest of a plug-in's model is missing.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/ENGINES.md)")]
     NoManifest,
+    /// The file of an engine in Python is missing.
+    #[error("python needs --model, the file with the engine's class (docs/ENGINES.md)")]
+    NoPythonFile,
+    /// An engine in Python cannot be used.
+    #[error("{0}")]
+    Python(String),
     /// `--model` is missing.
     #[error("no model; give --model FILE, or --model {demo} for the demo's model")]
     NoModel {

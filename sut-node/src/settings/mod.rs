@@ -14,6 +14,7 @@ pub(crate) mod network;
 pub(crate) mod onnx;
 pub(crate) mod plugin;
 pub(crate) mod published;
+pub(crate) mod python;
 pub(crate) mod serving_engines;
 pub(crate) mod token_room;
 pub(crate) mod tokens;

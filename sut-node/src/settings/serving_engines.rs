@@ -7,14 +7,14 @@ use std::{
 };
 
 use clap::ValueEnum;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Uri, uri::PathAndQuery};
 use netdiv_node_common::process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     ground::{
-        range::{MILLISECOND, limit},
+        range::{MILLISECOND, OutOfRange, limit},
         serialized::{count, milliseconds},
     },
     model::served_model::ServedModel,
@@ -42,6 +42,22 @@ pub struct ServedArgs {
     /// Maximum time without a token or a response before a sample fails [default: 45s]
     #[arg(long, value_name = "TIME")]
     pub url_timeout: Option<TimeSpan>,
+}
+
+/// Keys of the start of engines that load their models in other processes.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Start of the engine (engines: openai, kserve, python)")]
+pub struct StartArgs {
+    /// Maximum time to wait for an engine that is still loading [default: python 10m, others 0s]
+    #[arg(long, value_name = "TIME")]
+    pub engine_start_timeout: Option<TimeSpan>,
+}
+
+impl StartArgs {
+    /// Returns the time, or this default.
+    pub(super) fn timeout(&self, default: TimeSpan) -> Result<Duration, OutOfRange> {
+        limit("engine-start-timeout", self.engine_start_timeout, default, TimeSpan::ZERO)
+    }
 }
 
 /// Keys of the engine `openai`.
@@ -99,6 +115,9 @@ pub struct ServersConfig {
     /// Maximum time that a server may send neither a token nor a response, before its sample fails.
     #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
     pub timeout: Duration,
+    /// Maximum time to wait for servers that are still loading their models.
+    #[serde(skip)]
+    pub start_timeout: Duration,
 }
 
 impl ServersConfig {
@@ -114,9 +133,13 @@ impl ServersConfig {
 
 impl fmt::Debug for ServersConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { urls, token: _, tls: _, timeout } = self;
+        let Self { urls, token: _, tls: _, timeout, start_timeout } = self;
         let mut fields = f.debug_struct("ServersConfig");
-        fields.field("urls", urls).field("timeout", timeout).finish_non_exhaustive()
+        fields
+            .field("urls", urls)
+            .field("timeout", timeout)
+            .field("start_timeout", start_timeout)
+            .finish_non_exhaustive()
     }
 }
 
@@ -130,11 +153,12 @@ impl OpenaiArgs {
     pub(super) fn resolve(
         &self,
         served: &ServedArgs,
+        start: &StartArgs,
         model: Option<&Path>,
     ) -> Result<ServedConfig, ConfigError> {
         let dialect = self.openai_dialect.unwrap_or_default();
         let model = model.ok_or(ConfigError::NoServer)?;
-        let servers = served.servers(true)?;
+        let servers = served.servers(start, true)?;
         let model = ServedModel::read(model)?;
         if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
             return Err(ConfigError::MinTokensUnsupported(model.min_tokens));
@@ -146,7 +170,11 @@ impl OpenaiArgs {
 impl ServedArgs {
     /// Checks the addresses of the servers, and reads the token and the certificates. `over_http`
     /// is true for servers over HTTP, and false for gRPC.
-    pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
+    pub(super) fn servers(
+        &self,
+        start: &StartArgs,
+        over_http: bool,
+    ) -> Result<ServersConfig, ConfigError> {
         let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
         let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
         if self.url_ca.is_none()
@@ -163,6 +191,7 @@ impl ServedArgs {
                 None => ClientTls::without_authority()?,
             },
             timeout: limit("url-timeout", self.url_timeout, TIMEOUT, MILLISECOND)?,
+            start_timeout: start.timeout(TimeSpan::ZERO)?,
         })
     }
 }
@@ -187,6 +216,12 @@ fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
     }
     match url.path_and_query().map(|path| path.as_str()) {
         None | Some("" | "/") => Ok(url),
+        // The base of the OpenAI API, as other clients expect it.
+        Some("/v1" | "/v1/") if over_http => {
+            let mut parts = url.clone().into_parts();
+            parts.path_and_query = Some(PathAndQuery::from_static("/"));
+            Uri::from_parts(parts).map_err(|_| refused("not an address; write http://HOST:PORT"))
+        }
         Some(_) => {
             Err(refused("remove everything after HOST:PORT; the engine determines the path"))
         }
@@ -228,15 +263,19 @@ mod tests {
             assert!(address(url, openai).is_ok() && address(url, grpc).is_ok(), "{url}");
         }
         assert!(address("h2c://a:8000", openai).is_ok());
+        for url in ["http://a:8000/v1", "http://a:8000/v1/"] {
+            assert_eq!(address(url, openai).unwrap(), "http://a:8000/");
+        }
         for (url, over_http, words) in [
             ("a:8000", openai, "begin with http://"),
             ("unix:///run/engine", openai, "not an address"),
             ("ftp://a:21", openai, "begin with http://"),
             ("grpc://a:21", grpc, "begin with http://"),
             ("h2c://a:21", grpc, "gRPC is always HTTP/2"),
-            ("http://a:8000/v1", openai, "remove everything"),
+            ("http://a:8000/v1", grpc, "remove everything"),
+            ("http://a:8000/v1/models", openai, "remove everything"),
             ("http://a:8000/?x=1", grpc, "remove everything"),
-            ("h2c://a:8000/v1", openai, "remove everything"),
+            ("h2c://a:8000/v2", openai, "remove everything"),
             ("http://", openai, "not an address"),
             ("http://a b", openai, "not an address"),
             ("http://user:secret@a", grpc, "--url-token-file"),

@@ -97,6 +97,7 @@ impl Fake {
             token: None,
             tls: ClientTls::without_authority().unwrap(),
             timeout: Duration::from_secs(60),
+            start_timeout: Duration::ZERO,
         };
         Self { settings, seen }
     }

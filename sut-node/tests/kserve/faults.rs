@@ -227,6 +227,7 @@ fn a_request_that_was_not_processed_may_be_sent_again() {
             token: None,
             tls: ClientTls::without_authority().unwrap(),
             timeout: 30 * SHORT,
+            start_timeout: Duration::ZERO,
         };
         let [inputs, outputs] = tensors();
         let tokens = TokenPlan::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();

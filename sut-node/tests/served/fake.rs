@@ -47,6 +47,7 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
             token: None,
             tls: ClientTls::without_authority().unwrap(),
             timeout: Duration::from_secs(20),
+            start_timeout: Duration::ZERO,
         },
         dialect,
         model,

@@ -1,6 +1,10 @@
 //! Facts that a node detects about its serving engines before it is ready.
 
-use std::{fs, sync::mpsc, time::Duration};
+use std::{
+    fs,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
 
 use netdiv_contract::{
     layout::{DataType, TensorView, pack},
@@ -12,7 +16,10 @@ use netdiv_node_common::words::{EngineFacts, PrefixCaching};
 use super::fake::{FakeServer, Step, events, refusal, settings};
 use crate::{
     InProcess,
-    engine::{remote::testing::tiny, served::probe::probe},
+    engine::{
+        remote::{servers::Servers, testing::tiny},
+        served::{load::wait_for_all, probe::probe},
+    },
     settings::{
         args::Args,
         serving_engines::{
@@ -46,6 +53,32 @@ fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Step> {
             "[DONE]",
         ]),
     }
+}
+
+#[test]
+fn a_server_that_is_still_loading_is_waited_for() {
+    let server = FakeServer::start(|number, _| match number {
+        0 | 1 => refusal("503 Service Unavailable", "", "{\"error\": \"Loading model\"}"),
+        _ => refusal("404 Not Found", "", "no such path"),
+    });
+    let mut settings = of(&[&server.url], Llamacpp);
+    let wait = |settings: &ServedConfig| {
+        let servers = Servers::new(&settings.servers.urls);
+        wait_for_all(&Arc::new(settings.clone()), &servers).map_err(|error| error.to_string())
+    };
+    let error = wait(&settings).unwrap_err();
+    let words = ["/health answers 503: Loading model", "give --engine-start-timeout 10m"];
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    settings.servers.start_timeout = Duration::from_secs(20);
+    wait(&settings).unwrap();
+    assert_eq!(server.requests().len(), 3);
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    settings.servers.urls = vec![format!("http://{gone}").parse().unwrap()];
+    settings.servers.start_timeout = Duration::from_millis(600);
+    let error = wait(&settings).unwrap_err();
+    let words =
+        ["no answer: ", "Connection refused", "not ready within --engine-start-timeout, 0.6 s"];
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
 }
 
 /// The server reports no counts, and answers a repeated prompt at once.

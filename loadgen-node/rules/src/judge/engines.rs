@@ -97,11 +97,12 @@ fn found(settings: &toml::Table) -> Option<EngineFacts> {
 }
 
 /// Returns true if a node with this engine and these settings sends prompts to serving engines, and
-/// so must report whether they reuse prompts. `kserve` does if its model has a vocabulary; tensors
+/// so must report whether they reuse prompts. `kserve` and `python` do if their model has a vocabulary; tensors
 /// have no prefixes.
 fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
     let vocabulary = || settings.get("engine")?.get("model")?.get("vocabulary");
-    SERVING_ENGINES.contains(&engine) || engine == "kserve" && vocabulary().is_some()
+    SERVING_ENGINES.contains(&engine)
+        || ["kserve", "python"].contains(&engine) && vocabulary().is_some()
 }
 
 /// Returns the reason why a node did not compute all prompts in their entirety: its serving engine

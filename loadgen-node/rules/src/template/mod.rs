@@ -8,4 +8,4 @@ mod template_values;
 mod tests;
 
 pub use render::files;
-pub use template_values::{NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
+pub use template_values::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};

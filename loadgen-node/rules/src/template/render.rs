@@ -2,8 +2,9 @@
 
 use minijinja::{Environment, Error, Value, context};
 use netdiv_node_common::words::TODO;
+use strum::VariantArray as _;
 
-use super::template_values::{NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
+use super::template_values::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF};
 use crate::{
     Division,
     book::{
@@ -174,6 +175,8 @@ fn values(template: &TemplateValues<'_>) -> Value {
         listen => template.listen(),
         is_local => template.is_local,
         rate => template.rate.map(|rate| rate.to_string()),
+        engine => template.engine.to_string(),
+        engines => Engine::VARIANTS.iter().map(Engine::to_string).collect::<Vec<_>>().join(", "),
         untold,
         of_accelerators,
         told_by_evidence => others(false),

@@ -14,6 +14,21 @@ pub const USER_CONF: &str = "user.conf";
 /// Name of the settings file of a submission.
 pub const SUBMISSION: &str = "submission.toml";
 
+/// Engine of a SUT node, for which `node.toml` has keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::Display, strum::VariantArray)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[strum(serialize_all = "kebab-case")]
+#[allow(missing_docs, reason = "docs/ENGINES.md describes the engines")]
+pub enum Engine {
+    #[default]
+    Torch,
+    Onnx,
+    Decoder,
+    Openai,
+    Kserve,
+    Python,
+}
+
 /// Values that the templates of the settings files need.
 #[derive(Debug, Clone)]
 pub struct TemplateValues<'a> {
@@ -36,6 +51,8 @@ pub struct TemplateValues<'a> {
     /// Samples per second that all nodes together are expected to reach; `None` leaves a
     /// placeholder.
     pub rate: Option<f64>,
+    /// Engine in `node.toml`.
+    pub engine: Engine,
 }
 
 impl TemplateValues<'_> {

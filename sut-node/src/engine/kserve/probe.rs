@@ -19,7 +19,9 @@ use crate::{
             tensors::{TensorPlan, has_batch},
             tokens::TokenPlan,
         },
-        remote::{refusal::Refusal, servers::Servers, token_receiver::Discard},
+        remote::{
+            refusal::Refusal, servers::Servers, start::wait_until_ready, token_receiver::Discard,
+        },
     },
     ground::error::EngineError,
     model::{
@@ -69,7 +71,12 @@ pub(super) fn probe(
         for server in servers.all() {
             let path = format!("{name} at {server}");
             let unsupported = |why| EngineError::Unsupported { path, why };
-            let found = ask(server, name, wanted, settings.timeout).await.map_err(unsupported)?;
+            let ready = async || check_ready(server, name, settings.timeout).await;
+            let found = async {
+                wait_until_ready(server, settings.start_timeout, ready).await?;
+                ask(server, name, wanted, settings.timeout).await
+            };
+            let found = found.await.map_err(unsupported)?;
             if found.response_cache == PrefixCaching::On {
                 warn!(
                     %server,
@@ -105,7 +112,25 @@ fn is_same(a: &Plan, b: &Plan) -> bool {
     }
 }
 
-/// Asks a server for its state and for the model `name`, and tries that model with a short input.
+/// Fails while a server or its model `name` is not ready.
+async fn check_ready(server: &KserveServer, name: &str, time: Duration) -> Result<(), String> {
+    let caller = &server.caller;
+    let mut client = caller.client();
+    let ready = client.server_ready(caller.call(ServerReadyRequest {}));
+    if !within(time, "ServerReady", ready).await?.ready {
+        return Err("the server is not ready".into());
+    }
+    let name = name.to_owned();
+    let ready = client.model_ready(caller.call(ModelReadyRequest { name: name.clone() }));
+    if !within(time, "ModelReady", ready).await?.ready {
+        return Err(format!(
+            "the model is not ready; check the server's log, or correct name = {name:?} in the model's file"
+        ));
+    }
+    Ok(())
+}
+
+/// Asks a server for the model `name`, and tries that model with a short input.
 async fn ask(
     server: &KserveServer,
     name: &str,
@@ -114,19 +139,9 @@ async fn ask(
 ) -> Result<KserveProbe, String> {
     let caller = &server.caller;
     let mut client = caller.client();
-    let ready = client.server_ready(caller.call(ServerReadyRequest {}));
-    if !within(time, "ServerReady", ready).await?.ready {
-        return Err("the server is not ready".into());
-    }
     let metadata = client.server_metadata(caller.call(ServerMetadataRequest {}));
     let metadata = within(time, "ServerMetadata", metadata).await?;
     let name = name.to_owned();
-    let ready = client.model_ready(caller.call(ModelReadyRequest { name: name.clone() }));
-    if !within(time, "ModelReady", ready).await?.ready {
-        return Err(format!(
-            "the model is not ready; check the server's log, or correct name = {name:?} in the model's file"
-        ));
-    }
     let model = client.model_metadata(caller.call(ModelMetadataRequest { name: name.clone() }));
     let model = within(time, "ModelMetadata", model).await?;
     let config = within(time, "ModelConfig", async {

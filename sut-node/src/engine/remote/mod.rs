@@ -1,7 +1,7 @@
 //! Shared parts of the engines that send samples to servers: `served/` and `kserve/`.
 //!
 //! Each sample has a task (`tasks.rs`). The task sends the sample to one of the servers
-//! (`servers.rs`), over connections that `connector.rs` opens. It waits for a response only while a
+//! (`servers.rs`), which the node waits for at its start (`start.rs`), over connections that `connector.rs` opens. It waits for a response only while a
 //! client waits for the tokens (`token_receiver.rs`). Refused requests (`refusal.rs`) are retried
 //! (`retries.rs`). `reading.rs` reads an output of tokens, whose ids `ids.rs` checks.
 
@@ -13,6 +13,7 @@ pub(super) mod reading;
 pub(super) mod refusal;
 pub(super) mod retries;
 pub(super) mod servers;
+pub(super) mod start;
 pub(super) mod tasks;
 #[cfg(test)]
 pub(super) mod testing;

@@ -27,13 +27,16 @@ pub(crate) enum Refusal {
 /// not a number forbids a retry.
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
+/// Beginning of the error if a server cannot be reached, or ends the connection.
+pub(crate) const NO_ANSWER: &str = "no answer";
+
 /// Maximum number of characters of a server's text in an error of the node.
 const MOST_CHARS: usize = 300;
 
 impl Refusal {
     /// Classifies the error of a request without a response.
     pub(crate) fn from_error(error: &(dyn Error + 'static)) -> Self {
-        let why = format!("no answer: {}", causes(error));
+        let why = format!("{NO_ANSWER}: {}", causes(error));
         match Http2Close::of(error) {
             Some(close) if close.invites_retry() => Self::NotProcessed(why),
             Some(close) if close.limits_load() => Self::Busy { pause: None, why },

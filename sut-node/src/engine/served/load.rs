@@ -3,20 +3,29 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use netdiv_node_common::words::EngineFacts;
+use tokio::{runtime::Builder, time::timeout};
 
 use crate::{
     engine::{
         interface::EngineKind,
-        remote::servers::Servers,
+        remote::{
+            refusal::NO_ANSWER,
+            servers::Servers,
+            start::{LOADING_HINT, wait_until_ready},
+        },
         served::{
             engine::served,
             exchange::OpenAiExchange,
+            openai::client::OpenAiClient,
             probe::{ServedProbe, probe},
         },
     },
     ground::error::EngineError,
     model::identity::Model,
-    settings::{config::Config, serving_engines::ServedConfig},
+    settings::{
+        config::Config,
+        serving_engines::{ServedConfig, ServersConfig},
+    },
 };
 
 /// Checks that the servers are usable. Returns the description of their model, and the instances.
@@ -24,8 +33,16 @@ pub(crate) fn load(
     settings: &Arc<ServedConfig>,
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let probed = probe(settings)?;
     let servers = Arc::new(Servers::new(&settings.servers.urls));
+    if !settings.servers.start_timeout.is_zero() {
+        wait_for_all(settings, &servers)?;
+    }
+    let probed = probe(settings).map_err(|error| match error {
+        EngineError::Failed(why) if why.contains(NO_ANSWER) => {
+            EngineError::Failed(format!("{why}; {LOADING_HINT}"))
+        }
+        error => error,
+    })?;
     let said = Arc::new(AtomicBool::new(false));
     let engine = |_| {
         let exchange = OpenAiExchange::new(settings.clone());
@@ -34,6 +51,28 @@ pub(crate) fn load(
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
     Ok((model(settings, probed), engines))
+}
+
+/// Waits until every server is ready.
+pub(super) fn wait_for_all(
+    settings: &Arc<ServedConfig>,
+    servers: &Servers,
+) -> Result<(), EngineError> {
+    let client = OpenAiClient::new(settings);
+    let ServersConfig { timeout: time, start_timeout, .. } = settings.servers;
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
+    for server in servers.all() {
+        let ask = async || match timeout(time, client.check_ready(server)).await {
+            Ok(answer) => answer,
+            Err(_) => Err("no answer within --url-timeout".into()),
+        };
+        runtime
+            .block_on(wait_until_ready(server, start_timeout, ask))
+            .map_err(|why| EngineError::Failed(format!("{server}: {why}")))?;
+    }
+    runtime.shutdown_background();
+    Ok(())
 }
 
 fn model(settings: &ServedConfig, probed: ServedProbe) -> Model {

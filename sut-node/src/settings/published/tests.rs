@@ -64,7 +64,7 @@ const DECIDE: [(&str, &str, &str); 36] = [
 
 /// Like [`DECIDE`], but for keys that do not affect the responses: the published text must not
 /// change.
-const DO_NOT: [(&str, &str, &str); 13] = [
+const DO_NOT: [(&str, &str, &str); 14] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
     ("insecure", ECHO, "true"),
@@ -72,6 +72,7 @@ const DO_NOT: [(&str, &str, &str); 13] = [
     ("ready_file", ECHO, "'ready.json'"),
     ("token_file", ECHO, "'FOLDER/token'"),
     ("url_token_file", OPENAI, "'FOLDER/token'"),
+    ("engine_start_timeout", OPENAI, "'7s'"),
     ("url_ca", OPENAI, "'FOLDER/ca.pem'"),
     ("evidence", ECHO, "'FOLDER/evidence.toml'"),
     ("libtorch", TORCH, "'/elsewhere'"),
@@ -83,8 +84,10 @@ const DO_NOT: [(&str, &str, &str); 13] = [
 /// Keys with special rules. Of the node's certificates, the published text states only whether the
 /// node has them; certificates for other nodes are omitted. Of the serving engines, it states the
 /// number. It describes a model by its manifest and SHA-256, and a scenario by its batch settings.
-/// Another engine also changes the keys that the text contains.
-const APART: [&str; 9] = [
+/// Another engine also changes the keys that the text contains. The path of an interpreter is
+/// omitted, and no engine in Python runs here.
+const APART: [&str; 10] = [
+    "python",
     "tls_certificate",
     "tls_key",
     "tls_client_ca",

@@ -7,6 +7,7 @@
 //! - `with_loadgen.rs`: the real programs with the official LoadGen
 //! - `scaling.rs`: cost per sample over nodes, connections and samples
 //! - `tokens/`: outputs of tokens
+//! - `python.rs`: engines in Python
 //! - `compare.rs`: two builds compared, by rounds (`round.rs`) of the same figures
 
 mod compare;
@@ -14,6 +15,7 @@ mod cores;
 mod figures;
 mod loadgen_alone;
 mod meter;
+mod python;
 mod qdl;
 mod raw;
 mod round;

@@ -4,7 +4,7 @@ use std::{error::Error, fs, io, path::Path, thread};
 
 use e2e::document::Generated;
 
-use crate::{scaling, tokens, transports, with_loadgen};
+use crate::{python, scaling, tokens, transports, with_loadgen};
 
 /// Tables of one document.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ type Table = (&'static str, fn(usize) -> Result<String, Box<dyn Error>>);
 type Document = (&'static str, Generated);
 
 /// Document and tables of each section.
-const SECTIONS: [(Document, &[Table]); 2] = [
+const SECTIONS: [(Document, &[Table]); 3] = [
     (
         ("benchmarks.md", Generated("Benchmarks")),
         &[
@@ -39,6 +39,10 @@ const SECTIONS: [(Document, &[Table]); 2] = [
             ("tokens-every", tokens::every_token::table),
             (tokens::served::NAME, tokens::served::table),
         ],
+    ),
+    (
+        ("benchmarks-python.md", Generated("Benchmarks of engines in Python")),
+        &[(python::NAME, python::tables)],
     ),
 ];
 
@@ -69,6 +73,9 @@ impl Section {
     pub fn check(&self, folder: Option<&Path>) -> Result<(), Box<dyn Error>> {
         if self.tables.iter().any(|(name, _)| *name == tokens::served::NAME) {
             tokens::served::python()?;
+        }
+        if self.tables.iter().any(|(name, _)| *name == python::NAME) {
+            python::python()?;
         }
         match folder {
             Some(_) if !self.is_whole => {
@@ -121,7 +128,7 @@ mod tests {
             let names = sections.iter().flat_map(|section| &section.tables).map(|(name, _)| *name);
             (names.collect::<Vec<_>>(), sections.iter().all(|section| section.is_whole))
         };
-        assert_eq!(names("").0.len(), 8);
+        assert_eq!(names("").0.len(), 9);
         assert!(names("").1);
         assert_eq!(names("growth"), (vec!["growth"], false));
         assert_eq!(names("tokens-p"), (vec!["tokens-peak"], false));

@@ -35,6 +35,9 @@ const MOST_REFUSAL_BYTES: usize = 64 << 10;
 /// Maximum length of a page of metrics, in bytes.
 const MOST_METRICS_BYTES: usize = 16 << 20;
 
+/// Path at which all dialects report that they are ready.
+const HEALTH: &str = "/health";
+
 pub(crate) struct OpenAiClient {
     pub(crate) api: &'static Api,
     /// Rest of each request after its prompt, as JSON.
@@ -107,6 +110,21 @@ impl OpenAiClient {
             400 | 413 | 422 if blames_prompt(&body) => Refusal::BadSample(why),
             _ => Refusal::Failed(why),
         })
+    }
+
+    /// Fails while a server does not answer, or is still loading its model.
+    pub(crate) async fn check_ready(&self, server: &Server) -> Result<(), String> {
+        let mut request = Request::new(Full::default());
+        *request.uri_mut() = server.url_of(HEALTH);
+        let response = self.send(request).await.map_err(Refusal::into_text)?;
+        match response.status() {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                let body = text(response, MOST_REFUSAL_BYTES).await.unwrap_or_default();
+                Err(format!("{HEALTH} answers 503: {}", refusal(&body)))
+            }
+            // Servers without this path answer, too.
+            _ => Ok(()),
+        }
     }
 
     /// Returns the state of prefix caching that a server's metrics report.

@@ -5,6 +5,6 @@ pub mod completions;
 pub mod every_token;
 pub mod offline;
 pub mod peak;
-mod prompts;
+pub mod prompts;
 mod runs;
 pub mod served;

@@ -1,0 +1,49 @@
+"""Errors of an engine's file, each with the place in the file."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from types import CodeType, TracebackType
+from typing import Any, Optional
+
+
+class EngineError(Exception):
+    """Fault of the engine's file, or of what its functions return. The text names file and line."""
+
+
+class NodeGone(Exception):
+    """The node has closed its socket."""
+
+
+def code_of(function: Any) -> Optional[CodeType]:
+    """Returns the code of a function or method, without its decorators."""
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    return getattr(function, "__code__", None)
+
+
+def at_function(function: Any, error: BaseException) -> EngineError:
+    """Returns an error at the first line of a function."""
+    code = code_of(function)
+    why = str(error) if isinstance(error, EngineError) else _described(error)
+    return EngineError(f"{code.co_filename}, line {code.co_firstlineno}: {why}" if code else why)
+
+
+def at_failure(path: str, error: BaseException) -> EngineError:
+    """Returns an error at the last line of the file `path` in the traceback of an exception."""
+    if isinstance(error, EngineError):
+        return error
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return EngineError(f"{path}, line {error.lineno}: {type(error).__name__}: {error.msg}")
+    line = _last_line(path, error.__traceback__)
+    where = path if line is None else f"{path}, line {line}"
+    return EngineError(f"{where}: {_described(error)}")
+
+
+def _described(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(type(error), error)).strip()
+
+
+def _last_line(path: str, trace: Optional[TracebackType]) -> Optional[int]:
+    lines = [frame.lineno for frame in traceback.extract_tb(trace) if frame.filename == path]
+    return lines[-1] if lines else None

@@ -1,0 +1,131 @@
+"""Tensors of a batch, in the memory that node and worker share."""
+
+from __future__ import annotations
+
+import math
+import mmap
+from typing import Any, Sequence
+
+import numpy as np
+
+from .declaration import Declaration, Tensor
+from .errors import EngineError
+
+#: Regions begin at multiples of this.
+ALIGNMENT = 64
+
+
+class Region:
+    """Room for the rows of a tensor, one for each sample of a batch."""
+
+    def __init__(self, tensor: Tensor, declaration: Declaration) -> None:
+        self.tensor = tensor
+        self.dtype = np.dtype(tensor.dtype)
+        self.free = [place for place, length in enumerate(tensor.shape) if isinstance(length, str)]
+        longest = [declaration.max_lengths[one] if isinstance(one, str) else one for one in tensor.shape]
+        self.longest = tuple(longest)
+        #: Length of the longest row, in bytes.
+        self.row_bytes = self.dtype.itemsize * math.prod(longest)
+        size = self.row_bytes * declaration.max_batch
+        self.size = -(-size // ALIGNMENT) * ALIGNMENT
+
+    def longest_free(self) -> "list[int]":
+        """Returns the maximum lengths of the named dimensions."""
+        return [self.longest[place] for place in self.free]
+
+    def shapes(self, lengths: "Sequence[int]", samples: int) -> "list[tuple[int, ...]]":
+        """Returns the shapes of rows. `lengths` are those of the named dimensions, sample by sample."""
+        count, shapes = len(self.free), []
+        for sample in range(samples):
+            shape = list(self.longest)
+            for place, length in zip(self.free, lengths[sample * count:]):
+                shape[place] = length
+            shapes.append(tuple(shape))
+        return shapes
+
+    def rows(self, memory: "mmap.mmap", at: int, samples: int, lengths: "Sequence[int]") -> Any:
+        """Returns the rows as one array if they have one shape, and else as a list of arrays. Copies nothing."""
+        if not self.free:
+            return self._array(memory, at, (samples, *self.longest))
+        shapes = self.shapes(lengths, samples)
+        if all(shape == shapes[0] for shape in shapes):
+            return self._array(memory, at, (samples, *shapes[0]))
+        rows = []
+        for shape in shapes:
+            rows.append(self._array(memory, at, shape))
+            at += self.dtype.itemsize * math.prod(shape)
+        return rows
+
+    def _array(self, memory: "mmap.mmap", at: int, shape: "tuple[int, ...]") -> "np.ndarray[Any, Any]":
+        return np.frombuffer(memory, self.dtype, math.prod(shape), at).reshape(shape)
+
+
+class Slots:
+    """Slots of the shared memory. Each has room for the inputs and outputs of a batch."""
+
+    def __init__(self, file: int, declaration: Declaration) -> None:
+        # NumPy keeps the memory open as long as an array uses it.
+        self.memory = mmap.mmap(file, 0)
+        self.declaration = declaration
+        self.inputs = [Region(tensor, declaration) for tensor in declaration.inputs]
+        self.output = Region(declaration.outputs[0], declaration)
+        self.slot_bytes = self.size(declaration)
+
+    @staticmethod
+    def size(declaration: Declaration) -> int:
+        """Returns the bytes of a slot."""
+        tensors = [*declaration.inputs, *declaration.outputs]
+        return sum(Region(tensor, declaration).size for tensor in tensors)
+
+    def batch(self, slot: int, samples: int, lengths: "Sequence[int]") -> "dict[str, Any]":
+        """Returns the inputs of a batch, by name."""
+        at, batch = slot * self.slot_bytes, {}
+        for region in self.inputs:
+            count = len(region.free) * samples
+            batch[region.tensor.name] = region.rows(self.memory, at, samples, lengths[:count])
+            lengths = lengths[count:]
+            at += region.size
+        return batch
+
+    def put(self, slot: int, samples: int, returned: Any) -> "list[int]":
+        """Writes what `infer` returned. Returns the lengths of named dimensions, sample by sample. Raises EngineError."""
+        region = self.output
+        rows = self._rows(returned, samples)
+        at = slot * self.slot_bytes + sum(one.size for one in self.inputs)
+        if isinstance(rows, np.ndarray):
+            self._check(rows.dtype, rows.shape[1:], "the output")
+            region._array(self.memory, at, rows.shape)[...] = rows
+            return [rows.shape[1 + place] for place in region.free] * samples
+        lengths = []
+        for number, row in enumerate(rows):
+            row = np.asarray(row)
+            self._check(row.dtype, row.shape, f"the output for sample {number} of the batch")
+            region._array(self.memory, at, row.shape)[...] = row
+            at += region.dtype.itemsize * row.size
+            lengths += [row.shape[place] for place in region.free]
+        return lengths
+
+    def _rows(self, returned: Any, samples: int) -> Any:
+        if isinstance(returned, dict):
+            name = self.output.tensor.name
+            if name not in returned:
+                raise EngineError(f"infer returned {sorted(returned)}; expected {name!r}")
+            returned = returned[name]
+        if not isinstance(returned, (list, tuple)):
+            returned = np.asarray(returned)
+            if returned.ndim == 0:
+                raise EngineError("infer returned one value; expected one for each sample")
+        if len(returned) != samples:
+            raise EngineError(f"infer returned {len(returned)} outputs for {samples} samples")
+        return returned
+
+    def _check(self, dtype: "np.dtype[Any]", shape: "tuple[int, ...]", what: str) -> None:
+        region, tensor = self.output, self.output.tensor
+        if dtype != region.dtype:
+            raise EngineError(f"{what} has the dtype {dtype.name}; {tensor.name} is declared as {tensor.dtype}")
+        fits = len(shape) == len(region.longest) and all(
+            0 < length <= most if place in region.free else length == most
+            for place, (length, most) in enumerate(zip(shape, region.longest))
+        )
+        if not fits:
+            raise EngineError(f"{what} has the shape {list(shape)}; {tensor.name} is declared as {list(tensor.shape)}")

@@ -1,0 +1,75 @@
+"""Tensors in the shared memory: views without copies, and outputs that do not fit."""
+
+import tempfile
+import unittest
+
+import numpy as np
+
+from netdiv_engine import Tensor
+from netdiv_engine.declaration import declare
+from netdiv_engine.errors import EngineError
+from netdiv_engine.tensors import Slots
+
+
+class Pairs:
+    inputs = [Tensor("image", "uint8", (2, 3)), Tensor("ids", "int32", ("n",))]
+    outputs = [Tensor("sum", "float32", ("n",))]
+    max_lengths = {"n": 4}
+    max_batch = 3
+
+    def infer(self, batch):
+        raise NotImplementedError
+
+
+class SlotsTest(unittest.TestCase):
+    def setUp(self):
+        self.declaration = declare(Pairs, __file__, 1)
+        self.file = tempfile.TemporaryFile()
+        self.addCleanup(self.file.close)
+        self.file.truncate(2 * Slots.size(self.declaration))
+        self.slots = Slots(self.file.fileno(), self.declaration)
+
+    def write(self, at, array):
+        self.slots.memory[at:at + array.nbytes] = array.tobytes()
+
+    def test_a_batch_is_a_view_of_the_memory(self):
+        begin = self.slots.slot_bytes
+        self.write(begin, np.arange(18, dtype=np.uint8))
+        batch = self.slots.batch(1, 3, [2, 2, 2])
+        np.testing.assert_array_equal(batch["image"], np.arange(18, dtype=np.uint8).reshape(3, 2, 3))
+        self.assertEqual(batch["ids"].shape, (3, 2))
+        self.write(begin, np.array([7], np.uint8))
+        self.assertEqual(batch["image"][0, 0, 0], 7)
+
+    def test_samples_of_different_lengths_are_a_list(self):
+        begin = self.slots.inputs[0].size
+        self.write(begin, np.arange(6, dtype=np.int32))
+        rows = self.slots.batch(0, 3, [1, 4, 1])["ids"]
+        self.assertEqual([row.tolist() for row in rows], [[0], [1, 2, 3, 4], [5]])
+
+    def test_outputs_are_written_one_after_the_other(self):
+        at = sum(region.size for region in self.slots.inputs)
+        rows = [np.full(length, length, np.float32) for length in (1, 3)]
+        self.assertEqual(self.slots.put(0, 2, rows), [1, 3])
+        written = np.frombuffer(self.slots.memory, np.float32, 4, at)
+        self.assertEqual(written.tolist(), [1, 3, 3, 3])
+        self.assertEqual(self.slots.put(0, 2, np.zeros((2, 4), np.float32)), [4, 4])
+        self.assertEqual(self.slots.put(0, 2, {"sum": np.zeros((2, 4), np.float32)}), [4, 4])
+
+    def test_outputs_that_do_not_fit_are_refused(self):
+        for returned, words in [
+            (np.zeros((3, 4), np.float32), "3 outputs for 2 samples"),
+            (np.zeros((2, 4)), "the dtype float64; sum is declared as float32"),
+            (np.zeros((2, 5), np.float32), "the shape [5]; sum is declared as ['n']"),
+            ([np.zeros(0, np.float32)] * 2, "the output for sample 0 of the batch has the shape [0]"),
+            ([np.zeros(1, np.float32), np.zeros((1, 1), np.float32)], "sample 1 of the batch has the shape [1, 1]"),
+            (3.0, "one value; expected one for each sample"),
+            ({"total": 0}, "expected 'sum'"),
+        ]:
+            with self.assertRaises(EngineError) as refused:
+                self.slots.put(0, 2, returned)
+            self.assertIn(words, str(refused.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

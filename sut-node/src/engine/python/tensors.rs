@@ -1,0 +1,229 @@
+//! An instance that runs batches of tensors in a worker. Two batches are in flight, so that the
+//! worker finds the next one ready.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use netdiv_contract::layout::element_bytes;
+
+use crate::{
+    engine::{
+        interface::{DoneCallback, Engine, Inference},
+        python::outcomes::{Outcome, Outcomes, SLOTS},
+    },
+    ground::{engine_activity::Loss, error::EngineError},
+    model::{manifest::Dimension, payload::Payload, workload::SampleResponse},
+    worker::{
+        declaration::{DeclaredTensors, named_dimensions},
+        memory::SharedMemory,
+        message::{ToWorker, encode},
+        process::Worker,
+    },
+};
+
+pub(super) struct PythonTensors {
+    worker: Worker,
+    memory: SharedMemory,
+    model: Arc<DeclaredTensors>,
+    max_batch: usize,
+    slot_bytes: u64,
+    outcomes: Arc<Outcomes>,
+    /// Batches that have begun and not finished, oldest first.
+    begun: VecDeque<SentBatch>,
+    /// Number of the next batch.
+    next: u64,
+}
+
+struct SentBatch {
+    number: u64,
+    /// Responses to the samples that the worker did not receive; `None` for the others.
+    refused: Vec<Option<EngineError>>,
+    /// Number of samples that the worker has received.
+    sent: usize,
+    /// Reason why the batch could not begin.
+    failure: Option<EngineError>,
+    prepare: Duration,
+}
+
+impl PythonTensors {
+    pub(super) fn new(
+        worker: Worker,
+        memory: SharedMemory,
+        model: Arc<DeclaredTensors>,
+        max_batch: usize,
+        slot_bytes: u64,
+    ) -> io::Result<Self> {
+        let outcomes = Outcomes::receive_from(&worker)?;
+        let begun = VecDeque::new();
+        Ok(Self { worker, memory, model, max_batch, slot_bytes, outcomes, begun, next: 0 })
+    }
+
+    /// Writes a batch into its slot, and sends it.
+    fn send(&self, number: u64, batch: &[Payload]) -> Result<(), EngineError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let failed = |error: io::Error| EngineError::Failed(format!("the shared memory: {error}"));
+        let slot = slot_of(number);
+        let mut at = slot as u64 * self.slot_bytes;
+        let mut body = (batch.len() as u32).to_ne_bytes().to_vec();
+        for (number, shape) in self.model.inputs.iter().enumerate() {
+            let rows = || batch.iter().map(|payload| &payload.tensors()[number]);
+            self.memory.write(rows().map(|row| &row.data[..]), at).map_err(failed)?;
+            for row in rows() {
+                for (place, _) in named_dimensions(shape) {
+                    body.extend((row.shape[place] as u32).to_ne_bytes());
+                }
+            }
+            at += self.model.region_bytes(shape, self.max_batch).unwrap_or(0);
+        }
+        let message = encode(ToWorker::Batch, slot, number, &body);
+        self.worker.send(&message).map_err(EngineError::Lost)
+    }
+
+    /// Returns the reason why a sample does not fit into the memory.
+    fn refusal(&self, payload: &Payload) -> Option<EngineError> {
+        let mut known = vec![None; self.model.max_lengths.len()];
+        for (shape, tensor) in self.model.inputs.iter().zip(payload.tensors()) {
+            for (place, number) in named_dimensions(shape) {
+                let (length, most) = (tensor.shape[place], self.model.max_lengths[number]);
+                let expected = *known[number].get_or_insert(length);
+                let why = if length == 0 {
+                    format!("{} is empty", shape.name)
+                } else if length > most {
+                    format!("{} has a length of {length}; the engine takes {most}", shape.name)
+                } else if length != expected {
+                    format!("{} has a length of {length}; expected {expected}", shape.name)
+                } else {
+                    continue;
+                };
+                return Some(EngineError::BadSample(why));
+            }
+        }
+        None
+    }
+
+    /// Reads the outputs of a batch of `samples` samples from its slot.
+    fn read(
+        &self,
+        slot: usize,
+        samples: usize,
+        lengths: &[u32],
+    ) -> Result<Vec<Bytes>, EngineError> {
+        let output = &self.model.output;
+        let invalid = || EngineError::Failed("its worker sent invalid lengths of outputs".into());
+        let named = named_dimensions(output).count();
+        if lengths.len() != named * samples {
+            return Err(invalid());
+        }
+        let mut lengths = lengths.iter();
+        let mut ends = Vec::with_capacity(samples);
+        let mut end = 0;
+        for _ in 0..samples {
+            let mut bytes = element_bytes(output.data_type);
+            for dimension in &output.dimensions {
+                bytes *= match dimension {
+                    Dimension::Fixed(length) => *length,
+                    Dimension::Free(number) => {
+                        let length = lengths.next().map_or(0, |length| *length as usize);
+                        if length > self.model.max_lengths[*number] {
+                            return Err(invalid());
+                        }
+                        length
+                    }
+                };
+            }
+            end += bytes;
+            ends.push(end);
+        }
+        let inputs: u64 = self
+            .model
+            .inputs
+            .iter()
+            .filter_map(|shape| self.model.region_bytes(shape, self.max_batch))
+            .sum();
+        let bytes = self.memory.read(slot as u64 * self.slot_bytes + inputs, end);
+        let mut rest = Bytes::from(
+            bytes.map_err(|error| EngineError::Failed(format!("the shared memory: {error}")))?,
+        );
+        let mut start = 0;
+        let rows = ends.into_iter().map(|end| {
+            let row = rest.split_to(end - start);
+            start = end;
+            row
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// Returns the slot of a batch.
+fn slot_of(number: u64) -> usize {
+    (number % SLOTS as u64) as usize
+}
+
+impl Engine for PythonTensors {
+    fn max_in_flight(&self) -> usize {
+        SLOTS
+    }
+
+    fn begin(&mut self, batch: Vec<Payload>) {
+        let started = Instant::now();
+        let refused: Vec<_> = batch.iter().map(|payload| self.refusal(payload)).collect();
+        let mut kept = refused.iter().map(Option::is_none);
+        let mut batch = batch;
+        batch.retain(|_| kept.next() == Some(true));
+        let number = self.next;
+        self.next += 1;
+        let failure = self.send(number, &batch).err();
+        let prepare = started.elapsed();
+        self.begun.push_back(SentBatch { number, refused, sent: batch.len(), failure, prepare });
+    }
+
+    fn when_done(&mut self, done: DoneCallback) -> bool {
+        // No outcome arrives for a batch that was not sent.
+        let is_sent = |batch: &SentBatch| batch.sent > 0 && batch.failure.is_none();
+        let is_sent = self.begun.front().is_some_and(is_sent);
+        if is_sent {
+            self.outcomes.when_next(done);
+        }
+        is_sent
+    }
+
+    fn finish(&mut self) -> Result<Inference, EngineError> {
+        let none = || EngineError::Failed("no batch has begun".into());
+        let batch = self.begun.pop_front().ok_or_else(none)?;
+        if let Some(failure) = batch.failure {
+            return Err(failure);
+        }
+        let mut outputs = match batch.sent {
+            0 => Vec::new(),
+            sent => match self.outcomes.next().map_err(EngineError::Lost)? {
+                Outcome::Done { number, lengths } if number == batch.number => {
+                    self.read(slot_of(number), sent, &lengths)?
+                }
+                Outcome::Failed { number, why } if number == batch.number => {
+                    return Err(EngineError::Failed(why));
+                }
+                _ => return Err(EngineError::Lost("its worker answered another batch".into())),
+            },
+        }
+        .into_iter();
+        let response = |refused: Option<EngineError>| -> SampleResponse {
+            match refused {
+                Some(why) => Err(why),
+                None => outputs.next().ok_or_else(|| EngineError::Failed("no output".into())),
+            }
+        };
+        let answers = batch.refused.into_iter().map(response).collect();
+        Ok(Inference { answers, prepare: batch.prepare })
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        Some(self.worker.loss())
+    }
+}

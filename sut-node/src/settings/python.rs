@@ -1,0 +1,77 @@
+//! Settings of the engine `python`, which runs a user's class in a worker process.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    settings::error::ConfigError,
+    worker::{
+        declaration::{Declaration, DeclaredModel},
+        start::declare,
+    },
+};
+
+/// Keys of the engine `python`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Python (engines: python)")]
+pub struct PythonArgs {
+    /// Interpreter, such as bin/python of a virtual environment [default: python3]
+    #[arg(long, value_name = "FILE")]
+    pub python: Option<PathBuf>,
+}
+
+/// Settings of the engine `python`.
+#[derive(Debug, Clone, Serialize)]
+pub struct PythonConfig {
+    /// File with the engine's class.
+    #[serde(skip)]
+    pub file: PathBuf,
+    /// Interpreter.
+    #[serde(skip)]
+    pub python: PathBuf,
+    /// Maximum time to load the engine.
+    #[serde(skip)]
+    pub start_timeout: Duration,
+    /// Number of threads of an instance.
+    pub threads: usize,
+    /// Declaration of the engine, from the attributes of its class.
+    #[serde(rename = "model")]
+    pub declaration: Declaration,
+}
+
+impl PythonArgs {
+    /// Asks the engine's file for its declaration. Fails with the file, the line and the fix.
+    pub(super) fn resolve(
+        &self,
+        file: Option<&Path>,
+        threads: usize,
+        start_timeout: Duration,
+        max_batch: Option<usize>,
+    ) -> Result<PythonConfig, ConfigError> {
+        let file = file.ok_or(ConfigError::NoPythonFile)?;
+        let python = self.python.clone().unwrap_or_else(|| "python3".into());
+        let declaration = declare(&python, file).map_err(ConfigError::Python)?;
+        if let Some(asked) = max_batch.filter(|asked| *asked > declaration.max_batch) {
+            return Err(ConfigError::Python(format!(
+                "--max-batch {asked}: {} declares max_batch = {}; raise it there, or lower --max-batch",
+                file.display(),
+                declaration.max_batch
+            )));
+        }
+        Ok(PythonConfig { file: file.to_path_buf(), python, start_timeout, threads, declaration })
+    }
+}
+
+impl PythonConfig {
+    /// Returns the maximum number of tokens of an output; `None` if outputs are not tokens.
+    pub(super) fn longest_output(&self) -> Option<u32> {
+        match &self.declaration.model {
+            DeclaredModel::Tensors(_) => None,
+            DeclaredModel::Tokens { served, .. } => Some(served.max_tokens),
+        }
+    }
+}

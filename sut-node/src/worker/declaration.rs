@@ -1,0 +1,213 @@
+//! Declaration of an engine in Python: what its class states, as the worker sends it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use netdiv_contract::{
+    layout::{DataType, InputLayout, element_bytes, type_name},
+    limits::MAX_BATCH,
+};
+use netdiv_node_common::words::PrefixCaching;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{
+    manifest::{Dimension, Shape},
+    served_model::ServedModel,
+};
+
+/// Declaration as the worker sends it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declared {
+    name: String,
+    is_language_model: bool,
+    max_batch: usize,
+    framework: String,
+    inputs: Vec<DeclaredTensor>,
+    outputs: Vec<DeclaredTensor>,
+    max_lengths: BTreeMap<String, usize>,
+    vocabulary: u32,
+    max_input_tokens: u32,
+    max_tokens: u32,
+    min_tokens: u32,
+    eos: Vec<u32>,
+    prefix_caching: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeclaredTensor {
+    name: String,
+    dtype: String,
+    shape: Vec<DeclaredLength>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum DeclaredLength {
+    Fixed(usize),
+    Named(String),
+}
+
+/// Declaration of an engine in Python, checked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Declaration {
+    /// Model that the engine runs.
+    #[serde(flatten)]
+    pub(crate) model: DeclaredModel,
+    /// Maximum number of samples in a batch, or of samples in flight of a language model.
+    #[serde(skip)]
+    pub(crate) max_batch: usize,
+    /// Framework as the class names it; may be empty.
+    #[serde(skip)]
+    pub(crate) framework: String,
+}
+
+/// Model of an engine in Python.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum DeclaredModel {
+    /// Tensors in, a tensor out.
+    Tensors(Arc<DeclaredTensors>),
+    /// Token ids in and out.
+    Tokens {
+        /// Name and limits of the model.
+        #[serde(flatten)]
+        served: ServedModel,
+        /// Prefix caching, as the class states it.
+        #[serde(skip)]
+        prefix_caching: PrefixCaching,
+    },
+}
+
+/// Tensors of an engine in Python.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct DeclaredTensors {
+    pub(crate) name: String,
+    pub(crate) inputs: Vec<Shape>,
+    pub(crate) output: Shape,
+    /// Maximum lengths of the named dimensions, by their numbers in the shapes.
+    pub(crate) max_lengths: Vec<usize>,
+}
+
+impl Declaration {
+    /// Reads the declaration that a worker has sent. The worker has checked it; errors here mean
+    /// that the package was changed.
+    pub(super) fn read(json: &[u8]) -> Result<Self, String> {
+        let declared: Declared =
+            serde_json::from_slice(json).map_err(|error| format!("its declaration: {error}"))?;
+        declared.check()
+    }
+
+    /// Returns true if samples are prompts.
+    pub(crate) fn is_language_model(&self) -> bool {
+        matches!(self.model, DeclaredModel::Tokens { .. })
+    }
+}
+
+impl Declared {
+    fn check(self) -> Result<Declaration, String> {
+        if !(1..=MAX_BATCH).contains(&self.max_batch) {
+            return Err(format!("max_batch = {}: must be from 1 to {MAX_BATCH}", self.max_batch));
+        }
+        let model = if self.is_language_model {
+            let served = ServedModel {
+                name: self.name,
+                sha256: String::new(),
+                vocabulary: self.vocabulary,
+                max_input_tokens: self.max_input_tokens,
+                max_tokens: self.max_tokens,
+                min_tokens: self.min_tokens,
+                eos: self.eos,
+                speculative_decoding: None,
+            };
+            let prefix_caching = match self.prefix_caching {
+                Some(true) => PrefixCaching::On,
+                Some(false) => PrefixCaching::Off,
+                None => PrefixCaching::CannotTell,
+            };
+            DeclaredModel::Tokens { served: served.checked()?, prefix_caching }
+        } else {
+            let mut names: Vec<String> = Vec::new();
+            let mut shape = |tensor: DeclaredTensor| tensor.check(&mut names);
+            let inputs = self.inputs.into_iter().map(&mut shape).collect::<Result<Vec<_>, _>>()?;
+            let outputs =
+                self.outputs.into_iter().map(&mut shape).collect::<Result<Vec<_>, _>>()?;
+            let [output] = <[Shape; 1]>::try_from(outputs)
+                .map_err(|outputs| format!("{} outputs; expected one", outputs.len()))?;
+            let longest = |name: &String| {
+                let length = self.max_lengths.get(name).copied();
+                length.ok_or_else(|| format!("max_lengths has no {name:?}"))
+            };
+            let max_lengths = names.iter().map(longest).collect::<Result<_, _>>()?;
+            let tensors = DeclaredTensors { name: self.name, inputs, output, max_lengths };
+            tensors
+                .slot_bytes(self.max_batch)
+                .ok_or("its tensors are too long for this machine")?;
+            DeclaredModel::Tensors(Arc::new(tensors))
+        };
+        Ok(Declaration { model, max_batch: self.max_batch, framework: self.framework })
+    }
+}
+
+impl DeclaredTensor {
+    fn check(self, names: &mut Vec<String>) -> Result<Shape, String> {
+        let types = (1..).map_while(|number| DataType::try_from(number).ok());
+        let data_type = types.into_iter().find(|one| type_name(*one) == self.dtype);
+        let data_type =
+            data_type.ok_or_else(|| format!("{}: unknown dtype {}", self.name, self.dtype))?;
+        let dimensions = self.shape.into_iter().map(|length| match length {
+            DeclaredLength::Fixed(length) => Dimension::Fixed(length),
+            DeclaredLength::Named(name) => {
+                let known = names.iter().position(|known| *known == name);
+                Dimension::Free(known.unwrap_or_else(|| {
+                    names.push(name);
+                    names.len() - 1
+                }))
+            }
+        });
+        Ok(Shape { dimensions: dimensions.collect(), name: self.name, data_type })
+    }
+}
+
+/// Regions of the shared memory begin at multiples of this.
+const ALIGNMENT: u64 = 64;
+
+impl DeclaredTensors {
+    /// Returns the layout of samples.
+    pub(crate) fn layout(&self) -> InputLayout {
+        InputLayout { tensors: self.inputs.iter().map(Shape::spec).collect() }
+    }
+
+    /// Returns the length of the longest row of a tensor, in bytes; `None` if it is too long.
+    pub(crate) fn row_bytes(&self, shape: &Shape) -> Option<u64> {
+        let mut lengths = shape.dimensions.iter().map(|dimension| match dimension {
+            Dimension::Fixed(length) => Some(*length as u64),
+            Dimension::Free(number) => self.max_lengths.get(*number).map(|length| *length as u64),
+        });
+        lengths.try_fold(element_bytes(shape.data_type) as u64, |bytes, length| {
+            bytes.checked_mul(length?)
+        })
+    }
+
+    /// Returns the room for a tensor of a batch, in bytes.
+    pub(crate) fn region_bytes(&self, shape: &Shape, max_batch: usize) -> Option<u64> {
+        self.row_bytes(shape)?.checked_mul(max_batch as u64)?.checked_next_multiple_of(ALIGNMENT)
+    }
+
+    /// Returns the room for a batch, in bytes.
+    pub(crate) fn slot_bytes(&self, max_batch: usize) -> Option<u64> {
+        let mut tensors = self.inputs.iter().chain([&self.output]);
+        let bytes = tensors.try_fold(0_u64, |bytes, shape| {
+            bytes.checked_add(self.region_bytes(shape, max_batch)?)
+        })?;
+        (bytes <= isize::MAX as u64 / 8).then_some(bytes)
+    }
+}
+
+/// Returns the numbers of the named dimensions of a tensor, in order.
+pub(crate) fn named_dimensions(shape: &Shape) -> impl Iterator<Item = (usize, usize)> {
+    shape.dimensions.iter().enumerate().filter_map(|(place, dimension)| match dimension {
+        Dimension::Fixed(_) => None,
+        Dimension::Free(number) => Some((place, *number)),
+    })
+}

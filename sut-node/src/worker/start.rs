@@ -1,0 +1,240 @@
+//! Start of workers: the exchange until a worker has declared its engine and loaded it.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::IoSlice,
+    mem::MaybeUninit,
+    os::fd::AsFd as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+};
+use serde::{Deserialize, Serialize};
+use tracing::info;
+
+use super::{
+    declaration::Declaration,
+    memory::SharedMemory,
+    message::{FromWorker, Message, ToWorker, VERSION, encode},
+    process::{Worker, message_buffer, receive},
+    sources,
+};
+
+/// Maximum time for a worker to import the engine's file and to declare it.
+const DECLARING_TIME: Duration = Duration::from_secs(120);
+
+/// Interval at which the node logs that it waits for a worker.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Settings of a worker.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkerSettings<'a> {
+    pub(crate) python: &'a Path,
+    pub(crate) file: &'a Path,
+    pub(crate) threads: usize,
+    pub(crate) instance: usize,
+    pub(crate) instances: usize,
+    /// Maximum time to load the engine.
+    pub(crate) start_timeout: Duration,
+}
+
+/// First message to a worker.
+#[derive(Serialize)]
+struct Start {
+    version: u32,
+    file: PathBuf,
+    threads: usize,
+    instance: usize,
+    instances: usize,
+    parent: u32,
+    declare: bool,
+    modules: BTreeMap<&'static str, &'static str>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    why: String,
+}
+
+/// Facts that a worker reports once it has loaded its engine.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Loaded {
+    /// Name and version of the interpreter.
+    python: String,
+    /// Versions of the imported packages, by name.
+    packages: BTreeMap<String, String>,
+    /// SHA-256 of the engine's file and its weights; only of the first instance.
+    pub(crate) sha256: String,
+}
+
+impl fmt::Display for Loaded {
+    /// Lists interpreter and packages with their versions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.python)?;
+        self.packages.iter().try_for_each(|(name, version)| write!(f, ", {name} {version}"))
+    }
+}
+
+/// A worker that has declared its engine, and loads it.
+pub(crate) struct LoadingWorker<'a> {
+    worker: Worker,
+    settings: WorkerSettings<'a>,
+    pub(crate) declaration: Declaration,
+}
+
+/// Asks the file of an engine for its declaration, without loading the engine.
+///
+/// # Errors
+///
+/// Fails with the file, the line and the fix, or with the reason why the interpreter does not run.
+pub(crate) fn declare(python: &Path, file: &Path) -> Result<Declaration, String> {
+    let settings = WorkerSettings {
+        python,
+        file,
+        threads: 1,
+        instance: 0,
+        instances: 1,
+        start_timeout: Duration::ZERO,
+    };
+    Ok(begin(settings, true)?.declaration)
+}
+
+impl<'a> LoadingWorker<'a> {
+    /// Starts a worker. Returns once it has declared its engine.
+    pub(crate) fn start(settings: WorkerSettings<'a>) -> Result<Self, String> {
+        begin(settings, false)
+    }
+
+    /// Waits until the engine is loaded, at most for the time since `begun`, and shares `memory` with
+    /// the worker.
+    pub(crate) fn finish(
+        self,
+        begun: Instant,
+        memory: &SharedMemory,
+    ) -> Result<(Worker, Loaded), String> {
+        let Self { mut worker, settings, .. } = self;
+        let (time, file) = (settings.start_timeout, settings.file.display());
+        let limit =
+            format!("it was not loaded within --engine-start-timeout, {} s", time.as_secs_f64());
+        let left = time.saturating_sub(begun.elapsed());
+        let json = expect(&worker, FromWorker::Ready, left, &limit)
+            .map_err(|error| error.placed(settings.file))?;
+        let loaded = serde_json::from_slice(&json)
+            .map_err(|error| format!("{file}: its worker's report: {error}"))?;
+        worker.is_loaded = true;
+        share(&worker, memory)
+            .map_err(|error| format!("{file}: {error}: {}", worker.state.end_reason()))?;
+        Ok((worker, loaded))
+    }
+}
+
+fn begin(settings: WorkerSettings<'_>, declare: bool) -> Result<LoadingWorker<'_>, String> {
+    let WorkerSettings { python, file, threads, instance, instances, .. } = settings.clone();
+    let worker = Worker::start(python, threads, &format!("python-{instance}"))?;
+    let start = Start {
+        version: VERSION,
+        file: std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()),
+        threads,
+        instance,
+        instances,
+        parent: std::process::id(),
+        declare,
+        modules: sources::modules(),
+    };
+    let json = serde_json::to_vec(&start).map_err(|error| error.to_string())?;
+    // A worker that reports a fault and ends does not read this.
+    let _ = worker.send(&encode(ToWorker::Start, 0, 0, &json));
+    let limit = format!("its import took longer than {} s", DECLARING_TIME.as_secs());
+    let json = expect(&worker, FromWorker::Declared, DECLARING_TIME, &limit)
+        .map_err(|error| error.placed(file))?;
+    let declaration =
+        Declaration::read(&json).map_err(|why| format!("{}: {why}", file.display()))?;
+    Ok(LoadingWorker { worker, settings, declaration })
+}
+
+/// Reason why an expected message did not arrive.
+enum StartError {
+    /// The worker reports a fault, with the place in the file.
+    Fault(String),
+    /// The worker has ended, or is too slow.
+    Worker(String),
+}
+
+impl StartError {
+    /// Returns the text of the error, with the file of the engine.
+    fn placed(self, file: &Path) -> String {
+        match self {
+            Self::Fault(why) => why,
+            Self::Worker(why) => format!("{}: {why}", file.display()),
+        }
+    }
+}
+
+/// Waits for a message of this kind, at most for `time`. Returns its body. `limit` is the error
+/// after that time.
+fn expect(
+    worker: &Worker,
+    kind: FromWorker,
+    time: Duration,
+    limit: &str,
+) -> Result<Vec<u8>, StartError> {
+    let begun = Instant::now();
+    let mut reported = begun;
+    let mut buffer = message_buffer();
+    while !is_readable(worker, time.saturating_sub(begun.elapsed()).min(REPORT_INTERVAL))
+        .map_err(StartError::Worker)?
+    {
+        if begun.elapsed() >= time {
+            return Err(StartError::Worker(limit.into()));
+        }
+        if reported.elapsed() >= REPORT_INTERVAL {
+            reported = Instant::now();
+            info!(
+                "waiting for the engine: {} s of {} s",
+                begun.elapsed().as_secs(),
+                time.as_secs()
+            );
+        }
+    }
+    let length = receive(&worker.socket, &mut buffer, RecvFlags::empty());
+    let length = length.map_err(|error| StartError::Worker(error.to_string()))?;
+    if length == 0 {
+        return Err(StartError::Worker(worker.state.end_reason()));
+    }
+    match Message::decode(&buffer[..length]) {
+        Some(message) if message.kind == kind => Ok(message.body.to_vec()),
+        Some(Message { kind: FromWorker::Fault, body, .. }) => {
+            let fault: Result<Fault, _> = serde_json::from_slice(body);
+            Err(StartError::Fault(fault.map_or_else(|error| error.to_string(), |fault| fault.why)))
+        }
+        _ => Err(StartError::Worker("its worker sent an unexpected message".into())),
+    }
+}
+
+/// Waits until the socket is readable, at most for `time`.
+fn is_readable(worker: &Worker, time: Duration) -> Result<bool, String> {
+    let mut sockets = [PollFd::new(&*worker.socket, PollFlags::IN)];
+    let time = Timespec::try_from(time).unwrap_or_default();
+    match poll(&mut sockets, Some(&time)) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Sends the file of the memory to a worker.
+fn share(worker: &Worker, memory: &SharedMemory) -> std::io::Result<()> {
+    let message = encode(ToWorker::Memory, 0, 0, b"{}");
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files = [memory.file.as_fd()];
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    sendmsg(&*worker.socket, &[IoSlice::new(&message)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! Engines in Python: batches and outputs, faults of the engine's file, and the end of the worker.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use e2e::{
+    LoadGen, SutNode,
+    process::{built_file, program, wait_until},
+};
+
+/// An engine that adds up the bytes of samples.
+const SUM: &str = "
+import numpy as np
+from netdiv_engine import Tensor
+
+class Sum:
+    inputs = [Tensor('sample', 'uint8', (64,))]
+    outputs = [Tensor('sum', 'int64', ())]
+    max_batch = 16
+
+    def infer(self, batch):
+        return batch['sample'].sum(axis=1, dtype=np.int64)
+";
+
+/// A folder with the file of an engine.
+struct PythonEngine(tempfile::TempDir);
+
+impl PythonEngine {
+    fn new(source: &str) -> Self {
+        let engine = Self(tempfile::tempdir().expect("a temporary folder"));
+        fs::write(engine.path("engine.py"), source.trim_start()).expect("a writable path");
+        engine
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn try_node(&self, args: &[&str]) -> Result<SutNode, String> {
+        try_node(&self.path("engine.py"), args)
+    }
+
+    fn node(&self, args: &[&str]) -> SutNode {
+        self.try_node(args).unwrap_or_else(|log| panic!("{log}"))
+    }
+}
+
+fn try_node(file: &str, args: &[&str]) -> Result<SutNode, String> {
+    let python = built_file("engine/bin/python").display().to_string();
+    let own = ["--engine", "python", "--model", file, "--python", &python];
+    SutNode::try_start("a", &[&own[..], args].concat())
+}
+
+/// Returns the process ids of a node's workers.
+fn workers(node: &SutNode) -> Vec<u32> {
+    let parent = node.id().to_string();
+    let output = Command::new("pgrep").args(["-P", &parent]).output().expect("there is pgrep");
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| line.parse().expect("a number")).collect()
+}
+
+fn exists(process: u32) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
+}
+
+#[test]
+fn the_example_answers_like_the_engine_onnx() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/onnxruntime_digits.py");
+    let node = try_node(&file.display().to_string(), &[]).unwrap_or_else(|log| panic!("{log}"));
+    let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
+    let result = run.args(&["--benchmark", "digits"]).run().expect(0).result();
+    let onnx = SutNode::start("b", &["--engine", "onnx", "--model", "digits"]);
+    let run = LoadGen::new(&[&onnx.address], "offline").args(&["--mode", "accuracy"]);
+    let expected = run.args(&["--benchmark", "digits"]).run().expect(0).result();
+    assert_eq!(result["accuracy"], expected["accuracy"]);
+    let framework = result["evidence"]["nodes"]["a"]["framework"].as_str().expect("a framework");
+    for package in ["CPython 3.", "numpy 2.", "onnxruntime 1."] {
+        assert!(framework.contains(package), "{framework}");
+    }
+}
+
+#[test]
+fn batches_are_arrays_and_lists_of_different_lengths() {
+    let engine = PythonEngine::new(
+        "
+import numpy as np
+from netdiv_engine import Tensor
+
+class Reverse:
+    inputs = [Tensor('ids', 'int32', ('tokens',))]
+    outputs = [Tensor('ids', 'int32', ('tokens',))]
+    max_lengths = {'tokens': 64}
+
+    def infer(self, batch):
+        return [row[::-1] for row in batch['ids']]
+",
+    );
+    let node = engine.node(&["--instances", "2"]);
+    // A sample that does not fit fails alone, also as the first one.
+    let long = LoadGen::new(&[&node.address], "offline").args(&[
+        "--benchmark",
+        "x",
+        "--dataset",
+        "synthetic-ids:4x65",
+        "--mode",
+        "accuracy",
+    ]);
+    long.run().expect_failure("has a length of 65; the engine takes 64");
+    let run = LoadGen::new(&[&node.address], "offline").args(&[
+        "--benchmark",
+        "x",
+        "--dataset",
+        "synthetic-ids:600x1-64",
+        "--mode",
+        "accuracy",
+    ]);
+    let outcome = run.run().expect(0);
+    assert_eq!(outcome.result()["samples"]["completed"], 600, "{outcome:#?}");
+}
+
+#[test]
+fn faults_of_the_file_are_named_with_file_and_line() {
+    let class = "from netdiv_engine import Tensor\nclass A:\n    inputs = outputs = [Tensor('a', 'uint8', (4,))]\n";
+    let of_class = |rest: &str| format!("{class}    {rest}");
+    let infer = "def infer(self, batch): pass";
+    let tokens = |rest: &str| {
+        format!(
+            "class A:\n    vocabulary, max_input_tokens, max_tokens = 9, 8, 4\n    {rest}\n    def generate(self, request): pass"
+        )
+    };
+    for (source, words) in [
+        ("x = 1".to_owned(), "line 1: no class has infer(self, batch) or generate(self, request)"),
+        ("\nimport nothing_of_this_name".into(), "line 2: ModuleNotFoundError"),
+        ("def f(:".into(), "line 1: SyntaxError"),
+        (
+            format!("class A:\n  {infer}\nclass B:\n  {infer}"),
+            "line 3: 2 classes have infer or generate: A (line 1), B (line 3)",
+        ),
+        (format!("class A:\n  {infer}"), "line 1: class A: inputs is missing"),
+        (
+            of_class("def infer(self, batch): pass\n    max_batch = 0"),
+            "max_batch = 0: write a whole number from 1",
+        ),
+        (of_class("def infer(self, batch): pass\n    weights = ['w.bin']"), "w.bin: no such file"),
+        (
+            of_class(&format!(
+                "def load(self, context):\n        raise ValueError('no device')\n    {infer}"
+            )),
+            "line 5: ValueError: no device",
+        ),
+        (of_class(&infer.replace("infer", "run")), "line 1: no class has infer"),
+        (
+            class.replace("uint8", "complex64") + "    " + infer,
+            "dtype 'complex64': choose one of uint8",
+        ),
+        (
+            class.replace("(4,)", "('n',)") + "    " + infer,
+            "write the maximum of 'n' in max_lengths",
+        ),
+        (
+            class.replace("(4,)", "(0,)") + "    " + infer,
+            "length 0: write a number above 0, or a name",
+        ),
+        (
+            "class A:\n    vocabulary = 9\n    def generate(self, request): pass".into(),
+            "max_input_tokens is missing",
+        ),
+        (tokens("eos = [9]"), "eos has 9; ids go from 0 to 8"),
+        (tokens("min_tokens = 5"), "min_tokens = 5: write a whole number from 1 to 4"),
+        ("import os\nos._exit(3)".into(), "its process ended, exit code 3"),
+        (
+            "import os, sys\nprint('the reason', file=sys.stderr)\nos.kill(os.getpid(), 11)".into(),
+            "SIGSEGV); its last output: the reason",
+        ),
+        ("raise SystemExit(4)".into(), "line 1: SystemExit: 4"),
+        (
+            of_class(&format!(
+                "def load(self, context):\n        import time; time.sleep(60)\n    {infer}"
+            )),
+            "not loaded within --engine-start-timeout, 0.5 s",
+        ),
+    ] {
+        let engine = PythonEngine::new("");
+        fs::write(engine.path("engine.py"), &source).expect("a writable path");
+        let log = engine.try_node(&["--engine-start-timeout", "500ms"]).err();
+        let log = log.unwrap_or_else(|| panic!("it starts: {source}"));
+        assert!(log.contains("engine.py") && log.contains(words), "{words}: {log}");
+    }
+}
+
+#[test]
+fn interpreters_that_do_not_suit_are_named() {
+    let engine = PythonEngine::new(SUM);
+    let folder = engine.0.path();
+    // An old interpreter, and one without NumPy.
+    let old = folder.join("old-python");
+    let plain = folder.join("plain-python");
+    let script = |boot: &str| {
+        format!("#!/bin/sh\nexec python3 -S -c \"import sys\n{boot}\nexec(sys.argv[1])\" \"$2\"\n")
+    };
+    for (path, boot) in [(&old, "sys.version_info = (3, 8, 1)"), (&plain, "")] {
+        fs::write(path, script(boot)).expect("a writable path");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(path, mode).expect("a writable path");
+    }
+    for (python, words) in [
+        (old.display().to_string(), "is Python 3.8.1; expected 3.9 or later"),
+        (plain.display().to_string(), "-m pip install numpy"),
+        ("/nowhere/python".into(), "cannot start /nowhere/python: No such file or directory"),
+    ] {
+        let file = engine.path("engine.py");
+        let args = ["--engine", "python", "--model", &file, "--python", &python, "--print-config"];
+        let output = Command::new(program("sut-node")).args(args).output().expect("it starts");
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{log}");
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    let log = engine.try_node(&["--max-batch", "17"]).expect_err("more than the class declares");
+    assert!(log.contains("--max-batch 17") && log.contains("declares max_batch = 16"), "{log}");
+}
+
+#[test]
+fn faults_of_infer_fail_the_batch_and_the_engine_goes_on() {
+    for (body, words) in [
+        ("raise ValueError('overheated')", "line 10: ValueError: overheated"),
+        ("return [0] * (len(batch['sample']) + 1)", "line 9: infer returned"),
+        (
+            "return batch['sample']",
+            "line 9: the output has the dtype uint8; sum is declared as int64",
+        ),
+        (
+            "return np.zeros((len(batch['sample']), 2), np.int64)",
+            "the output has the shape [2]; sum is declared as []",
+        ),
+        ("return None", "line 9: infer returned one value; expected one for each sample"),
+        ("return {'total': 0}", "line 9: infer returned ['total']; expected 'sum'"),
+    ] {
+        let text = SUM.replace("return batch['sample'].sum(axis=1, dtype=np.int64)", body);
+        assert_ne!(text, SUM);
+        let node = PythonEngine::new(&text);
+        let node = node.node(&[]);
+        for _ in 0..2 {
+            let run = LoadGen::new(&[&node.address], "offline");
+            let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64"]);
+            run.args(&["--mode", "accuracy"]).run().expect_failure(words);
+        }
+    }
+}
+
+#[test]
+fn what_an_engine_prints_is_in_the_log() {
+    let text = SUM.replace(
+        "def infer",
+        "def load(self, context):\n        print('loading', flush=True)\n\n    def infer",
+    );
+    let engine = PythonEngine::new(&text);
+    let mut node = engine.node(&[]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64", "--mode", "accuracy"])
+        .run()
+        .expect(0);
+    node.signal("-TERM");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("loading") && log.contains("python-0"), "{log}");
+}
+
+#[test]
+fn the_end_of_a_worker_ends_the_node_at_once() {
+    let engine = PythonEngine::new(SUM);
+    let mut node = engine.node(&[]);
+    let [worker] = workers(&node)[..] else { panic!("{:?}", workers(&node)) };
+    e2e::process::send_signal(worker, "-KILL");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("its process ended, killed by signal 9"), "{log}");
+    for (body, words) in [
+        ("import os; os._exit(7)", "its process ended, exit code 7"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
+    ] {
+        let text = SUM.replace("return batch", &format!("{body}\n        return batch"));
+        let engine = PythonEngine::new(&text);
+        let mut node = engine.node(&[]);
+        let run = LoadGen::new(&[&node.address], "offline");
+        let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64"]);
+        run.args(&["--mode", "accuracy"]).run().expect_failure(words);
+        assert_eq!(node.wait().0, Some(1));
+    }
+}
+
+#[test]
+fn nothing_is_left_when_a_node_is_killed() {
+    let text = SUM.replace(
+        "def infer(self, batch):",
+        "def load(self, context):\n        import os, subprocess, time\n        subprocess.Popen(['sleep', '600'])\n        self.child = os.fork()\n        if self.child == 0:\n            time.sleep(600)\n\n    def infer(self, batch):\n        import time; time.sleep(600)",
+    );
+    let engine = PythonEngine::new(&text);
+    let node = engine.node(&["--instances", "2"]);
+    let workers = workers(&node);
+    assert_eq!(workers.len(), 2);
+    let children: Vec<u32> = workers
+        .iter()
+        .flat_map(|worker| {
+            let output = Command::new("pgrep").args(["-P", &worker.to_string()]).output();
+            String::from_utf8(output.expect("there is pgrep").stdout)
+                .expect("text")
+                .lines()
+                .map(|id| id.parse().expect("a number"))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    // A guard, a process of another program, and a copy of the worker.
+    assert!(children.len() >= 6, "{children:?}");
+    // The worker is in a long call of `infer`.
+    let run = LoadGen::new(&[&node.address], "offline");
+    let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64", "--mode", "accuracy"]);
+    let running = run.start();
+    std::thread::sleep(Duration::from_millis(500));
+    node.signal("-KILL");
+    drop(running.wait());
+    wait_until("workers and their children have ended", || {
+        !workers.iter().chain(&children).any(|process| exists(*process))
+    });
+}
+
+#[test]
+fn a_worker_that_hangs_is_named_by_the_watchdog() {
+    let engine = PythonEngine::new(
+        &SUM.replace("return batch", "import time; time.sleep(600)\n        return batch"),
+    );
+    let mut node = engine.node(&["--engine-timeout", "300ms"]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64", "--mode", "accuracy"]);
+    run.run().expect_failure("longer than --engine-timeout allows");
+    let worker = workers(&node)[0];
+    node.signal("-TERM");
+    node.wait();
+    wait_until("the worker has ended", || !exists(worker));
+}
