@@ -2,8 +2,7 @@
 //! needs.
 
 use std::{
-    fs,
-    io::{self, Read as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -117,16 +116,10 @@ impl Checkpoint {
 /// Returns the SHA-256 of files, one after the other, in hex.
 pub(crate) fn sha256_of_files(paths: &[PathBuf]) -> Result<String, RunError> {
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
     for path in paths {
         let failed = |error: io::Error| RunError::Usage(format!("{}: {error}", path.display()));
         let mut file = files::open(path).map_err(failed)?;
-        loop {
-            match file.read(&mut buffer).map_err(failed)? {
-                0 => break,
-                count => hash.update(&buffer[..count]),
-            }
-        }
+        io::copy(&mut file, &mut hash).map_err(failed)?;
     }
     Ok(hex::encode(hash.finalize()))
 }

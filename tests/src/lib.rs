@@ -16,6 +16,7 @@ pub mod npy_file;
 pub mod plugin;
 pub mod ports;
 pub mod process;
+pub mod python_engine;
 pub mod relay;
 pub mod round;
 pub mod scrape;

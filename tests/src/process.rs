@@ -49,6 +49,13 @@ pub fn memory_bytes(process: u32, figure: &str) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
+/// Returns the process ids of a process's children.
+pub fn children(process: u32) -> Vec<u32> {
+    let output = Command::new("pgrep").args(["-P", &process.to_string()]).output();
+    let text = String::from_utf8(output.expect("there is pgrep").stdout).expect("text");
+    text.lines().map(|id| id.parse().expect("a number")).collect()
+}
+
 /// Sends a signal to a process of a test.
 pub fn send_signal(process: u32, signal: &str) {
     let status = Command::new("sh").args(["-c", &format!("kill {signal} {process}")]).status();

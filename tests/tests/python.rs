@@ -4,7 +4,8 @@ use std::{fs, path::Path, process::Command, time::Duration};
 
 use e2e::{
     LoadGen, SutNode,
-    process::{built_file, program, wait_until},
+    process::{children, program, send_signal, wait_until},
+    python_engine::{PythonEngine, try_node},
 };
 
 /// An engine that adds up the bytes of samples.
@@ -21,41 +22,10 @@ class Sum:
         return batch['sample'].sum(axis=1, dtype=np.int64)
 ";
 
-/// A folder with the file of an engine.
-struct PythonEngine(tempfile::TempDir);
-
-impl PythonEngine {
-    fn new(source: &str) -> Self {
-        let engine = Self(tempfile::tempdir().expect("a temporary folder"));
-        fs::write(engine.path("engine.py"), source.trim_start()).expect("a writable path");
-        engine
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).display().to_string()
-    }
-
-    fn try_node(&self, args: &[&str]) -> Result<SutNode, String> {
-        try_node(&self.path("engine.py"), args)
-    }
-
-    fn node(&self, args: &[&str]) -> SutNode {
-        self.try_node(args).unwrap_or_else(|log| panic!("{log}"))
-    }
-}
-
-fn try_node(file: &str, args: &[&str]) -> Result<SutNode, String> {
-    let python = built_file("engine/bin/python").display().to_string();
-    let own = ["--engine", "python", "--model", file, "--python", &python];
-    SutNode::try_start("a", &[&own[..], args].concat())
-}
-
-/// Returns the process ids of a node's workers.
-fn workers(node: &SutNode) -> Vec<u32> {
-    let parent = node.id().to_string();
-    let output = Command::new("pgrep").args(["-P", &parent]).output().expect("there is pgrep");
-    let text = String::from_utf8(output.stdout).expect("text");
-    text.lines().map(|line| line.parse().expect("a number")).collect()
+/// Returns an accuracy run of a data set, Offline.
+fn accuracy_run(node: &SutNode, dataset: &str) -> LoadGen {
+    let run = LoadGen::new(&[&node.address], "offline");
+    run.args(&["--benchmark", "x", "--dataset", dataset, "--mode", "accuracy"])
 }
 
 fn exists(process: u32) -> bool {
@@ -96,23 +66,9 @@ class Reverse:
     );
     let node = engine.node(&["--instances", "2"]);
     // A sample that does not fit fails alone, also as the first one.
-    let long = LoadGen::new(&[&node.address], "offline").args(&[
-        "--benchmark",
-        "x",
-        "--dataset",
-        "synthetic-ids:4x65",
-        "--mode",
-        "accuracy",
-    ]);
+    let long = accuracy_run(&node, "synthetic-ids:4x65");
     long.run().expect_failure("has a length of 65; the engine takes 64");
-    let run = LoadGen::new(&[&node.address], "offline").args(&[
-        "--benchmark",
-        "x",
-        "--dataset",
-        "synthetic-ids:600x1-64",
-        "--mode",
-        "accuracy",
-    ]);
+    let run = accuracy_run(&node, "synthetic-ids:600x1-64");
     let outcome = run.run().expect(0);
     assert_eq!(outcome.result()["samples"]["completed"], 600, "{outcome:#?}");
 }
@@ -190,7 +146,7 @@ fn faults_of_the_file_are_named_with_file_and_line() {
 #[test]
 fn interpreters_that_do_not_suit_are_named() {
     let engine = PythonEngine::new(SUM);
-    let folder = engine.0.path();
+    let folder = engine.folder();
     // An old interpreter, and one without NumPy.
     let old = folder.join("old-python");
     let plain = folder.join("plain-python");
@@ -239,9 +195,8 @@ fn faults_of_infer_fail_the_batch_and_the_engine_goes_on() {
         let node = PythonEngine::new(&text);
         let node = node.node(&[]);
         for _ in 0..2 {
-            let run = LoadGen::new(&[&node.address], "offline");
-            let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64"]);
-            run.args(&["--mode", "accuracy"]).run().expect_failure(words);
+            let run = accuracy_run(&node, "synthetic:8x64");
+            run.run().expect_failure(words);
         }
     }
 }
@@ -254,10 +209,7 @@ fn what_an_engine_prints_is_in_the_log() {
     );
     let engine = PythonEngine::new(&text);
     let mut node = engine.node(&[]);
-    let run = LoadGen::new(&[&node.address], "offline");
-    run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64", "--mode", "accuracy"])
-        .run()
-        .expect(0);
+    accuracy_run(&node, "synthetic:8x64").run().expect(0);
     node.signal("-TERM");
     let (code, log) = node.wait();
     assert_eq!(code, Some(0), "{log}");
@@ -268,8 +220,8 @@ fn what_an_engine_prints_is_in_the_log() {
 fn the_end_of_a_worker_ends_the_node_at_once() {
     let engine = PythonEngine::new(SUM);
     let mut node = engine.node(&[]);
-    let [worker] = workers(&node)[..] else { panic!("{:?}", workers(&node)) };
-    e2e::process::send_signal(worker, "-KILL");
+    let [worker] = children(node.id())[..] else { panic!("{:?}", children(node.id())) };
+    send_signal(worker, "-KILL");
     let (code, log) = node.wait();
     assert_eq!(code, Some(1), "{log}");
     assert!(log.contains("its process ended, killed by signal 9"), "{log}");
@@ -280,9 +232,8 @@ fn the_end_of_a_worker_ends_the_node_at_once() {
         let text = SUM.replace("return batch", &format!("{body}\n        return batch"));
         let engine = PythonEngine::new(&text);
         let mut node = engine.node(&[]);
-        let run = LoadGen::new(&[&node.address], "offline");
-        let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64"]);
-        run.args(&["--mode", "accuracy"]).run().expect_failure(words);
+        let run = accuracy_run(&node, "synthetic:8x64");
+        run.run().expect_failure(words);
         assert_eq!(node.wait().0, Some(1));
     }
 }
@@ -295,30 +246,19 @@ fn nothing_is_left_when_a_node_is_killed() {
     );
     let engine = PythonEngine::new(&text);
     let node = engine.node(&["--instances", "2"]);
-    let workers = workers(&node);
+    let workers = children(node.id());
     assert_eq!(workers.len(), 2);
-    let children: Vec<u32> = workers
-        .iter()
-        .flat_map(|worker| {
-            let output = Command::new("pgrep").args(["-P", &worker.to_string()]).output();
-            String::from_utf8(output.expect("there is pgrep").stdout)
-                .expect("text")
-                .lines()
-                .map(|id| id.parse().expect("a number"))
-                .collect::<Vec<_>>()
-        })
-        .collect();
+    let started: Vec<_> = workers.iter().flat_map(|worker| children(*worker)).collect();
     // A guard, a process of another program, and a copy of the worker.
-    assert!(children.len() >= 6, "{children:?}");
+    assert!(started.len() >= 6, "{started:?}");
     // The worker is in a long call of `infer`.
-    let run = LoadGen::new(&[&node.address], "offline");
-    let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64", "--mode", "accuracy"]);
+    let run = accuracy_run(&node, "synthetic:8x64");
     let running = run.start();
     std::thread::sleep(Duration::from_millis(500));
     node.signal("-KILL");
     drop(running.wait());
     wait_until("workers and their children have ended", || {
-        !workers.iter().chain(&children).any(|process| exists(*process))
+        !workers.iter().chain(&started).any(|process| exists(*process))
     });
 }
 
@@ -328,10 +268,9 @@ fn a_worker_that_hangs_is_named_by_the_watchdog() {
         &SUM.replace("return batch", "import time; time.sleep(600)\n        return batch"),
     );
     let mut node = engine.node(&["--engine-timeout", "300ms"]);
-    let run = LoadGen::new(&[&node.address], "offline");
-    let run = run.args(&["--benchmark", "x", "--dataset", "synthetic:8x64", "--mode", "accuracy"]);
+    let run = accuracy_run(&node, "synthetic:8x64");
     run.run().expect_failure("longer than --engine-timeout allows");
-    let worker = workers(&node)[0];
+    let worker = children(node.id())[0];
     node.signal("-TERM");
     node.wait();
     wait_until("the worker has ended", || !exists(worker));

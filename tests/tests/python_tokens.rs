@@ -1,11 +1,12 @@
 //! Language models in Python: outputs of both transports, faults of `generate`, and cancelled
 //! outputs.
 
-use std::{fs, io::BufWriter, process::Command, time::Duration};
+use std::{fs, io::BufWriter, time::Duration};
 
 use e2e::{
     LoadGen, SutNode,
-    process::{built_file, send_signal, wait_until},
+    process::{children, send_signal, wait_until},
+    python_engine::PythonEngine,
 };
 use netdiv_dataset::write_ids;
 
@@ -38,27 +39,6 @@ fn one_by_one(source: &str) -> String {
     source.replace("async def", "def").replace("await asyncio.sleep(0)", "pass")
 }
 
-struct Engine(tempfile::TempDir);
-
-impl Engine {
-    fn new(source: &str) -> Self {
-        let engine = Self(tempfile::tempdir().expect("a temporary folder"));
-        fs::write(engine.path("engine.py"), source.trim_start()).expect("a writable path");
-        engine
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).display().to_string()
-    }
-
-    fn node(&self, args: &[&str]) -> SutNode {
-        let python = built_file("engine/bin/python").display().to_string();
-        let file = self.path("engine.py");
-        let own = ["--engine", "python", "--model", &file, "--python", &python];
-        SutNode::try_start("a", &[&own[..], args].concat()).unwrap_or_else(|log| panic!("{log}"))
-    }
-}
-
 fn accuracy_run(node: &SutNode, scenario: &str, dataset: &str) -> LoadGen {
     let run = LoadGen::new(&[&node.address], scenario).counting_tokens();
     let run = run.args(&["--benchmark", "x", "--dataset", dataset, "--mode", "accuracy"]);
@@ -68,7 +48,7 @@ fn accuracy_run(node: &SutNode, scenario: &str, dataset: &str) -> LoadGen {
 #[test]
 fn every_id_of_six_hundred_outputs_is_right() {
     for source in [MODEL.to_owned(), one_by_one(MODEL)] {
-        let engine = Engine::new(&source);
+        let engine = PythonEngine::new(&source);
         let mut chance = 1_u32;
         let mut next = |most: u32| {
             chance = chance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -121,7 +101,7 @@ fn faults_of_generate_fail_the_sample_and_the_engine_goes_on() {
         ("        if False:\n            yield 7\n", "generate ended after 0 ids"),
     ] {
         for source in [MODEL.replace(body, new), one_by_one(&MODEL.replace(body, new))] {
-            let engine = Engine::new(&source);
+            let engine = PythonEngine::new(&source);
             let node = engine.node(&[]);
             for _ in 0..2 {
                 let run = accuracy_run(&node, "offline", "synthetic-ids:4x3-9");
@@ -133,16 +113,15 @@ fn faults_of_generate_fail_the_sample_and_the_engine_goes_on() {
 
 /// Returns the process id of a node's worker.
 fn worker(node: &SutNode) -> u32 {
-    let output = Command::new("pgrep").args(["-P", &node.id().to_string()]).output();
-    let output = output.expect("there is pgrep").stdout;
-    String::from_utf8(output).expect("text").trim().parse().expect("one worker")
+    let [worker] = children(node.id())[..] else { panic!("one worker") };
+    worker
 }
 
 #[test]
 fn the_loss_of_a_worker_fails_all_samples_and_ends_the_node() {
     let body = &MODEL[MODEL.find("        seed").expect("a body")..];
     let slow = "        yield 7\n        await asyncio.sleep(600)\n";
-    let engine = Engine::new(&MODEL.replace(body, slow));
+    let engine = PythonEngine::new(&MODEL.replace(body, slow));
     let mut node = engine.node(&["--max-batch", "4"]);
     let run = accuracy_run(&node, "offline", "synthetic-ids:64x3-9").start();
     run.wait_for_test();
@@ -154,7 +133,7 @@ fn the_loss_of_a_worker_fails_all_samples_and_ends_the_node() {
 
 #[test]
 fn a_worker_leaves_signals_to_its_node() {
-    let engine = Engine::new(MODEL);
+    let engine = PythonEngine::new(MODEL);
     let mut node = engine.node(&[]);
     send_signal(worker(&node), "-TERM");
     accuracy_run(&node, "offline", "synthetic-ids:8x3-9").run().expect(0);
@@ -167,7 +146,7 @@ fn a_generator_that_hangs_fails_its_samples() {
     let body = &MODEL[MODEL.find("        seed").expect("a body")..];
     let hanging = "        yield 7\n        import time; time.sleep(600)\n";
     for source in [MODEL.replace(body, hanging), one_by_one(&MODEL.replace(body, hanging))] {
-        let engine = Engine::new(&source);
+        let engine = PythonEngine::new(&source);
         let node = engine.node(&["--engine-timeout", "400ms"]);
         let run = accuracy_run(&node, "offline", "synthetic-ids:4x3-9");
         run.run().expect_failure("tokens: none within --engine-timeout, 0.4 s");
@@ -179,7 +158,7 @@ fn sixty_four_requests_run_at_once() {
     let body = &MODEL[MODEL.find("        seed").expect("a body")..];
     // Each waits until all have begun.
     let together = "        Oracle.begun = getattr(Oracle, 'begun', 0) + 1\n        while Oracle.begun < 64:\n            await asyncio.sleep(0.001)\n        yield 7\n        yield 2\n";
-    let engine = Engine::new(&MODEL.replace(body, together));
+    let engine = PythonEngine::new(&MODEL.replace(body, together));
     let node = engine.node(&[]);
     accuracy_run(&node, "offline", "synthetic-ids:64x3-9").run().expect(0);
 }
@@ -193,7 +172,7 @@ fn a_generator_is_closed_when_its_client_has_gone() {
         let source = MODEL.replace(body, &body_of);
         let source =
             if body_of.contains("await") { source } else { source.replace("async def", "def") };
-        let engine = Engine::new(&source);
+        let engine = PythonEngine::new(&source);
         let node = engine.node(&[]);
         let run = accuracy_run(&node, "offline", "synthetic-ids:1x3-9").start();
         run.wait_for_test();

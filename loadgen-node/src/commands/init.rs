@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use netdiv_dataset as dataset;
 use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Division, Scenario,
@@ -22,7 +21,10 @@ use netdiv_transport::{
     security::is_loopback,
 };
 
-use self::next_steps::{format_host, next_steps};
+use self::{
+    next_steps::{format_host, next_steps},
+    practice::Practice,
+};
 use crate::{
     RunError,
     output::{self, say},
@@ -67,8 +69,8 @@ pub(crate) struct InitArgs {
 
 impl InitArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        if dataset::EMBEDDED.contains(&&self.benchmark[..]) {
-            return self.practise();
+        if let Some(practice) = practice::find(&self.benchmark) {
+            return self.practise(practice);
         }
         let table = self.table.read()?;
         let benchmark = self.benchmark(&table)?;
@@ -106,7 +108,7 @@ impl InitArgs {
 
     /// Writes files for a benchmark of the demo. They suit no submission, so that the options about
     /// one do not apply.
-    fn practise(&self) -> Result<u8, RunError> {
+    fn practise(&self, practice: &Practice) -> Result<u8, RunError> {
         for (option, is_given) in [
             ("--division", self.division.is_some()),
             ("--round", self.round.is_some()),
@@ -130,9 +132,9 @@ impl InitArgs {
         }
         let listen = format!("127.0.0.1:{port}");
         let nodes = toml::Value::from(self.nodes()?).to_string();
-        let files = practice::files(&self.benchmark, self.scenario, &nodes, &listen);
+        let files = practice::files(practice, self.scenario, &nodes, &listen);
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&self.benchmark));
-        write(&folder, &files.unwrap_or_default())?;
+        write(&folder, &files)?;
         say(practice::next_steps(&folder, self.scenario))?;
         Ok(0)
     }

@@ -11,6 +11,8 @@ use rustix::{
     io::{Errno, pread, pwritev},
 };
 
+use crate::ground::error::EngineError;
+
 /// Maximum number of pieces of a write.
 const MAX_PIECES: usize = 1024;
 
@@ -38,41 +40,42 @@ impl SharedMemory {
         &self,
         pieces: impl Iterator<Item = &'a [u8]>,
         mut at: u64,
-    ) -> io::Result<()> {
-        let pieces: Vec<_> = pieces.map(IoSlice::new).collect();
-        for chunk in pieces.chunks(MAX_PIECES) {
-            let mut chunk = chunk.to_vec();
-            let mut chunk = &mut chunk[..];
-            IoSlice::advance_slices(&mut chunk, 0);
-            while !chunk.is_empty() {
-                match pwritev(&self.file, chunk, at) {
-                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Ok(count) => {
-                        at += count as u64;
-                        IoSlice::advance_slices(&mut chunk, count);
-                    }
-                    Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
+    ) -> Result<(), EngineError> {
+        let mut pieces: Vec<_> = pieces.map(IoSlice::new).collect();
+        let mut left = &mut pieces[..];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match pwritev(&self.file, &left[..left.len().min(MAX_PIECES)], at) {
+                Ok(0) => return Err(failed(io::ErrorKind::WriteZero.into())),
+                Ok(count) => {
+                    at += count as u64;
+                    IoSlice::advance_slices(&mut left, count);
                 }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(failed(error.into())),
             }
         }
         Ok(())
     }
 
     /// Reads `bytes` bytes from `at` on.
-    pub(crate) fn read(&self, at: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&self, at: u64, bytes: usize) -> Result<Vec<u8>, EngineError> {
         let mut buffer = vec![0; bytes];
         let mut filled = 0;
         while filled < bytes {
             match pread(&self.file, &mut buffer[filled..], at + filled as u64) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
                 Ok(count) => filled += count,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(failed(error.into())),
             }
         }
         Ok(buffer)
     }
+}
+
+fn failed(error: io::Error) -> EngineError {
+    EngineError::Failed(format!("the shared memory: {error}"))
 }
 
 #[cfg(test)]

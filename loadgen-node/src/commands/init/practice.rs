@@ -9,7 +9,7 @@ use netdiv_rules::{
 };
 
 /// A benchmark of the demo, and the engine whose embedded model runs it.
-struct Practice {
+pub(super) struct Practice {
     benchmark: &'static str,
     engine: &'static str,
     /// LoadGen's settings; empty: those that `run` has for the benchmark.
@@ -25,15 +25,15 @@ const BENCHMARKS: [Practice; 2] = [
     Practice { benchmark: netdiv_dataset::SORTING, engine: "decoder", user_conf: "" },
 ];
 
-/// Returns the names and texts of the settings files; `None` if the demo has no such benchmark.
-/// `nodes` is a list in TOML, `listen` an address.
+/// Returns the names and texts of the settings files. `nodes` is a list in TOML, `listen` an
+/// address.
 pub(super) fn files(
-    benchmark: &str,
+    practice: &Practice,
     scenario: Scenario,
     nodes: &str,
     listen: &str,
-) -> Option<Vec<(&'static str, String)>> {
-    let Practice { engine, user_conf, .. } = find(benchmark)?;
+) -> Vec<(&'static str, String)> {
+    let Practice { benchmark, engine, user_conf } = practice;
     let has_conf = !user_conf.is_empty();
     let conf = if has_conf { format!("user_conf = \"{USER_CONF}\"\n") } else { String::new() };
     let run = format!(
@@ -46,7 +46,7 @@ pub(super) fn files(
     );
     let mut files = vec![(RUN, run), (NODE, node)];
     files.extend(has_conf.then(|| (USER_CONF, (*user_conf).to_owned())));
-    Some(files)
+    files
 }
 
 /// Returns the next commands.
@@ -66,6 +66,7 @@ pub(super) fn next_steps(folder: &Path, scenario: Scenario) -> String {
     .join("\n")
 }
 
-fn find(benchmark: &str) -> Option<&'static Practice> {
+/// Returns the benchmark of the demo with this name; `None` if there is no such benchmark.
+pub(super) fn find(benchmark: &str) -> Option<&'static Practice> {
     BENCHMARKS.iter().find(|practice| practice.benchmark == benchmark)
 }

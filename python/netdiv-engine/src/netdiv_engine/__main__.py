@@ -15,6 +15,7 @@ import numpy as np
 
 from .engine import Context, Engine, Request
 from .errors import EngineError, at_failure, at_function
+from .language import is_async, plain_iterator
 from .outputs import Output
 from .tensors import Slots
 
@@ -67,7 +68,9 @@ async def _prompt(engine: Engine) -> str:
     output, begun, first = Output(known), time.monotonic(), 0.0
     try:
         returned: Any = engine.instance.generate(Request(ids, known))
-        if inspect.isawaitable(returned):
+        if not is_async(engine):
+            returned = plain_iterator(returned)
+        elif inspect.isawaitable(returned):
             returned = await returned
         if hasattr(returned, "__aiter__"):
             async for yielded in returned:
@@ -79,7 +82,7 @@ async def _prompt(engine: Engine) -> str:
                 output.take(yielded)
         output.finish()
     except Exception as error:
-        raise at_failure(engine.path, error) from error
+        raise engine.placed(engine.instance.generate, error) from error
     whole = time.monotonic() - begun
     return f"a prompt of {len(ids)} tokens: {output.count} tokens, the first after {1000 * first:.2f} ms, all after {1000 * whole:.2f} ms"
 

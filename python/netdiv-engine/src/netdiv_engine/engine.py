@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from .declaration import Declaration, declare
-from .errors import EngineError, at_failure
+from .errors import EngineError, at_failure, at_function
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,13 @@ class Engine:
             load(context)
         except (Exception, SystemExit) as error:
             raise at_failure(self.path, error) from error
+
+
+    def placed(self, function: Any, error: BaseException) -> EngineError:
+        """Returns an error at its place: that of an exception, or `function` for what it returned."""
+        if isinstance(error, EngineError):
+            return at_function(function, error)
+        return at_failure(self.path, error)
 
 
 def _module(path: str) -> Any:

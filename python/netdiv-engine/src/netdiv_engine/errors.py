@@ -16,15 +16,14 @@ class NodeGone(Exception):
     """The node has closed its socket."""
 
 
-def code_of(function: Any) -> Optional[CodeType]:
-    """Returns the code of a function or method, without its decorators."""
-    function = inspect.unwrap(getattr(function, "__func__", function))
-    return getattr(function, "__code__", None)
+def undecorated(function: Any) -> Any:
+    """Returns the function of a method, without its decorators."""
+    return inspect.unwrap(getattr(function, "__func__", function))
 
 
 def at_function(function: Any, error: BaseException) -> EngineError:
     """Returns an error at the first line of a function."""
-    code = code_of(function)
+    code: Optional[CodeType] = getattr(undecorated(function), "__code__", None)
     why = str(error) if isinstance(error, EngineError) else _described(error)
     return EngineError(f"{code.co_filename}, line {code.co_firstlineno}: {why}" if code else why)
 

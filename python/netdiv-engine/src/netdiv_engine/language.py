@@ -9,12 +9,12 @@ import mmap
 import select
 import time
 from collections import deque
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import numpy as np
 
 from .engine import Engine, Request
-from .errors import EngineError, NodeGone, at_failure, at_function
+from .errors import EngineError, NodeGone, undecorated
 from .outputs import Output
 from .protocol import (
     CANCEL, ENDED, FAILED, GENERATE, HEAD, MAX_MESSAGE, PART, TOKENS, Channel, short,
@@ -22,7 +22,6 @@ from .protocol import (
 
 #: Interval at which an iterator that is not asynchronous is stopped for messages, in seconds.
 LOOK_INTERVAL = 0.002
-
 
 #: Maximum number of ids in a part of a message.
 MAX_IDS = 16 << 10
@@ -51,10 +50,21 @@ class Prompts:
 def serve(engine: Engine, channel: Channel, file: int) -> None:
     """Serves requests until the node ends. Raises NodeGone."""
     prompts = Prompts(file, engine)
-    generate = inspect.unwrap(getattr(engine.instance.generate, "__func__", engine.instance.generate))
-    is_async = inspect.isasyncgenfunction(generate) or inspect.iscoroutinefunction(generate)
-    serving: Any = _Concurrent if is_async else _OneByOne
+    serving: Any = _Concurrent if is_async(engine) else _OneByOne
     serving(engine, channel, prompts).run()
+
+
+def is_async(engine: Engine) -> bool:
+    """Returns true if requests of the engine run at the same time."""
+    generate = undecorated(engine.instance.generate)
+    return inspect.isasyncgenfunction(generate) or inspect.iscoroutinefunction(generate)
+
+
+def plain_iterator(returned: Any) -> "Iterator[Any]":
+    """Returns the iterator of a `generate` that is not asynchronous. Raises EngineError."""
+    if hasattr(returned, "__aiter__") or inspect.isawaitable(returned):
+        raise EngineError("generate returned an asynchronous iterator; write `async def generate`")
+    return iter(returned)
 
 
 class _Serving:
@@ -64,9 +74,8 @@ class _Serving:
 
     def failed(self, slot: int, error: BaseException) -> None:
         """Reports that an output has failed."""
-        if isinstance(error, EngineError):
-            error = at_function(self.engine.instance.generate, error)
-        self.channel.send(FAILED, slot, 0, short(at_failure(self.engine.path, error)))
+        placed = self.engine.placed(self.engine.instance.generate, error)
+        self.channel.send(FAILED, slot, 0, short(placed))
 
 
 class _OneByOne(_Serving):
@@ -94,10 +103,7 @@ class _OneByOne(_Serving):
         send, output = self.channel.send, Output(self.engine.declaration)
         if request.is_cancelled:
             return
-        returned = self.engine.instance.generate(request)
-        if hasattr(returned, "__aiter__") or inspect.isawaitable(returned):
-            raise EngineError("generate returned an asynchronous iterator; write `async def generate`")
-        ids = iter(returned)
+        ids = plain_iterator(self.engine.instance.generate(request))
         try:
             look = time.monotonic() + LOOK_INTERVAL
             for yielded in ids:

@@ -32,6 +32,8 @@ pub(super) struct PythonTensors {
     model: Arc<DeclaredTensors>,
     max_batch: usize,
     slot_bytes: u64,
+    /// Place of the outputs in a slot.
+    output_at: u64,
     outcomes: Arc<Outcomes>,
     /// Batches that have begun and not finished, oldest first.
     begun: VecDeque<SentBatch>,
@@ -59,8 +61,18 @@ impl PythonTensors {
         slot_bytes: u64,
     ) -> io::Result<Self> {
         let outcomes = Outcomes::receive_from(&worker)?;
-        let begun = VecDeque::new();
-        Ok(Self { worker, memory, model, max_batch, slot_bytes, outcomes, begun, next: 0 })
+        let output_bytes = model.region_bytes(&model.output, max_batch).unwrap_or(0);
+        Ok(Self {
+            worker,
+            memory,
+            model,
+            max_batch,
+            slot_bytes,
+            output_at: slot_bytes - output_bytes,
+            outcomes,
+            begun: VecDeque::new(),
+            next: 0,
+        })
     }
 
     /// Writes a batch into its slot, and sends it.
@@ -68,13 +80,12 @@ impl PythonTensors {
         if batch.is_empty() {
             return Ok(());
         }
-        let failed = |error: io::Error| EngineError::Failed(format!("the shared memory: {error}"));
         let slot = slot_of(number);
         let mut at = slot as u64 * self.slot_bytes;
         let mut body = (batch.len() as u32).to_ne_bytes().to_vec();
         for (number, shape) in self.model.inputs.iter().enumerate() {
             let rows = || batch.iter().map(|payload| &payload.tensors()[number]);
-            self.memory.write(rows().map(|row| &row.data[..]), at).map_err(failed)?;
+            self.memory.write(rows().map(|row| &row.data[..]), at)?;
             for row in rows() {
                 for (place, _) in named_dimensions(shape) {
                     body.extend((row.shape[place] as u32).to_ne_bytes());
@@ -122,42 +133,27 @@ impl PythonTensors {
             return Err(invalid());
         }
         let mut lengths = lengths.iter();
-        let mut ends = Vec::with_capacity(samples);
-        let mut end = 0;
-        for _ in 0..samples {
-            let mut bytes = element_bytes(output.data_type);
-            for dimension in &output.dimensions {
-                bytes *= match dimension {
-                    Dimension::Fixed(length) => *length,
-                    Dimension::Free(number) => {
-                        let length = lengths.next().map_or(0, |length| *length as usize);
-                        if length > self.model.max_lengths[*number] {
-                            return Err(invalid());
+        let mut row_bytes = || {
+            output.dimensions.iter().try_fold(
+                element_bytes(output.data_type),
+                |bytes, dimension| {
+                    let length = match dimension {
+                        Dimension::Fixed(length) => *length,
+                        Dimension::Free(number) => {
+                            let length = lengths.next().map_or(0, |length| *length as usize);
+                            Some(length)
+                                .filter(|length| *length <= self.model.max_lengths[*number])?
                         }
-                        length
-                    }
-                };
-            }
-            end += bytes;
-            ends.push(end);
-        }
-        let inputs: u64 = self
-            .model
-            .inputs
-            .iter()
-            .filter_map(|shape| self.model.region_bytes(shape, self.max_batch))
-            .sum();
-        let bytes = self.memory.read(slot as u64 * self.slot_bytes + inputs, end);
-        let mut rest = Bytes::from(
-            bytes.map_err(|error| EngineError::Failed(format!("the shared memory: {error}")))?,
-        );
-        let mut start = 0;
-        let rows = ends.into_iter().map(|end| {
-            let row = rest.split_to(end - start);
-            start = end;
-            row
-        });
-        Ok(rows.collect())
+                    };
+                    Some(bytes * length)
+                },
+            )
+        };
+        let rows: Option<Vec<_>> = (0..samples).map(|_| row_bytes()).collect();
+        let rows = rows.ok_or_else(invalid)?;
+        let at = slot as u64 * self.slot_bytes + self.output_at;
+        let mut outputs = Bytes::from(self.memory.read(at, rows.iter().sum())?);
+        Ok(rows.into_iter().map(|bytes| outputs.split_to(bytes)).collect())
     }
 }
 

@@ -3,13 +3,13 @@
 use std::{
     collections::VecDeque,
     io,
+    os::fd::OwnedFd,
     sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use std::os::fd::OwnedFd;
-
+use netdiv_contract::tokens::ID_BYTES;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{Interest, unix::AsyncFd};
 
@@ -20,16 +20,13 @@ use crate::{
         timer::Timer,
     },
     ground::{engine_activity::Loss, error::EngineError},
-    model::{payload::Payload, served_model::ServedModel, workload::integers},
+    model::{payload::Payload, served_model::ServedModel},
     worker::{
         memory::SharedMemory,
         message::{FromWorker, Message, ToWorker, encode, token_parts},
         process::{Worker, message_buffer, receive},
     },
 };
-
-/// Length of an id in a prompt, in bytes.
-const ID_BYTES: usize = 4;
 
 /// Maximum time of one step, so that other tasks of the thread get their turn.
 const LONGEST_STEP: Duration = Duration::from_micros(100);
@@ -43,7 +40,7 @@ pub(super) struct PythonTokens {
     socket: AsyncFd<Arc<OwnedFd>>,
     memory: SharedMemory,
     model: ServedModel,
-    slots: Vec<Option<Speech>>,
+    slots: Vec<Option<OpenOutput>>,
     free: Vec<usize>,
     /// Messages that did not fit into the socket.
     outgoing: VecDeque<Vec<u8>>,
@@ -60,7 +57,7 @@ pub(super) struct PythonTokens {
 }
 
 /// An output in flight.
-struct Speech {
+struct OpenOutput {
     /// Receiver of the output; `None` once its client has gone, or the output has failed.
     sink: Option<Sink>,
     /// Time at which the output began, or of its last tokens.
@@ -138,15 +135,15 @@ impl PythonTokens {
             sink.finish_with(Err(EngineError::Failed("no slot is free".into())));
             return Ok(());
         };
-        let tensor = &prompt.tensors()[0];
-        let ids: Vec<_> = integers(tensor).flat_map(|id| (id as i32).to_ne_bytes()).collect();
+        // The layout of language models has int32 alone.
+        let ids = &prompt.tensors()[0].data[..];
         let at = slot as u64 * slot_bytes(&self.model);
-        if let Err(error) = self.memory.write([&ids[..]].into_iter(), at) {
+        if let Err(error) = self.memory.write([ids].into_iter(), at) {
             self.free.push(slot);
-            sink.finish_with(Err(EngineError::Failed(format!("the shared memory: {error}"))));
+            sink.finish_with(Err(error));
             return Ok(());
         }
-        self.slots[slot] = Some(Speech { sink: Some(sink), progress_at: Instant::now() });
+        self.slots[slot] = Some(OpenOutput { sink: Some(sink), progress_at: Instant::now() });
         self.send(ToWorker::Generate, slot, ids.len() / ID_BYTES)
     }
 
@@ -169,9 +166,9 @@ impl PythonTokens {
             FromWorker::Tokens => {
                 for part in token_parts(message.body) {
                     let (slot, ids) = part?;
-                    let speech = self.slots.get_mut(slot)?.as_mut()?;
-                    speech.progress_at = self.heard_at;
-                    if let Some(sink) = &mut speech.sink {
+                    let output = self.slots.get_mut(slot)?.as_mut()?;
+                    output.progress_at = self.heard_at;
+                    if let Some(sink) = &mut output.sink {
                         // The worker checks the ids, and ends before there are more than that.
                         if sink.token_count() + ids.len() > self.model.max_tokens as usize {
                             return None;
@@ -181,7 +178,7 @@ impl PythonTokens {
                 }
             }
             FromWorker::Ended | FromWorker::Failed => {
-                let Speech { sink, .. } = self.slots.get_mut(message.slot)?.take()?;
+                let OpenOutput { sink, .. } = self.slots.get_mut(message.slot)?.take()?;
                 self.free.push(message.slot);
                 let Some(sink) = sink else { return Some(()) };
                 let failure = match message.kind {
@@ -210,11 +207,10 @@ impl PythonTokens {
     fn check_progress(&mut self) -> Result<(), EngineError> {
         let (now, patience) = (Instant::now(), self.patience);
         let is_silent = now.saturating_duration_since(self.heard_at) > patience;
-        let is_late = |since: Instant| now.saturating_duration_since(since) > patience;
-        let all_late = |speech: &Speech| is_late(speech.progress_at);
-        if is_silent
-            && self.slots.iter().flatten().any(|speech| speech.sink.is_none() && all_late(speech))
-        {
+        let is_late =
+            |output: &OpenOutput| now.saturating_duration_since(output.progress_at) > patience;
+        let mut open = self.slots.iter().flatten();
+        if is_silent && open.any(|output| output.sink.is_none() && is_late(output)) {
             let seconds = patience.as_secs_f64();
             let why = format!(
                 "its worker ends no output, and says nothing for --engine-timeout, {seconds} s"
@@ -222,13 +218,13 @@ impl PythonTokens {
             return Err(self.lose(why));
         }
         for slot in 0..self.slots.len() {
-            let Some(speech) = &mut self.slots[slot] else { continue };
-            let has_begun = speech.sink.as_ref().is_some_and(|sink| sink.token_count() > 0);
-            if !is_late(speech.progress_at) || !(has_begun || is_silent) {
+            let Some(output) = &mut self.slots[slot] else { continue };
+            let has_begun = output.sink.as_ref().is_some_and(|sink| sink.token_count() > 0);
+            if !is_late(output) || !(has_begun || is_silent) {
                 continue;
             }
-            let Some(sink) = speech.sink.take() else { continue };
-            speech.progress_at = now;
+            let Some(sink) = output.sink.take() else { continue };
+            output.progress_at = now;
             let (tokens, seconds) = (sink.token_count(), patience.as_secs_f64());
             let why = format!("after {tokens} tokens: none within --engine-timeout, {seconds} s");
             sink.finish_with(Err(EngineError::Failed(why)));
@@ -240,11 +236,11 @@ impl PythonTokens {
     /// Cancels the outputs whose clients have gone.
     fn cancel_abandoned(&mut self) -> Result<(), EngineError> {
         for slot in 0..self.slots.len() {
-            let speech = self.slots[slot].as_mut();
+            let output = self.slots[slot].as_mut();
             let is_abandoned =
-                |speech: &&mut Speech| speech.sink.as_ref().is_some_and(Sink::is_closed);
-            if let Some(speech) = speech.filter(is_abandoned) {
-                speech.sink = None;
+                |output: &&mut OpenOutput| output.sink.as_ref().is_some_and(Sink::is_closed);
+            if let Some(output) = output.filter(is_abandoned) {
+                output.sink = None;
                 self.send(ToWorker::Cancel, slot, 0)?;
             }
         }
@@ -305,7 +301,7 @@ impl StreamingEngine for PythonTokens {
     fn drop_all(&mut self) {
         let why = self.lost.clone().unwrap_or_else(|| "it has failed".into());
         for slot in 0..self.slots.len() {
-            let Some(Speech { sink, .. }) = self.slots[slot].take() else { continue };
+            let Some(OpenOutput { sink, .. }) = self.slots[slot].take() else { continue };
             if let Some(sink) = sink {
                 sink.finish_with(Err(EngineError::Lost(why.clone())));
             }
