@@ -56,7 +56,8 @@ fn every_figure_is_there_over_both_transports() {
     let nodes = ["a", "b"].map(|name| SutNode::start(name, &["--engine", "none"]));
     for transport in TRANSPORTS {
         let args = ["--transport", transport, "--sizes", "64,300000", "--connections", "2"];
-        let args = [&args[..], &["--rounds", "2"]].concat();
+        // A size whose messages take twice this time is left out, which a busy machine must not cause.
+        let args = [&args[..], &["--rounds", "2", "--duration", "200ms"]].concat();
         let target = ["--target", "resnet50=1,3d-unet=1000000000"];
         let (code, text, report) = fabric(&[&nodes[0], &nodes[1]], &[&args[..], &target].concat());
         assert_eq!(code, Some(1), "{text}");

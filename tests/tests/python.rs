@@ -174,6 +174,58 @@ fn interpreters_that_do_not_suit_are_named() {
     assert!(log.contains("--max-batch 17") && log.contains("declares max_batch = 16"), "{log}");
 }
 
+/// Manifest that fits [`SUM`].
+const SUM_MANIFEST: &str = "
+name = 'Sum'
+model = 'engine.py'
+workload = 'tensors'
+precision = 'fp16'
+weights = 'ours'
+encodings = ['zstd']
+inputs = [{ name = 'sample', data_type = 'uint8', shape = [64] }]
+outputs = [{ name = 'sum', data_type = 'int64', shape = [] }]
+
+[batching.default]
+max_batch = 4
+";
+
+#[test]
+fn a_manifest_beside_the_file_adds_what_the_class_does_not_state() {
+    let engine = PythonEngine::new(SUM);
+    let manifest = |text: &str| {
+        fs::write(engine.path("engine.toml"), text).expect("a writable path");
+    };
+    manifest(SUM_MANIFEST);
+    let node = engine.node(&[]);
+    let refused = accuracy_run(&node, "synthetic:8x64").run();
+    refused.expect_refusal("does not decode none; it accepts zstd");
+    let run = accuracy_run(&node, "synthetic:8x64").args(&["--encoding", "zstd"]);
+    let result = run.run().expect(0).result();
+    let settings = result["evidence"]["nodes"]["a"]["settings"].as_str().expect("settings");
+    for words in ["max_batch = 4", "precision = \"fp16\"", "weights = \"ours\""] {
+        assert!(settings.contains(words), "{words}: {settings}");
+    }
+    for (from, to, words) in [
+        ("'Sum'", "'Other'", "its name is \"Other\"; "),
+        ("'engine.py'", "'other.py'", "other.py; expected "),
+        ("'tensors'", "'recommendation'", "write workload = \"tensors\""),
+        ("[64]", "[63]", "its inputs and outputs differ from those of "),
+        ("max_batch", "max_batches", "did you mean max_batch"),
+        ("max_batch = 4", "max_batch = 17", "--max-batch 17: "),
+        ("max_batch = 4", "batch_sizes = [4]", "are for torch and plug-ins; remove them"),
+    ] {
+        manifest(&SUM_MANIFEST.replace(from, to));
+        let log = engine.try_node(&[]).err().unwrap_or_else(|| panic!("it starts: {to}"));
+        assert!(log.contains("engine.") && log.contains(words), "{words}: {log}");
+    }
+    let log = engine.try_node(&["--scenario", "server"]).expect_err("no table");
+    assert!(log.contains("engine.toml has no table [batching.server]"), "{log}");
+    let tokens = "class A:\n    vocabulary, max_input_tokens, max_tokens = 9, 8, 4\n    def generate(self, request): pass";
+    fs::write(engine.path("engine.py"), tokens).expect("a writable path");
+    let log = engine.try_node(&[]).expect_err("a manifest describes tensors");
+    assert!(log.contains("has `generate`; remove it"), "{log}");
+}
+
 #[test]
 fn faults_of_infer_fail_the_batch_and_the_engine_goes_on() {
     for (body, words) in [

@@ -165,10 +165,10 @@ impl Args {
             EngineConfig::Decoder(_) => (1, TimeSpan::ZERO),
             EngineConfig::TokenPlugin(ref plugin) => (plugin.model.slots as usize, TimeSpan::ZERO),
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, MILLISECOND),
-            EngineConfig::Python(ref python) if python.declaration.is_language_model() => {
-                (python.declaration.max_batch, TimeSpan::ZERO)
+            EngineConfig::Python(ref python) if python.model.declaration.is_language_model() => {
+                (python.model.declaration.max_batch, TimeSpan::ZERO)
             }
-            EngineConfig::Python(ref python) => (python.declaration.max_batch, MILLISECOND),
+            EngineConfig::Python(ref python) => (python.model.declaration.max_batch, MILLISECOND),
         };
         let batching = batching.resolve(max_batch, batch_timeout)?;
         let max_in_flight_tokens = token_room(self.max_in_flight_tokens, &engine_config)?;

@@ -10,7 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ground::range::{OutOfRange, within},
-    model::{batching::BatchingArgs, language::LanguageModel, manifest::Manifest},
+    model::{
+        batching::BatchingArgs,
+        language::LanguageModel,
+        manifest::{BatchingTables, Manifest},
+    },
     settings::{
         decoder::DecoderConfig,
         echo::{EchoArgs, EchoConfig},
@@ -19,7 +23,7 @@ use crate::{
         kserve::{KserveConfig, KserveModel},
         onnx::{OnnxArgs, OnnxConfig},
         plugin::{PluginArgs, PluginConfig, PluginFile, TokenPluginConfig, TorchArgs},
-        python::{PythonArgs, PythonConfig},
+        python::{PythonArgs, PythonConfig, manifest_path},
         serving_engines::{OpenaiArgs, ServedArgs, ServedConfig, StartArgs},
         tokens::{TokensArgs, TokensConfig},
     },
@@ -129,7 +133,7 @@ pub enum EngineConfig {
     /// `kserve`: sends samples to serving engines with the Open Inference Protocol, over gRPC.
     Kserve(Arc<KserveConfig>),
     /// `python`: runs a user's class in a worker process.
-    Python(PythonConfig),
+    Python(Arc<PythonConfig>),
     /// `torch` or another plug-in: runs a model of tensors.
     #[serde(rename = "plug-in")]
     Plugin(PluginConfig),
@@ -225,13 +229,7 @@ impl EngineArgs {
                 return Ok((self.kserve()?, batching.clone()));
             }
             EngineChoice::Word(EngineName::Python) => {
-                let python = self.python.resolve(
-                    self.model.as_deref(),
-                    self.threads(cores, instances)?,
-                    self.start.timeout(PYTHON_START)?,
-                    batching.max_batch,
-                )?;
-                return Ok((EngineConfig::Python(python), batching.clone()));
+                return self.python(self.threads(cores, instances)?, batching);
             }
             EngineChoice::Word(EngineName::Decoder) => {
                 let threads = self.threads(cores, instances)?;
@@ -283,22 +281,36 @@ impl EngineArgs {
         Ok(EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })))
     }
 
-    /// Returns the batch settings. Adds missing values from the manifest: first from the table of
-    /// `--scenario`, then from `[batching.default]`. `path` is the manifest's.
+    /// Returns the batch settings. Adds missing values from a manifest's tables: first from the
+    /// table of `--scenario`, then from `[batching.default]`. `path` is the manifest's.
     fn batching_of(
         &self,
-        manifest: &Manifest,
+        tables: &BatchingTables,
         path: &Path,
         batching: &BatchingArgs,
     ) -> Result<BatchingArgs, ConfigError> {
         let mut batching = batching.clone();
         if let Some(scenario) = self.plugin.scenario {
-            let own = manifest.batching.scenarios.get(&scenario);
+            let own = tables.scenarios.get(&scenario);
             let manifest = path.to_path_buf();
             let none = || ConfigError::NoBatching { scenario, manifest };
             batching = batching.or(own.ok_or_else(none)?);
         }
-        Ok(batching.or(&manifest.batching.default))
+        Ok(batching.or(&tables.default))
+    }
+
+    fn python(
+        &self,
+        threads: usize,
+        batching: &BatchingArgs,
+    ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
+        let file = self.model.as_deref().ok_or(ConfigError::NoPythonFile)?;
+        let python = self.python.resolve(file, threads, self.start.timeout(PYTHON_START)?)?;
+        let (none, path) = (BatchingTables::default(), manifest_path(file));
+        let tables = python.model.manifest.as_ref().map_or(&none, |manifest| &manifest.batching);
+        let batching = self.batching_of(tables, &path, batching)?;
+        python.check_batching(&batching)?;
+        Ok((EngineConfig::Python(Arc::new(python)), batching))
     }
 
     fn plugin(
@@ -313,7 +325,7 @@ impl EngineArgs {
             return Ok((EngineConfig::TokenPlugin(plugin), batching.clone()));
         }
         let manifest = Manifest::read(path)?;
-        let batching = self.batching_of(&manifest, path, batching)?;
+        let batching = self.batching_of(&manifest.batching, path, batching)?;
         let plugin = PluginConfig {
             file,
             manifest: Arc::new(manifest),

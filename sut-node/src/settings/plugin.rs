@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{language::LanguageModel, manifest::Manifest};
 
+/// Heading of the option that selects batch settings in a manifest.
+const MANIFESTS: &str = "Batching of a manifest (engines: torch, a plug-in, python)";
+
 /// Keys of plug-ins.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Plug-ins (engines: torch, a plug-in)")]
@@ -18,7 +21,7 @@ pub struct PluginArgs {
     #[arg(long, value_name = "N")]
     pub workload_threads: Option<usize>,
     /// Scenario whose batch settings are taken from the manifest
-    #[arg(long)]
+    #[arg(long, help_heading = MANIFESTS)]
     pub scenario: Option<Scenario>,
 }
 

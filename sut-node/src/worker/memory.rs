@@ -1,25 +1,21 @@
 //! Memory that node and worker share: a file without a name, which the kernel frees with the last
-//! process that has it. The worker maps it; the node reads and writes it like a file, so that it
-//! holds no reference to memory that another process may change.
+//! process that has it. Both map it. The node copies bytes in and out, and holds no reference to
+//! memory that another process may change.
 
-use std::{io, io::IoSlice, os::fd::OwnedFd};
+use std::{fs::File, io};
 
-use rustix::{
-    fs::{
-        FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
-    },
-    io::{Errno, pread, pwritev},
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
 };
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory as _, VolatileSlice};
 
 use crate::ground::error::EngineError;
-
-/// Maximum number of pieces of a write.
-const MAX_PIECES: usize = 1024;
 
 /// Shared memory.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
-    pub(crate) file: OwnedFd,
+    pub(crate) file: File,
+    mapping: MmapRegion,
 }
 
 impl SharedMemory {
@@ -30,9 +26,13 @@ impl SharedMemory {
         let file = memfd_create("netdiv-engine", flags)?;
         ftruncate(&file, bytes)?;
         fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
-        // A shorter file would end the process that has mapped it.
+        // A shorter file would end the processes that have mapped it.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        Ok(Self { file })
+        let file = File::from(file);
+        let size = usize::try_from(bytes).map_err(io::Error::other)?;
+        let offset = FileOffset::new(file.try_clone()?, 0);
+        let mapping = MmapRegion::from_file(offset, size).map_err(io::Error::other)?;
+        Ok(Self { file, mapping })
     }
 
     /// Writes pieces, one after the other, from `at` on.
@@ -41,41 +41,26 @@ impl SharedMemory {
         pieces: impl Iterator<Item = &'a [u8]>,
         mut at: u64,
     ) -> Result<(), EngineError> {
-        let mut pieces: Vec<_> = pieces.map(IoSlice::new).collect();
-        let mut left = &mut pieces[..];
-        IoSlice::advance_slices(&mut left, 0);
-        while !left.is_empty() {
-            match pwritev(&self.file, &left[..left.len().min(MAX_PIECES)], at) {
-                Ok(0) => return Err(failed(io::ErrorKind::WriteZero.into())),
-                Ok(count) => {
-                    at += count as u64;
-                    IoSlice::advance_slices(&mut left, count);
-                }
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(failed(error.into())),
-            }
+        for piece in pieces {
+            self.slice(at, piece.len())?.copy_from(piece);
+            at += piece.len() as u64;
         }
         Ok(())
     }
 
     /// Reads `bytes` bytes from `at` on.
     pub(crate) fn read(&self, at: u64, bytes: usize) -> Result<Vec<u8>, EngineError> {
+        let slice = self.slice(at, bytes)?;
         let mut buffer = vec![0; bytes];
-        let mut filled = 0;
-        while filled < bytes {
-            match pread(&self.file, &mut buffer[filled..], at + filled as u64) {
-                Ok(0) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
-                Ok(count) => filled += count,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(failed(error.into())),
-            }
-        }
+        slice.copy_to(&mut buffer);
         Ok(buffer)
     }
-}
 
-fn failed(error: io::Error) -> EngineError {
-    EngineError::Failed(format!("the shared memory: {error}"))
+    fn slice(&self, at: u64, bytes: usize) -> Result<VolatileSlice<'_>, EngineError> {
+        let failed = |why: String| EngineError::Failed(format!("the shared memory: {why}"));
+        let at = usize::try_from(at).map_err(|error| failed(error.to_string()))?;
+        self.mapping.get_slice(at, bytes).map_err(|error| failed(error.to_string()))
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +75,17 @@ mod tests {
         assert_eq!(memory.read(64, 12_000).unwrap(), pieces.concat());
         assert_eq!(memory.read(0, 64).unwrap(), [0; 64]);
         assert!(memory.read(1 << 20, 1).is_err());
+        assert!(memory.read((1 << 20) - 1, 2).is_err());
+        assert!(memory.read(u64::MAX, 2).is_err());
         assert!(memory.write([&[1_u8][..]].into_iter(), 1 << 20).is_err());
+    }
+
+    #[test]
+    fn another_mapping_of_the_file_shows_what_is_written() {
+        let memory = SharedMemory::new(4096).unwrap();
+        memory.write([&b"batch"[..]].into_iter(), 100).unwrap();
+        let mut read = [0; 5];
+        std::os::unix::fs::FileExt::read_at(&memory.file, &mut read, 100).unwrap();
+        assert_eq!(&read, b"batch");
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::engine) fn load(
             start_timeout: settings.start_timeout,
         });
         let worker = worker.map_err(EngineError::Worker)?;
-        if worker.declaration != settings.declaration {
+        if worker.declaration != settings.model.declaration {
             let file = settings.file.display();
             let why = format!("{file}: its declaration has changed; start the node again");
             return Err(EngineError::Worker(why));
@@ -50,7 +50,7 @@ pub(in crate::engine) fn load(
     // All workers load at the same time.
     let loading = loading.collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();
-    let declaration = &settings.declaration;
+    let declaration = &settings.model.declaration;
     let (mut engines, mut loaded) = (Vec::new(), None::<Loaded>);
     for worker in loading {
         let (engine, facts) = open(worker, begun, declaration, config)?;
@@ -63,7 +63,12 @@ pub(in crate::engine) fn load(
         "" => facts,
         framework => format!("{framework}; {facts}"),
     };
-    Ok((Model { framework, sha256: sha256.unwrap_or_default(), ..model(declaration) }, engines))
+    let sha256 = sha256.unwrap_or_default();
+    let mut model = Model { framework, sha256, ..model(declaration) };
+    if let Some(manifest) = &settings.model.manifest {
+        model.encodings.clone_from(&manifest.encodings);
+    }
+    Ok((model, engines))
 }
 
 /// Waits for a worker, and makes an instance of it.

@@ -1,7 +1,9 @@
 //! Converts JPEG files to pixels, as the reference implementation does.
 
 use fast_image_resize::{
-    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer, images::Image as Pixels,
+    FilterType, ResizeAlg, ResizeOptions, Resizer,
+    images::{TypedImage, TypedImageRef},
+    pixels::U8x3,
 };
 use zune_jpeg::{
     JpegDecoder,
@@ -66,13 +68,16 @@ pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String>
     check_size(width, height)?;
     let side = |length| u32::try_from(length).map_err(|_| "the image is too long".to_owned());
     let failed = |error: &dyn std::fmt::Display| format!("cannot be resized: {error}");
+    // `Resizer::resize` contains the filters for all types of pixels: a third of the code of this crate.
     let from =
-        Pixels::from_vec_u8(side(image.width)?, side(image.height)?, image.data, PixelType::U8x3)
+        TypedImageRef::<U8x3>::from_buffer(side(image.width)?, side(image.height)?, &image.data)
             .map_err(|error| failed(&error))?;
-    let mut to = Pixels::new(side(width)?, side(height)?, PixelType::U8x3);
+    let mut data = vec![0; width * height * 3];
+    let mut to = TypedImage::<U8x3>::from_buffer(side(width)?, side(height)?, &mut data)
+        .map_err(|error| failed(&error))?;
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-    Resizer::new().resize(&from, &mut to, &options).map_err(|error| failed(&error))?;
-    Ok(Rgb { width, height, data: to.into_vec() })
+    Resizer::new().resize_typed(&from, &mut to, &options).map_err(|error| failed(&error))?;
+    Ok(Rgb { width, height, data })
 }
 
 /// Copies the middle of an image, as torchvision defines it (half a pixel is rounded to even).
