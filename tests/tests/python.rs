@@ -174,18 +174,13 @@ fn interpreters_that_do_not_suit_are_named() {
     assert!(log.contains("--max-batch 17") && log.contains("declares max_batch = 16"), "{log}");
 }
 
-/// Manifest that fits [`SUM`].
+/// Manifest of [`SUM`].
 const SUM_MANIFEST: &str = "
-name = 'Sum'
-model = 'engine.py'
-workload = 'tensors'
 precision = 'fp16'
 weights = 'ours'
 encodings = ['zstd']
-inputs = [{ name = 'sample', data_type = 'uint8', shape = [64] }]
-outputs = [{ name = 'sum', data_type = 'int64', shape = [] }]
 
-[batching.default]
+[batching.offline]
 max_batch = 4
 ";
 
@@ -195,35 +190,60 @@ fn a_manifest_beside_the_file_adds_what_the_class_does_not_state() {
     let manifest = |text: &str| {
         fs::write(engine.path("engine.toml"), text).expect("a writable path");
     };
+    // Without encodings in the manifest, the node accepts all of them.
+    manifest("weights = 'ours'");
+    let zstd = |node: &SutNode| accuracy_run(node, "synthetic:8x64").args(&["--encoding", "zstd"]);
+    zstd(&engine.node(&[])).run().expect(0);
     manifest(SUM_MANIFEST);
-    let node = engine.node(&[]);
+    let node = engine.node(&["--scenario", "offline"]);
     let refused = accuracy_run(&node, "synthetic:8x64").run();
     refused.expect_refusal("does not decode none; it accepts zstd");
-    let run = accuracy_run(&node, "synthetic:8x64").args(&["--encoding", "zstd"]);
-    let result = run.run().expect(0).result();
+    let result = zstd(&node).run().expect(0).result();
     let settings = result["evidence"]["nodes"]["a"]["settings"].as_str().expect("settings");
-    for words in ["max_batch = 4", "precision = \"fp16\"", "weights = \"ours\""] {
-        assert!(settings.contains(words), "{words}: {settings}");
-    }
-    for (from, to, words) in [
-        ("'Sum'", "'Other'", "its name is \"Other\"; "),
-        ("'engine.py'", "'other.py'", "other.py; expected "),
-        ("'tensors'", "'recommendation'", "write workload = \"tensors\""),
-        ("[64]", "[63]", "its inputs and outputs differ from those of "),
-        ("max_batch", "max_batches", "did you mean max_batch"),
-        ("max_batch = 4", "max_batch = 17", "--max-batch 17: "),
-        ("max_batch = 4", "batch_sizes = [4]", "are for torch and plug-ins; remove them"),
+    let settings: toml::Table = settings.parse().expect("TOML");
+    assert_eq!(settings["max_batch"].as_integer(), Some(4));
+    let model = &settings["engine"]["model"];
+    assert_eq!(model["precision"].as_str(), Some("fp16"));
+    assert_eq!(model["encodings"][0].as_str(), Some("zstd"));
+    // The manifest is also found beside the file that a link leads to.
+    let link = tempfile::tempdir().expect("a folder");
+    let link = link.path().join("linked.py");
+    std::os::unix::fs::symlink(engine.path("engine.py"), &link).expect("a link");
+    let linked = try_node(&link.display().to_string(), &["--scenario", "offline"]);
+    linked.unwrap_or_else(|log| panic!("{log}"));
+}
+
+#[test]
+fn faults_of_a_manifest_are_named() {
+    let engine = PythonEngine::new(SUM);
+    for (text, words) in [
+        ("inputs = []", "unknown field `inputs`"),
+        ("precision = 'fp17'", "unknown value `fp17`"),
+        ("encodings = []", "encodings must not be empty"),
+        ("[batching.server]\nmax_batches = 4", "did you mean max_batch"),
+        ("[batching.servers]\nmax_batch = 4", "[batching.servers]: choose one of"),
+        // Also of a scenario that is not chosen.
+        (
+            "[batching.server]\nmax_batch = 17",
+            "[batching.server]: max_batch = 17 is more than max_batch = 16 of the class",
+        ),
+        ("[batching.default]\nbuckets = [4]", "[batching.default]: max_batch_tokens, buckets"),
     ] {
-        manifest(&SUM_MANIFEST.replace(from, to));
-        let log = engine.try_node(&[]).err().unwrap_or_else(|| panic!("it starts: {to}"));
-        assert!(log.contains("engine.") && log.contains(words), "{words}: {log}");
+        fs::write(engine.path("engine.toml"), text).expect("a writable path");
+        let log = engine.try_node(&[]).err().unwrap_or_else(|| panic!("it starts: {text}"));
+        let place = format!("{}: it is read as the manifest of ", engine.path("engine.toml"));
+        assert!(log.contains(&place) && log.contains(words), "{words}: {log}");
     }
+    fs::write(engine.path("engine.toml"), SUM_MANIFEST).expect("a writable path");
     let log = engine.try_node(&["--scenario", "server"]).expect_err("no table");
     assert!(log.contains("engine.toml has no table [batching.server]"), "{log}");
-    let tokens = "class A:\n    vocabulary, max_input_tokens, max_tokens = 9, 8, 4\n    def generate(self, request): pass";
-    fs::write(engine.path("engine.py"), tokens).expect("a writable path");
-    let log = engine.try_node(&[]).expect_err("a manifest describes tensors");
-    assert!(log.contains("has `generate`; remove it"), "{log}");
+    fs::remove_file(engine.path("engine.toml")).expect("a file");
+    let log = engine.try_node(&["--scenario", "server"]).expect_err("no manifest");
+    let words = format!("--scenario server: there is no manifest {}", engine.path("engine.toml"));
+    assert!(log.contains(&words), "{log}");
+    std::os::unix::fs::symlink("nowhere", engine.path("engine.toml")).expect("a link");
+    let log = engine.try_node(&[]).expect_err("a link that leads nowhere");
+    assert!(log.contains("engine.toml: cannot be read"), "{log}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub struct BatchingArgs {
     /// Maximum batch size in samples [default: depends on the engine]
     ///
     /// Defaults: onnx, torch and plug-ins 32, serving engines 256, echo and tokens 1024, decoder 1,
-    /// python: that of the class.
+    /// python: the class's.
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
     /// Maximum time a sample waits for its batch to fill [default: 1ms; echo: 0s]

@@ -222,7 +222,8 @@ fn one_of<'de, T: Copy, D: Deserializer<'de>>(
 }
 
 impl BatchingTables {
-    fn read(tables: BTreeMap<String, toml::Table>) -> Result<Self, String> {
+    /// Reads the tables, by their names. Fails for an unknown name or key.
+    pub(crate) fn read(tables: BTreeMap<String, toml::Table>) -> Result<Self, String> {
         let mut all = Self::default();
         for (name, table) in tables {
             let bad = |error| format!("[batching.{name}]: {error}");

@@ -23,7 +23,8 @@ use crate::{
         kserve::{KserveConfig, KserveModel},
         onnx::{OnnxArgs, OnnxConfig},
         plugin::{PluginArgs, PluginConfig, PluginFile, TokenPluginConfig, TorchArgs},
-        python::{PythonArgs, PythonConfig, manifest_path},
+        python::{PythonArgs, PythonConfig},
+        python_manifest::manifest_path,
         serving_engines::{OpenaiArgs, ServedArgs, ServedConfig, StartArgs},
         tokens::{TokensArgs, TokensConfig},
     },
@@ -42,8 +43,8 @@ pub struct EngineArgs {
     /// (decoder): the demo's
     ///
     /// onnx: the model file, or digits, the demo's network. decoder: the description of a model
-    /// that is beside it, or sorting, the demo's. torch and plug-ins: the model's manifest. Serving
-    /// engines: the description of the served model.
+    /// that is beside it, or sorting, the demo's. torch and plug-ins: the model's manifest. python: the
+    /// file with the class. Serving engines: the description of the served model.
     ///
     /// The name of a file contains a / or has an extension.
     #[arg(long, value_name = "FILE", help_heading = MODEL)]
@@ -197,7 +198,7 @@ impl EngineArgs {
         self.engine.clone().unwrap_or(EngineChoice::Word(EngineName::Onnx))
     }
 
-    /// Checks the settings and fills in the defaults. Reads the manifest of a plug-in's model.
+    /// Checks the settings and fills in the defaults. Reads the model's manifest, if it has one.
     /// Returns the settings of the engine, and the batch settings with missing values from the
     /// manifest.
     ///
@@ -305,11 +306,18 @@ impl EngineArgs {
         batching: &BatchingArgs,
     ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
         let file = self.model.as_deref().ok_or(ConfigError::NoPythonFile)?;
-        let python = self.python.resolve(file, threads, self.start.timeout(PYTHON_START)?)?;
-        let (none, path) = (BatchingTables::default(), manifest_path(file));
-        let tables = python.model.manifest.as_ref().map_or(&none, |manifest| &manifest.batching);
-        let batching = self.batching_of(tables, &path, batching)?;
-        python.check_batching(&batching)?;
+        let start_timeout = self.start.timeout(PYTHON_START)?;
+        let python = self.python.resolve(file, threads, start_timeout, batching.max_batch)?;
+        let batching = match (&python.model.manifest, self.plugin.scenario) {
+            (Some(manifest), _) => {
+                self.batching_of(&manifest.batching, &manifest.path, batching)?
+            }
+            (None, None) => batching.clone(),
+            (None, Some(scenario)) => {
+                let manifest = manifest_path(file);
+                return Err(ConfigError::NoPythonManifest { scenario, manifest });
+            }
+        };
         Ok((EngineConfig::Python(Arc::new(python)), batching))
     }
 

@@ -89,6 +89,14 @@ pub enum ConfigError {
         /// Path of the manifest.
         manifest: PathBuf,
     },
+    /// The engine in Python has no manifest with batch settings for the scenario.
+    #[error("--scenario {scenario}: there is no manifest {}", manifest.display())]
+    NoPythonManifest {
+        /// Scenario of `--scenario`.
+        scenario: Scenario,
+        /// Path that the manifest would have.
+        manifest: PathBuf,
+    },
     /// The schedule of tokens is invalid.
     #[error("--tokens-schedule {}: {why}", path.display())]
     Schedule {

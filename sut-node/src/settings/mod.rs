@@ -15,6 +15,7 @@ pub(crate) mod onnx;
 pub(crate) mod plugin;
 pub(crate) mod published;
 pub(crate) mod python;
+mod python_manifest;
 pub(crate) mod serving_engines;
 pub(crate) mod token_room;
 pub(crate) mod tokens;

@@ -65,6 +65,8 @@ impl SharedMemory {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
 
     #[test]
@@ -81,11 +83,13 @@ mod tests {
     }
 
     #[test]
-    fn another_mapping_of_the_file_shows_what_is_written() {
+    fn the_mapping_and_the_file_are_the_same_memory() {
         let memory = SharedMemory::new(4096).unwrap();
         memory.write([&b"batch"[..]].into_iter(), 100).unwrap();
         let mut read = [0; 5];
-        std::os::unix::fs::FileExt::read_at(&memory.file, &mut read, 100).unwrap();
+        memory.file.read_exact_at(&mut read, 100).unwrap();
         assert_eq!(&read, b"batch");
+        memory.file.write_all_at(b"output", 200).unwrap();
+        assert_eq!(memory.read(200, 6).unwrap(), b"output");
     }
 }

@@ -41,8 +41,8 @@ node=127.0.0.1:50051
 }
 # Few queries are INVALID: exit code 1.
 "$BIN/loadgen-node" run --nodes "$node" --benchmark llama3.1-8b --scenario server --dataset synthetic-ids:100x128-1024 \
-    --setting server_target_qps=20 --setting min_duration_ms=2000 --output "$OUT/run" || [ $? = 1 ] || fail "the run failed"
-grep -q "$NODE_IMAGE" "$OUT/run/result.json" || fail "the evidence does not name the image of the node"
+    --setting server_target_qps=20 --setting min_duration_ms=2000 --output "$OUT/result" || [ $? = 1 ] || fail "the run failed"
+grep -q "$NODE_IMAGE" "$OUT/result/result.json" || fail "the evidence does not name the image of the node"
 pod healthcheck run netdiv_node_1 || fail "the node is not healthy"
 
 pod stop --time 20 netdiv_node_1 >/dev/null

@@ -3,6 +3,7 @@
 use std::{io, time::Instant};
 
 use netdiv_node_common::words::EngineFacts;
+use tracing::info;
 
 use crate::{
     engine::{
@@ -66,7 +67,9 @@ pub(in crate::engine) fn load(
     let sha256 = sha256.unwrap_or_default();
     let mut model = Model { framework, sha256, ..model(declaration) };
     if let Some(manifest) = &settings.model.manifest {
-        model.encodings.clone_from(&manifest.encodings);
+        let (path, weights) = (manifest.path.display(), manifest.weights.as_deref());
+        info!(manifest = %path, precision = manifest.precision, weights, "loaded");
+        model.encodings = manifest.encodings.clone().unwrap_or(model.encodings);
     }
     Ok((model, engines))
 }

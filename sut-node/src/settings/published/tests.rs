@@ -1,6 +1,7 @@
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use clap::Args as _;
+use netdiv_contract::layout::DataType;
 
 use super::*;
 use netdiv_node_common::{
@@ -9,7 +10,16 @@ use netdiv_node_common::{
 };
 use netdiv_transport::security::make_certificates;
 
-use crate::settings::args::Args;
+use crate::{
+    model::manifest::{Dimension, Shape},
+    settings::{
+        args::Args,
+        engine::EngineConfig,
+        python::{PythonConfig, PythonModel},
+        python_manifest::PythonManifest,
+    },
+    worker::declaration::{Declaration, DeclaredModel, DeclaredTensors},
+};
 
 const ECHO: &str = "engine = 'echo'";
 const NONE: &str = "engine = 'none'";
@@ -360,15 +370,56 @@ fn the_published_texts_are_those_of_the_golden_files() {
         &format!("{SERVED}output = 'ids'\n[inputs]\nx = 'prompt'\nlimit = 7\n"),
     );
     write("language.toml", LANGUAGE);
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/settings/published/golden");
     for (name, settings) in GOLDEN {
-        let text = published(folder.path(), &format!("io_threads = 2\n{settings}")).text;
-        let file = golden.join(name).with_extension("toml");
-        if std::env::var_os("NETDIV_WRITE_GOLDEN").is_some() {
-            fs::write(&file, &text).unwrap();
-        }
-        assert_eq!(text, fs::read_to_string(&file).unwrap(), "{name}");
+        compare_with_golden(
+            name,
+            &published(folder.path(), &format!("io_threads = 2\n{settings}")).text,
+        );
     }
+    compare_with_golden("python", &text_of_python(folder.path()));
+}
+
+fn compare_with_golden(name: &str, text: &str) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/settings/published/golden");
+    let file = golden.join(name).with_extension("toml");
+    if std::env::var_os("NETDIV_WRITE_GOLDEN").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    assert_eq!(text, fs::read_to_string(&file).unwrap(), "{name}");
+}
+
+/// Returns the text of a node with an engine in Python and its manifest, without an interpreter.
+fn text_of_python(folder: &Path) -> String {
+    let shape = |name: &str, dimensions| Shape {
+        name: name.into(),
+        data_type: DataType::Float32,
+        dimensions,
+    };
+    let tensors = DeclaredTensors {
+        name: "toy".into(),
+        inputs: vec![shape("x", vec![Dimension::Fixed(2), Dimension::Free(0)])],
+        output: shape("y", vec![Dimension::Fixed(7)]),
+        max_lengths: vec![77],
+    };
+    let declaration = Declaration {
+        model: DeclaredModel::Tensors(Arc::new(tensors)),
+        max_batch: 7,
+        framework: "toys 7".into(),
+    };
+    let file = folder.join("engine.py");
+    let manifest = "precision = 'bf16'\nweights = 'ours'\nencodings = ['zstd']\n[batching.server]\nmax_batch = 7\n";
+    fs::write(file.with_extension("toml"), manifest).unwrap();
+    let manifest = PythonManifest::read(&file, &declaration).unwrap();
+    let python = PythonConfig {
+        file,
+        python: "python3".into(),
+        start_timeout: Duration::from_secs(7),
+        threads: 3,
+        model: PythonModel { declaration, manifest },
+    };
+    let args: Args = toml::from_str("engine = 'echo'\nname = 'a'\nio_threads = 2").unwrap();
+    let engine = EngineConfig::Python(Arc::new(python));
+    PublishedText::new(&Config { engine, ..args.resolve().unwrap() }, None).unwrap().text
 }
 
 #[test]
