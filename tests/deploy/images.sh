@@ -11,8 +11,9 @@ fi
 
 export CONTAINERS_STORAGE_CONF=$OUT/storage.conf BUILDAH_ISOLATION=chroot BUILD="buildah build"
 printf '[storage]\ndriver = "vfs"\nrunroot = "%s"\ngraphroot = "%s"\n' "$OUT/run" "$OUT/graph" >"$CONTAINERS_STORAGE_CONF"
-# Runs podman without systemd, and without raising limits.
-pod() { podman --log-level fatal --runtime crun --cgroup-manager cgroupfs --events-backend file "$@"; }
+# Options of podman without systemd, and without raising limits.
+podman_options=(--log-level fatal --runtime crun --cgroup-manager cgroupfs --events-backend file)
+pod() { podman "${podman_options[@]}" "$@"; }
 containers=()
 clean() {
     [ ${#containers[@]} = 0 ] || pod rm --force --ignore --time 1 "${containers[@]}" >/dev/null 2>&1 || true
@@ -33,5 +34,23 @@ image_of() {
     buildah commit --quiet --rm "$container" "$name" >/dev/null
 }
 
-safe=(--read-only --cap-drop=all --security-opt no-new-privileges --user 65532:65532 --network host --pull never
-    --cgroups disabled --ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=4096:4096)
+# Makes the images of Debian and of existing programs that `netdiv_image` needs: PACKAGES PROGRAM […]. PACKAGES may be empty.
+base_images() {
+    local program packages=$1
+    shift
+    mmdebstrap --quiet --variant=minbase ${packages:+"--include=$packages"} bookworm "$OUT/runtime.tar"
+    mkdir "$OUT/programs"
+    for program; do cp "$BIN/$program" "$OUT/programs/"; done
+    strip "$OUT/programs/"*
+    image_of localhost/runtime "$OUT/runtime.tar" /
+    image_of localhost/programs "$OUT/programs" /programs
+}
+
+# Builds an image of netdiv with existing programs: TARGET NAME.
+netdiv_image() {
+    "$repository/deploy/container/build.sh" "$1" "$2" --pull-never --quiet \
+        --build-arg BUILDER=localhost/runtime --build-arg RUNTIME=localhost/runtime --build-arg PROGRAMS=localhost/programs
+}
+
+limits=(--pull never --cgroups disabled --ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=4096:4096)
+safe=(--read-only --cap-drop=all --security-opt no-new-privileges --user 65532:65532 --network host "${limits[@]}")

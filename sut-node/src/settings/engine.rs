@@ -43,8 +43,8 @@ pub struct EngineArgs {
     /// (decoder): the demo's
     ///
     /// onnx: the model file, or digits, the demo's network. decoder: the description of a model
-    /// that is beside it, or sorting, the demo's. torch and plug-ins: the model's manifest. python: the
-    /// file with the class. Serving engines: the description of the served model.
+    /// that is beside it, or sorting, the demo's. torch and plug-ins: the model's manifest. python:
+    /// the file with the class. Serving engines: the description of the served model.
     ///
     /// The name of a file contains a / or has an extension.
     #[arg(long, value_name = "FILE", help_heading = MODEL)]

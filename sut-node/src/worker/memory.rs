@@ -14,7 +14,7 @@ use crate::ground::error::EngineError;
 /// Shared memory.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
-    pub(crate) file: File,
+    file: FileOffset,
     mapping: MmapRegion,
 }
 
@@ -28,11 +28,15 @@ impl SharedMemory {
         fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
         // A shorter file would end the processes that have mapped it.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let file = File::from(file);
+        let file = FileOffset::new(File::from(file), 0);
         let size = usize::try_from(bytes).map_err(io::Error::other)?;
-        let offset = FileOffset::new(file.try_clone()?, 0);
-        let mapping = MmapRegion::from_file(offset, size).map_err(io::Error::other)?;
+        let mapping = MmapRegion::from_file(file.clone(), size).map_err(io::Error::other)?;
         Ok(Self { file, mapping })
+    }
+
+    /// Returns the file, for the worker.
+    pub(crate) fn file(&self) -> &File {
+        self.file.file()
     }
 
     /// Writes pieces, one after the other, from `at` on.
@@ -87,9 +91,9 @@ mod tests {
         let memory = SharedMemory::new(4096).unwrap();
         memory.write([&b"batch"[..]].into_iter(), 100).unwrap();
         let mut read = [0; 5];
-        memory.file.read_exact_at(&mut read, 100).unwrap();
+        memory.file().read_exact_at(&mut read, 100).unwrap();
         assert_eq!(&read, b"batch");
-        memory.file.write_all_at(b"output", 200).unwrap();
+        memory.file().write_all_at(b"output", 200).unwrap();
         assert_eq!(memory.read(200, 6).unwrap(), b"output");
     }
 }

@@ -233,7 +233,7 @@ fn share(worker: &Worker, memory: &SharedMemory) -> std::io::Result<()> {
     let message = encode(ToWorker::Memory, 0, 0, b"{}");
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let files = [memory.file.as_fd()];
+    let files = [memory.file().as_fd()];
     control.push(SendAncillaryMessage::ScmRights(&files));
     sendmsg(&*worker.socket, &[IoSlice::new(&message)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())

@@ -8,16 +8,10 @@ here=$repository/tests/deploy
 
 python3 -m venv "$OUT/python"
 "$OUT/python/bin/pip" install --quiet --disable-pip-version-check -r "$here/compose/requirements.txt"
-mmdebstrap --quiet --variant=minbase --include=python3-minimal,libpython3-stdlib bookworm "$OUT/runtime.tar"
-mkdir "$OUT/programs"
-cp "$BIN/sut-node" "$OUT/programs/"
-strip "$OUT/programs/"*
-image_of localhost/runtime "$OUT/runtime.tar" /
-image_of localhost/programs "$OUT/programs" /programs
+base_images python3-minimal,libpython3-stdlib sut-node
 # shellcheck disable=SC1091 # the file has assignments alone
 . "$repository/deploy/compose/.env"
-"$repository/deploy/container/build.sh" node "$NODE_IMAGE" --pull-never --quiet \
-    --build-arg BUILDER=localhost/runtime --build-arg RUNTIME=localhost/runtime --build-arg PROGRAMS=localhost/programs
+netdiv_image node "$NODE_IMAGE"
 printf 'FROM localhost/runtime\nCOPY vllm /usr/local/bin/vllm\n' |
     buildah build --quiet --pull-never --tag localhost/netdiv-fake-vllm:test --file - "$repository/tests/documents"
 
@@ -29,9 +23,8 @@ export MODEL=$checkpoint MODEL_FILE=$OUT/model.toml
 cp -r "$repository/deploy/compose" "$OUT/compose"
 "$OUT/python/bin/python" "$here/compose/without_gpu.py" "$OUT/compose/compose.yaml" localhost/netdiv-fake-vllm:test
 compose() {
-    "$OUT/python/bin/podman-compose" --podman-args "--log-level fatal --runtime crun --cgroup-manager cgroupfs --events-backend file" \
-        --podman-run-args "--pull never --cgroups disabled --ulimit nofile=$(ulimit -Hn):$(ulimit -Hn) --ulimit nproc=4096:4096" \
-        --no-ansi --file "$OUT/compose/compose.yaml" "$@"
+    "$OUT/python/bin/podman-compose" --podman-args "${podman_options[*]}" --podman-run-args "${limits[*]}" --no-ansi \
+        --file "$OUT/compose/compose.yaml" "$@"
 }
 compose up --detach server node
 node=127.0.0.1:50051

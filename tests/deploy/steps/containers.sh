@@ -4,16 +4,9 @@
 . "$(dirname "$0")/../images.sh"
 containers=(node-a node-b loadgen)
 
-mmdebstrap --quiet --variant=minbase bookworm "$OUT/runtime.tar"
-mkdir "$OUT/programs" "$OUT/result"
-cp "$BIN/sut-node" "$BIN/loadgen-node" "$BIN/netdiv-in-process" "$OUT/programs/"
-strip "$OUT/programs/"*
-image_of localhost/runtime "$OUT/runtime.tar" /
-image_of localhost/programs "$OUT/programs" /programs
-for target in node loadgen; do
-    "$repository/deploy/container/build.sh" "$target" "localhost/netdiv-$target:test" --pull-never --quiet \
-        --build-arg BUILDER=localhost/runtime --build-arg RUNTIME=localhost/runtime --build-arg PROGRAMS=localhost/programs
-done
+base_images "" sut-node loadgen-node netdiv-in-process
+mkdir "$OUT/result"
+for target in node loadgen; do netdiv_image "$target" "localhost/netdiv-$target:test"; done
 
 settings() { # PORT
     printf 'listen = "127.0.0.1:%s"\nmetrics = "127.0.0.1:%s"\nengine = "onnx"\nmodel = "digits"\n' "$1" "$(($1 + 100))"

@@ -65,7 +65,6 @@ class Engine:
         except (Exception, SystemExit) as error:
             raise at_failure(self.path, error) from error
 
-
     def placed(self, function: Any, error: BaseException) -> EngineError:
         """Returns an error at its place: that of an exception, or `function` for what it returned."""
         if isinstance(error, EngineError):

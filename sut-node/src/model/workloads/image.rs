@@ -68,7 +68,7 @@ pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String>
     check_size(width, height)?;
     let side = |length| u32::try_from(length).map_err(|_| "the image is too long".to_owned());
     let failed = |error: &dyn std::fmt::Display| format!("cannot be resized: {error}");
-    // `Resizer::resize` contains the filters for all types of pixels: a third of the code of this crate.
+    // `Resizer::resize` contains the filters for all types of pixels: a third of this crate's code.
     let from =
         TypedImageRef::<U8x3>::from_buffer(side(image.width)?, side(image.height)?, &image.data)
             .map_err(|error| failed(&error))?;
