@@ -4,7 +4,7 @@
 //!   they resolve to
 //! - `qsl/`: the Query Sample Library, and the files that describe its samples
 //! - `run/`: a run, from its settings to `result.json`: `setup/` checks it before LoadGen starts,
-//!   `system.rs` runs LoadGen, `sut.rs` connects LoadGen and the QDL, `progress/` and `guard/`
+//!   `system.rs` runs LoadGen, `over_network.rs` against nodes, `progress/` and `guard/`
 //!   watch, `outcome/` turns the logs into a verdict
 //! - `fabric/`: measurements of the network's capacity
 //! - `doctor/`: causes of bad measurements on this machine and on the routes to the nodes; one
@@ -15,7 +15,8 @@
 //! - `report/`: tables for the terminal, pages and plots
 //! - `commands/`: the subcommands, one file each
 //!
-//! The rules are a separate crate, `netdiv-rules`.
+//! The rules are a separate crate, `netdiv-rules`, and so is what connects LoadGen and the QDL,
+//! `netdiv-receivers`.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -45,11 +46,12 @@ use std::{env, process::ExitCode};
 use commands::Cli;
 pub use commands::exit_code;
 pub use error::RunError;
+pub use netdiv_receivers::run_failure;
 pub use netdiv_rules::{official_log, record};
 pub use qsl::library::Library;
 pub use run::{
     InProcessEngines, LoadGenTest, Reading, RunCounters, StartEngines, System, cpu_seconds,
-    failure_text, node_record, process,
+    node_record, process,
 };
 pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;

@@ -9,7 +9,7 @@ use std::{
 
 pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
 
-use loadgen_sys::Abort;
+use netdiv_receivers::FAILED;
 use tracing::error;
 
 use crate::{RunError, folder_lock::FolderLock};
@@ -23,15 +23,6 @@ pub(crate) const FABRIC: &str = "fabric.json";
 /// Name to which LoadGen's detail log is renamed if the error of a failed run cannot be appended to
 /// it. No reader takes a file of this name for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";
-
-/// Beginning of the error by which LoadGen's detail log gives the reason for a failed run.
-pub(crate) const FAILED: &str = "netdiv: the run failed: ";
-
-/// Returns the error with which a callback ends LoadGen's test. LoadGen writes its text, which
-/// contains the reason `why`, into its detail log.
-pub(crate) fn run_failure(why: impl std::fmt::Display) -> Abort {
-    Abort(format!("{FAILED}{why}"))
-}
 
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {

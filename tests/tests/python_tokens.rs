@@ -46,6 +46,17 @@ fn accuracy_run(node: &SutNode, scenario: &str, dataset: &str) -> LoadGen {
 }
 
 #[test]
+fn a_time_to_wait_for_a_batch_is_refused() {
+    let engine = PythonEngine::new(MODEL);
+    let log = engine.try_node(&["--batch-timeout", "1ms"]).expect_err("no batches");
+    assert!(log.contains("--batch-timeout is for `infer`"), "{log}");
+    fs::write(engine.path("engine.toml"), "[batching.default]\nbatch_timeout = '1ms'")
+        .expect("a writable path");
+    let log = engine.try_node(&[]).expect_err("no batches");
+    assert!(log.contains("[batching.default]: batch_timeout is for `infer`"), "{log}");
+}
+
+#[test]
 fn every_id_of_six_hundred_outputs_is_right() {
     for source in [MODEL.to_owned(), one_by_one(MODEL)] {
         let engine = PythonEngine::new(&source);

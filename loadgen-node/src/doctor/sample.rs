@@ -8,7 +8,8 @@ use loadgen_sys::{Abort, QuerySampleLibrary as _};
 use netdiv_contract::layout;
 use netdiv_dataset::Dataset;
 use netdiv_machine::doctor::{AskedNode, SampleAnswer, SentSample};
-use netdiv_qdl::{AnswerTokens, Failure, LoadGen, NodeInfo, Qdl, SampleSource, Settings};
+use netdiv_qdl::{AnswerTokens, Failure, NodeInfo, SampleSource, Settings};
+use netdiv_receivers::{Probe, ProbeReceiver};
 use parking_lot::Mutex;
 use tracing::info;
 
@@ -19,7 +20,7 @@ use super::{
 use crate::{RunConfig, RunError, qsl::library::Library};
 
 /// Index of the sample that is sent.
-const SAMPLE: usize = 0;
+const SAMPLE: usize = Probe::SAMPLE;
 
 /// Number of times that the sample is sent. The first time may find caches cold and kernels
 /// unloaded.
@@ -78,7 +79,7 @@ fn send_to_node(
     };
     let heard = ResponseCollector::default();
     let source: Arc<dyn SampleSource> = library.clone();
-    let qdl = match Qdl::connect(alone, &library.expectation(), heard.clone(), source) {
+    let qdl = match Probe::connect(alone, &library.expectation(), heard.clone(), source) {
         Ok(qdl) => qdl,
         Err(error) => return asked.failed(&error, error.is_loss()),
     };
@@ -101,13 +102,13 @@ fn send_to_node(
 }
 
 fn send_once(
-    qdl: &Qdl<ResponseCollector>,
+    qdl: &Probe,
     heard: &ResponseCollector,
     is_tokens: bool,
 ) -> Result<SampleAnswer, Failure> {
     *heard.0.lock() = SampleEvents::default();
     let started = Instant::now();
-    qdl.issue(std::iter::once(((), SAMPLE)))?;
+    qdl.issue(&[started])?;
     let reply = std::mem::take(&mut *heard.0.lock());
     let Some((at, payload)) = reply.whole else {
         return Err(Failure::Internal("a sample was completed without a response".into()));
@@ -127,16 +128,13 @@ struct SampleEvents {
 #[derive(Debug, Clone, Default)]
 struct ResponseCollector(Arc<Mutex<SampleEvents>>);
 
-impl LoadGen for ResponseCollector {
-    type Ticket = ();
-
-    fn first_token(&self, (): &mut (), _: &Bytes) {
+impl ProbeReceiver for ResponseCollector {
+    fn first_token(&self) {
         self.0.lock().first_token = Some(Instant::now());
     }
 
-    fn complete(&self, tickets: &mut Vec<()>, payloads: &[Bytes]) {
+    fn complete(&self, _: &[Instant], payloads: &[Bytes]) {
         let now = Instant::now();
-        tickets.clear();
         self.0.lock().whole = payloads.first().map(|payload| (now, payload.clone()));
     }
 }

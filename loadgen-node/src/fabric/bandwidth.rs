@@ -1,11 +1,16 @@
 //! Payload bandwidth: messages of one shape, as many as the windows allow.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
 
-use netdiv_qdl::{LoadGen, NodeReport, Policy, Qdl, Settings};
+use netdiv_qdl::{NodeReport, Policy, Settings};
+use netdiv_receivers::{Probe, ResponseSink};
 
 use super::{
-    client::{ResponseSink, connect, failed},
+    client::{connect, failed},
     figures::{Bandwidth, Direction, FarEnd, Interval, Rate, Shape},
     watch::{Times, Window, watch},
 };
@@ -48,8 +53,8 @@ pub(crate) fn bandwidth(
     let shape = Shape::of(direction, bytes);
     let qdl = connect(settings, shape, ResponseSink)?;
     let far_before = qdl.processor_times().map_err(failed)?;
-    let burst = BURST.min(in_flight);
-    let window = drive(&qdl, shape, times, tell, || qdl.issue((0..burst).map(|_| ((), 0))))?;
+    let burst = vec![Instant::now(); BURST.min(in_flight)];
+    let window = drive(&qdl, shape, times, tell, || qdl.issue(&burst))?;
     qdl.flush().map_err(failed)?;
     let far_after = qdl.processor_times().map_err(failed)?;
     let far = far_ends(&qdl.report(), shape, &far_before, &far_after);
@@ -58,8 +63,8 @@ pub(crate) fn bandwidth(
 
 /// Calls `send` again and again until the window is over. Passes each interval to `tell`, and
 /// returns the window.
-pub(super) fn drive<L: LoadGen>(
-    qdl: &Qdl<L>,
+pub(super) fn drive(
+    qdl: &Probe,
     shape: Shape,
     times: Times,
     tell: impl Fn(&Interval) + Send,

@@ -1,53 +1,17 @@
 //! Connections for one measurement: a QDL whose samples are probes and whose responses are
 //! discarded.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use hdrhistogram::Histogram;
 use netdiv_contract::{
     encoding::{Encoded, Encoding},
     probe,
 };
-use netdiv_qdl::{
-    Expectation, Failure, LoadGen, LoadedSamples, NodeInfo, Qdl, SampleSource, Settings,
-};
-use parking_lot::Mutex;
+use netdiv_qdl::{Expectation, Failure, LoadedSamples, NodeInfo, SampleSource, Settings};
+use netdiv_receivers::{Probe, ProbeReceiver, ResponseSink};
 
 use super::figures::Shape;
 use crate::RunError;
-
-/// Discards responses; the QDL counts them.
-pub(super) struct ResponseSink;
-
-impl LoadGen for ResponseSink {
-    type Ticket = ();
-
-    fn first_token(&self, (): &mut (), _: &Bytes) {}
-
-    fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
-        tickets.clear();
-    }
-}
-
-/// Records the time of each response, from when its message was due.
-#[derive(Clone)]
-pub(super) struct LatencyRecorder(pub(super) Arc<Mutex<Histogram<u64>>>);
-
-impl LoadGen for LatencyRecorder {
-    type Ticket = Instant;
-
-    fn first_token(&self, _: &mut Instant, _: &Bytes) {}
-
-    fn complete(&self, due: &mut Vec<Instant>, _: &[Bytes]) {
-        let now = Instant::now();
-        let mut times = self.0.lock();
-        for due in due.drain(..) {
-            let ns = now.saturating_duration_since(due).as_nanos();
-            times.saturating_record(u64::try_from(ns).unwrap_or(u64::MAX));
-        }
-    }
-}
 
 struct OneSample(LoadedSamples);
 
@@ -58,18 +22,18 @@ impl SampleSource for OneSample {
 }
 
 /// Connects to the nodes. The only sample, of index 0, is a probe of this shape.
-pub(super) fn connect<L: LoadGen>(
+pub(super) fn connect(
     settings: Settings,
     shape: Shape,
-    loadgen: L,
-) -> Result<Qdl<L>, RunError> {
+    receiver: impl ProbeReceiver,
+) -> Result<Probe, RunError> {
     let sample = probe::sample(shape.to_node, shape.from_node);
     let expected =
         Expectation { longest_payload_bytes: sample.len() as u64, ..Expectation::default() };
     let encoded =
         Encoded { bytes: sample, encoding: Encoding::None, decoded_bytes: 0, crc32c: None };
     let source = OneSample(Arc::new([Some(encoded)]));
-    Ok(Qdl::connect(settings, &expected, loadgen, Arc::new(source))?)
+    Ok(Probe::connect(settings, &expected, receiver, Arc::new(source))?)
 }
 
 /// Connects to the nodes and returns their descriptions. Fails if a node does not accept messages

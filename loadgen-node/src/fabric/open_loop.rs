@@ -9,10 +9,11 @@ use std::{
 
 use hdrhistogram::Histogram;
 use netdiv_qdl::Settings;
+use netdiv_receivers::LatencyRecorder;
 use parking_lot::Mutex;
 
 use super::{
-    client::{LatencyRecorder, connect, failed},
+    client::{connect, failed},
     figures::{OpenLoop, Shape},
     progress,
 };
@@ -64,9 +65,9 @@ pub(crate) fn open_loop(
         }
         let behind = ((now - begin).as_secs_f64() * rate) as u64 + 1;
         let until = behind.min(sent + BURST).min(count);
-        let messages: Vec<_> = (sent..until).map(|number| (due(number), 0)).collect();
+        let messages: Vec<_> = (sent..until).map(due).collect();
         sent = until;
-        qdl.issue(messages.into_iter()).map_err(failed)?;
+        qdl.issue(&messages).map_err(failed)?;
     }
     let (handed_over, answered) = (begin.elapsed(), qdl.progress().answered);
     let outstanding = sent.saturating_sub(answered);

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use netdiv_qdl::Settings;
+use netdiv_receivers::ResponseSink;
 
 use super::{
-    client::{ResponseSink, connect, failed},
+    client::{connect, failed},
     figures::{RoundTrip, Shape},
 };
 use crate::RunError;
@@ -31,7 +32,7 @@ pub(crate) fn round_trip(
     let start = Instant::now();
     let mut count = 0;
     while start.elapsed() < duration && count < ENOUGH {
-        qdl.issue(std::iter::once(((), 0))).map_err(failed)?;
+        qdl.issue(&[Instant::now()]).map_err(failed)?;
         count += 1;
     }
     let report = qdl.report().remove(0);

@@ -6,7 +6,8 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
-use netdiv_qdl::{LoadGen, NodeReport, Qdl};
+use netdiv_qdl::NodeReport;
+use netdiv_receivers::Probe;
 
 use super::{client::failed, counters::Counters, figures::Interval};
 use crate::RunError;
@@ -34,7 +35,7 @@ pub(super) struct CounterSnapshot {
 }
 
 impl CounterSnapshot {
-    fn now<L: LoadGen>(qdl: &Qdl<L>) -> Self {
+    fn now(qdl: &Probe) -> Self {
         Self {
             time: Instant::now(),
             lanes: qdl.report_by_lane(),
@@ -116,8 +117,8 @@ impl GapTracker {
 /// Reads the counters when the warm-up is over, then each second until the time is up and each node
 /// has answered. Passes each interval to `tell`. Fails if the run fails, or if the sender of `stop`
 /// is dropped.
-pub(super) fn watch<L: LoadGen>(
-    qdl: &Qdl<L>,
+pub(super) fn watch(
+    qdl: &Probe,
     times: Times,
     sample_bytes: usize,
     stop: &Receiver<()>,

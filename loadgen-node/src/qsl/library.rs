@@ -15,10 +15,9 @@ use netdiv_contract::{
 };
 use netdiv_dataset::{Dataset, Sample};
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
+use netdiv_receivers::{Witness, run_failure};
 use netdiv_rules::record::{Distribution, Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
-
-use crate::{output::run_failure, qsl::witness::Witness};
 
 /// Query Sample Library. It encodes samples when LoadGen asks to load them, which is untimed.
 pub struct Library {

@@ -4,4 +4,3 @@
 pub(crate) mod labels;
 pub(crate) mod library;
 pub(crate) mod prompts;
-pub(crate) mod witness;

@@ -5,7 +5,6 @@ pub(crate) mod outcome;
 mod over_network;
 mod progress;
 mod setup;
-mod sut;
 mod system;
 
 use tracing::warn;
@@ -18,7 +17,6 @@ pub use self::{
     outcome::{counters::RunCounters, record::node as node_record},
     progress::metrics::Reading,
     setup::loadgen_test::LoadGenTest,
-    sut::reason as failure_text,
     system::{InProcessEngines, StartEngines, System},
 };
 use self::{

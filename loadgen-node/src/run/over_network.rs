@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use loadgen_sys::StartTestError;
 use netdiv_qdl::{Failure, Progress, Qdl, SampleSource, Settings};
+use netdiv_receivers::{NetworkSut, OfficialLoadGen, run_failure};
 use tracing::info;
 
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
         outcome::{counters::RunCounters, record},
         progress::metrics::Reading,
         setup::{loadgen_test::LoadGenTest, machines::Traffic},
-        sut::{self, NetworkSut, OfficialLoadGen},
         system::System,
     },
 };
@@ -44,7 +44,7 @@ impl System for Network<'_> {
     }
 
     fn failure(&self) -> Option<String> {
-        self.qdl.failure().map(sut::reason)
+        self.qdl.failure().map(|why| run_failure(why).0)
     }
 
     fn counted(&self) -> RunCounters {
@@ -92,7 +92,7 @@ pub(super) fn connect(
     let loadgen = OfficialLoadGen { witness: test.witness.clone() };
     let settings =
         Settings { tokens: test.tokens, token_bounds: test.token_bounds, ..settings.clone() };
-    let qdl = Qdl::connect(settings, &library.expectation(), loadgen, source)?;
+    let qdl = netdiv_receivers::connect(settings, &library.expectation(), loadgen, source)?;
     let input = qdl.nodes().first().and_then(|node| node.description.input.clone());
     let limits = qdl.nodes().iter().map(|node| node.description.max_payload_bytes);
     library

@@ -29,6 +29,16 @@ pub(crate) enum Next<T> {
     Wait,
 }
 
+/// Turn of the next batch.
+enum Turn {
+    /// The first `size` samples of this bucket can go now.
+    Ready { bucket: usize, size: usize },
+    /// Samples go at this time, even if no others arrive.
+    At(Instant),
+    /// There is no sample.
+    Never,
+}
+
 /// Limits of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchLimits {
@@ -93,29 +103,48 @@ impl<T: Batchable> Batcher<T> {
     /// wait. If the batches of several buckets are ready, returns the batch whose first sample is
     /// the oldest.
     pub(crate) fn next(&mut self, now: Instant, room: usize) -> Next<T> {
-        let mut wait = Next::Wait;
-        let mut ready: Option<(usize, usize, Instant)> = None;
+        let (bucket, size) = match self.turn(now) {
+            Turn::Ready { bucket, size } => (bucket, size.min(room)),
+            Turn::At(deadline) => return Next::WaitUntil(deadline),
+            Turn::Never => return Next::Wait,
+        };
+        let queue = &mut self.queues[bucket];
+        queue.flushed = queue.flushed.saturating_sub(size);
+        Next::Batch(queue.samples.drain(..size).collect())
+    }
+
+    /// Returns true if a batch can go now.
+    pub(crate) fn is_ready(&self, now: Instant) -> bool {
+        matches!(self.turn(now), Turn::Ready { .. })
+    }
+
+    /// Returns the arrival of the oldest sample, on which the time of the next batch depends.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.queues.iter().filter_map(|queue| queue.samples.front()).map(T::arrived).min()
+    }
+
+    /// Returns the turn of the next batch.
+    fn turn(&self, now: Instant) -> Turn {
+        let mut turn = Turn::Never;
+        let mut first: Option<Instant> = None;
         for (bucket, queue) in self.queues.iter().enumerate() {
             let Some(oldest) = queue.samples.front().map(T::arrived) else { continue };
             let deadline = oldest + self.rules.age;
             let bucket_length = self.rules.buckets.get(bucket).copied();
             let (size, full) = self.rules.batch(&queue.samples, bucket_length.unwrap_or(0));
             if full || queue.flushed > 0 || now >= deadline {
-                if ready.is_none_or(|(.., first)| oldest < first) {
-                    ready = Some((bucket, size, oldest));
+                if first.is_none_or(|first| oldest < first) {
+                    (turn, first) = (Turn::Ready { bucket, size }, Some(oldest));
                 }
                 continue;
             }
-            wait = match wait {
-                Next::WaitUntil(earlier) => Next::WaitUntil(earlier.min(deadline)),
-                _ => Next::WaitUntil(deadline),
+            turn = match turn {
+                Turn::Ready { .. } => turn,
+                Turn::At(earlier) => Turn::At(earlier.min(deadline)),
+                Turn::Never => Turn::At(deadline),
             };
         }
-        let Some((bucket, size, _)) = ready else { return wait };
-        let size = size.min(room);
-        let queue = &mut self.queues[bucket];
-        queue.flushed = queue.flushed.saturating_sub(size);
-        Next::Batch(queue.samples.drain(..size).collect())
+        turn
     }
 }
 
@@ -275,7 +304,8 @@ mod tests {
                     batcher.flush();
                 }
                 now += Duration::from_millis(pause_ms);
-                while let Next::Batch(batch) = batcher.next(now, usize::MAX) {
+                while batcher.is_ready(now) {
+                    let Next::Batch(batch) = batcher.next(now, usize::MAX) else { panic!() };
                     prop_assert!(!batch.is_empty() && batch.len() <= 4);
                     prop_assert!(batch.is_sorted_by_key(|sample| sample.0));
                     left.extend(batch.iter().map(|sample| sample.0));
@@ -283,9 +313,10 @@ mod tests {
                 if flush {
                     prop_assert_eq!(batcher.len(), 0);
                 }
-                if let Next::WaitUntil(deadline) = batcher.next(now, usize::MAX) {
-                    prop_assert!(deadline > now && deadline <= now + AGE);
-                }
+                let wait = batcher.oldest().map(|oldest| oldest + AGE);
+                prop_assert!(wait.is_none_or(|deadline| deadline > now && deadline <= now + AGE));
+                let expected = wait.map_or(Next::Wait, Next::WaitUntil);
+                prop_assert_eq!(batcher.next(now, usize::MAX), expected);
             }
             batcher.flush();
             while let Next::Batch(batch) = batcher.next(now, usize::MAX) {

@@ -85,14 +85,21 @@ impl<T: Batchable> BatchQueue<T> {
         self.clock
     }
 
-    /// Moves the samples of a stream into the batcher, and wakes one engine for all of them.
+    /// Moves the samples of a stream into the batcher. Wakes one engine for all of them, unless
+    /// they only wait behind older ones: an engine that waits has set its alarm for those.
     pub(crate) fn push(&self, samples: &mut Vec<T>) {
         if samples.is_empty() {
             return;
         }
         let mut state = self.state.lock();
+        let oldest = state.batcher.oldest();
         state.batcher.push(samples.drain(..));
-        self.notify_one(&mut state);
+        let is_awaited = state.idle > 0 || state.computing > 0 || !state.tasks.is_empty();
+        if is_awaited
+            && (state.batcher.oldest() != oldest || state.batcher.is_ready(self.clock.now()))
+        {
+            self.notify_one(&mut state);
+        }
     }
 
     fn notify_one(&self, state: &mut State<T>) {
@@ -216,6 +223,7 @@ impl<T: Batchable> BatchQueue<T> {
         // change.
         let _state = self.state.lock();
         done.store(true, Ordering::SeqCst);
+        // The others take over the alarm of the one that leaves.
         self.changed_meanwhile.notify_all();
     }
 
@@ -235,5 +243,94 @@ impl<T: Batchable> BatchQueue<T> {
             Some(time) => drop(changed.wait_for(state, time)),
         }
         *state.count(waiting) -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Arc,
+            mpsc::{Receiver, channel},
+        },
+        thread,
+    };
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy)]
+    struct Arrived(Instant);
+
+    impl Batchable for Arrived {
+        fn arrived(&self) -> Instant {
+            self.0
+        }
+
+        fn length(&self) -> usize {
+            1
+        }
+
+        fn bytes(&self) -> usize {
+            1
+        }
+    }
+
+    const FULL: usize = 3;
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Starts idle engines, and returns the queue and the sizes of their batches.
+    fn engines(age: Duration, count: usize) -> (Arc<BatchQueue<Arrived>>, Receiver<usize>) {
+        let limits = BatchLimits { age, ..BatchLimits::without_waiting(FULL) };
+        let queue = Arc::new(BatchQueue::new(limits, Clock::default()));
+        let (sender, sizes) = channel();
+        for _ in 0..count {
+            let (queue, sender) = (queue.clone(), sender.clone());
+            thread::spawn(move || {
+                while let Some(batch) = queue.next_batch(usize::MAX) {
+                    sender.send(batch.len()).unwrap();
+                }
+            });
+        }
+        while queue.idle() < count {
+            thread::yield_now();
+        }
+        (queue, sizes)
+    }
+
+    fn push(queue: &BatchQueue<Arrived>) {
+        queue.push(&mut vec![Arrived(Instant::now())]);
+    }
+
+    #[test]
+    fn full_batches_go_at_once_although_single_samples_wake_nobody() {
+        let (queue, sizes) = engines(Duration::from_secs(3600), 2);
+        for _ in 0..100 {
+            for _ in 0..2 * FULL {
+                push(&queue);
+            }
+            let two = [(); 2].map(|()| sizes.recv_timeout(PATIENCE).unwrap());
+            assert_eq!(two, [FULL; 2]);
+        }
+        push(&queue);
+        queue.close();
+        assert_eq!(sizes.recv_timeout(PATIENCE), Ok(1));
+    }
+
+    #[test]
+    fn samples_that_woke_nobody_go_with_the_oldest() {
+        let age = Duration::from_millis(20);
+        let (queue, sizes) = engines(age, 2);
+        for _ in 0..10 {
+            let begun = Instant::now();
+            for _ in 0..FULL - 1 {
+                push(&queue);
+            }
+            let mut left = FULL - 1;
+            while left > 0 {
+                left -= sizes.recv_timeout(PATIENCE).unwrap();
+                assert!(begun.elapsed() >= age);
+            }
+        }
+        queue.close();
     }
 }

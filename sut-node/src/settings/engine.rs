@@ -307,7 +307,7 @@ impl EngineArgs {
     ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
         let file = self.model.as_deref().ok_or(ConfigError::NoPythonFile)?;
         let start_timeout = self.start.timeout(PYTHON_START)?;
-        let python = self.python.resolve(file, threads, start_timeout, batching.max_batch)?;
+        let python = self.python.resolve(file, threads, start_timeout, batching)?;
         let batching = match (&python.model.manifest, self.plugin.scenario) {
             (Some(manifest), _) => {
                 self.batching_of(&manifest.batching, &manifest.path, batching)?

@@ -8,6 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    model::batching::BatchingArgs,
     settings::{error::ConfigError, python_manifest::PythonManifest},
     worker::{
         declaration::{Declaration, DeclaredModel},
@@ -61,15 +62,19 @@ impl PythonArgs {
         file: &Path,
         threads: usize,
         start_timeout: Duration,
-        max_batch: Option<usize>,
+        batching: &BatchingArgs,
     ) -> Result<PythonConfig, ConfigError> {
         let python = self.python.clone().unwrap_or_else(|| "python3".into());
         let declaration = declare(&python, file).map_err(ConfigError::Python)?;
-        if let Some(asked) = max_batch.filter(|asked| *asked > declaration.max_batch) {
+        let (most, shown) = (declaration.max_batch, file.display());
+        if let Some(asked) = batching.max_batch.filter(|asked| *asked > most) {
             return Err(ConfigError::Python(format!(
-                "--max-batch {asked}: {} declares max_batch = {}; raise it there, or lower --max-batch",
-                file.display(),
-                declaration.max_batch
+                "--max-batch {asked}: {shown} declares max_batch = {most}; raise it there, or lower --max-batch"
+            )));
+        }
+        if batching.batch_timeout.is_some() && declaration.is_language_model() {
+            return Err(ConfigError::Python(format!(
+                "--batch-timeout is for `infer`, but {shown} has `generate`, whose requests do not wait for others; remove the option"
             )));
         }
         let manifest = PythonManifest::read(file, &declaration)?;

@@ -111,6 +111,9 @@ fn check(table: &str, batching: &BatchingArgs, declaration: &Declaration) -> Res
         || batching.batch_sizes.is_some()
     {
         "max_batch_tokens, buckets and batch_sizes are for torch and plug-ins; remove them".into()
+    } else if batching.batch_timeout.is_some() && declaration.is_language_model() {
+        "batch_timeout is for `infer`; requests of `generate` do not wait for others; remove it"
+            .into()
     } else {
         return Ok(());
     };

@@ -48,7 +48,7 @@ impl RunJudgement {
 
     fn fail(&mut self, counted: &RunCounters, error: String) {
         self.verdict = Verdict::Failed;
-        let error = error.strip_prefix(output::FAILED).map_or(error.clone(), Into::into);
+        let error = error.strip_prefix(netdiv_receivers::FAILED).map_or(error.clone(), Into::into);
         self.reasons.push(counted.failure.clone().unwrap_or(error));
     }
 

@@ -3,8 +3,7 @@
 use netdiv_contract::encoding::{Encoded, Encoding};
 use netdiv_dataset::Dataset;
 use netdiv_node_common::resources::memory::{self, TooLittleMemory};
-
-use crate::qsl::witness::Witness;
+use netdiv_receivers::Witness;
 
 /// Returns the memory that a library of that data set needs, in bytes, if `loaded` samples are
 /// loaded at the same time. Fails if there is not enough memory.

@@ -9,11 +9,12 @@ use loadgen_sys::{
 use netdiv_dataset::{self as dataset, Dataset, Labels};
 use netdiv_node_common::resources::{memory, plain::PlainText};
 use netdiv_qdl::TokenBounds;
+use netdiv_receivers::Witness;
 use netdiv_rules::user_conf::UserConf;
 
 use crate::{
     RunError, output,
-    qsl::{labels, library::Library, prompts, witness::Witness},
+    qsl::{labels, library::Library, prompts},
     run::setup::{
         footprint,
         length_estimate::LengthEstimate,

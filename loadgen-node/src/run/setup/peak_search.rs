@@ -12,12 +12,9 @@ use std::{
 use loadgen_sys::{Abort, QuerySampleLibrary, TestSettings};
 use netdiv_node_common::{resources::files, words::Scenario};
 
-use crate::{
-    output,
-    run::setup::{
-        loadgen_bounds,
-        preparation::{self, SampleCounts},
-    },
+use crate::run::setup::{
+    loadgen_bounds,
+    preparation::{self, SampleCounts},
 };
 
 const RATE: &str = "server_target_qps";
@@ -144,7 +141,7 @@ impl<L: QuerySampleLibrary> QuerySampleLibrary for SearchLibrary<'_, L> {
     }
 
     fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
-        self.search.load().map_err(output::run_failure)?;
+        self.search.load().map_err(netdiv_receivers::run_failure)?;
         self.library.load_samples(indices)
     }
 

@@ -13,7 +13,7 @@ use crate::model::{
     payload::Payload,
     workload::{Job, Pass, Workload},
     workloads::{
-        image, parameters,
+        parameters,
         rows::{PerSample, Rows},
         tensors::{Stack, wire_layout},
     },
@@ -69,8 +69,8 @@ impl Classification {
                 let (height, width) = pixels(input, &lengths)?;
                 // Like the reference: 256 pixels for a crop of 224 pixels (VGG's 87.5 %).
                 let short_side = resize.unwrap_or(height.min(width) * 256 / 224);
-                if short_side > image::MAX_SIDE {
-                    let most = image::MAX_SIDE;
+                if short_side > netdiv_image::MAX_SIDE {
+                    let most = netdiv_image::MAX_SIDE;
                     return Err(format!("resize = {short_side}: at most {most} pixels"));
                 }
                 (InputLayout::default(), Some(Arc::new(Jpeg { short_side, height, width })))
@@ -85,7 +85,7 @@ impl Classification {
 pub(super) fn pixels(input: &Shape, lengths: &[usize]) -> Result<(usize, usize), String> {
     match (input.data_type, lengths) {
         (DataType::Uint8, [height, width, 3]) => {
-            image::check_size(*width, *height).map(|()| (*height, *width))
+            netdiv_image::check_size(*width, *height).map(|()| (*height, *width))
         }
         _ => Err(format!("{} must be uint8[height, width, 3] for JPEG samples", input.name)),
     }
@@ -132,8 +132,9 @@ pub(crate) fn first_largest<T: PartialOrd>(elements: &[T]) -> usize {
 
 impl PerSample for Jpeg {
     fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String> {
-        let resized = image::resize_short_side(image::decode(sample)?, self.short_side)?;
-        image::centre_crop(&resized, self.height, self.width, row)
+        let resized =
+            netdiv_image::resize_short_side(netdiv_image::decode(sample)?, self.short_side)?;
+        netdiv_image::centre_crop(&resized, self.height, self.width, row)
     }
 
     fn answer(&self, rows: &[&[u8]]) -> Bytes {

@@ -15,7 +15,7 @@ use crate::model::{
     workload::{Job, Pass, Workload},
     workloads::{
         classification::{ImageFormat, pixels},
-        image, parameters,
+        parameters,
         rows::{PerSample, Rows},
         tensors::wire_layout,
     },
@@ -177,7 +177,7 @@ impl PerSample for Detection {
         match self.samples {
             ImageFormat::Tensor => row.copy_from_slice(sample),
             ImageFormat::Jpeg => {
-                image::stretch(&image::decode(sample)?, self.height, self.width, row)
+                netdiv_image::stretch(&netdiv_image::decode(sample)?, self.height, self.width, row)
             }
         }
         Ok(())

@@ -5,7 +5,6 @@ mod detection;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod dry_run;
 pub(crate) mod factory;
-mod image;
 mod node_classification;
 mod parameters;
 mod question_answering;

@@ -1,4 +1,4 @@
-//! EngineFiles in Python: batches beside the engine `echo` and beside a bare loop in Python, and tokens
+//! Engines in Python: batches beside the engine `echo` and beside a bare loop in Python, and tokens
 //! beside the engine `tokens`.
 
 use std::{
@@ -11,6 +11,7 @@ use std::{
 };
 
 use e2e::{LoadGen, SutNode, process::program};
+use netdiv_contract::encoding::Encoding;
 use netdiv_qdl::{AnswerTokens, Settings};
 
 use crate::{figures::spread, meter::Meter, qdl};
@@ -118,12 +119,18 @@ fn variables(bytes: usize, batch: usize, work: u32) -> [(&'static str, String); 
     [("BYTES", bytes.to_string()), ("BATCH", batch.to_string()), ("WORK", work.to_string())]
 }
 
-/// Returns the samples per second of a node that receives this number of samples as one query.
-fn rate_of(node: &SutNode, bytes: usize, samples: usize) -> Result<f64, Box<dyn Error>> {
+/// Returns the batches per second of a node that receives this number of full batches as one query.
+fn batches_per_second(
+    node: &SutNode,
+    (bytes, batch): (usize, usize),
+    encoding: Encoding,
+    batches: usize,
+) -> Result<f64, Box<dyn Error>> {
     let settings = Settings::new(vec![node.address.clone()]);
     let meter = Meter::of([node.id()]);
-    let cost = qdl::send(&meter, settings, &qdl::payloads(bytes), samples)?;
-    Ok(samples as f64 / cost.seconds)
+    let payloads = qdl::payloads(bytes);
+    let cost = qdl::send_encoded(&meter, settings, &payloads, encoding, batches * batch)?;
+    Ok(batches as f64 / cost.seconds)
 }
 
 /// Returns the samples per second of a node that receives queries of 64 MB.
@@ -157,8 +164,9 @@ fn tensors(engines: &EngineFiles, runs: usize) -> Result<String, Box<dyn Error>>
         let (rates, ratios) = (spread(rates, 0), spread(ratios, 2));
         writeln!(text, "| zeros, {batch} × {bytes} B | {rates} | {ratios} of the engine `echo` |")?;
     }
-    let (bytes, batch) = SHAPES[0];
-    let (mut rates, mut losses) = (Vec::new(), Vec::new());
+    let shape @ (bytes, batch) = SHAPES[0];
+    let encodings = [Encoding::None, Encoding::Lz4];
+    let mut computing = encodings.map(|_| (Vec::new(), Vec::new()));
     for run in 1..=runs {
         eprintln!("5 ms a batch, round {run} of {runs}");
         let bare = Command::new(python()?)
@@ -167,16 +175,21 @@ fn tensors(engines: &EngineFiles, runs: usize) -> Result<String, Box<dyn Error>>
             .envs(variables(bytes, batch, 5))
             .output()?;
         let bare: f64 = String::from_utf8(bare.stdout)?.trim().parse()?;
-        // At the end of a query, the model would wait.
-        let own = rate_of(&engines.tensors(bytes, batch, 5)?, bytes, 400 * batch)?;
-        rates.push(own);
-        losses.push(100.0 * (1.0 - own / batch as f64 / bare));
+        for (encoding, (rates, losses)) in encodings.into_iter().zip(&mut computing) {
+            let node = engines.tensors(bytes, batch, 5)?;
+            // At the end of a query, the model would wait.
+            let own = batches_per_second(&node, shape, encoding, 400)?;
+            rates.push(own * batch as f64);
+            losses.push(100.0 * (1.0 - own / bare));
+        }
     }
-    let (rates, losses) = (spread(rates, 0), spread(losses, 1));
-    writeln!(
-        text,
-        "| 5 ms a batch, {batch} × {bytes} B | {rates} | {losses} % fewer than a bare loop |"
-    )?;
+    for (sent, (rates, losses)) in ["", ", sent as lz4, which is short"].iter().zip(computing) {
+        let (rates, losses) = (spread(rates, 0), spread(losses, 1));
+        writeln!(
+            text,
+            "| 5 ms a batch, {batch} × {bytes} B{sent} | {rates} | {losses} % fewer than a bare loop |"
+        )?;
+    }
     Ok(text)
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_contract::encoding::{Encoded, Encoding};
+use netdiv_contract::encoding::{self, Encoding};
 use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, SampleSource, Settings};
 
 use crate::meter::{Cost, Meter};
@@ -46,7 +46,18 @@ pub fn send(
     payloads: &[Bytes],
     samples: usize,
 ) -> Result<Cost, Box<dyn Error>> {
-    let qdl = connect(settings, payloads)?;
+    send_encoded(meter, settings, payloads, Encoding::None, samples)
+}
+
+/// Like [`send`], with encoded payloads.
+pub fn send_encoded(
+    meter: &Meter,
+    settings: Settings,
+    payloads: &[Bytes],
+    encoding: Encoding,
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
+    let qdl = connect(settings, payloads, encoding)?;
     let started = meter.start();
     qdl.issue((0..samples).map(|sample| ((), sample % payloads.len())))?;
     qdl.flush()?;
@@ -61,7 +72,8 @@ pub fn send_singly(
     payloads: &[Bytes],
     samples: usize,
 ) -> Result<Cost, Box<dyn Error>> {
-    let qdl = connect(Settings { policy: Policy::LeastOutstanding, ..settings }, payloads)?;
+    let settings = Settings { policy: Policy::LeastOutstanding, ..settings };
+    let qdl = connect(settings, payloads, Encoding::None)?;
     let started = meter.start();
     for sample in 0..samples {
         qdl.issue(std::iter::once(((), sample % payloads.len())))?;
@@ -78,7 +90,7 @@ pub fn send_for(
     settings: Settings,
     payloads: &[Bytes],
 ) -> Result<(Cost, usize), Box<dyn Error>> {
-    let qdl = connect(settings, payloads)?;
+    let qdl = connect(settings, payloads, Encoding::None)?;
     let all_once = || {
         qdl.issue((0..payloads.len()).map(|sample| ((), sample)))?;
         qdl.flush()
@@ -95,15 +107,10 @@ pub fn send_for(
 fn connect(
     settings: Settings,
     payloads: &[Bytes],
+    encoding: Encoding,
 ) -> Result<Qdl<DiscardingLoadGen>, Box<dyn Error>> {
-    let encoded = |bytes: &Bytes| {
-        Some(Encoded {
-            bytes: bytes.clone(),
-            encoding: Encoding::None,
-            decoded_bytes: 0,
-            crc32c: None,
-        })
-    };
-    let source = Arc::new(Loaded(payloads.iter().map(encoded).collect()));
+    let encoded = |bytes: &Bytes| encoding::encode(encoding, bytes.clone()).map(Some);
+    let samples: Vec<_> = payloads.iter().map(encoded).collect::<Result<_, _>>()?;
+    let source = Arc::new(Loaded(samples.into()));
     Ok(Qdl::connect(settings, &Expectation::default(), DiscardingLoadGen, source)?)
 }

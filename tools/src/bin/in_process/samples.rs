@@ -77,7 +77,7 @@ impl Samples {
     /// Returns an error, which ends LoadGen's test, once the run has failed.
     pub(crate) fn check(&self) -> Result<(), Abort> {
         if self.failed.load(Ordering::SeqCst) {
-            return Err(Abort(loadgen_node::failure_text(&self.failure().unwrap_or_default())));
+            return Err(loadgen_node::run_failure(self.failure().unwrap_or_default()));
         }
         Ok(())
     }

@@ -7,8 +7,9 @@ use std::{
 };
 
 use loadgen_node::{
-    Library, LoadGenTest, Reading, RunCounters, System, failure_text, node_record,
+    Library, LoadGenTest, Reading, RunCounters, System, node_record,
     record::{self, Carrier, Digests},
+    run_failure,
 };
 use loadgen_sys::{Abort, AnswerTokens, StartTestError, SystemUnderTest};
 use netdiv_contract::v1::DescribeResponse;
@@ -93,7 +94,7 @@ impl System for Engines {
     }
 
     fn failure(&self) -> Option<String> {
-        self.samples.failure().map(|why| failure_text(&why))
+        self.samples.failure().map(|why| run_failure(why).0)
     }
 
     fn counted(&self) -> RunCounters {

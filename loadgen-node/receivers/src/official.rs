@@ -10,20 +10,27 @@ use std::{
 
 use bytes::Bytes;
 use loadgen_sys::{Abort, ResponseId, Sample, Samples, SystemUnderTest};
-use netdiv_qdl::{Failure, LoadGen, Qdl};
+use netdiv_qdl::{ConnectError, Expectation, Failure, LoadGen, Qdl, SampleSource, Settings};
 
-use crate::{
-    output::{FAILED, run_failure},
-    qsl::witness::Witness,
-};
+use crate::witness::Witness;
+
+/// Beginning of the error by which LoadGen's detail log gives the reason for a failed run.
+pub const FAILED: &str = "netdiv: the run failed: ";
+
+/// Returns the error with which a callback ends LoadGen's test. LoadGen writes its text, which
+/// contains the reason `why`, into its detail log.
+pub fn run_failure(why: impl Display) -> Abort {
+    Abort(format!("{FAILED}{why}"))
+}
 
 /// LoadGen, as the QDL calls it; a witness records what LoadGen receives.
-pub(crate) struct OfficialLoadGen {
-    pub(crate) witness: Option<Arc<Witness>>,
+pub struct OfficialLoadGen {
+    /// Witness of the run, if it has one.
+    pub witness: Option<Arc<Witness>>,
 }
 
 /// Right to complete a sample, and its index.
-pub(crate) struct Ticket {
+pub struct Ticket {
     response: ResponseId,
     index: usize,
 }
@@ -47,13 +54,29 @@ impl LoadGen for OfficialLoadGen {
     }
 }
 
+/// Connects LoadGen to all nodes, like [`Qdl::connect`]. It is not generic, so that this crate
+/// contains the QDL's code.
+///
+/// # Errors
+///
+/// Fails if a node cannot be reached, or does not meet `expected`.
+pub fn connect(
+    settings: Settings,
+    expected: &Expectation,
+    loadgen: OfficialLoadGen,
+    source: Arc<dyn SampleSource>,
+) -> Result<Qdl<OfficialLoadGen>, ConnectError> {
+    Qdl::connect(settings, expected, loadgen, source)
+}
+
 /// System under test, as LoadGen calls it: the nodes behind the QDL.
-pub(crate) struct NetworkSut<'a> {
-    pub(crate) qdl: &'a Qdl<OfficialLoadGen>,
+pub struct NetworkSut<'a> {
+    /// QDL that has connected to the nodes.
+    pub qdl: &'a Qdl<OfficialLoadGen>,
     /// Records what LoadGen issues.
-    pub(crate) witness: Option<&'a Witness>,
+    pub witness: Option<&'a Witness>,
     /// Cleared when LoadGen has all responses of a series.
-    pub(crate) owes_calls: &'a AtomicBool,
+    pub owes_calls: &'a AtomicBool,
 }
 
 impl SystemUnderTest for NetworkSut<'_> {
@@ -81,9 +104,4 @@ impl SystemUnderTest for NetworkSut<'_> {
     fn abandoned(&self, Abort(reason): Abort) {
         self.qdl.stopper()(Failure::Internal(reason));
     }
-}
-
-/// Returns the text of a failed run for LoadGen's log.
-pub fn reason(failure: &impl Display) -> String {
-    format!("{FAILED}{failure}")
 }

@@ -1,4 +1,4 @@
-//! Converts JPEG files to pixels, as the reference implementation does.
+//! JPEG files to pixels, as the reference implementations of the benchmarks prepare them.
 
 use fast_image_resize::{
     FilterType, ResizeAlg, ResizeOptions, Resizer,
@@ -15,19 +15,26 @@ use zune_jpeg::{
 const MAX_PIXELS: usize = 1 << 26;
 
 /// Maximum side of a JPEG, in pixels: the format's limit.
-pub(super) const MAX_SIDE: usize = 65_535;
+pub const MAX_SIDE: usize = 65_535;
 
 /// Decoded image: `data` has a byte for red, green and blue of each pixel, row by row.
 #[derive(Debug)]
-pub(super) struct Rgb {
-    pub(super) width: usize,
-    pub(super) height: usize,
-    pub(super) data: Vec<u8>,
+pub struct Rgb {
+    /// Number of columns.
+    pub width: usize,
+    /// Number of rows.
+    pub height: usize,
+    /// Width × height × 3 bytes.
+    pub data: Vec<u8>,
 }
 
 /// Decodes a JPEG file. Grey images become coloured ones. A truncated file is decoded up to its
 /// end, as in the reference. An orientation in EXIF data is ignored.
-pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
+///
+/// # Errors
+///
+/// Fails if the bytes are no JPEG, or if the image is too large.
+pub fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     let options = DecoderOptions::default()
         .set_max_width(MAX_SIDE)
         .set_max_height(MAX_SIDE)
@@ -45,8 +52,12 @@ pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     Ok(Rgb { width, height, data })
 }
 
-/// Fails if there are too many pixels.
-pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
+/// Checks the number of pixels.
+///
+/// # Errors
+///
+/// Fails if there are too many.
+pub fn check_size(width: usize, height: usize) -> Result<(), String> {
     match width.saturating_mul(height) {
         0..=MAX_PIXELS => Ok(()),
         _ => Err(format!("{width} x {height} pixels are more than {MAX_PIXELS}")),
@@ -56,7 +67,11 @@ pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
 /// Resizes the short side to `short` pixels, keeping the aspect ratio, with the antialiased
 /// bilinear filter of the Python Imaging Library (like `pre_process_imagenet_pytorch` of the
 /// reference). Values may differ by one, since the axes are filtered in the other order.
-pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
+///
+/// # Errors
+///
+/// Fails if the result has too many pixels.
+pub fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
     let (width, height) = if image.width <= image.height {
         (short, short * image.height / image.width)
     } else {
@@ -68,7 +83,7 @@ pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String>
     check_size(width, height)?;
     let side = |length| u32::try_from(length).map_err(|_| "the image is too long".to_owned());
     let failed = |error: &dyn std::fmt::Display| format!("cannot be resized: {error}");
-    // `Resizer::resize` contains the filters for all types of pixels: a third of this crate's code.
+    // `Resizer::resize` contains the filters for all types of pixels: a third of `sut-node`'s code.
     let from =
         TypedImageRef::<U8x3>::from_buffer(side(image.width)?, side(image.height)?, &image.data)
             .map_err(|error| failed(&error))?;
@@ -80,13 +95,13 @@ pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String>
     Ok(Rgb { width, height, data })
 }
 
-/// Copies the middle of an image, as torchvision defines it (half a pixel is rounded to even).
-pub(super) fn centre_crop(
-    image: &Rgb,
-    height: usize,
-    width: usize,
-    to: &mut [u8],
-) -> Result<(), String> {
+/// Copies the middle of an image, as torchvision defines it (half a pixel is rounded to even). `to`
+/// has height × width × 3 bytes.
+///
+/// # Errors
+///
+/// Fails if the image is smaller than that.
+pub fn centre_crop(image: &Rgb, height: usize, width: usize, to: &mut [u8]) -> Result<(), String> {
     if image.width < width || image.height < height {
         return Err(format!(
             "the image has {} x {} pixels, but the model requires {width} x {height}",
@@ -104,8 +119,8 @@ pub(super) fn centre_crop(
 
 /// Resizes an image to exactly this height and width. Interpolates between two pixels on each axis,
 /// without antialiasing, and rounds to whole numbers. Equals OpenCV's `INTER_LINEAR`, which
-/// `pre_process_openimages_retinanet` of the reference uses.
-pub(super) fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
+/// `pre_process_openimages_retinanet` of the reference uses. `to` has height × width × 3 bytes.
+pub fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
     let columns: Vec<_> = (0..width).map(|x| Tap::new(x, image.width, width)).collect();
     for (y, row) in to.chunks_exact_mut(width * 3).take(height).enumerate() {
         let tap = Tap::new(y, image.height, height);

@@ -18,7 +18,7 @@ const SHOWN: usize = 5;
 
 /// Digests and counts of the samples that LoadGen issued, and of the responses that it received.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub struct Witness {
     samples: Vec<WitnessedSample>,
     responses: Mutex<Tally>,
 }
@@ -32,30 +32,30 @@ struct WitnessedSample {
 
 impl Witness {
     /// Memory that a witness needs for each sample of the data set, in bytes.
-    pub(crate) const BYTES_PER_SAMPLE: usize = size_of::<WitnessedSample>();
+    pub const BYTES_PER_SAMPLE: usize = size_of::<WitnessedSample>();
 
     /// Creates a witness for a data set with `samples` samples.
-    pub(crate) fn new(samples: usize) -> Self {
+    pub fn new(samples: usize) -> Self {
         let samples = (0..samples).map(|_| WitnessedSample::default()).collect();
         Self { samples, responses: Mutex::default() }
     }
 
     /// Records that the QSL has loaded a sample.
-    pub(crate) fn record_load(&self, index: usize, payload: &[u8]) {
+    pub fn record_load(&self, index: usize, payload: &[u8]) {
         if let Some(sample) = self.samples.get(index) {
             *sample.loaded.lock() = Some((tally::digest(payload), payload.len() as u64));
         }
     }
 
     /// Records that LoadGen has issued a sample.
-    pub(crate) fn record_issue(&self, index: usize) {
+    pub fn record_issue(&self, index: usize) {
         if let Some(sample) = self.samples.get(index) {
             sample.issued.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Records the responses that LoadGen received.
-    pub(crate) fn record_responses<'a>(&self, answers: impl Iterator<Item = (usize, &'a Bytes)>) {
+    pub fn record_responses<'a>(&self, answers: impl Iterator<Item = (usize, &'a Bytes)>) {
         let digest = |(index, response): (usize, &'a Bytes)| {
             let sample = self.samples.get(index).and_then(|sample| *sample.loaded.lock());
             let (sample, _) = sample.unwrap_or_default();
@@ -68,7 +68,7 @@ impl Witness {
 
     /// Compares the samples that LoadGen issued with those that all nodes `received`, and the
     /// responses that all nodes `sent` with those that LoadGen received.
-    pub(crate) fn compare(&self, received: &Tally, sent: &Tally) -> Digests {
+    pub fn compare(&self, received: &Tally, sent: &Tally) -> Digests {
         let mut issued = Tally::default();
         let mut names = BTreeMap::new();
         let mut bytes_issued = 0;
