@@ -6,7 +6,6 @@ import array
 import asyncio
 import inspect
 import mmap
-import os
 import select
 import time
 from collections import deque
@@ -107,14 +106,9 @@ class _OneByOne(_Serving):
         ids = plain_iterator(self.engine.instance.generate(request))
         try:
             look = time.monotonic() + LOOK_INTERVAL
-            has_begun = False
             for yielded in ids:
                 for part in parts(slot, output.take(yielded)):
                     send(TOKENS, body=part)
-                if output.count > 0 and not has_begun:
-                    has_begun = True
-                    # If the other cores are busy, the node needs this one to pass on the first token.
-                    os.sched_yield()
                 if time.monotonic() >= look:
                     self._look()
                     look = time.monotonic() + LOOK_INTERVAL
