@@ -22,7 +22,6 @@ pub struct ResponseSink;
 impl ProbeReceiver for ResponseSink {}
 
 /// Records the time of each response, from when its sample was due.
-#[derive(Clone)]
 pub struct LatencyRecorder(pub Arc<Mutex<Histogram<u64>>>);
 
 impl ProbeReceiver for LatencyRecorder {
@@ -59,7 +58,8 @@ impl Probe {
     /// Index of the sample.
     pub const SAMPLE: usize = 0;
 
-    /// Connects to all nodes, like [`Qdl::connect`].
+    /// Connects to all nodes, like [`Qdl::connect`]. It is not generic, so that this crate contains
+    /// the QDL's code.
     ///
     /// # Errors
     ///
@@ -67,10 +67,10 @@ impl Probe {
     pub fn connect(
         settings: Settings,
         expected: &Expectation,
-        receiver: impl ProbeReceiver,
+        receiver: Box<dyn ProbeReceiver>,
         source: Arc<dyn SampleSource>,
     ) -> Result<Self, ConnectError> {
-        connect(settings, expected, AnyReceiver(Box::new(receiver)), source)
+        Qdl::connect(settings, expected, AnyReceiver(receiver), source).map(Self)
     }
 
     /// Issues the sample once for each of these times.
@@ -81,16 +81,6 @@ impl Probe {
     pub fn issue(&self, due: &[Instant]) -> Result<(), Failure> {
         self.0.issue(due.iter().map(|due| (*due, Self::SAMPLE)))
     }
-}
-
-/// Connects to all nodes. It is not generic, so that this crate contains the QDL's code.
-fn connect(
-    settings: Settings,
-    expected: &Expectation,
-    receiver: AnyReceiver,
-    source: Arc<dyn SampleSource>,
-) -> Result<Probe, ConnectError> {
-    Qdl::connect(settings, expected, receiver, source).map(Probe)
 }
 
 impl Deref for Probe {

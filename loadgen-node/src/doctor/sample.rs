@@ -79,7 +79,7 @@ fn send_to_node(
     };
     let heard = ResponseCollector::default();
     let source: Arc<dyn SampleSource> = library.clone();
-    let qdl = match Probe::connect(alone, &library.expectation(), heard.clone(), source) {
+    let qdl = match Probe::connect(alone, &library.expectation(), Box::new(heard.clone()), source) {
         Ok(qdl) => qdl,
         Err(error) => return asked.failed(&error, error.is_loss()),
     };

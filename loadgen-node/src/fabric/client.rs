@@ -33,7 +33,7 @@ pub(super) fn connect(
     let encoded =
         Encoded { bytes: sample, encoding: Encoding::None, decoded_bytes: 0, crc32c: None };
     let source = OneSample(Arc::new([Some(encoded)]));
-    Ok(Probe::connect(settings, &expected, receiver, Arc::new(source))?)
+    Ok(Probe::connect(settings, &expected, Box::new(receiver), Arc::new(source))?)
 }
 
 /// Connects to the nodes and returns their descriptions. Fails if a node does not accept messages
