@@ -7,6 +7,7 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Files and folders of a submission's sources, relative to the top folder.
@@ -85,7 +86,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     list.push(']');
     fs::write(out.join("sources.rs"), list)?;
+    if let Some(revision) = revision(&top) {
+        println!("cargo::rustc-env=NETDIV_REVISION={revision}");
+    }
     Ok(())
+}
+
+/// Returns the git revision of the sources, for `--version`; `None` outside of a clone. Makes Cargo
+/// run this script again after a commit.
+fn revision(top: &Path) -> Option<String> {
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        let output = git.arg("--no-optional-locks").arg("-C").arg(top).args(args).output().ok()?;
+        output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+    };
+    let head = ["rev-parse", "--show-prefix", "--git-path", "logs/HEAD", "--short=10", "HEAD"];
+    let known = git(&head)?;
+    // A folder inside another repository, such as one of submissions, has no revision of its own.
+    let ["", log, revision] = known.lines().collect::<Vec<_>>()[..] else { return None };
+    let log = top.join(log);
+    // Cargo would run this script in each build for a missing file.
+    if log.exists() {
+        println!("cargo::rerun-if-changed={}", log.display());
+    }
+    let edits = git(&[&["status", "--porcelain", "--"][..], &PARTS].concat())?;
+    Some(if edits.is_empty() { revision.into() } else { format!("{revision} with changes") })
 }
 
 /// Collects the sources under a folder, without hidden files and links.

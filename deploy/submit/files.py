@@ -14,7 +14,7 @@ from data.netdiv_data import texts
 from submit.errors import Refused
 from submit.programs import Program, last_error
 
-RUN, SUBMISSION = "run.toml", "submission.toml"
+RUN, NODE, SUBMISSION = "run.toml", "node.toml", "submission.toml"
 TODO = "TODO"
 OFFICIAL = {"offline": "Offline", "server": "Server", "single-stream": "SingleStream", "multi-stream": "MultiStream"}
 OWN = ("mode", "output", "digests", "audit_config", "in_process")  # keys of run.toml that each step sets itself
@@ -44,10 +44,11 @@ class Files:
         if not folder.is_dir():
             raise Refused(f"{folder}: no such folder; create it with `loadgen-node init BENCHMARK --scenario … --nodes …`")
         self.run, self.submission = self.read(RUN), self.read(SUBMISSION)
+        node = self.read(NODE) if (folder / NODE).exists() else {}
         self.problems = [*self.other_forms()]
         if self.problems:
             raise Refused(*self.problems)
-        self.problems = [*placeholders(RUN, self.run), *placeholders(SUBMISSION, self.submission)]
+        self.problems = [*placeholders(RUN, self.run), *placeholders(NODE, node), *placeholders(SUBMISSION, self.submission)]
         self.benchmark = self.run.get("benchmark") or self.wrong(f"{RUN} has no benchmark")
         self.listing = self.described(program)
         self.results = [result for one in self.submission.get("result", []) if (result := self.result(one))]

@@ -4,7 +4,7 @@ use netdiv_dataset::DatasetError;
 use netdiv_node_common::resources::remedy;
 use netdiv_qdl::ConnectError;
 
-/// Exit code if settings, files or nodes do not allow a run.
+/// Exit code for invalid settings or files, or unusable nodes.
 const EXIT_USAGE: u8 = 2;
 /// Exit code of a run that failed.
 pub(crate) const EXIT_FAILED: u8 = 3;

@@ -28,6 +28,7 @@ mod error;
 mod evaluation;
 mod fabric;
 mod folder_lock;
+mod node_times;
 #[cfg(test)]
 #[path = "../../tests/src/npy_file.rs"]
 mod npy_file;

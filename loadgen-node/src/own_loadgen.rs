@@ -38,9 +38,9 @@ pub(crate) fn check_round(table: &Table, name: RoundName) -> Result<(), RunError
     )))
 }
 
-/// Returns the text that `--version` prints: the program's version, its LoadGen, and the round that
-/// it can run. Returns nothing without that option, so that no other command reads the table at its
-/// start.
+/// Returns the text that `--version` prints: the program's version, the git revision if it was built
+/// in a clone, its LoadGen, and the round that it can run. Returns nothing without that option, so
+/// that no other command reads the table at its start.
 pub(crate) fn version() -> Resettable<Str> {
     if !std::env::args_os().any(|arg| arg == "--version") {
         return Resettable::Reset;
@@ -48,6 +48,8 @@ pub(crate) fn version() -> Resettable<Str> {
     let round = Table::builtin().ok().and_then(round);
     let round = round.map_or_else(|| "no known round".into(), |own| format!("round {}", own.name));
     let loadgen = loadgen_sys::version();
-    let text = format!("{}\nLoadGen {loadgen}: runs {round}", env!("CARGO_PKG_VERSION"));
+    let revision = option_env!("NETDIV_REVISION").map(|revision| format!(" ({revision})"));
+    let (version, revision) = (env!("CARGO_PKG_VERSION"), revision.unwrap_or_default());
+    let text = format!("{version}{revision}\nLoadGen {loadgen}: runs {round}");
     Resettable::Value(text.into())
 }

@@ -51,8 +51,8 @@ pub enum ConnectError {
     },
     /// The peer accepts the connection but sends no answer.
     #[error(
-        "{address} accepts connections but has not answered for {} s; if the node is still loading its model, raise \
-         --control-timeout",
+        "{address} accepts connections but has not answered for {} s; if the node is slow or still loading its model, raise \
+         {option}",
         waited.as_secs_f64()
     )]
     Silent {
@@ -60,6 +60,8 @@ pub enum ConnectError {
         address: String,
         /// Time without an answer.
         waited: Duration,
+        /// Option that limits this time.
+        option: &'static str,
     },
     /// The node uses another version of the wire contract.
     #[error(

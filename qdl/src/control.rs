@@ -76,7 +76,7 @@ impl<L: LoadGen> Qdl<L> {
 
     /// Asks every node that was not lost for its current description. Returns the index of each
     /// node with its description.
-    fn descriptions(&self) -> Result<Vec<(usize, DescribeResponse)>, Failure> {
+    pub fn descriptions(&self) -> Result<Vec<(usize, DescribeResponse)>, Failure> {
         let limit = self.settings.network.control_timeout;
         let addresses = &self.settings.nodes;
         self.ask_each_node(
@@ -97,13 +97,6 @@ impl<L: LoadGen> Qdl<L> {
             },
             |node, status| Failure::NoName { node, why: error_text(&status) },
         )
-    }
-
-    /// Returns the processor time that each node's program has used since it started, in the order
-    /// of the nodes; 0 if a node does not report it. Lost nodes are left out.
-    pub fn processor_times(&self) -> Result<Vec<Duration>, Failure> {
-        let descriptions = self.descriptions()?;
-        Ok(descriptions.iter().map(|(_, now)| Duration::from_nanos(now.processor_ns)).collect())
     }
 
     /// Returns two tallies, which count the digests of all payloads that the nodes received and

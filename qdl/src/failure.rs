@@ -120,6 +120,17 @@ pub enum Failure {
         /// Fault of the response.
         why: String,
     },
+    /// An output contradicts its node's description.
+    #[error(
+        "node {node} sent an output that contradicts its description: {why}. Correct the description of the model there, or \
+         its engine"
+    )]
+    BrokenAnnouncement {
+        /// Name of the node.
+        node: String,
+        /// Contradiction, with the announced value.
+        why: String,
+    },
     /// A node did not report its name.
     #[error("node {node} did not answer the request for its name: {why}")]
     NoName {
@@ -205,6 +216,7 @@ impl Failure {
             | Self::BadSample { .. }
             | Self::EngineFailed { .. }
             | Self::BadResponse { .. }
+            | Self::BrokenAnnouncement { .. }
             | Self::Renamed { .. }
             | Self::Replaced { .. }
             | Self::Miscounted { .. }

@@ -23,7 +23,7 @@ use crate::{
     report::NodeReport,
     run::Run,
     settings::TokenBounds,
-    tokens::OutputLimit,
+    tokens::AnnouncedTokens,
     window::Window,
 };
 
@@ -46,9 +46,8 @@ pub(crate) struct ResponseRules {
     pub(crate) tokens: AnswerTokens,
     /// Time bounds for the tokens of a response, if there are any.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// Maximum length of the node's outputs, if the node announces this length and the tokens that
-    /// end an output.
-    pub(crate) output_limit: Option<OutputLimit>,
+    /// Announcements of the node about prompts and outputs, if its outputs are tokens.
+    pub(crate) announced: Option<AnnouncedTokens>,
     /// Requires a payload in every response.
     pub(crate) never_empty: bool,
 }

@@ -16,7 +16,8 @@ use netdiv_transport::{Connection, Http2Close, OpenError, Wait};
 use crate::{
     calls::{error_text, within},
     connect_error::ConnectError,
-    settings::NetworkSettings,
+    settings::{CONNECT_TIMEOUT, CONTROL_TIMEOUT, NetworkSettings},
+    tokens::MAX_IDS,
 };
 
 /// Description of a node that has answered, and the round trip to the node.
@@ -42,13 +43,14 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 /// Opens one connection and asks the node for its description. Retries until the time limit,
 /// because the node may
 ///
-/// - still be loading its model,
+/// - still be loading its model, and accept connections without an answer,
 /// - have no room for another client,
 /// - have closed the connection, which had made no call yet, to make room for another one, or
 /// - ask the client to open another connection.
 ///
 /// Once the node has admitted a call, the connection keeps its permit at the node. `wait` announces
-/// a wait that lasts longer than a second.
+/// a wait that lasts longer than a second. `connect_timeout` limits all attempts together,
+/// `control_timeout` each answer.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
@@ -56,12 +58,16 @@ pub(crate) async fn connect(
 ) -> Result<(Connection, NodeInfo), ConnectError> {
     let (limit, answer_limit) = (settings.options.connect_timeout, settings.control_timeout);
     let deadline = Instant::now() + limit;
+    let mut awaited = address.to_owned();
     loop {
         let opening = Connection::open(address, &settings.options);
-        let error = match wait.during(address, limit, opening).await {
+        let error = match wait.during(&awaited, opening).await {
             Ok(connection) => {
+                awaited = format!(
+                    "{address}, which accepts connections and may still be loading its model"
+                );
                 let answer = describe(&connection, address, answer_limit);
-                match wait.during(address, answer_limit, answer).await {
+                match wait.during(&awaited, answer).await {
                     Ok(node) => return Ok((connection, node)),
                     Err(error) => {
                         connection.close().await;
@@ -69,10 +75,22 @@ pub(crate) async fn connect(
                     }
                 }
             }
-            Err(error) => error.into(),
+            Err(error) => {
+                awaited = address.to_owned();
+                error.into()
+            }
+        };
+        let error = match error {
+            // The silence of one attempt is that of all.
+            ConnectError::Silent { address, waited, .. } => {
+                ConnectError::Silent { address, waited: waited.max(limit), option: CONNECT_TIMEOUT }
+            }
+            error => error,
         };
         let may_come = match &error {
-            ConnectError::Unreachable { .. } | ConnectError::Full { .. } => true,
+            ConnectError::Unreachable { .. }
+            | ConnectError::Silent { .. }
+            | ConnectError::Full { .. } => true,
             ConnectError::Closed { close, .. } => close.invites_retry(),
             _ => false,
         };
@@ -81,7 +99,7 @@ pub(crate) async fn connect(
         }
         // The last attempt starts when the time limit has elapsed.
         let pause = PAUSE.min(deadline.saturating_duration_since(Instant::now()));
-        wait.during(address, limit, tokio::time::sleep(pause)).await;
+        wait.during(&awaited, tokio::time::sleep(pause)).await;
     }
 }
 
@@ -136,7 +154,8 @@ async fn ask(
     let description = match answer {
         Ok(description) => description,
         Err(status) if status.code() == tonic::Code::DeadlineExceeded => {
-            return Err(ConnectError::Silent { address: address.into(), waited: timeout });
+            let (address, option) = (address.into(), CONTROL_TIMEOUT);
+            return Err(ConnectError::Silent { address, waited: timeout, option });
         }
         Err(status) if status.code() == tonic::Code::Unauthenticated => {
             let why = sanitise(status.message());
@@ -175,9 +194,6 @@ async fn ask(
     Ok(NodeInfo { address: address.into(), description, round_trip })
 }
 
-/// Number of possible token ids: non-negative values of an int32.
-const MAX_IDS: u64 = 1 << 31;
-
 /// Returns the fault of an invalid description; `None` if the description is valid.
 fn nonsense(description: &DescribeResponse) -> Option<String> {
     let d = description;
@@ -187,7 +203,7 @@ fn nonsense(description: &DescribeResponse) -> Option<String> {
         ("max_in_flight_samples", d.max_in_flight_samples.into(), 1..=max_u32),
         ("max_in_flight_bytes", d.max_in_flight_bytes, 1..=max_u32),
         ("max_batch", d.max_batch.into(), 1..=MAX_BATCH as u64),
-        ("vocabulary", d.vocabulary.into(), 0..=MAX_IDS),
+        ("vocabulary", d.vocabulary.into(), 0..=MAX_IDS.into()),
     ] {
         if !allowed.contains(&value) {
             let (minimum, maximum) = allowed.into_inner();
@@ -199,6 +215,10 @@ fn nonsense(description: &DescribeResponse) -> Option<String> {
         return Some(format!(
             "its max_output_tokens is {output}, and its max_in_flight_tokens {room}"
         ));
+    }
+    let ids = if d.vocabulary > 0 { d.vocabulary } else { MAX_IDS };
+    if let Some(end) = d.end_tokens.iter().find(|end| **end >= ids) {
+        return Some(format!("its end_tokens have {end}, and its ids go from 0 to {}", ids - 1));
     }
     for (what, name) in [("engine", &d.engine), ("model", &d.model_name)] {
         if name.trim().is_empty() {
@@ -227,7 +247,8 @@ pub async fn survey(
     settings: &NetworkSettings,
 ) -> Vec<Result<NodeInfo, ConnectError>> {
     let ask = |address: String, settings: NetworkSettings| async move {
-        let (connection, node) = connect(&address, &settings, Wait::begin()).await?;
+        let wait = Wait::begin(CONNECT_TIMEOUT, settings.options.connect_timeout);
+        let (connection, node) = connect(&address, &settings, wait).await?;
         let node = interview(&connection, node, settings.control_timeout).await;
         connection.close().await;
         node
@@ -260,7 +281,7 @@ mod tests {
             ..DescribeResponse::default()
         };
         assert_eq!(nonsense(&good), None);
-        let cases: [(Change, &str); 12] = [
+        let cases: [(Change, &str); 14] = [
             (|d| d.max_batch = 0, "its max_batch is 0; expected 1 to 65536"),
             (|d| d.max_batch = u32::MAX, "its max_batch is 4294967295; expected 1 to 65536"),
             (|d| d.max_payload_bytes = 0, "its max_payload_bytes is 0; expected 1 to 268435456"),
@@ -269,6 +290,11 @@ mod tests {
             (|d| d.max_in_flight_bytes = 0, "its max_in_flight_bytes is 0; expected 1"),
             (|d| d.max_in_flight_bytes = u64::MAX, "its max_in_flight_bytes is 184467"),
             (|d| d.vocabulary = u32::MAX, "its vocabulary is 4294967295; expected 0 to 2147483648"),
+            (|d| d.end_tokens = vec![2, 1 << 31], "its end_tokens have 2147483648, and its ids go"),
+            (
+                |d| (d.vocabulary, d.end_tokens) = (9, vec![9]),
+                "its end_tokens have 9, and its ids go from 0 to 8",
+            ),
             (|d| d.max_in_flight_tokens = 9, "its max_output_tokens is 0, and its max_in_flight_"),
             (|d| d.engine = String::new(), "its engine has no name"),
             (|d| d.model_name = " ".into(), "its model has no name"),

@@ -15,7 +15,7 @@ use crate::{
     connect_error::ConnectError,
     io_threads::IoThreads,
     node::{self, NodeInfo},
-    settings::Settings,
+    settings::{CONNECT_TIMEOUT, CONTROL_TIMEOUT, Settings},
     slots::MAX_SLOTS,
     token_budget::TokenBudget,
     window::Window,
@@ -90,14 +90,16 @@ fn connect(
 ) -> Result<Vec<(Connection, NodeInfo)>, ConnectError> {
     let per_node = settings.connections_per_node.max(1);
     let mut announced = None;
+    let limit = settings.network.options.connect_timeout;
     let opening: Vec<_> = numbers
         .map(|number| {
             let node = number / per_node;
             let (address, network) = (settings.nodes[node].clone(), settings.network.clone());
             // Only the first connection to a node announces that it waits.
+            let wait = Wait::begin(CONNECT_TIMEOUT, limit);
             let wait = match announced.replace(node) {
-                Some(before) if before == node => Wait::unannounced(),
-                _ => Wait::begin(),
+                Some(before) if before == node => wait.unannounced(),
+                _ => wait,
             };
             let connecting = async move { node::connect(&address, &network, wait).await };
             threads.runtime(number).spawn(connecting)
@@ -126,7 +128,7 @@ fn interview(
             asking.spawn(async move {
                 let address = node.address.clone();
                 let interview = node::interview(&connection, node, limit);
-                (number, Wait::begin().during(address, limit, interview).await)
+                (number, Wait::begin(CONTROL_TIMEOUT, limit).during(address, interview).await)
             });
         }
         let mut answers = asking.join_all().await;
@@ -147,7 +149,8 @@ fn check_digests(
     let per_node = settings.connections_per_node.max(1);
     for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
         let asking = supports_digests(connection, limit);
-        let asking = async { Wait::begin().during(&node.address, limit, asking).await };
+        let mut wait = Wait::begin(CONTROL_TIMEOUT, limit);
+        let asking = async { wait.during(&node.address, asking).await };
         if !threads.runtime(0).block_on(asking) {
             return Err(ConnectError::NoDigests(node.description.node_name.clone()));
         }

@@ -27,7 +27,7 @@ use crate::{
     report::{NodeReport, Progress},
     run::Run,
     settings::Settings,
-    tokens::{OutputLimit, requested_tokens},
+    tokens::{AnnouncedTokens, requested_tokens},
 };
 
 /// Maximum time for the connections to close after the run.
@@ -231,9 +231,9 @@ impl<L: LoadGen> Qdl<L> {
         reports
     }
 
-    /// Returns the counters of each lane, by its number. [`NodeReport::acknowledged`] stays 0.
-    pub fn report_by_lane(&self) -> Vec<NodeReport> {
-        self.cluster.lanes.iter().map(|lane| lane.state.lock().report.clone()).collect()
+    /// Returns a part of the counters of each lane, by its number. [`NodeReport::acknowledged`] is 0.
+    pub fn read_lanes<T>(&self, part: impl Fn(&NodeReport) -> T) -> Vec<T> {
+        self.cluster.lanes.iter().map(|lane| part(&lane.state.lock().report)).collect()
     }
 
     /// Returns the statistics that QUIC keeps of the network path of each connection; empty over
@@ -267,7 +267,7 @@ fn lanes<L: LoadGen>(
         let agreed = ResponseRules {
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,
-            output_limit: OutputLimit::of(&info.description),
+            announced: AnnouncedTokens::of(&info.description),
             never_empty: info.description.never_empty,
         };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))

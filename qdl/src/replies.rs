@@ -102,6 +102,7 @@ fn handle_some<L: LoadGen>(
         alike.count(&mut state.report);
         if !answers.tickets.is_empty() {
             state.in_flight.record_activity(now);
+            state.report.last_answered = Some(now);
         }
         state.sender.take()
     };
@@ -171,18 +172,28 @@ fn last<L: LoadGen>(
     if payload.is_empty() && lane.agreed.never_empty {
         return Err(bad("it is empty, but the model never gives an empty answer".into()));
     }
-    if lane.agreed.tokens != AnswerTokens::Uncounted {
+    let ResponseRules { token_bounds, announced, .. } = &lane.agreed;
+    let is_counted = lane.agreed.tokens != AnswerTokens::Uncounted;
+    if is_counted {
         let first = sample.first.map(|(token, _)| token);
         tokens::check(first, &response, &payload).map_err(bad)?;
+    }
+    let broken = |why| Failure::BrokenAnnouncement { node: lane.node_name.clone(), why };
+    let is_cut = match announced {
+        Some(announced) => announced.check(&payload).map_err(broken)?,
+        None => None,
+    };
+    if is_counted {
         let report = state.report.tokens.get_or_insert_default();
         let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
-        let ResponseRules { token_bounds, output_limit, .. } = &lane.agreed;
-        let is_cut = output_limit.as_ref().map(|limit| limit.cuts(&payload));
         report.count(&response, now - sample.issued, first, *token_bounds, is_cut);
     }
     state.report.received(received, encoding);
-    state.report.cached_prompt_tokens += u64::from(response.cached_tokens);
-    alike.add(AnswerTimes::new(queued, round_trip, &response), &mut state.report);
+    let prompt = announced.as_ref().map_or(0, |announced| announced.prompt_tokens(sample.cost));
+    state.report.cached_prompt_tokens += u64::from(response.cached_tokens.min(prompt));
+    let mut times = AnswerTimes::new(queued, round_trip, &response);
+    times.is_impossible |= response.cached_tokens > prompt;
+    alike.add(times, &mut state.report);
     Ok(Some((sample.ticket, payload)))
 }
 

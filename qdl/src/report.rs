@@ -1,6 +1,9 @@
 //! Counters and latencies of the QDL.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use clap::ValueEnum as _;
 use hdrhistogram::Histogram;
@@ -10,6 +13,10 @@ use crate::{
     histograms::{histogram, merge_histogram, nanoseconds},
     tokens::TokenReport,
 };
+
+/// Part of a round trip by which a node's times may exceed it, because the clocks of two machines
+/// differ in speed: NTP changes each by at most 1 / 2000.
+const CLOCK_TOLERANCE: u64 = 1000;
 
 /// Durations of the four stages between `IssueQuery` and the response: one histogram for each
 /// stage, in nanoseconds. The stages of a sample add up to its latency.
@@ -41,6 +48,8 @@ pub struct NodeReport {
     pub acknowledged: u64,
     /// Number of samples that the node answered.
     pub answered: u64,
+    /// Arrival of the last response.
+    pub last_answered: Option<Instant>,
     /// Failure by which the node was lost, if the run continued without it.
     pub lost: Option<String>,
     /// Number of samples that were assigned to the node and had to go to other nodes.
@@ -49,6 +58,9 @@ pub struct NodeReport {
     pub taken_back: u64,
     /// Number of replies whose id belongs to no sample in flight; they are dropped.
     pub unmatched: u64,
+    /// Number of responses with impossible figures: times that are longer than the sample's round
+    /// trip, or more reused tokens than its prompt has. They count with the sample's own instead.
+    pub impossible: u64,
     /// Number of payload bytes sent to the node, after encoding.
     pub bytes_sent: u64,
     /// Number of payload bytes in the node's responses, before decoding.
@@ -72,7 +84,8 @@ pub struct NodeReport {
     pub tokens: Option<Box<TokenReport>>,
 }
 
-/// Times of one response, in nanoseconds, and the size of its batch.
+/// Times of one response, in nanoseconds, and the size of its batch. The times at the node are at
+/// most the round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerTimes {
     queued_ns: u64,
@@ -80,18 +93,26 @@ pub struct AnswerTimes {
     sut_queue_ns: u64,
     compute_ns: u64,
     batch_size: u32,
+    /// Set if the response has impossible figures.
+    pub(crate) is_impossible: bool,
 }
 
 impl AnswerTimes {
     /// Combines the time `queued` that a sample waited in the QDL, its round trip, and the times
     /// and batch size that the node reports in `reply`.
     pub fn new(queued: Duration, round_trip: Duration, reply: &InferResponse) -> Self {
+        let round_trip_ns = nanoseconds(round_trip);
+        let compute_ns = reply.prepare_ns.saturating_add(reply.compute_ns);
+        let excess = reply.queue_ns.saturating_add(compute_ns).saturating_sub(round_trip_ns);
+        let sut_queue_ns = reply.queue_ns.min(round_trip_ns);
         Self {
             queued_ns: nanoseconds(queued),
-            round_trip_ns: nanoseconds(round_trip),
-            sut_queue_ns: reply.queue_ns,
-            compute_ns: reply.prepare_ns.saturating_add(reply.compute_ns),
+            round_trip_ns,
+            sut_queue_ns,
+            compute_ns: compute_ns.min(round_trip_ns - sut_queue_ns),
             batch_size: reply.batch_size,
+            is_impossible: excess > round_trip_ns / CLOCK_TOLERANCE
+                || reply.first_token_ns > reply.compute_ns,
         }
     }
 }
@@ -164,10 +185,12 @@ impl NodeReport {
             sent: 0,
             acknowledged: 0,
             answered: 0,
+            last_answered: None,
             lost: None,
             redispatched: 0,
             taken_back: 0,
             unmatched: 0,
+            impossible: 0,
             bytes_sent: 0,
             bytes_received: 0,
             response_encodings: Encodings::default(),
@@ -193,16 +216,18 @@ impl NodeReport {
 
     /// Counts `answers` responses, which all have these times.
     pub fn count_answers(&mut self, times: &AnswerTimes, answers: u64) {
-        let AnswerTimes { queued_ns, round_trip_ns, sut_queue_ns, compute_ns, batch_size } = *times;
+        let AnswerTimes { queued_ns, round_trip_ns, sut_queue_ns, compute_ns, .. } = *times;
+        let AnswerTimes { batch_size, is_impossible, .. } = *times;
         let latency_ns = queued_ns.saturating_add(round_trip_ns);
-        let at_node = sut_queue_ns.saturating_add(compute_ns);
+        let network_ns = round_trip_ns - sut_queue_ns - compute_ns;
         self.answered += answers;
+        self.impossible += if is_impossible { answers } else { 0 };
         *self.samples_by_batch.entry(batch_size).or_default() += answers;
         self.latency_sum_ns =
             self.latency_sum_ns.saturating_add(latency_ns.saturating_mul(answers));
         self.latency.saturating_record_n(latency_ns, answers);
         self.stages.qdl_queue.saturating_record_n(queued_ns, answers);
-        self.stages.network.saturating_record_n(round_trip_ns.saturating_sub(at_node), answers);
+        self.stages.network.saturating_record_n(network_ns, answers);
         self.stages.sut_queue.saturating_record_n(sut_queue_ns, answers);
         self.stages.compute.saturating_record_n(compute_ns, answers);
     }
@@ -212,9 +237,11 @@ impl NodeReport {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.sent += other.sent;
         self.answered += other.answered;
+        self.last_answered = self.last_answered.max(other.last_answered);
         self.redispatched += other.redispatched;
         self.taken_back += other.taken_back;
         self.unmatched += other.unmatched;
+        self.impossible += other.impossible;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.response_encodings.0 |= other.response_encodings.0;
@@ -244,6 +271,31 @@ impl Stages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_at_a_node_are_at_most_the_round_trip() {
+        let (max, round_trip) = (u64::MAX, Duration::from_nanos(10_000));
+        for ([queue_ns, prepare_ns, compute_ns, first_token_ns], at_node, is_impossible) in [
+            ([10, 20, 70, 60], (10, 90), false),
+            ([1_000, 1_000, 8_000, 8_000], (1_000, 9_000), false),
+            ([10, 20, 9_980, 0], (10, 9_990), false),
+            ([10, 20, 9_981, 0], (10, 9_990), true),
+            ([max, max, max, max], (10_000, 0), true),
+            ([0, 0, max, 0], (0, 10_000), true),
+            ([10, 20, 70, 71], (10, 90), true),
+        ] {
+            let reply = InferResponse {
+                queue_ns,
+                prepare_ns,
+                compute_ns,
+                first_token_ns,
+                ..Default::default()
+            };
+            let times = AnswerTimes::new(Duration::ZERO, round_trip, &reply);
+            assert_eq!((times.sut_queue_ns, times.compute_ns), at_node, "{reply:?}");
+            assert_eq!(times.is_impossible, is_impossible, "{reply:?}");
+        }
+    }
 
     #[test]
     fn answers_are_counted_as_if_one_by_one() {

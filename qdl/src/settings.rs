@@ -17,6 +17,11 @@ impl fmt::Debug for OnThreadStart {
     }
 }
 
+/// Option that sets [`Options::connect_timeout`].
+pub(crate) const CONNECT_TIMEOUT: &str = "--connect-timeout";
+/// Option that sets [`NetworkSettings::control_timeout`].
+pub(crate) const CONTROL_TIMEOUT: &str = "--control-timeout";
+
 /// Options and time limits of the connections.
 #[derive(Debug, Clone)]
 pub struct NetworkSettings {

@@ -1,12 +1,13 @@
 //! Tokens of responses: checks of their consistency, and their latencies.
 //!
 //! The QDL computes no tokens (rules, section 6.2.1). A node sends the whole output, which is
-//! compared here with its first token and its token count.
+//! compared here with its first token, its token count, and the node's description.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use hdrhistogram::Histogram;
 use netdiv_contract::{
+    layout,
     tokens::{self, ID_BYTES},
     v1::{DescribeResponse, InferResponse, Tokens},
 };
@@ -26,30 +27,86 @@ pub const fn requested_tokens(tokens: AnswerTokens) -> Tokens {
     }
 }
 
-/// Maximum length of a node's outputs, in bytes, and the token ids that end an output.
+/// Number of possible token ids: non-negative values of an int32.
+pub(crate) const MAX_IDS: u32 = 1 << 31;
+
+/// Properties of prompts and outputs that a node announces.
 #[derive(Debug, Clone)]
-pub(crate) struct OutputLimit {
-    bytes: usize,
+pub(crate) struct AnnouncedTokens {
+    /// Number of ids, which begin at 0.
+    vocabulary: u32,
+    /// Maximum number of tokens of an output; `None` if unknown.
+    max_output: Option<usize>,
+    /// Ids that end an output; empty if unknown.
     ends: BTreeSet<u32>,
+    /// Set if prompts are packed payloads.
+    is_packed: bool,
 }
 
-impl OutputLimit {
-    /// Returns the limit that a node announces. `None` if the node announces no limit, or no id
-    /// that ends an output: a whole output of the maximum length is then indistinguishable from an
-    /// output that was cut off.
+impl AnnouncedTokens {
+    /// Returns the announcements of a node; `None` if its outputs are not tokens.
     pub(crate) fn of(description: &DescribeResponse) -> Option<Self> {
-        let tokens = Some(description.max_output_tokens).filter(|tokens| *tokens > 0)?;
-        let ends: BTreeSet<_> = description.end_tokens.iter().copied().collect();
-        let bytes = (tokens as usize).saturating_mul(ID_BYTES);
-        (!ends.is_empty()).then_some(Self { bytes, ends })
+        let DescribeResponse { tokens, vocabulary, max_output_tokens, .. } = *description;
+        tokens.then(|| Self {
+            vocabulary: if vocabulary > 0 { vocabulary } else { MAX_IDS },
+            max_output: (max_output_tokens > 0).then_some(max_output_tokens as usize),
+            ends: description.end_tokens.iter().copied().collect(),
+            is_packed: description.input.as_ref().is_some_and(layout::is_packed),
+        })
     }
 
-    /// Returns true if an output has the maximum length and its last token does not end it: its
-    /// finish reason is `length`.
-    pub(crate) fn cuts(&self, output: &[u8]) -> bool {
-        let last = || output.last_chunk().map(|id| u32::from_le_bytes(*id));
-        output.len() == self.bytes && last().is_none_or(|id| !self.ends.contains(&id))
+    /// Checks an output. Returns true if the node's limit cut it off: it has the maximum length,
+    /// and its last token does not end it. Its finish reason is then `length`. `None` if the node
+    /// does not announce both.
+    pub(crate) fn check(&self, output: &[u8]) -> Result<Option<bool>, String> {
+        let (ids, rest) = output.as_chunks::<ID_BYTES>();
+        if !rest.is_empty() {
+            return Err(format!("it has {} bytes; expected {ID_BYTES} per token", output.len()));
+        }
+        let count = ids.len();
+        if let Some(most) = self.max_output.filter(|most| count > *most) {
+            return Err(format!("it has {count} tokens, and max_output_tokens is {most}"));
+        }
+        // Folds have no early exit, so the compiler vectorizes them. A negative id counts as high.
+        if ids.iter().map(number).fold(0, u32::max) >= self.vocabulary {
+            let known = |id: &i32| u32::try_from(*id).is_ok_and(|id| id < self.vocabulary);
+            let wrong = tokens::ids(output).enumerate().find(|(_, id)| !known(id));
+            let (place, id) = wrong.unwrap_or_default();
+            let most = self.vocabulary - 1;
+            return Err(format!("its token {place} is {id}, and ids go from 0 to {most}"));
+        }
+        let (Some(lowest), Some(highest)) = (self.ends.first(), self.ends.last()) else {
+            return Ok(None);
+        };
+        let is_end = |id: &[u8; ID_BYTES]| self.ends.contains(&number(id));
+        let before_last = &ids[..count.saturating_sub(1)];
+        let may_be_end = |id: u32| (*lowest..=*highest).contains(&id);
+        if before_last.iter().map(number).fold(false, |any, id| any | may_be_end(id))
+            && let Some(place) = before_last.iter().position(is_end)
+        {
+            let id = number(&before_last[place]);
+            return Err(format!("it goes on after its token {place}, {id}, one of end_tokens"));
+        }
+        let has_end = ids.last().is_some_and(is_end);
+        match self.max_output {
+            Some(most) if count < most && !has_end => Err(format!(
+                "it ends after {count} tokens without one of end_tokens, and max_output_tokens is {most}"
+            )),
+            most => Ok(most.map(|_| !has_end)),
+        }
     }
+
+    /// Returns the maximum number of tokens in the prompt of a sample of `bytes`.
+    pub(crate) fn prompt_tokens(&self, bytes: usize) -> u32 {
+        let bytes = bytes as u64;
+        let tokens =
+            if self.is_packed { tokens::prompt_tokens(bytes) } else { bytes / ID_BYTES as u64 };
+        u32::try_from(tokens).unwrap_or(u32::MAX)
+    }
+}
+
+fn number(id: &[u8; ID_BYTES]) -> u32 {
+    u32::from_le_bytes(*id)
 }
 
 /// Counts and latencies of the tokens in the responses of one node or lane.
@@ -114,8 +171,11 @@ impl TokenReport {
         if let Some(is_cut) = is_cut {
             *self.cut.get_or_insert_default() += u64::from(is_cut);
         }
-        self.prefill.saturating_record(reply.first_token_ns);
-        self.decode.saturating_record(reply.compute_ns.saturating_sub(reply.first_token_ns));
+        // A node may report times that are longer than the sample took.
+        let compute = reply.compute_ns.min(nanoseconds(whole));
+        let prefill = reply.first_token_ns.min(compute);
+        self.prefill.saturating_record(prefill);
+        self.decode.saturating_record(compute - prefill);
         let Some(first) = first else { return };
         let further = match reply.token_count.saturating_sub(1) {
             0 => Duration::ZERO,
@@ -186,25 +246,49 @@ pub(crate) fn check(
 mod tests {
     use super::*;
 
+    fn announced(vocabulary: u32, max_output_tokens: u32, end_tokens: &[u32]) -> AnnouncedTokens {
+        let end_tokens = end_tokens.to_vec();
+        let description = DescribeResponse {
+            tokens: true,
+            vocabulary,
+            max_output_tokens,
+            end_tokens,
+            ..Default::default()
+        };
+        AnnouncedTokens::of(&description).unwrap()
+    }
+
     #[test]
     fn an_output_at_the_limit_without_an_end_token_is_cut() {
-        let announced = |max_output_tokens, end_tokens: &[u32]| {
-            let end_tokens = end_tokens.to_vec();
-            let description =
-                DescribeResponse { max_output_tokens, end_tokens, ..Default::default() };
-            OutputLimit::of(&description)
-        };
-        assert!(announced(0, &[2]).is_none() && announced(3, &[]).is_none());
-        let limit = announced(3, &[9, 2]).unwrap();
-        for (output, is_cut) in [
-            (&[7, 7, 7][..], true),
-            (&[7, 7, 2], false),
-            (&[7, 7, 9], false),
-            (&[2, 2, 7], true),
-            (&[7, 7], false),
-            (&[], false),
+        assert!(AnnouncedTokens::of(&DescribeResponse::default()).is_none());
+        for (announced, output, is_cut) in [
+            (announced(0, 0, &[2]), &[7, 2][..], None),
+            (announced(0, 3, &[]), &[7, 7], None),
+            (announced(10, 3, &[9, 2]), &[7, 7, 7], Some(true)),
+            (announced(10, 3, &[9, 2]), &[7, 7, 2], Some(false)),
+            (announced(10, 3, &[9, 2]), &[7, 9], Some(false)),
+            (announced(10, 3, &[9, 2]), &[2], Some(false)),
         ] {
-            assert_eq!(limit.cuts(&tokens::to_bytes(output)), is_cut, "{output:?}");
+            assert_eq!(announced.check(&tokens::to_bytes(output)), Ok(is_cut), "{output:?}");
         }
+    }
+
+    #[test]
+    fn an_output_that_breaks_an_announcement_is_refused_with_the_figures() {
+        let all = announced(10, 3, &[9, 2]);
+        for (announced, output, words) in [
+            (&all, &[7, 7, 7, 2][..], "it has 4 tokens, and max_output_tokens is 3"),
+            (&all, &[7, 10, 2], "its token 1 is 10, and ids go from 0 to 9"),
+            (&all, &[-1, 2], "its token 0 is -1, and ids go from 0 to 9"),
+            (&announced(0, 0, &[]), &[5, -7], "its token 1 is -7, and ids go from 0 to 2147483647"),
+            (&all, &[7, 2, 7], "it goes on after its token 1, 2, one of end_tokens"),
+            (&announced(0, 0, &[9, 2]), &[9, 2], "it goes on after its token 0, 9, one of"),
+            (&all, &[7, 7], "it ends after 2 tokens without one of end_tokens, and max_output_"),
+            (&all, &[], "it ends after 0 tokens without one of end_tokens"),
+        ] {
+            let why = announced.check(&tokens::to_bytes(output)).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+        assert!(all.check(&[7, 0, 0, 0, 2]).unwrap_err().contains("it has 5 bytes; expected 4"));
     }
 }

@@ -119,7 +119,12 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return netdiv_node_common::process::report_usage_error(&error),
     };
-    let code = execute(cli).unwrap_or_else(|error| {
+    let done = execute(cli);
+    // A thread may still be inside a library that loads the model.
+    let is_loading = done.as_ref().is_err_and(|error: &anyhow::Error| {
+        matches!(error.downcast_ref(), Some(NodeError::Stopped(_)))
+    });
+    let code = done.unwrap_or_else(|error| {
         error!("{error:#}");
         let of_node = error.downcast_ref().map(NodeError::exit_code);
         let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
@@ -127,18 +132,13 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         code.unwrap_or(if is_unwritten { EXIT_FAILED } else { EXIT_REFUSED })
     });
     drop(logging);
-    end(code)
-}
-
-/// Ends the process. After the loss of a device, skips the destructors of its libraries.
-fn end(code: u8) -> ExitCode {
-    if is_device_lost() {
+    if is_loading || is_device_lost() {
         end_without_destructors(code);
     }
     ExitCode::from(code)
 }
 
-/// Exit code when settings or files do not allow a start.
+/// Exit code for invalid settings or files.
 const EXIT_REFUSED: u8 = 2;
 
 /// Exit code when a report cannot be written.
@@ -231,16 +231,17 @@ fn serve(config: Config) -> anyhow::Result<()> {
     if config.busy_poll {
         (0..config.io_threads).for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
     }
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let listen = config.network.listen;
         let sockets = Sockets::bind(&config.network)
             .await
             .with_context(|| format!("cannot listen on {listen}; is the port in use?"))?;
         run(config, sockets, asked_to_end()).await?;
         anyhow::Ok(())
-    })?;
+    });
+    // Dropping the runtime would wait for the thread that loads the model.
     runtime.shutdown_background();
-    Ok(())
+    served
 }
 
 /// Waits for a signal and returns its name. A second signal ends the process.
@@ -281,6 +282,12 @@ mod tests {
     fn every_command_has_two_examples_that_parse_and_exit_codes() {
         let command = netdiv_node_common::process::command(Cli::command());
         assert_eq!(netdiv_node_common::process::check_examples(&command), Ok(()));
+    }
+
+    #[test]
+    fn the_operators_page_lists_every_command() {
+        let page = include_str!("../../docs/OPERATING.md");
+        assert_eq!(netdiv_node_common::process::check_index(&Cli::command(), page), Ok(()));
     }
 
     #[test]

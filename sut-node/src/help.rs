@@ -7,8 +7,8 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  ended after a signal\n\
-\x20 1  a device was lost, or a second signal arrived\n\
-\x20 2  settings or files do not allow a start\n\
+\x20 1  a device was lost, a second signal arrived, or one before the node was ready\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the node failed later";
 
 pub(crate) const DEVICES: &str = "\
@@ -28,7 +28,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  the node is ready to serve\n\
 \x20 1  the node is not ready\n\
-\x20 2  settings or files do not allow the question";
+\x20 2  invalid settings or files";
 
 pub(crate) const DOCTOR: &str = "\
 Examples:\n\
@@ -38,7 +38,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  no problem\n\
 \x20 1  there is a problem, or a finding that --fail-on names\n\
-\x20 2  settings or files do not allow the examination\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the report cannot be written";
 
 pub(crate) const BENCH: &str = "\
@@ -48,4 +48,4 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  measured\n\
-\x20 2  settings or files do not allow it";
+\x20 2  invalid settings or files";

@@ -1,7 +1,7 @@
 """Counts the hand-written words of the documents: README, CONTRIBUTING, SECURITY, and docs/ without adr/, upstream/ and generated/.
 
-Blocks between `<!-- NAME: begin -->` and `<!-- NAME: end -->` are written by programs and do not count. Prints a line for each
-document; fails if there are more words than LIMIT, or more than README_LIMIT in README.md before its map, and if a term is
+Blocks between `<!-- NAME: begin -->` and `<!-- NAME: end -->` are written by programs or equal their texts, and do not count. Prints a line for
+each document; fails if there are more words than LIMIT, or more than README_LIMIT in README.md before its map, and if a term is
 defined both for users (GLOSSARY.md) and for developers (ARCHITECTURE.md).
 """
 

@@ -321,13 +321,16 @@ class Campaigns(unittest.TestCase):
 
     def test_bad_input_is_said_at_once_and_nothing_is_run(self) -> None:
         self.write("run.toml", RUN.replace("data.npy", "TODO-data.npy") + 'mode = "accuracy"\n')
+        self.write("node.toml", 'model = "TODO-manifest.toml"\n')
         self.write("user.conf", "resnet50.Offline.target_qps = 10\n")
         said = self.submit(code=2)
-        for want in ("run.toml: dataset is still \"TODO-data.npy\"", "run.toml has mode: remove it",
+        for want in ("run.toml: dataset is still \"TODO-data.npy\"", "node.toml: model is still \"TODO-manifest.toml\"",
+                     "run.toml has mode: remove it",
                      "user.conf has no rate for server: write resnet50.Server.target_qps"):
             self.assertIn(want, said)
         self.assertEqual(self.calls(), [])
         self.write("run.toml", RUN)
+        self.write("node.toml", 'model = "manifest.toml"\n')
         self.write("user.conf", CONF.format(10))
         self.write("submission.toml", (self.files / "submission.toml").read_text() + '[architecture]\nmeasurement = "../shared/fabric.json"\n')
         self.assertIn("--fabric-nodes requires a separate folder", self.submit("--fabric-nodes", "a", code=2))

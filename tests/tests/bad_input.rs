@@ -33,7 +33,7 @@ fn no_node_answers() {
     fabric(CLOSED).run().expect_refusal(&format!("no node answers at {CLOSED}"));
     if transport() == "grpc" {
         let outcome = fabric(&silent_port()).args(&["--control-timeout", "300ms"]).run();
-        outcome.expect_refusal("accepts connections but has not answered for 0.3 s");
+        outcome.expect_refusal("accepts connections but has not answered for 1 s");
     }
     fabric("node:x").run().expect_refusal("--nodes node:x: the port is not a number");
     fabric("http://127.0.0.1:1").run().expect_refusal("without a scheme");
@@ -279,6 +279,8 @@ fn files_that_never_end_are_refused_by_their_kind() {
             &["--token-file"],
             &["--tls-key", path, "--tls-certificate"],
             &model,
+            &["--engine", "decoder", "--model"],
+            &["--engine", "torch", "--model"],
         ] {
             let args = [args, &[path]].concat();
             let log = SutNode::try_start("b", &args).err().unwrap_or_default();

@@ -355,6 +355,7 @@ fn an_unknown_word_is_refused_with_a_suggestion() {
             "(TensorRT-LLM: openai with --openai-dialect trtllm)",
         ),
         ("sut-node", &["devices", "--engine", "onnx"], "it has no devices to list; write torch"),
+        ("loadgen-node", &["rn"], "a similar subcommand exists: 'run'"),
         ("loadgen-node", &["benchmarks", "llama2-70b"], "(did you mean llama2-70b-99 or "),
         ("loadgen-node", &plan, "there is no benchmark resnt50 (did you mean resnet50?)"),
         ("loadgen-node", &with("--benchmark", "resnt50"), "for resnt50 (did you mean resnet50?)"),

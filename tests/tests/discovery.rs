@@ -115,7 +115,10 @@ fn a_name_that_has_no_address_is_waited_for_and_then_named() {
     let wait = ["--insecure", "--connect-timeout", "1200ms"];
     let outcome = run("dns4:nodes.invalid:1").args(&wait).run();
     let outcome = outcome.expect_refusal("--nodes dns4:nodes.invalid:1: no address after 1.2 s");
-    assert_eq!(outcome.stderr.matches("waiting for dns4:nodes.invalid:1 (up to 1.2 s)").count(), 1);
+    assert_eq!(
+        outcome.stderr.matches("waiting for dns4:nodes.invalid:1 (up to 1.2 s, ").count(),
+        1
+    );
     assert!(started.elapsed() >= Duration::from_millis(1200));
     let few = ["--connect-timeout", "700ms", "--nodes-expected", "9"];
     let outcome = run("dns:localhost:1").args(&few).run();
@@ -129,13 +132,31 @@ fn a_node_that_does_not_answer_is_announced_once() {
         let outcome = run("127.0.0.1:1,127.0.0.2:1").transport(transport).args(&wait).run();
         let said = outcome.expect_refusal("no node answers at 127.0.0.1:1").stderr;
         for node in ["127.0.0.1:1", "127.0.0.2:1"] {
-            let words = format!("waiting for {node} (up to 1.2 s)");
+            let words = format!("waiting for {node} (up to 1.2 s, --connect-timeout)");
             assert_eq!(said.matches(&words).count(), 1, "{said}");
         }
     }
     let output = e2e::nodes(&["127.0.0.1:1"], Duration::from_millis(1200));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("waiting for 127.0.0.1:1 (up to 1.2 s)"), "{said}");
+    assert!(said.contains("waiting for 127.0.0.1:1 (up to 1.2 s, --connect-timeout)"), "{said}");
+}
+
+/// A node that loads its model accepts connections, and answers later. A frozen node does the same.
+#[test]
+fn a_node_that_still_loads_is_waited_for_until_the_connect_timeout() {
+    let node = SutNode::echo("loading", &[]);
+    node.signal("-STOP");
+    let wait = ["--connect-timeout", "60s", "--control-timeout", "800ms"];
+    let waiting = run(&node.address).args(&wait).start();
+    std::thread::sleep(Duration::from_millis(2500));
+    node.signal("-CONT");
+    let said = waiting.wait().expect(0).stderr;
+    let hint = match transport() {
+        "quic" => "",
+        _ => ", which accepts connections and may still be loading its model",
+    };
+    let words = format!("waiting for {}{hint} (up to 60 s, --connect-timeout)", node.address);
+    assert_eq!(said.matches(&words).count(), 1, "{said}");
 }
 
 #[test]

@@ -99,9 +99,13 @@ fn every_figure_is_there_over_both_transports() {
             }
             let seconds = sum("intervals", "seconds");
             assert!((seconds - number(&cell, "seconds")).abs() < 1e-6, "{cell}");
-            let messages = sum("intervals", "messages");
-            let rate = number(&cell["total"], "messages_per_second");
-            assert!((messages - rate * seconds).abs() < 0.5, "{cell}");
+            let moved =
+                |part: &Value, seconds: f64| number(part, "bytes_per_second_to_nodes") * seconds;
+            let intervals = cell["intervals"].as_array().expect("a list").iter();
+            let in_intervals: f64 =
+                intervals.map(|part| moved(part, number(part, "seconds"))).sum();
+            assert!((in_intervals - moved(&cell["total"], seconds)).abs() < 0.5, "{cell}");
+            assert!(sum("intervals", "messages") > 0.0, "{cell}");
             let sent = cell["message_bytes"].as_f64().expect("a size").max(16.0);
             let of_one = number(&cell["total"], "bytes_per_second_from_nodes")
                 / number(&cell["total"], "messages_per_second");
@@ -212,6 +216,39 @@ fn a_slow_node_is_named() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("SLOW to nodes: far ("), "{text}");
     assert!(!text.contains("SLOW to nodes: a") && !text.contains("SLOW to nodes: b"), "{text}");
+}
+
+#[test]
+fn long_messages_are_no_faster_than_the_link() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let relay = Relay::start(&node.address, transport() == "quic", 1);
+    // 50 Mbit/s each way: a message takes more than half of a window.
+    let link = 6_250_000;
+    relay.set(Faults { bytes_per_second: Some(link), ..Faults::none() });
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program("loadgen-node"))
+        .args(["fabric", "--nodes", &relay.address, "--transport", transport()])
+        .args(["--sizes", "1MiB", "--warm-up", "300ms", "--duration", "300ms", "--rounds", "3"])
+        .args(["--connections", "1", "--json", "-"])
+        .current_dir(folder.path())
+        .output()
+        .expect("loadgen-node starts");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cells = report["bandwidth"].as_array().expect("a list");
+    assert_eq!(cells.len(), 3, "{report}");
+    // The relay and this machine deliver some data late, and then at once.
+    let most = 1.1 * link as f64;
+    for cell in cells {
+        let rounds = cell["rounds_bytes_per_second"].as_array().expect("a list").iter();
+        let ways = if cell["direction"] == "both ways" { 2.0 } else { 1.0 };
+        let rounds: Vec<_> = rounds.map(|rate| rate.as_f64().expect("a rate") / ways).collect();
+        assert!(rounds.iter().all(|rate| *rate <= most), "{rounds:?} above {most}");
+        for interval in cell["intervals"].as_array().expect("a list") {
+            for key in ["bytes_per_second_to_nodes", "bytes_per_second_from_nodes"] {
+                assert!(interval[key].as_f64() <= Some(most), "{interval}");
+            }
+        }
+    }
 }
 
 #[test]

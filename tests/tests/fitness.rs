@@ -1,7 +1,10 @@
 //! Faults of the LoadGen node's own machine: a clock that is set, a full disk, files that cannot
 //! grow, a terminal that is closed.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::Path,
+    process::{Child, Command},
+};
 
 use e2e::{LoadGen, SutNode};
 
@@ -41,6 +44,49 @@ fn shim(folder: &Path) -> String {
     compile.args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).arg("-ldl");
     assert!(compile.status().expect("there is a C compiler").success());
     library.display().to_string()
+}
+
+/// A program that keeps a processor busy.
+struct Spinner(Child);
+
+impl Spinner {
+    fn on_core_0() -> Self {
+        let mut spin = Command::new("taskset");
+        spin.args(["-c", "0", "sh", "-c", "while :; do :; done"]);
+        Self(spin.spawn().expect("taskset starts"))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("a child");
+    }
+}
+
+#[test]
+fn programs_that_wait_for_a_processor_are_named() {
+    let _busy = [(); 3].map(|()| Spinner::on_core_0());
+    let node = SutNode::echo("starved", &["--pin", "0", "--io-threads", "1"]);
+    let outcome = LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
+        .short(1000, 2000)
+        .after_commands("taskset -pc 0 $$ >&2")
+        .run();
+    for program in ["LoadGen node on ", "node starved"] {
+        assert!(
+            outcome.stdout.contains(&format!("short of processors  {program}")),
+            "{}",
+            outcome.stdout
+        );
+        let result = outcome.result();
+        let named =
+            result["shortages"].as_array().expect("a list").iter().find(|short| {
+                short["program"].as_str().is_some_and(|name| name.starts_with(program))
+            });
+        let waited = named.map_or(0.0, |short| short["waited_seconds"].as_f64().unwrap_or(0.0));
+        assert!(waited > 0.0, "{program}: {}", result["shortages"]);
+    }
 }
 
 #[test]

@@ -6,7 +6,10 @@ use std::{
     process::{Command, Output},
 };
 
-use e2e::{SutNode, npy, ports::free_address, process::program, round::table_of_v5_0};
+use e2e::{
+    FakeEngine, SutNode, fake_engine::MODEL, npy, ports::free_address, process::program,
+    round::table_of_v5_0,
+};
 use loadgen_node::RunArgs;
 use netdiv_rules::{book::Table, submission, user_conf};
 use serde_json::Value;
@@ -177,6 +180,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
     ] {
         assert!(text.contains(named), "{named}: {text}");
     }
+    assert_eq!(text.matches("[system]").count(), 1, "{text}");
     assert!(text.trim_end().ends_with(" things to do"), "{text}");
 }
 
@@ -188,6 +192,11 @@ fn a_missing_rate_is_not_invented() {
         assert!(steps.contains(&plan), "{plan}: {steps}");
     }
     let own = folder.path().join("resnet50");
+    let todo = "target_qps is still TODO: write the queries per second that your nodes sustain";
+    let text = words(&loadgen_node(&own, &["run", "--config", "run.toml"]));
+    for part in ["dataset is still TODO", "labels is still TODO", todo] {
+        assert!(text.contains(part), "all at once: {part}: {text}");
+    }
     fs::write(own.join("labels.npy"), e2e::npy("<i4", "(1100,)", vec![0; 4 * 1100]))
         .expect("a writable path");
     let args = [
@@ -201,7 +210,6 @@ fn a_missing_rate_is_not_invented() {
         let output = loadgen_node(&own, &[command, &args].concat());
         assert_eq!(output.status.code(), Some(code), "{}", words(&output));
         let text = words(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-        let todo = "target_qps is still TODO: write the queries per second that your nodes sustain";
         assert!(text.contains("user.conf, line ") && text.contains(todo), "{text}");
     }
 }
@@ -308,7 +316,7 @@ fn what_cannot_be_is_refused() {
         (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 belongs to v5.0"),
         (&["resnet50", "--round", "five"], "is not the name of a round"),
         (&["resnet50", "--division", "exploratory"], "give network, closed or open"),
-        (&["resnet50", "--rate", "0"], "write a number above 0"),
+        (&["resnet50", "--rate", "0"], "--rate 0: must be from 0.000001 to 100000000"),
         (&["resnet50", "--nodes", "n[1"], "a bracket is opened and not closed"),
     ] {
         let output = init(folder.path(), &[args, &server[..]].concat());
@@ -327,6 +335,9 @@ fn node_toml_suits_its_engine() {
             init(folder.path(), &[&args[..], &["--engine", engine, "--output", engine]].concat());
         assert!(output.status.success(), "{}", words(&output));
         let file = folder.path().join(engine).join("node.toml");
+        if engine == "openai" {
+            starts_once_it_is_filled(&file);
+        }
         fill(&file, "done");
         let args =
             netdiv_node_common::process::merge_settings(&sut_node::Args::default(), Some(&file));
@@ -341,6 +352,54 @@ fn node_toml_suits_its_engine() {
         // The test's python3 may lack NumPy.
         let is_told = engine == "python" || words(&output).contains("done-");
         assert!(is_told, "{engine}: {}", words(&output));
+    }
+}
+
+/// Completes a file for the engine `openai`, starts a node with it, and restores the file.
+fn starts_once_it_is_filled(file: &Path) {
+    let text = fs::read_to_string(file).expect("a file");
+    let folder = file.parent().expect("a folder");
+    let engine = FakeEngine::start(None);
+    let url = "http://127.0.0.1:8000";
+    assert!(text.contains(&format!("url = [\"{url}\"]")), "{text}");
+    fs::write(file, text.replace("TODO-", "").replace(url, &engine.url)).expect("a writable file");
+    fs::write(folder.join("model.toml"), MODEL).expect("a writable path");
+    let node = SutNode::try_start_in(folder, "127.0.0.1:0", &["--config", "node.toml"]);
+    node.unwrap_or_else(|log| panic!("{log}"));
+    fs::write(file, text).expect("a writable file");
+}
+
+#[test]
+fn the_steps_suit_the_engine_and_explain_their_words() {
+    let prepared = include_str!("../../docs/SUBMISSION.md");
+    let table = Table::builtin().expect("the table");
+    for benchmark in table.benchmarks.iter().filter(|one| one.cannot_run.is_none()) {
+        if benchmark.rounds.is_empty() {
+            continue;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let scenario = benchmark.scenarios[0].to_string();
+        let args = [benchmark.name.as_str(), "--scenario", &scenario, "--nodes", "rack[1-2]"];
+        let output = init(folder.path(), &args);
+        let steps = words(&output);
+        assert!(output.status.success(), "{steps}");
+        let commands = steps.lines().filter(|line| !line.starts_with('#'));
+        let commands = commands.filter_map(|line| line.split("    #").next());
+        let capitals = commands.flat_map(|line| line.split(|c: char| !c.is_ascii_uppercase()));
+        for word in capitals.filter(|word| word.len() > 1 && !["TODO", "OLDPWD"].contains(word)) {
+            assert!(steps.contains(&format!("\n# {word} is ")), "{word}: {steps}");
+        }
+        let (_, set) = steps.split_once("deploy/data/prepare ").expect("a data set");
+        let listed = format!("`{}`", set.split(' ').next().unwrap_or_default());
+        assert!(prepared.contains(&listed), "{listed}");
+        let node = fs::read_to_string(folder.path().join(&benchmark.name).join("node.toml"));
+        let is_served = benchmark.tokens().is_some() && !benchmark.name.starts_with("gptj");
+        let engine = if is_served { "openai" } else { "torch" };
+        assert!(node.expect("a file").contains(&format!("engine = \"{engine}\"\n")), "{steps}");
+        for command in ["\nloadgen-node model CHECKPOINT ", "\nvllm serve CHECKPOINT "] {
+            assert_eq!(steps.contains(command), is_served, "{steps}");
+        }
+        assert_eq!(steps.contains("deploy/models/README.md"), !is_served, "{steps}");
     }
 }
 
@@ -386,9 +445,10 @@ fn the_demo_s_benchmarks_are_for_practice() {
 }
 
 /// Printed commands that the test does not run: the beginning of each, and the reason.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 10] = [
     ("cd ", "all commands run in that folder"),
     ("grep -n TODO ", "the test completes the files"),
+    ("NETDIV/deploy/data/prepare ", "it needs ImageNet; tests/data tests it"),
     ("sut-node ", "the nodes of the test listen on free ports"),
     ("NETDIV/deploy/submit.sh ", "`make rehearsal` runs it"),
     ("loadgen-node run ", "a performance run lasts ten minutes, and one with digests a minute"),
@@ -493,7 +553,7 @@ fn nodes_on_other_machines_get_certificates() {
     for part in [
         "`make LOADGEN=5.1.1`",
         "mlcommons/inference at v5.1.1.",
-        "loadgen-node accuracy runs/server/accuracy --reference INFERENCE -- --model-name DIR --dataset-file FILE\n",
+        "loadgen-node accuracy runs/server/accuracy --reference INFERENCE -- --model-name CHECKPOINT --dataset-file FILE\n",
         "python3 submission_checker.py --input",
     ] {
         assert!(words(&output).contains(part), "{part}: {}", words(&output));

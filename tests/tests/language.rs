@@ -133,7 +133,10 @@ fn from_runs_of_a_language_model_to_a_submission() {
     let runs = Runs::new();
     for scenario in ["offline", "server"] {
         runs.run(&nodes, scenario, "performance", &SHORT);
-        runs.run(&nodes, scenario, "accuracy", &ACCURACY);
+        let (_, said) = runs.run(&nodes, scenario, "accuracy", &ACCURACY);
+        let folder = runs.path(&format!("{scenario}/accuracy"));
+        let next = format!("loadgen-node accuracy {folder} --reference INFERENCE -- --");
+        assert!(said.contains(&next) && !said.contains("python3 "), "{said}");
         runs.run(&nodes, scenario, "digests", &[&SHORT[..], &["--digests"]].concat());
         let (code, text) = runs.audit(&nodes, scenario);
         assert_eq!(code, Some(0), "{text}");
@@ -284,6 +287,40 @@ fn answers_of_one_token_are_a_finding_by_name() {
     let is_named =
         |(rule, text): &(String, String)| rule == "N33" && text.contains("answers have one token");
     assert!(broken.iter().any(is_named), "{report:#}");
+}
+
+#[test]
+fn servers_behind_a_node_have_equal_shares() {
+    let (engines, runs) = ([(); 4].map(|()| FakeEngine::start(None)), Runs::new());
+    std::fs::write(runs.path("tiny.toml"), MODEL).expect("a writable folder");
+    let (urls, model) =
+        (engines.each_ref().map(|engine| engine.url.as_str()), runs.path("tiny.toml"));
+    let args = ["--engine", "openai", "--url", &urls.join(","), "--model", &model];
+    for (scenario, most) in [("server", "64"), ("offline", "3")] {
+        let node = SutNode::start("a", &[&args[..], &["--max-batch", most]].concat());
+        let (_, stdout) = runs.run(&node.address, scenario, "shares", &SHORT);
+        let result = runs.json(&format!("{scenario}/shares/result.json"));
+        let servers = &result["nodes"][0]["servers"];
+        let shares = urls.map(|url| servers[url].as_u64().expect("a count"));
+        assert_eq!(shares.iter().sum::<u64>(), result["samples"]["completed"], "{servers}");
+        let (least, all) = (shares.iter().min().expect("four"), shares.iter().sum::<u64>());
+        assert!(least * 5 >= all, "{scenario}: {servers}");
+        assert!(stdout.contains(&format!("{} {}", urls[3], shares[3])), "{stdout}");
+    }
+}
+
+#[test]
+fn more_samples_in_flight_than_connections_are_refused_at_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("tiny.toml").display().to_string();
+    std::fs::write(&model, MODEL).expect("a writable folder");
+    let args = ["--engine", "openai", "--url", "http://127.0.0.1:9", "--model", &model];
+    for most in ["70000", "4000000000"] {
+        let log = SutNode::try_start("a", &[&args[..], &["--max-batch", most]].concat());
+        let log = log.map(drop).expect_err("there are fewer ports");
+        let words = ["samples in flight", "local ports", "net.ipv4.ip_local_port_range"];
+        assert!(words.iter().all(|words| log.contains(words)) && log.contains(most), "{log}");
+    }
 }
 
 #[test]

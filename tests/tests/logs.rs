@@ -29,7 +29,7 @@ fn a_run_and_its_node_log_json_alone() {
     let mut node = SutNode::start("a", &["--log-format", "json"]);
     let node_log = node.log();
     let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
-    let run = run.env("NETDIV_LOG_FORMAT", "json").run().expect(0);
+    let run = run.transport("grpc").env("NETDIV_LOG_FORMAT", "json").run().expect(0);
     node.signal("-TERM");
     let (run, node) = (objects(&run.stderr), objects(&node_log.join().expect("read")));
     assert!(run.iter().any(says("INFO", "connected")), "{run:#?}");
@@ -37,6 +37,8 @@ fn a_run_and_its_node_log_json_alone() {
         node.iter().any(says("INFO", "ready")) && node.iter().any(says("INFO", "ended")),
         "{node:#?}"
     );
+    // No client came over QUIC.
+    assert!(!node.iter().any(says("INFO", "small socket buffers")), "{node:#?}");
 }
 
 #[test]

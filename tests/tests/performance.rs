@@ -1,7 +1,7 @@
 //! Performance runs: official LoadGen, real sockets, and every sample accounted for. No speed is
 //! asserted.
 
-use e2e::{LoadGen, Outcome, SutNode, process::program};
+use e2e::{LoadGen, Outcome, SutNode, ports::CLOSED, process::program};
 use serde_json::Value;
 
 fn sum(result: &Value, key: &str) -> u64 {
@@ -33,6 +33,20 @@ fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
     assert!(!log.contains("\"is_error\": true"), "{log}");
     assert!(!log.contains("/shim/") && !log.contains(env!("CARGO_MANIFEST_DIR")), "a build path");
     result
+}
+
+#[test]
+fn a_run_says_at_its_start_how_long_it_takes() {
+    // LoadGen issues each of the samples equally often, which takes longer than min_duration.
+    let said = LoadGen::new(&[CLOSED], "server")
+        .args(&["--benchmark", "llama3.1-8b", "--dataset", "synthetic-ids:13368x8-16"])
+        .args(&["--setting", "server_target_qps=100", "--setting", "min_duration_ms=10000"])
+        .args(&["--connect-timeout", "100ms"])
+        .run()
+        .expect_refusal("no node answers at")
+        .stderr;
+    let length = "this run issues at least 13368 samples and takes at least 134 s";
+    assert!(said.contains(length), "{said}");
 }
 
 #[test]

@@ -262,14 +262,14 @@ fn samples_wait_for_room_in_the_cache() {
 }
 
 #[test]
-fn prompts_that_the_model_does_not_take_end_a_run_by_name() {
+fn a_run_with_prompts_that_the_model_does_not_take_is_refused_by_name() {
     let abacus = Abacus::new("counts");
     let node = abacus.node("a", &[]);
     for (prompt, words) in [
-        (vec![8; 65], "the prompt has 65 tokens, the model takes 64"),
-        (vec![1, 1000], "token 1 of the prompt is 1000; ids go from 0 to 999"),
+        (vec![8; 65], "sample 1 has 65 tokens, but node a accepts at most 64"),
+        (vec![1, 1000], "sample 1 has the id 1000, but the ids of node a go from 0 to 999"),
     ] {
-        run(&[&node.address], "server", "accuracy", &[vec![8], prompt]).run().expect_failure(words);
+        run(&[&node.address], "server", "accuracy", &[vec![8], prompt]).run().expect_refusal(words);
     }
     assert_serves(&node);
 }

@@ -1,10 +1,15 @@
 //! Engines in Python: batches and outputs, faults of the engine's file, and the end of the worker.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use e2e::{
     LoadGen, SutNode,
-    process::{children, program, send_signal, wait_until},
+    process::{built_file, children, program, send_signal, wait_until},
     python_engine::{PythonEngine, try_node},
 };
 
@@ -121,6 +126,7 @@ fn faults_of_the_file_are_named_with_file_and_line() {
             "max_input_tokens is missing",
         ),
         (tokens("eos = [9]"), "eos has 9; ids go from 0 to 8"),
+        (tokens("eos = [1] * 50_000"), "line 1: class A: eos has 150000 bytes in JSON, and all"),
         (tokens("min_tokens = 5"), "min_tokens = 5: write a whole number from 1 to 4"),
         ("import os\nos._exit(3)".into(), "its process ended, exit code 3"),
         (
@@ -140,6 +146,27 @@ fn faults_of_the_file_are_named_with_file_and_line() {
         let log = engine.try_node(&["--engine-start-timeout", "500ms"]).err();
         let log = log.unwrap_or_else(|| panic!("it starts: {source}"));
         assert!(log.contains("engine.py") && log.contains(words), "{words}: {log}");
+    }
+}
+
+#[test]
+fn files_that_never_end_are_refused_by_their_kind() {
+    let engine = PythonEngine::new(SUM);
+    let (pipe, folder) = (engine.path("weights/pipe"), engine.path("weights"));
+    fs::create_dir(&folder).expect("a writable folder");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("Linux has it").success());
+    for (file, kind) in [(&*pipe, "a pipe"), ("/dev/zero", "a device"), (&*folder, "a folder")] {
+        let log = try_node(file, &[]).expect_err("no engine");
+        let words = format!("{file}: it is {kind}; name a regular file");
+        assert!(log.contains(&words), "{words}: {log}");
+    }
+    // Also in a folder of weights.
+    for (weights, file) in [(&*pipe, &*pipe), ("/dev/zero", "/dev/zero"), (&*folder, &*pipe)] {
+        let text = SUM.replace("max_batch", &format!("weights = {weights:?}\n    max_batch"));
+        fs::write(engine.path("engine.py"), text.trim_start()).expect("a writable path");
+        let log = engine.try_node(&[]).expect_err("no weights");
+        let words = format!("engine.py, line 4: class Sum: weights: {file}: it is a ");
+        assert!(log.contains(&words), "{words}: {log}");
     }
 }
 
@@ -308,6 +335,27 @@ fn the_end_of_a_worker_ends_the_node_at_once() {
         run.run().expect_failure(words);
         assert_eq!(node.wait().0, Some(1));
     }
+}
+
+#[test]
+fn a_signal_before_the_node_is_ready_is_no_success() {
+    let load = "def load(self, context):\n        import pathlib, time\n        pathlib.Path(__file__).with_suffix('.loading').touch()\n        time.sleep(600)\n\n    def infer";
+    let engine = PythonEngine::new(&SUM.replace("def infer", load));
+    let node = Command::new(program("sut-node"))
+        .args(["--listen", "127.0.0.1:0", "--name", "a", "--engine", "python", "--python"])
+        .arg(built_file("engine/bin/python"))
+        .args(["--model", &engine.path("engine.py")])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sut-node starts");
+    wait_until("the engine loads", || Path::new(&engine.path("engine.loading")).exists());
+    let workers = children(node.id());
+    send_signal(node.id(), "-TERM");
+    let output = node.wait_with_output().expect("a child process");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains("asked to end (SIGTERM) while it loaded its model"), "{log}");
+    wait_until("the worker has ended", || !workers.iter().any(|worker| exists(*worker)));
 }
 
 #[test]

@@ -110,6 +110,11 @@ fn faults_of_generate_fail_the_sample_and_the_engine_goes_on() {
             "line 9: ValueError: overheated",
         ),
         ("        if False:\n            yield 7\n", "generate ended after 0 ids"),
+        (
+            "        pass\n",
+            "line 7: generate returned None; expected ids: write `yield` for each id",
+        ),
+        ("        return 7\n", "line 7: generate returned 7; expected ids"),
     ] {
         for source in [MODEL.replace(body, new), one_by_one(&MODEL.replace(body, new))] {
             let engine = PythonEngine::new(&source);

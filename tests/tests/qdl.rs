@@ -114,7 +114,7 @@ fn the_name_of_the_sut_is_asked_of_every_node_each_time() {
         assert_eq!(qdl.name().unwrap(), "netdiv Network SUT [a, b]");
         assert_eq!(a.seen(|seen| seen.describes), before + asked);
     }
-    assert_eq!(qdl.processor_times().unwrap().len(), 2);
+    assert_eq!(qdl.descriptions().unwrap().len(), 2);
 }
 
 #[test]

@@ -156,16 +156,25 @@ fn what_holds_no_run_is_refused() {
     }
     let nodes = nodes();
     let run = server(&nodes);
-    for (file, content) in [
-        ("series.csv", "start_seconds,node\n0,a\n"),
-        ("histograms.hlog", "Tag=0/latency,0,1,1,SElTVA==\n"),
-        ("result.json", "{}"),
+    for (file, content, why) in [
+        ("series.csv", "start_seconds,node\n0,a\n", "row 1 is invalid"),
+        ("histograms.hlog", "Tag=0/latency,0,1,1,SElTVA==\n", "not a valid log of histograms"),
+        ("result.json", "{}", "not a record of a run"),
+        ("result.json", "{\"nodes\": [{\"name\": 7}]}", "nodes[0].name: invalid type: integer `7`"),
     ] {
         let whole = run.read(file);
         fs::write(run.path(file), content).expect("a writable folder");
         let (code, _, stderr) = loadgen_node(&["report", &path(&run)]);
         assert_eq!(code, Some(2), "{stderr}");
-        assert!(stderr.contains(file), "{stderr}");
+        assert!(stderr.contains(file) && stderr.contains(why), "{stderr}");
+        fs::remove_file(run.path(file)).expect("a writable folder");
+        assert!(
+            Command::new("mkfifo").arg(run.path(file)).status().expect("Linux has it").success()
+        );
+        let (code, _, stderr) = loadgen_node(&["report", &path(&run)]);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(file) && stderr.contains("it is a pipe"), "{stderr}");
+        fs::remove_file(run.path(file)).expect("a writable folder");
         fs::write(run.path(file), whole).expect("a writable folder");
     }
     // Runs without records, from older releases, still have a page.

@@ -123,6 +123,8 @@ fn a_closed_run_may_share_its_machine_with_a_node() {
         "{}",
         rehearsal.stdout
     );
+    let waived = rehearsal.stderr.matches("waived in the Closed division: N4, ").count();
+    assert!(waived == 1 && !rehearsal.stderr.contains("N4 (section"), "{}", rehearsal.stderr);
     let result = rehearsal.result();
     let rules = |key: &str| -> Vec<String> {
         let findings = result[key].as_array().expect("findings").iter();

@@ -153,20 +153,19 @@ fn a_user_conf_takes_the_place_of_the_benchmarks_settings() {
 }
 
 #[test]
-fn prompts_that_the_model_does_not_take_end_a_run_by_name() {
+fn a_run_with_prompts_that_the_model_does_not_take_is_refused_by_name() {
     let node = sorter("a");
     let long = vec![1; 15];
     for (prompt, words) in [
-        (long, "the prompt has 15 tokens, the model takes 14"),
-        (vec![10, 1, 16, 11], "token 2 of the prompt is 16; ids go from 0 to 15"),
+        (long, "sample 1 has 15 tokens, but node a accepts at most 14"),
+        (vec![10, 1, 16, 11], "sample 1 has the id 16, but the ids of node a go from 0 to 15"),
     ] {
         let run = run(&[&node.address], "server", "accuracy");
         let mut prompts = Vec::new();
         write_ids(&mut prompts, &[vec![10, 2, 1, 0, 11], prompt]).expect("writes to memory");
         let file = run.file("prompts.ids", prompts);
-        run.args(&["--dataset", &file]).run().expect_failure(words);
+        run.args(&["--dataset", &file]).run().expect_refusal(words);
     }
-    // The node keeps serving.
     assert_all_right(&run(&[&node.address], "offline", "accuracy").run().expect(0));
 }
 

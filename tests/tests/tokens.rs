@@ -149,20 +149,41 @@ fn what_cannot_be_run_is_refused_by_name() {
             );
     }
     let node = speaker("a", &["--tokens-vocabulary", "16"]);
-    run(&[&node.address], "server", "accuracy").run().expect_failure("ids go from 0 to 15");
+    let liar = liar(|_, _| Vec::new());
+    run(&[&liar.address, &node.address], "server", "accuracy").run().expect_refusal(
+        ", but the ids of node a go from 0 to 15: take ids of its model's tokenizer",
+    );
+    assert!(liar.seen(|seen| seen.requests.is_empty()));
     let log = SutNode::try_start("a", &["--engine", "tokens", "--tokens-output", "9-3"]);
     assert!(log.expect_err("no node").contains("MINIMUM-MAXIMUM"));
     let log = SutNode::try_start("a", &["--engine", "echo", "--tokens-output", "9"]);
     assert!(log.expect_err("no node").contains("--tokens-output belongs to the engine tokens"));
 }
 
+/// Function that replies to a sample. It also receives the number of samples before.
+type Reply = fn(usize, InferRequest) -> Vec<InferResponse>;
+
 /// Starts a node that claims to send tokens, and replies with this function.
-fn liar(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> FakeNode {
+fn liar(reply: Reply) -> FakeNode {
+    announcer(DescribeResponse::default(), reply)
+}
+
+/// Starts a node that claims to send tokens with the vocabulary, limit and end tokens of
+/// `announced`, and replies with this function.
+fn announcer(announced: DescribeResponse, reply: Reply) -> FakeNode {
     let good = Behaviour::good("liar");
     let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
     let tensors = vec![TensorSpec { name, data_type, shape: vec![-1] }];
     let input = Some(InputLayout { tensors });
-    let description = DescribeResponse { tokens: true, input, ..good.description };
+    let DescribeResponse { vocabulary, max_output_tokens, end_tokens, .. } = announced;
+    let description = DescribeResponse {
+        tokens: true,
+        input,
+        vocabulary,
+        max_output_tokens,
+        end_tokens,
+        ..good.description
+    };
     FakeNode::start(Behaviour { description, reply, ..good })
 }
 
@@ -179,7 +200,6 @@ fn output_message(request: &InferRequest, part: Part, ids: &[i32]) -> InferRespo
 
 #[test]
 fn a_node_that_contradicts_itself_fails_the_run() {
-    type Reply = fn(usize, InferRequest) -> Vec<InferResponse>;
     let cases: [(&str, Reply); 10] = [
         ("answered a sample without its first token", |_, r| {
             vec![output_message(&r, Part::Whole, &[5, 6])]
@@ -220,6 +240,88 @@ fn a_node_that_contradicts_itself_fails_the_run() {
         let node = liar(reply);
         run(&[&node.address], "server", "accuracy").run().expect_failure(words);
     }
+}
+
+#[test]
+fn an_output_that_breaks_an_announcement_fails_the_run() {
+    let announced = || DescribeResponse {
+        vocabulary: 32_000,
+        max_output_tokens: 3,
+        end_tokens: vec![2, 9],
+        ..DescribeResponse::default()
+    };
+    let cases: [(&str, Reply); 4] = [
+        ("it has 4 tokens, and max_output_tokens is 3", |_, r| {
+            vec![output_message(&r, Part::Whole, &[5, 6, 7, 2])]
+        }),
+        ("its token 1 is 32000, and ids go from 0 to 31999", |_, r| {
+            vec![output_message(&r, Part::Whole, &[5, 32_000, 2])]
+        }),
+        ("it goes on after its token 0, 9, one of end_tokens", |_, r| {
+            vec![output_message(&r, Part::Whole, &[9, 5, 2])]
+        }),
+        ("it ends after 2 tokens without one of end_tokens", |_, r| {
+            vec![output_message(&r, Part::Whole, &[5, 6])]
+        }),
+    ];
+    for (words, reply) in cases {
+        let node = announcer(announced(), reply);
+        let reason = format!("node liar sent an output that contradicts its description: {words}");
+        run(&[&node.address], "offline", "accuracy").run().expect_failure(&reason);
+    }
+    let node = announcer(announced(), |_, r| {
+        vec![output_message(&r, Part::First, &[5]), output_message(&r, Part::Whole, &[5, 6])]
+    });
+    run(&[&node.address], "server", "accuracy").run().expect_failure("without one of end_tokens");
+    // Without token latencies, LoadGen counts no tokens.
+    let uncounted = |reply: Reply| {
+        let node = announcer(announced(), reply);
+        let args =
+            ["--benchmark", "chat", "--dataset", "synthetic-ids:200x4", "--mode", "accuracy"];
+        LoadGen::new(&[&node.address], "offline").args(&args).run()
+    };
+    uncounted(cases[3].1).expect_failure(cases[3].0);
+    let good = uncounted(|before, r| {
+        let ids = [&[5, 6, 7][..], &[5, 9], &[2]][before % 3];
+        vec![output_message(&r, Part::Whole, ids)]
+    });
+    good.expect(0);
+}
+
+#[test]
+fn impossible_figures_of_a_node_are_counted_and_in_no_table() {
+    let node = liar(|_, r| {
+        let whole = output_message(&r, Part::Whole, &[5, 6]);
+        vec![InferResponse {
+            queue_ns: u64::MAX,
+            compute_ns: u64::MAX,
+            first_token_ns: u64::MAX,
+            cached_tokens: 1000,
+            ..whole
+        }]
+    });
+    let outcome = run(&[&node.address], "offline", "accuracy").run().expect(0);
+    assert!(
+        outcome.stdout.contains("node liar sent 200 responses with impossible figures"),
+        "{}",
+        outcome.stdout
+    );
+    let result = outcome.result();
+    let node = &result["nodes"][0];
+    assert_eq!(node["impossible_responses"], 200, "{node:#}");
+    let mean = |times: &Value| times["mean"].as_f64().expect("a number");
+    let longest = mean(&node["latency_ns"]) * 1.1;
+    for times in [
+        &node["stages_ns"]["sut_queue"],
+        &node["stages_ns"]["compute"],
+        &node["tokens"]["prefill_ns"],
+    ] {
+        assert!(mean(times) <= longest, "{node:#}");
+    }
+    // Each prompt has 4 to 64 tokens.
+    let cached = node["cached_prompt_tokens"].as_u64().expect("a count");
+    assert!((200 * 4..=200 * 64).contains(&cached), "{node:#}");
+    assert_eq!(result["prompt_tokens"]["mean"].as_f64(), Some(cached as f64 / 200.0), "{result:#}");
 }
 
 #[test]
@@ -293,8 +395,9 @@ fn a_slow_reader_of_long_outputs_does_not_fill_the_memory() {
 fn a_prompt_that_is_too_long_for_the_nodes_tokens_is_refused_by_name() {
     let pace = ["--engine", "tokens", "--tokens-output", "50"];
     let node = SutNode::start("a", &[&pace[..], &["--max-in-flight-tokens", "70"]].concat());
-    run(&[&node.address], "server", "accuracy").run().expect_failure(
-        "which with an output of up to 50 is more than the node admits; raise --max-in-flight-tokens from 70 to ",
+    run(&[&node.address], "server", "accuracy").run().expect_refusal(
+        "tokens, but node a accepts at most 20: take shorter prompts, or raise max_input_tokens of its model or its \
+         --max-in-flight-tokens",
     );
     // One after the other, they fit.
     LoadGen::new(&[&node.address], "offline")

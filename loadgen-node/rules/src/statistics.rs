@@ -14,6 +14,10 @@ pub const TOLERANCE: f64 = 0.0;
 /// Confidence c of early stopping in LoadGen.
 pub const CONFIDENCE: f64 = 0.99;
 
+/// Maximum number of overlatency queries in a computation, whose duration grows with its square root;
+/// LoadGen issues at most as many queries.
+const MAX_OVERLATENCY: u64 = 1 << 40;
+
 /// Divisor of the numbers of queries that section 3 suggests.
 pub const ROUNDING: u64 = 1 << 13;
 
@@ -21,8 +25,12 @@ pub const ROUNDING: u64 = 1 << 13;
 /// valid: h + t of Appendix A.3.
 ///
 /// `percentile`, `tolerance` and `confidence` are shares: 0.99, not 99. Returns `u64::MAX` if no
-/// number suffices: if `percentile` less `tolerance` is 1, or if `confidence` is 1.
+/// number suffices, if `percentile` less `tolerance` is 1 or `confidence` is 1, and if a damaged log
+/// states more than 2^40 overlatency queries.
 pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
+    if overlatency > MAX_OVERLATENCY {
+        return u64::MAX;
+    }
     let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
     let passes = |h: u64| binomial_cdf(overlatency, overlatency + h, within) < allowed;
     let mut passing = 1;
@@ -235,6 +243,7 @@ mod tests {
         assert_eq!(min_queries(3, 1.0, 0.0, 0.99), u64::MAX);
         assert_eq!(min_queries(3, 0.99, 0.0, 1.0), u64::MAX);
         assert_eq!(min_queries(3, f64::NAN, 0.0, 0.99), u64::MAX);
+        assert_eq!(min_queries(1 << 60, 0.99, 0.0, 0.99), u64::MAX);
         assert_eq!(max_overlatency(0, 0.99, 0.0, 0.99), None);
         assert_eq!(max_overlatency(458, 0.99, 0.0, 0.99), None);
         assert_eq!(max_overlatency(459, 0.99, 0.0, 0.99), Some(0));

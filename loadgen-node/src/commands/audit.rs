@@ -56,7 +56,8 @@ impl AuditArgs {
         let of = |run: &RunResult| (run.benchmark.clone(), run.scenario);
         if of(&performance) != of(&accuracy) {
             return usage(format!(
-                "the runs differ: the performance run has {} {}, the accuracy run {} {}",
+                "the runs differ: the performance run has {} {}, the accuracy run {} {}; give runs of one benchmark and \
+                 scenario",
                 performance.benchmark, performance.scenario, accuracy.benchmark, accuracy.scenario
             ));
         }

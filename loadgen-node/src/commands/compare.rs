@@ -21,12 +21,11 @@ pub(crate) struct CompareArgs {
     /// accuracy counts [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Comparison")]
     tolerance: Option<f64>,
-    /// Write a page that plots the distributions of latencies over each other, or with - to
+    /// File for a page that plots the distributions of latencies over each other; - writes it to
     /// standard output instead of the tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Write the comparison as JSON into this file, or with - to standard output instead of the
-    /// tables
+    /// File for the comparison as JSON; - writes it to standard output instead of the tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
 }

@@ -96,9 +96,9 @@ pub(super) struct FabricArgs {
     /// does not
     #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',', help_heading = MEASUREMENT)]
     target: Option<Vec<String>>,
-    /// Measure only the longest of the sizes, between all pairs of hosts: this machine and each
-    /// node, this machine and all nodes at once, and node to node, for which nodes are started with
-    /// --fabric-peers. Names the slow hosts and pairs [sizes by default: 1MiB]
+    /// Measure only the longest of the sizes, between all pairs of hosts, and name the slow hosts
+    /// and pairs. Pairs are this machine and each node, and node to node; then this machine and all
+    /// nodes at once. Start each node with --fabric-peers [sizes by default: 1MiB]
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
     matrix: Option<bool>,
     /// Measure only the longest of the sizes, in both directions for this time, with its longest
@@ -119,7 +119,8 @@ pub(super) struct FabricArgs {
     /// Everything is measured over both in turn, and the report shows what TLS costs
     #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
     plaintext_nodes: Option<Vec<String>>,
-    /// Send only through this interface, whatever the routes are
+    /// Bind to this interface: send only through it, whatever the routes are. Answers have to arrive
+    /// on it, too
     #[arg(long, value_name = "NAME", help_heading = EGRESS)]
     interface: Option<String>,
     /// gRPC: differentiated services code point (DSCP) of sent packets, from 0 to 63 (RFC 2474)
@@ -134,7 +135,7 @@ pub(super) struct FabricArgs {
     /// sizes
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     statement: Option<PathBuf>,
-    /// Write the report as JSON into this file, or with - to standard output instead of the tables
+    /// File for the report as JSON; - writes it to standard output instead of the tables
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     json: Option<PathBuf>,
     /// Folder for fabric.json and its plot, fabric.svg or matrix.svg [default: out/fabric]

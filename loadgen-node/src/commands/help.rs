@@ -7,7 +7,7 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  a file cannot be written";
 
 pub(super) const RUN: &str = "\
@@ -18,7 +18,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  VALID, or COMPLETE for an accuracy run\n\
 \x20 1  the run finished and is not valid\n\
-\x20 2  settings, files or nodes do not allow a run\n\
+\x20 2  invalid settings or files, or unusable nodes\n\
 \x20 3  the run failed";
 
 pub(super) const REPORT: &str = "\
@@ -49,7 +49,7 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  measured\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  a run failed";
 
 pub(super) const PROBE: &str = "\
@@ -60,7 +60,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  all nodes respond, and alike\n\
 \x20 1  there is a problem, or a finding that --fail-on names\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the command failed, or the report cannot be written";
 
 pub(super) const DOCTOR: &str = "\
@@ -71,7 +71,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  no problem\n\
 \x20 1  there is a problem, or a finding that --fail-on names\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the command failed, or the report cannot be written";
 
 pub(super) const FABRIC: &str = "\
@@ -82,7 +82,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  measured, and every --rate and --target was reached\n\
 \x20 1  a --rate was not kept, or a --target is not carried\n\
-\x20 2  settings or nodes do not allow it\n\
+\x20 2  invalid settings, or unusable nodes\n\
 \x20 3  a measurement failed";
 
 pub(super) const CERTIFICATES: &str = "\
@@ -92,7 +92,7 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
-\x20 2  settings or files do not allow it, or a file cannot be written";
+\x20 2  invalid settings or files, or a file cannot be written";
 
 pub(super) const ACCURACY: &str = "\
 Examples:\n\
@@ -102,7 +102,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  every target is reached\n\
 \x20 1  a target is missed\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the script failed";
 
 pub(super) const AUDIT: &str = "\
@@ -113,7 +113,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  all tests pass\n\
 \x20 1  a test fails\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  a run failed";
 
 pub(super) const CHECK: &str = "\
@@ -133,7 +133,7 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
-\x20 2  a rule is violated, or settings or files do not allow it\n\
+\x20 2  a rule is violated, or invalid settings or files\n\
 \x20 3  the tree cannot be written";
 
 pub(super) const PLAN: &str = "\
@@ -143,7 +143,7 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\
-\x20 2  settings or files do not allow it";
+\x20 2  invalid settings or files";
 
 pub(super) const BENCHMARKS: &str = "\
 Examples:\n\
@@ -181,7 +181,7 @@ Examples:\n\
 Exit codes:\n\
 \x20 0  all nodes reply\n\
 \x20 1  there is a problem, or a finding that --fail-on names\n\
-\x20 2  settings or files do not allow it\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the command failed, or the report cannot be written";
 
 pub(super) const PROGRAM: &str = "\
@@ -191,6 +191,6 @@ Examples:\n\
 \n\
 Exit codes:\n\
 \x20 0  success\n\
-\x20 1  the answer of the command is no: an invalid run, a violated rule, a problem\n\
-\x20 2  settings or files do not allow it\n\
+\x20 1  negative result: an invalid run, a violated rule, a problem\n\
+\x20 2  invalid settings or files\n\
 \x20 3  the command failed";

@@ -19,7 +19,7 @@ pub(crate) struct IdsArgs {
     /// .npy: number of tokens in each row, in another .npy file
     #[arg(long, value_name = "FILE")]
     lengths: Option<PathBuf>,
-    /// .npy: id that pads the rows, to be removed from their ends
+    /// .npy: id that pads the rows; it is removed from both ends of each row
     #[arg(long, value_name = "ID")]
     pad: Option<i32>,
     /// .jsonl: key of the ids in an object

@@ -13,6 +13,7 @@ use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
+    plan::RATES,
     policy,
     template::{self, Engine, TemplateValues},
 };
@@ -29,7 +30,7 @@ use crate::{
     RunError,
     output::{self, say},
     own_loadgen,
-    settings::{TableArgs, usage},
+    settings::{TableArgs, usage, within},
 };
 
 /// Options of `loadgen-node init`.
@@ -57,7 +58,7 @@ pub(crate) struct InitArgs {
     /// user.conf has TODO instead
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
-    /// Engine of node.toml [default: torch]
+    /// Engine of node.toml [default: openai for language models except gptj, torch for others]
     #[arg(long)]
     engine: Option<Engine>,
     /// Folder for the files; none of them may exist [default: the benchmark's name]
@@ -82,8 +83,8 @@ impl InitArgs {
                  needs only options of loadgen-node run",
             );
         }
-        if let Some(rate) = self.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
-            return usage(format!("--rate {rate}: write a number above 0"));
+        if let Some(rate) = self.rate {
+            within("rate", rate, RATES)?;
         }
         let hosts = self.hosts()?;
         let nodes = self.nodes()?;
@@ -97,7 +98,7 @@ impl InitArgs {
             port: hosts.first().map_or(discovery::PORT, |(_, port)| *port),
             is_local: hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))),
             rate: self.rate,
-            engine: self.engine.unwrap_or_default(),
+            engine: self.engine.unwrap_or_else(|| Engine::of(benchmark)),
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&benchmark.name));
         let files = template::files(&known).map_err(|error| RunError::Failed(error.to_string()))?;

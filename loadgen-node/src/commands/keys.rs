@@ -2,6 +2,7 @@
 
 use netdiv_dataset::replace_paths;
 use netdiv_node_common::process::{Keys, Replace};
+use netdiv_rules::user_conf;
 use netdiv_transport::discovery::with_files;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,11 @@ impl Keys for AllKeys {
 
 impl Keys for RunArgs {
     type All = AllKeys;
+
+    fn faults_of_files(&self) -> Option<String> {
+        // Faults do not depend on benchmark and scenario, which may be missing.
+        user_conf::check(self.user_conf.as_deref()?, "", "").err()
+    }
 }
 
 impl Keys for NetworkArgs {
@@ -90,6 +96,18 @@ mod tests {
         assert_eq!((run.network.nodes, run.benchmark), (nodes, Some("bert-99".to_owned())));
         assert!(merge_settings(&ProbeArgs::default(), Some(&path)).is_ok());
         assert!(merge_settings(&FabricArgs::default(), Some(&path)).is_ok());
+    }
+
+    #[test]
+    fn placeholders_of_user_conf_are_listed_with_those_of_the_file() {
+        let (folder, path) = run_toml("dataset = 'TODO-dataset.npy'\nuser_conf = 'user.conf'\n");
+        fs::write(folder.path().join("user.conf"), "*.Server.target_qps = TODO\n").unwrap();
+        let run = merge_settings(&RunArgs::default(), Some(&path)).unwrap_err().to_string();
+        let lines: Vec<_> = run.lines().collect();
+        assert_eq!(lines.len(), 2, "{run}");
+        assert!(lines[0].contains("run.toml, line 1: dataset is still TODO"), "{run}");
+        assert!(lines[1].contains("user.conf, line 1: target_qps is still TODO"), "{run}");
+        assert!(merge_settings(&NetworkArgs::default(), Some(&path)).is_ok());
     }
 
     #[test]

@@ -168,6 +168,12 @@ mod tests {
     }
 
     #[test]
+    fn the_operators_page_lists_every_command() {
+        let page = include_str!("../../../docs/OPERATING.md");
+        assert_eq!(netdiv_node_common::process::check_index(&Cli::command(), page), Ok(()));
+    }
+
+    #[test]
     fn every_option_has_a_heading_and_the_variable_of_its_name() {
         let options = netdiv_node_common::process::check_options(
             &netdiv_node_common::process::command(Cli::command()),

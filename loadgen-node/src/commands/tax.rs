@@ -18,6 +18,7 @@ use crate::{
     RunError,
     output::{self, say},
     record::{RunResult, Verdict},
+    recording,
     report::tax::{Round, render},
     settings::usage,
 };
@@ -120,10 +121,7 @@ fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, 
     if !matches!(ran.code(), Some(0 | 1)) {
         return Err(failed(format!("`loadgen-node run` ended with {ran}")));
     }
-    let path = folder.join(output::RESULT);
-    let bad = |why: String| failed(format!("{}: {why}", path.display()));
-    let text = files::read_text(&path).map_err(|error| bad(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| bad(error.to_string()))
+    recording::read_result(folder).map_err(failed)
 }
 
 /// Interval at which the ready file is read.

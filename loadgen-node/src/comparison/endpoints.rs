@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_node_common::resources::files;
+use netdiv_node_common::resources::{files, json};
 use netdiv_rules::Scenario;
 use serde::Deserialize;
 
@@ -86,8 +86,8 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
 /// Reads the summary of a folder.
 pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
-    let json = files::read_text(path).map_err(|error| refused(error.to_string()))?;
-    let summary: Summary = serde_json::from_str(&json)
+    let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
+    let summary: Summary = json::from_slice(text.as_bytes())
         .map_err(|error| refused(format!("not a summary of MLPerf Endpoints' client: {error}")))?;
     if !summary.complete {
         return Err(refused(format!(
@@ -269,7 +269,7 @@ mod tests {
                 json!({"load_pattern": {"type": "concurrency"}}),
                 "has the load pattern `concurrency`",
             ),
-            ("qps", json!("many"), "not a summary of MLPerf Endpoints' client: invalid type"),
+            ("qps", json!("many"), "not a summary of MLPerf Endpoints' client: qps: invalid type"),
             ("n_samples_issued", json!(-1), "not a summary"),
         ] {
             let mut changed = summary();

@@ -1,9 +1,11 @@
 //! Facts and figures of a network measurement (`loadgen-node fabric`) that are compared.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
+
+use netdiv_node_common::resources::{files, json};
 
 use super::{
-    kind::SubjectKind,
+    kind::{NetworkKind, SubjectKind},
     subject::{MeasuredFigure, Subject},
 };
 use crate::{
@@ -23,17 +25,26 @@ pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
             path.display()
         ))
     };
-    let json = fs::read(&path).map_err(|error| wrong(&error))?;
-    let report: Report = serde_json::from_slice(&json).map_err(|error| wrong(&error))?;
+    let text = files::read(&path, u64::MAX).map_err(|error| wrong(&error))?;
+    let report: Report = json::from_slice(&text).map_err(|error| wrong(&error))?;
     Ok(Subject {
         folder: folder.into(),
-        kind: SubjectKind::Network,
+        kind: SubjectKind::Network(kind(&report)),
         facts: facts(&report),
         workload: BTreeMap::new(),
         remarks: Vec::new(),
         figures: figures(&report),
         histograms: Histograms::default(),
     })
+}
+
+fn kind(report: &Report) -> NetworkKind {
+    match report {
+        Report { matrix: Some(_), .. } => NetworkKind::Matrix,
+        Report { soak: Some(_), .. } => NetworkKind::Soak,
+        Report { open_loop, .. } if !open_loop.is_empty() => NetworkKind::Rate,
+        _ => NetworkKind::Sizes,
+    }
 }
 
 fn facts(report: &Report) -> BTreeMap<String, String> {

@@ -43,6 +43,9 @@ pub(crate) struct Change {
     /// Noise: the larger ratio of range to median of the two sides. `None` if each side has one
     /// value.
     pub(crate) noise: Option<f64>,
+    /// True if the ranges of the two sides touch, so that the change may be chance. `None` if the
+    /// noise is unknown, and for an exact figure.
+    pub(crate) ranges_touch: Option<bool>,
     pub(crate) judgement: ChangeJudgement,
 }
 
@@ -140,7 +143,7 @@ impl Change {
         } else {
             ChangeJudgement::Better
         };
-        Self { ratio, noise: Some(0.0), judgement }
+        Self { ratio, noise: Some(0.0), ranges_touch: None, judgement }
     }
 
     fn compare_medians(
@@ -151,10 +154,11 @@ impl Change {
     ) -> Self {
         let ratio = ratio(base.median, side.median);
         let noise = base.noise().into_iter().chain(side.noise()).reduce(f64::max);
+        let ranges_touch = noise.map(|noise| base.touches(side, noise));
         let worse = loss(ratio, more_is_better);
         let judgement = if worse.abs() <= tolerance.unwrap_or(TOLERANCE) {
             ChangeJudgement::Same
-        } else if noise.is_some_and(|noise| base.touches(side, noise)) {
+        } else if ranges_touch == Some(true) {
             ChangeJudgement::Noise
         } else if noise.is_none() && tolerance.is_none() {
             ChangeJudgement::Unknown
@@ -163,7 +167,7 @@ impl Change {
         } else {
             ChangeJudgement::Better
         };
-        Self { ratio, noise, judgement }
+        Self { ratio, noise, ranges_touch, judgement }
     }
 }
 
@@ -244,5 +248,6 @@ mod tests {
         assert_eq!(judged(&[0.1; 3], &[0.1; 7]), Same);
         let change = Change::compare_medians(&spread(&base), &spread(&[90.0, 90.0]), true, None);
         assert_eq!((change.ratio, change.noise), (0.9, Some(0.04)));
+        assert_eq!(change.ranges_touch, Some(false));
     }
 }

@@ -12,7 +12,20 @@ pub(crate) enum SubjectKind {
     /// Result of MLPerf Endpoints. Its load pattern determines the scenario.
     Endpoints { scenario: Scenario },
     /// Network measurement.
-    Network,
+    Network(NetworkKind),
+}
+
+/// Kind of a network measurement. Each kind has figures of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+pub(crate) enum NetworkKind {
+    #[strum(to_string = "by message sizes")]
+    Sizes,
+    #[strum(to_string = "between all pairs of hosts (--matrix)")]
+    Matrix,
+    #[strum(to_string = "over a long time (--soak)")]
+    Soak,
+    #[strum(to_string = "at a fixed rate (--rate)")]
+    Rate,
 }
 
 impl SubjectKind {
@@ -36,7 +49,7 @@ impl fmt::Display for SubjectKind {
             Self::Endpoints { scenario } => {
                 write!(f, "an MLPerf Endpoints result ({scenario} performance)")
             }
-            Self::Network => f.write_str("a network measurement"),
+            Self::Network(kind) => write!(f, "a network measurement {kind}"),
         }
     }
 }

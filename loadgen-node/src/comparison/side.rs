@@ -66,7 +66,7 @@ fn refuse(one: &Subject, other: Option<&Subject>) -> Result<(), RunError> {
     let Some(other) = other else { return Ok(()) };
     Err(RunError::Usage(format!(
         "{} is {}, but {} is {}: compare only runs of one benchmark, scenario and mode, MLPerf Endpoints results with such runs, \
-         or network measurements",
+         or network measurements of one kind",
         one.folder.display(),
         one.kind,
         other.folder.display(),

@@ -40,7 +40,8 @@ pub(crate) fn send(
     // itself.
     let fits = |node: &NodeInfo| {
         let takes = node.description.input.clone().unwrap_or_default();
-        library.prepare(takes, node.description.max_payload_bytes)
+        library.prepare(takes, node.description.max_payload_bytes)?;
+        library.check_prompts(&[&node.description]).map_err(|error| error.to_string())
     };
     let fits: Vec<_> = asked.iter().map(|one| one.answer.as_ref().ok().map(fits)).collect();
     library.load_samples(&[SAMPLE]).map_err(|Abort(why)| RunError::Usage(why))?;

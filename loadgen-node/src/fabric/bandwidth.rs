@@ -1,11 +1,8 @@
 //! Payload bandwidth: messages of one shape, as many as the windows allow.
 
-use std::{
-    sync::mpsc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{iter, sync::mpsc, thread, time::Instant};
 
+use netdiv_node_common::resources::processor::ProcessorTimes;
 use netdiv_qdl::{NodeReport, Policy, Settings};
 use netdiv_receivers::{Probe, ResponseSink};
 
@@ -14,7 +11,7 @@ use super::{
     figures::{Bandwidth, Direction, FarEnd, Interval, Rate, Shape},
     watch::{Times, Window, watch},
 };
-use crate::RunError;
+use crate::{RunError, node_times, record::Shortage};
 
 /// Minimum and maximum number of bytes in flight to and from each node. The minimum suits any
 /// network; the maximum suffices for 100 Gb/s and 20 ms.
@@ -52,13 +49,24 @@ pub(crate) fn bandwidth(
     };
     let shape = Shape::of(direction, bytes);
     let qdl = connect(settings, shape, ResponseSink)?;
-    let far_before = qdl.processor_times().map_err(failed)?;
+    let far_before = qdl.descriptions().map_err(failed)?;
+    let (began, own_before) = (Instant::now(), ProcessorTimes::now());
     let burst = vec![Instant::now(); BURST.min(in_flight)];
     let window = drive(&qdl, shape, times, tell, || qdl.issue(&burst))?;
     qdl.flush().map_err(failed)?;
-    let far_after = qdl.processor_times().map_err(failed)?;
-    let far = far_ends(&qdl.report(), shape, &far_before, &far_after);
-    Ok(figures(bytes, direction, shape, &window, far))
+    let own = ProcessorTimes::now().since(&own_before);
+    let far_after = qdl.descriptions().map_err(failed)?;
+    let spent: Vec<_> = far_before
+        .iter()
+        .zip(&far_after)
+        .map(|((_, a), (_, b))| node_times::between(a, b))
+        .collect();
+    let names = qdl.nodes().iter().map(|node| format!("node {}", node.description.node_name));
+    let programs = iter::once(("this machine".into(), &own)).chain(names.zip(&spent));
+    let took = began.elapsed();
+    let shortages = programs.filter_map(|(name, spent)| Shortage::of(name, spent, took)).collect();
+    let far = far_ends(&qdl.report(), shape, &spent);
+    Ok(Bandwidth { shortages, ..figures(bytes, direction, shape, &window, far) })
 }
 
 /// Calls `send` again and again until the window is over. Passes each interval to `tell`, and
@@ -86,19 +94,14 @@ pub(super) fn drive(
     })
 }
 
-/// Returns the counts of each node over the whole measurement, including its warm-up. `before` and
-/// `after` are the processor times of the nodes.
-fn far_ends(
-    reports: &[NodeReport],
-    shape: Shape,
-    before: &[Duration],
-    after: &[Duration],
-) -> Vec<FarEnd> {
+/// Returns the counts of each node over the whole measurement, including its warm-up. `spent` has
+/// the processor times of the nodes.
+fn far_ends(reports: &[NodeReport], shape: Shape, spent: &[ProcessorTimes]) -> Vec<FarEnd> {
     let of = |(node, report): (usize, &NodeReport)| {
         let bytes =
             report.acknowledged as f64 * shape.sample_bytes() as f64 + report.bytes_received as f64;
-        let spent = before.get(node).zip(after.get(node)).filter(|(_, after)| !after.is_zero());
-        let spent = spent.map(|(before, after)| after.saturating_sub(*before).as_secs_f64());
+        let spent = spent.get(node).map(|spent| spent.ran).filter(|ran| !ran.is_zero());
+        let spent = spent.map(|ran| ran.as_secs_f64());
         FarEnd {
             node: report.name.clone(),
             messages_sent: report.sent,
@@ -118,17 +121,17 @@ fn figures(
 ) -> Bandwidth {
     let Window { begin, end, intervals, longest_gap } = window;
     let seconds = end.seconds_since(begin);
-    let lanes = begin.lanes.iter().zip(&end.lanes);
-    let streams: Vec<_> = lanes
-        .map(|(begin, end)| {
-            let messages = (end.answered - begin.answered) as f64 / seconds;
-            let received = (end.bytes_received - begin.bytes_received) as f64;
+    let moved = begin.moved.iter().zip(&end.moved);
+    let streams: Vec<_> = moved
+        .zip(&end.lanes)
+        .map(|((begin, end), lane)| {
+            let messages = (end.messages - begin.messages) / seconds;
             Rate {
-                name: end.name.clone(),
-                address: end.address.clone(),
+                name: lane.name.clone(),
+                address: lane.address.clone(),
                 messages_per_second: messages,
                 bytes_per_second_to_nodes: messages * shape.sample_bytes() as f64,
-                bytes_per_second_from_nodes: received / seconds,
+                bytes_per_second_from_nodes: (end.bytes_received - begin.bytes_received) / seconds,
                 rounds_bytes_per_second: Vec::new(),
             }
         })
@@ -161,6 +164,7 @@ fn figures(
         path: end.counters.path(&begin.counters),
         host_tcp_retransmits: end.counters.retransmits(&begin.counters),
         far_ends,
+        shortages: Vec::new(),
         total,
         nodes,
         streams,

@@ -11,6 +11,7 @@ use super::{
     path::Path,
     usual_rates::{UsualRates, quantile},
 };
+use crate::record::Shortage;
 
 /// Route to a node.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -154,14 +155,13 @@ impl Shape {
 
 /// Bandwidth of one cell: messages of one size, as many as the windows allow. A message counts when
 /// its response arrives, with the bytes of both directions. In steady traffic this equals the rate
-/// of either direction. Messages in flight when a window begins count in it; messages in flight
-/// when it ends do not.
+/// of either direction. A message in flight when a window begins or ends counts in it by the share
+/// that moved in the window.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Bandwidth {
     pub(crate) message_bytes: usize,
     pub(crate) direction: Direction,
-    /// Length of the window in seconds, after the warm-up and without the messages in flight at its
-    /// end.
+    /// Length of the window in seconds, after the warm-up.
     pub(crate) seconds: f64,
     /// Payload bytes per second of each round, both ways together, in the order of the rounds. All
     /// other figures are from the median round.
@@ -185,6 +185,9 @@ pub(crate) struct Bandwidth {
     pub(crate) host_tcp_retransmits: Option<u64>,
     /// Counts of each node.
     pub(crate) far_ends: Vec<FarEnd>,
+    /// Programs that were short of processor time, warm-up included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shortages: Vec<Shortage>,
     /// Rate of all nodes together.
     pub(crate) total: Rate,
     pub(crate) nodes: Vec<Rate>,
@@ -266,6 +269,7 @@ pub(super) const SATURATED_SHARE: f64 = 0.95;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Interval {
     pub(crate) seconds: f64,
+    /// Number of responses.
     pub(crate) messages: u64,
     pub(crate) bytes_per_second_to_nodes: f64,
     pub(crate) bytes_per_second_from_nodes: f64,
@@ -387,6 +391,7 @@ pub(crate) mod tests {
             path: None,
             host_tcp_retransmits: None,
             far_ends: Vec::new(),
+            shortages: Vec::new(),
             total,
             nodes: Vec::new(),
             streams: Vec::new(),

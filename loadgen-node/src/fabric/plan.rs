@@ -16,7 +16,7 @@ use super::{
     client,
     connection_choice::{self, ConnectionTrial},
     figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Route, Shape},
-    matrix::measure::{self, matrix},
+    matrix::measure::{self, ConnectedPairs, connect_all, matrix},
     open_loop::open_loop,
     progress,
     report::{Plaintext, Report},
@@ -96,6 +96,11 @@ impl Plan {
         let nodes = client::nodes(&settings, self.longest())?;
         let plain = self.plaintext.as_ref().map(|plain| client::nodes(plain, self.longest()));
         let plain = plain.transpose()?.unwrap_or_default();
+        // Nodes that were not started for a matrix refuse it before anything is measured.
+        let connected = match self.kind {
+            MeasurementKind::Matrix => connect_all(&settings, &nodes, self.longest())?,
+            _ => ConnectedPairs::default(),
+        };
         progress::begin(self.estimate(self.max_connections()), self.is_quick);
         let round_trips = self.round_trips(&settings, &nodes)?;
         let plaintext = self.plaintext.as_ref();
@@ -146,8 +151,9 @@ impl Plan {
             MeasurementKind::Matrix => {
                 let size = self.longest();
                 let known = measure_slowest_rate(&settings, size, self.times)?;
-                let matrix = matrix(&settings, &nodes, size, self.times, self.rounds, known)?;
-                report.matrix = Some(matrix);
+                let (times, rounds) = (self.times, self.rounds);
+                report.matrix =
+                    Some(matrix(&settings, &nodes, size, times, rounds, known, connected)?);
             }
             MeasurementKind::Soak => report.soak = Some(self.soak(&settings)?),
             MeasurementKind::OpenLoop { rate, shapes } => {

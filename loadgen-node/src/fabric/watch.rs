@@ -6,6 +6,7 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
+use netdiv_contract::probe::StreamCounts;
 use netdiv_qdl::NodeReport;
 use netdiv_receivers::Probe;
 
@@ -32,32 +33,88 @@ pub(super) struct CounterSnapshot {
     time: Instant,
     pub(super) lanes: Vec<NodeReport>,
     pub(super) counters: Counters,
+    /// Messages and bytes that each lane had moved.
+    pub(super) moved: Vec<Moved>,
+}
+
+/// Messages that a lane, or all lanes, have moved, and the payload bytes of their responses. A
+/// message in flight counts by the share that has moved.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Moved {
+    pub(super) messages: f64,
+    pub(super) bytes_received: f64,
+}
+
+/// Counts of a lane: those of its stream, and its received bytes.
+struct LaneCounts {
+    stream: StreamCounts,
+    bytes_received: u64,
+}
+
+impl LaneCounts {
+    /// Returns the counts of a lane of a measurement that began at `start`.
+    fn of(lane: &NodeReport, start: Instant) -> Self {
+        let last = lane.last_answered.unwrap_or(start);
+        let stream = StreamCounts { sent: lane.sent, answered: lane.answered, last };
+        Self { stream, bytes_received: lane.bytes_received }
+    }
+
+    /// Returns what the lane had moved by `time`, the moment of these counts. `None` until a
+    /// message that was in flight is answered.
+    fn moved(&self, later: &Self, time: Instant) -> Option<Moved> {
+        let share = self.stream.share_moved(&later.stream, time)?;
+        let moved = |now: u64, later: u64| now as f64 + share * (later - now) as f64;
+        Some(Moved {
+            messages: moved(self.stream.answered, later.stream.answered),
+            bytes_received: moved(self.bytes_received, later.bytes_received),
+        })
+    }
 }
 
 impl CounterSnapshot {
-    fn now(qdl: &Probe) -> Self {
-        Self {
-            time: Instant::now(),
-            lanes: qdl.report_by_lane(),
-            counters: Counters::now(qdl.quic_paths()),
-        }
+    /// Reads the counters of a measurement that began at `start`. Then calls `pause` until the
+    /// messages in flight show how much of them had moved.
+    fn take(
+        qdl: &Probe,
+        start: Instant,
+        mut pause: impl FnMut(Duration) -> Result<(), RunError>,
+    ) -> Result<Self, RunError> {
+        let lanes = qdl.read_lanes(NodeReport::clone);
+        // Taken after the counts, so that no response is later.
+        let time = Instant::now();
+        let counters = Counters::now(qdl.quic_paths());
+        let moved = loop {
+            let later = qdl.read_lanes(|lane| LaneCounts::of(lane, start));
+            let moved = |(lane, later)| LaneCounts::of(lane, start).moved(later, time);
+            let moved: Option<Vec<_>> = lanes.iter().zip(&later).map(moved).collect();
+            if let Some(moved) = moved {
+                break moved;
+            }
+            pause(CHECK_INTERVAL)?;
+        };
+        Ok(Self { time, lanes, counters, moved })
     }
 
     fn answered(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.answered).sum()
     }
 
-    /// Returns true if each node has answered between this snapshot and the counts `now`.
-    fn each_node_answered(&self, now: &[NodeReport]) -> bool {
-        let answered = |lanes: &[NodeReport], address: &str| -> u64 {
-            lanes.iter().filter(|lane| lane.address == address).map(|lane| lane.answered).sum()
+    /// Returns true if each node has answered between this snapshot and the counts of responses
+    /// `now`, by lane.
+    fn each_node_answered(&self, now: &[u64]) -> bool {
+        let has_answered = |address: &str| {
+            let mut lanes = self.lanes.iter().zip(now);
+            lanes.any(|(lane, now)| lane.address == address && *now > lane.answered)
         };
-        let address = |lane: &NodeReport| lane.address.clone();
-        now.iter().map(address).all(|to| answered(now, &to) > answered(&self.lanes, &to))
+        self.lanes.iter().all(|lane| has_answered(&lane.address))
     }
 
-    fn bytes_received(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.bytes_received).sum()
+    /// Returns the sums over all lanes.
+    fn moved_by_all(&self) -> Moved {
+        self.moved.iter().fold(Moved::default(), |sum, lane| Moved {
+            messages: sum.messages + lane.messages,
+            bytes_received: sum.bytes_received + lane.bytes_received,
+        })
     }
 
     pub(super) fn seconds_since(&self, earlier: &Self) -> f64 {
@@ -77,13 +134,13 @@ impl CounterSnapshot {
     /// Returns the counts since an earlier snapshot.
     fn interval(&self, earlier: &Self, sample_bytes: usize) -> Interval {
         let seconds = self.seconds_since(earlier);
-        let messages = self.answered() - earlier.answered();
+        let (before, now) = (earlier.moved_by_all(), self.moved_by_all());
+        let messages = now.messages - before.messages;
         Interval {
             seconds,
-            messages,
-            bytes_per_second_to_nodes: messages as f64 * sample_bytes as f64 / seconds,
-            bytes_per_second_from_nodes: (self.bytes_received() - earlier.bytes_received()) as f64
-                / seconds,
+            messages: self.answered() - earlier.answered(),
+            bytes_per_second_to_nodes: messages * sample_bytes as f64 / seconds,
+            bytes_per_second_from_nodes: (now.bytes_received - before.bytes_received) / seconds,
             p99_ns: self.latency(earlier).map(|latency| latency.value_at_quantile(0.99)),
         }
     }
@@ -128,41 +185,45 @@ pub(super) fn watch(
         Err(RecvTimeoutError::Timeout) => {
             qdl.failure().map_or(Ok(()), |why| Err(failed(why.clone())))
         }
-        _ => Err(RunError::Failed("the measurement ended early".into())),
+        _ => Err(RunError::Failed("the thread that sends messages failed; see its error".into())),
     };
     let answered = || qdl.progress().answered;
-    let warm = Instant::now();
-    while let Some(left) = times.warm_up.checked_sub(warm.elapsed()).filter(|t| !t.is_zero()) {
+    let start = Instant::now();
+    while let Some(left) = times.warm_up.checked_sub(start.elapsed()).filter(|t| !t.is_zero()) {
         wait(left.min(INTERVAL))?;
     }
-    let begin = CounterSnapshot::now(qdl);
     let mut gaps =
-        GapTracker { answered: begin.answered(), since: begin.time, longest: Duration::ZERO };
+        GapTracker { answered: answered(), since: Instant::now(), longest: Duration::ZERO };
+    let mut pause = |time: Duration| -> Result<(), RunError> {
+        wait(time)?;
+        gaps.record_answered(answered());
+        Ok(())
+    };
+    let begin = CounterSnapshot::take(qdl, start, &mut pause)?;
     let mut intervals = Vec::new();
     let mut last: Option<CounterSnapshot> = None;
-    loop {
+    let end = loop {
         let before = last.as_ref().unwrap_or(&begin);
         let left = times.duration.saturating_sub(before.time - begin.time);
         // A remainder that is too short for its own interval extends this one.
         let length = if left < INTERVAL * 3 / 2 { left } else { INTERVAL };
         while before.time.elapsed() < length {
-            wait(CHECK_INTERVAL.min(length.saturating_sub(before.time.elapsed())))?;
-            gaps.record_answered(answered());
+            pause(CHECK_INTERVAL.min(length.saturating_sub(before.time.elapsed())))?;
         }
         let over = begin.time.elapsed() >= times.duration;
         // A message may take longer than the whole measurement, and a node may get its first
         // message late.
-        while over && !begin.each_node_answered(&qdl.report_by_lane()) {
-            wait(CHECK_INTERVAL)?;
-            gaps.record_answered(answered());
+        while over && !begin.each_node_answered(&qdl.read_lanes(|lane| lane.answered)) {
+            pause(CHECK_INTERVAL)?;
         }
-        let now = CounterSnapshot::now(qdl);
+        let now = CounterSnapshot::take(qdl, start, &mut pause)?;
         let interval = now.interval(before, sample_bytes);
         tell(&interval);
         intervals.push(interval);
         if over {
-            return Ok(Window { begin, end: now, intervals, longest_gap: gaps.longest });
+            break now;
         }
         last = Some(now);
-    }
+    };
+    Ok(Window { begin, end, intervals, longest_gap: gaps.longest })
 }

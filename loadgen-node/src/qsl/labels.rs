@@ -45,16 +45,16 @@ fn fault(labels: &Labels, benchmark: Option<&Benchmark>) -> Option<String> {
                 .into(),
         ),
         Labels::Classes(labels) => {
-            let (least, most, whose) = match benchmark.and_then(|one| Some((one, one.classes?))) {
+            let (most, whose) = match benchmark.and_then(|one| Some((one, one.classes?))) {
                 Some((Benchmark { name, .. }, count)) => {
-                    (0, i64::from(count) - 1, format!("the classes of {name}"))
+                    (i64::from(count) - 1, format!("the classes of {name}"))
                 }
-                None => (i32::MIN.into(), i32::MAX.into(), "responses, which are int32,".into()),
+                None => (i32::MAX.into(), "classes, which are int32,".into()),
             };
-            let sample = labels.iter().position(|label| !(least..=most).contains(label))?;
+            let sample = labels.iter().position(|label| !(0..=most).contains(label))?;
             let label = labels[sample];
             Some(format!(
-                "the label of sample {sample} is {label}, and {whose} are {least} to {most}: give the number of its class"
+                "the label of sample {sample} is {label}, and {whose} are 0 to {most}: give the number of its class"
             ))
         }
         Labels::Outputs(outputs) => {
@@ -121,12 +121,19 @@ mod tests {
         let file = folder.path().join("labels.npy");
         let most = i64::from(i32::MAX);
         for (benchmark, labels, want) in [
-            ("fabric", &[0, -1, 2, most][..], None),
+            ("fabric", &[0, 1, 2, most][..], None),
+            (
+                "fabric",
+                &[0, -1, 2, 3],
+                Some(
+                    "the label of sample 1 is -1, and classes, which are int32, are 0 to 2147483647",
+                ),
+            ),
             ("fabric", &[0, 1, 2], Some("3 labels for 4 samples")),
             (
                 "fabric",
                 &[0, 1, most + 1, 3],
-                Some("the label of sample 2 is 2147483648, and responses, which are int32,"),
+                Some("the label of sample 2 is 2147483648, and classes, which are int32,"),
             ),
             ("resnet50", &[0, 999, 1, 2], None),
             (

@@ -12,12 +12,15 @@ use netdiv_contract::{
     checksum,
     encoding::{self, Encoded, Encoding},
     layout::{self, InputLayout, element_bytes},
+    v1::DescribeResponse,
 };
 use netdiv_dataset::{Dataset, Sample};
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
 use netdiv_receivers::{Witness, run_failure};
 use netdiv_rules::record::{Distribution, Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
+
+use crate::{RunError, qsl::prompts};
 
 /// Query Sample Library. It encodes samples when LoadGen asks to load them, which is untimed.
 pub struct Library {
@@ -103,8 +106,7 @@ impl Library {
             return Err(format!("the model takes {takes}, the data set holds {holds}"));
         }
         self.check_lengths(&takes)?;
-        let packed = !takes.tensors.is_empty() && layout::raw_tensor(&takes).is_none();
-        if packed && self.dataset.layout().is_none() {
+        if layout::is_packed(&takes) && self.dataset.layout().is_none() {
             return Err(format!(
                 "the nodes take {}; give a data set that states the shape of each sample (.npy)",
                 layout::describe(&takes)
@@ -114,6 +116,11 @@ impl Library {
         // A second call would find the same nodes.
         let _ = self.nodes_take.set(takes);
         Ok(())
+    }
+
+    /// Checks that the nodes accept the token ids of all samples.
+    pub(crate) fn check_prompts(&self, nodes: &[&DescribeResponse]) -> Result<(), RunError> {
+        prompts::check_announced(self.dataset.as_ref(), nodes)
     }
 
     /// Checks that samples without a layout have the length of the only tensor that the model

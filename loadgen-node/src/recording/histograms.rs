@@ -5,7 +5,7 @@
 //! from 0, and the measure: `0/latency`.
 
 use std::{
-    fmt, fs, io,
+    fmt, io,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -18,6 +18,7 @@ use hdrhistogram::{
         interval_log::{IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag},
     },
 };
+use netdiv_node_common::resources::files;
 use netdiv_qdl::NodeReport;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -116,7 +117,7 @@ impl Histograms {
     /// Reads the histograms in a run's folder. Empty if the run has no such file.
     pub(crate) fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(HISTOGRAMS);
-        let text = match fs::read(&path) {
+        let text = match files::read(&path, u64::MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             read => read.map_err(|error| format!("{}: {error}", path.display()))?,
         };
@@ -173,6 +174,8 @@ fn decode(base64: &str, deserializer: &mut Deserializer) -> Option<Histogram<u64
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

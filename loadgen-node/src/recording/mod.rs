@@ -8,19 +8,24 @@ pub(crate) mod steady;
 
 use std::path::Path;
 
+use netdiv_node_common::resources::files;
 use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use crate::{RunError, output};
 
+/// Reads the record of a run. The error names the file.
+pub(crate) fn read_result(folder: &Path) -> Result<RunResult, String> {
+    let path = folder.join(output::RESULT);
+    let json = files::read(&path, u64::MAX).map_err(|error| error.to_string());
+    json.and_then(|json| RunResult::of(&json)).map_err(|why| format!("{}: {why}", path.display()))
+}
+
 /// Reads the record of a run. Fails if the run's mode is neither `mode` nor `submission`, which
 /// includes both a performance and an accuracy test, or if a log has changed since the run.
 pub(crate) fn read_unchanged(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
+    let run = read_result(folder).map_err(RunError::Usage)?;
     let path = folder.join(output::RESULT);
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
-    let text = netdiv_node_common::resources::files::read_text(&path)
-        .map_err(|error| refused(error.to_string()))?;
-    let run: RunResult = serde_json::from_str(&text)
-        .map_err(|error| refused(format!("not a record of a run: {error}")))?;
     if run.mode != mode && run.mode != Mode::Submission {
         return Err(refused(format!("the run is in mode {}; expected {mode}", run.mode)));
     }

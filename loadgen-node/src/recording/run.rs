@@ -1,12 +1,10 @@
 //! Records of a run, read from its folder.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
     histograms::Histograms,
+    read_result,
     series::{self, SeriesRow},
 };
 use crate::{
@@ -28,23 +26,16 @@ pub(crate) struct RecordedRun {
 impl RecordedRun {
     /// Reads the run in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
-        let path = folder.join(output::RESULT);
-        let wrong = |why: &dyn std::fmt::Display| {
-            RunError::Usage(format!(
-                "{}: {why}; pass the folder of a finished run (--output of `run`)",
-                path.display()
-            ))
-        };
-        if !path.exists() && folder.join(FABRIC).exists() {
+        if !folder.join(output::RESULT).exists() && folder.join(FABRIC).exists() {
             return Err(RunError::Usage(format!(
                 "{} holds a network measurement (`loadgen-node fabric`), not a run: open the picture beside its {FABRIC}, \
                  fabric.svg or matrix.svg, or compare it with another measurement by `loadgen-node compare`",
                 folder.display()
             )));
         }
-        let json = fs::read(&path).map_err(|error| wrong(&error))?;
-        let result = serde_json::from_slice(&json)
-            .map_err(|error| wrong(&format!("not a record of a run: {error}")))?;
+        let result = read_result(folder).map_err(|why| {
+            RunError::Usage(format!("{why}; pass the folder of a finished run (--output of `run`)"))
+        })?;
         Ok(Self {
             folder: folder.into(),
             result,

@@ -1,11 +1,12 @@
 //! `series.csv`: counts of each interval of a run, for all nodes together and for each node.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufWriter},
     path::Path,
 };
 
+use netdiv_node_common::resources::files;
 use serde::{Deserialize, Serialize};
 
 /// Name of the file in a run's folder.
@@ -77,7 +78,7 @@ impl Writer {
 /// Reads the rows in a run's folder. Empty if the run has no such file.
 pub(crate) fn read(folder: &Path) -> Result<Vec<SeriesRow>, String> {
     let path = folder.join(SERIES);
-    let text = match fs::read(&path) {
+    let text = match files::read(&path, u64::MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read.map_err(|error| format!("{}: {error}", path.display()))?,
     };
@@ -103,6 +104,8 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<SeriesRow>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

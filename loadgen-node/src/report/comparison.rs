@@ -26,7 +26,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         parts.push(format!("\ncounted differently\n  {}", comparison.remarks.join("\n  ")));
     }
     parts.push(String::new());
-    let titles = ["figure", "", "median", "minimum", "maximum", "change", "noise", ""];
+    let titles = ["figure", "", "median", "minimum", "maximum", "change", "ranges touch", ""];
     parts.push(table::table(titles, 2, figures.iter().flat_map(figure)));
     parts.push(conclusion(comparison));
     parts.join("\n")
@@ -58,7 +58,9 @@ pub(super) fn conclusion(comparison: &Comparison) -> String {
         ));
     }
     if lines.is_empty() {
-        lines.push(format!("no figure is worse by more than {tolerance} % and beyond the noise"));
+        lines.push(format!(
+            "no figure is worse by more than {tolerance} % with ranges that do not touch"
+        ));
     }
     lines.join("\n")
 }
@@ -90,8 +92,8 @@ fn figure(figure: &Figure) -> Vec<[String; 8]> {
             _ => String::new(),
         };
         let [median, least, most] = values(spread, scale);
-        let [by, noise, judgement] = change.map(change_cells).unwrap_or_default();
-        [name, side_label(number), median, least, most, by, noise, judgement]
+        let [by, touch, judgement] = change.map(change_cells).unwrap_or_default();
+        [name, side_label(number), median, least, most, by, touch, judgement]
     };
     sides.map(row).collect()
 }
@@ -107,13 +109,16 @@ pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
     [shown(spread.median), least, most]
 }
 
-/// Returns a change, its noise and its judgement as text.
+/// Returns a change, whether the ranges touch, and the judgement, as text.
 pub(super) fn change_cells(change: &Change) -> [String; 3] {
-    [
-        format!("{:+.1} %", 100.0 * (change.ratio - 1.0)),
-        change.noise.map_or_else(|| "?".into(), |noise| format!("{:.1} %", 100.0 * noise)),
-        change.judgement.to_string(),
-    ]
+    let touch = match (change.ranges_touch, change.noise) {
+        (Some(true), _) => "yes",
+        (Some(false), _) => "no",
+        (None, Some(_)) => "–",
+        (None, None) => "?",
+    };
+    let by = format!("{:+.1} %", 100.0 * (change.ratio - 1.0));
+    [by, touch.into(), change.judgement.to_string()]
 }
 
 /// Returns the divisor of a unit's values, and the unit in which they are shown.

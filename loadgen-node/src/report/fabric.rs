@@ -1,5 +1,7 @@
 //! Tables of `loadgen-node fabric`.
 
+use std::collections::BTreeMap;
+
 use super::{
     fabric_matrix,
     fabric_rounds::{basis, range, rounds},
@@ -11,6 +13,7 @@ use crate::{
         figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
         report::Report,
     },
+    record::Shortage,
     units::{gigabits, gigabytes, rate, size},
 };
 
@@ -78,11 +81,11 @@ fn effort(cells: &[Bandwidth]) -> String {
             or_empty(path, |path| path.sent_again.to_string()),
             or_empty(path, |path| format!("{:.1}", path.most_round_trip_us as f64 / 1e3)),
             or_empty(path, |path| format!("{:.1}", path.congestion_window_bytes as f64 / 1e6)),
-            if cell.is_bound_by_processor() { "PROCESSOR" } else { "" }.to_owned(),
+            bound_by(cell).to_owned(),
         ]
     };
     let titles = [
-        "both ways together",
+        "payload; both ways: the sum",
         "GB/s, rounds",
         "CPU ns/B",
         "nodes' ns/B",
@@ -93,6 +96,15 @@ fn effort(cells: &[Bandwidth]) -> String {
         "bound by",
     ];
     table::table(titles, 1, cells.iter().map(row))
+}
+
+/// Returns the limit of a rate, if it is not the network.
+fn bound_by(cell: &Bandwidth) -> &'static str {
+    match (cell.is_bound_by_processor(), &cell.shortages[..]) {
+        (true, _) => "PROCESSOR",
+        (false, []) => "",
+        (false, _) => "BUSY",
+    }
 }
 
 fn nanos(seconds: Option<f64>) -> String {
@@ -142,7 +154,7 @@ fn cost_of_tls(report: &Report) -> Option<String> {
         .then(|| table::table(["what TLS costs", "TLS", "plaintext", "ratio"], 1, rows))
 }
 
-/// Returns notes on saturated I/O threads, and on nodes that did not count all messages.
+/// Returns notes on saturated I/O threads, busy machines, and nodes that did not count all messages.
 fn notes(cells: &[Bandwidth]) -> Option<String> {
     let bound = cells.iter().any(Bandwidth::is_bound_by_processor).then(|| {
         "bound by PROCESSOR: an I/O thread of this machine was saturated, so the network may carry more; \
@@ -161,7 +173,20 @@ fn notes(cells: &[Bandwidth]) -> Option<String> {
             far.messages_received
         )
     });
-    let notes: Vec<_> = bound.into_iter().chain(wrong).collect();
+    // The longest lack of each program.
+    let mut busy = BTreeMap::<&str, &Shortage>::new();
+    for shortage in cells.iter().flat_map(|cell| &cell.shortages) {
+        let longest = busy.entry(&shortage.program).or_insert(shortage);
+        if shortage.lacked_share() > longest.lacked_share() {
+            *longest = shortage;
+        }
+    }
+    let busy = busy.values().map(|shortage| {
+        format!(
+            "bound by BUSY: {shortage}, so the network may carry more; let nothing else run there, or use more processors"
+        )
+    });
+    let notes: Vec<_> = bound.into_iter().chain(busy).chain(wrong).collect();
     (!notes.is_empty()).then(|| notes.join("\n"))
 }
 

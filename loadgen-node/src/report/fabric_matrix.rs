@@ -19,7 +19,7 @@ use crate::{
     fabric::{
         figures::Bandwidth,
         matrix::{
-            figures::{Host, Matrix, Pair, SlowPart},
+            figures::{Host, Matrix, Pair, SlowFinding, SlowPart},
             slow::usual_rate,
         },
         report::Report,
@@ -133,8 +133,9 @@ const MARGIN: i32 = 16;
 const TITLE: i32 = 48;
 
 /// Colours of the heat map, from standstill to the usual rate, which the fastest quarter of the
-/// pairs reaches. White is where pairs begin to be slow. The colours can be distinguished with a
-/// colour vision deficiency (Okabe and Ito, 2008).
+/// pairs reaches. White is in between: only pairs that the verdict calls slow are on the side of
+/// standstill. The colours can be distinguished with a colour vision deficiency (Okabe and Ito,
+/// 2008).
 const STANDSTILL: RGBColor = RGBColor(213, 94, 0);
 const USUAL: RGBColor = RGBColor(0, 114, 178);
 const NOT_MEASURED: RGBColor = RGBColor(0, 0, 0);
@@ -178,14 +179,15 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
                 let corner = (left + column * square, top + row * square);
                 let opposite = (corner.0 + square - 1, corner.1 + square - 1);
                 let rate = pairs.get(&(*from, *to)).map(|pair| pair.bytes_per_second);
+                let share = |bytes: f64| shown_share(&matrix.slow, from, to, bytes, usual);
                 let colour = match rate {
                     None => NO_PAIR,
                     Some(None) => NOT_MEASURED,
-                    Some(Some(bytes)) => colour(bytes / usual),
+                    Some(Some(bytes)) => colour(share(bytes)),
                 };
                 area.draw(&Rectangle::new([corner, opposite], colour.filled()))?;
                 if let Some(Some(bytes)) = rate.filter(|_| has_figures) {
-                    let is_light = (0.4..0.9).contains(&(bytes / usual));
+                    let is_light = (0.4..0.9).contains(&share(bytes));
                     let ink = if is_light { &BLACK } else { &WHITE };
                     let at = style(12, ink, (HPos::Center, VPos::Center));
                     let middle = (corner.0 + square / 2, corner.1 + square / 2);
@@ -222,6 +224,15 @@ fn short_names(hosts: &[&Host]) -> Vec<String> {
     names.iter().zip(hosts).map(short).collect()
 }
 
+/// Returns the ratio to the usual rate that a pair of this rate is coloured by: below [`SLOW`] only
+/// where the verdict is that the pair, its sender or its receiver is slow.
+fn shown_share(slow: &[SlowFinding], from: &Host, to: &Host, bytes: f64, usual: f64) -> f64 {
+    match slow.iter().find(|slow| slow.what.covers(from, to)) {
+        Some(slow) => bytes / slow.usual_bytes_per_second,
+        None => (bytes / usual).max(SLOW),
+    }
+}
+
 /// Returns the colour of a ratio to the usual rate.
 fn colour(share: f64) -> RGBColor {
     let share = share.clamp(0.0, 1.0);
@@ -240,6 +251,35 @@ fn colour(share: f64) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_the_verdict_calls_slow_is_coloured_as_slow() {
+        let node = |name: &str| Host::Node(name.into());
+        let (a, b) = (node("a"), node("b"));
+        let share = |what: Option<SlowPart>, from: &Host, to: &Host| {
+            let finding = |what| SlowFinding {
+                what,
+                bytes_per_second: 0.4,
+                usual_bytes_per_second: 1.0,
+                rounds: 3,
+            };
+            let slow: Vec<_> = what.into_iter().map(finding).collect();
+            shown_share(&slow, from, to, 0.4, 1.0)
+        };
+        for (what, from, to, expected) in [
+            (None, &a, &b, SLOW),
+            (Some(SlowPart::Sender("a".into())), &a, &b, 0.4),
+            (Some(SlowPart::Sender("a".into())), &b, &a, SLOW),
+            (Some(SlowPart::Sender("a".into())), &a, &Host::Here, SLOW),
+            (Some(SlowPart::Receiver("a".into())), &b, &a, 0.4),
+            (Some(SlowPart::Receiver("a".into())), &Host::Here, &a, SLOW),
+            (Some(SlowPart::Pair(a.clone(), b.clone())), &a, &b, 0.4),
+            (Some(SlowPart::Pair(a.clone(), b.clone())), &b, &a, SLOW),
+        ] {
+            assert_eq!(share(what.clone(), from, to), expected, "{what:?}: {from} to {to}");
+        }
+        assert_eq!(colour(SLOW), WHITE);
+    }
 
     #[test]
     fn short_names_differ_as_the_long_ones_do() {

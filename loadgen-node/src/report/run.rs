@@ -76,7 +76,16 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         facts.push(("accuracy", format!("{value} {unit} {name} ({correct} of {total})")));
     }
     if let Some(command) = &result.official_accuracy {
-        facts.push(("accuracy", format!("computed by {command}")));
+        // The script follows the interpreter.
+        let script = command.split(' ').nth(1).unwrap_or(command);
+        facts.push(("accuracy", format!("the official script computes it: {script}")));
+    }
+    for shortage in &result.shortages {
+        facts.push(("short of processors", shortage.to_string()));
+    }
+    for node in result.nodes.iter().filter(|node| node.servers.len() > 1) {
+        let requests: Vec<_> = node.servers.iter().map(|(at, n)| format!("{at} {n}")).collect();
+        facts.push(("servers", format!("requests of node {}: {}", node.name, requests.join(", "))));
     }
     let samples = &result.samples;
     // If tokens are measured, the whole response has no bound.

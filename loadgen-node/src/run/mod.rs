@@ -7,7 +7,7 @@ mod progress;
 mod setup;
 mod system;
 
-use tracing::warn;
+use tracing::{info, warn};
 
 pub(crate) use self::guard::{
     free_space::check_free_space, interference::CLOCK_TOLERANCE, signals::Interruptions,
@@ -52,6 +52,8 @@ pub(crate) fn run(
     let RunConfig { output, min_free_bytes, target, metrics, .. } = &test.config;
     if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
         warn!("{text}");
+    } else if let Some(text) = test.expected.announcement() {
+        info!("{text}");
     }
     let _claim = interruptions.prepare(output)?;
     check_free_space(output, *min_free_bytes)

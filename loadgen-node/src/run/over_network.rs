@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use loadgen_sys::StartTestError;
+use netdiv_contract::v1::ServerRequests;
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_qdl::{Failure, Progress, Qdl, SampleSource, Settings};
 use netdiv_receivers::{NetworkSut, OfficialLoadGen, run_failure};
 use tracing::info;
 
 use crate::{
-    RunError,
-    record::{Carrier, Digests, Evidence},
+    RunError, node_times,
+    record::{Carrier, Digests, Evidence, Shortage},
     run::{
         outcome::{counters::RunCounters, record},
         progress::metrics::Reading,
@@ -70,6 +72,23 @@ impl System for Network<'_> {
         }
     }
 
+    fn add_node_counts(&self, counted: &mut RunCounters) {
+        // The run is complete: a node that has ended since then does not spoil it.
+        for (place, now) in self.qdl.descriptions().unwrap_or_default() {
+            let before = &self.qdl.nodes()[place].description;
+            let spent = node_times::between(before, &now);
+            let program = format!("node {}", before.node_name);
+            counted.shortages.extend(Shortage::of(program, &spent, counted.took));
+            let requests = |server: &ServerRequests| {
+                let mut earlier = before.servers.iter();
+                let earlier = earlier.find(|known| known.address == server.address);
+                let earlier = earlier.map_or(0, |known| known.requests);
+                (sanitise(&server.address), server.requests.saturating_sub(earlier))
+            };
+            counted.nodes[place].servers = now.servers.iter().map(requests).collect();
+        }
+    }
+
     fn digests(&self) -> Result<Option<Digests>, String> {
         let Some(witness) = &self.test.witness else { return Ok(None) };
         let (received, sent) = self.qdl.digests().map_err(|failure| failure.to_string())?;
@@ -98,6 +117,8 @@ pub(super) fn connect(
     library
         .prepare(input.unwrap_or_default(), limits.min().unwrap_or(u64::MAX))
         .map_err(RunError::Usage)?;
+    let described: Vec<_> = qdl.nodes().iter().map(|node| &node.description).collect();
+    library.check_prompts(&described)?;
     for node in qdl.nodes() {
         let d = &node.description;
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");

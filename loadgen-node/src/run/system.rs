@@ -6,6 +6,7 @@ use std::{
 };
 
 use loadgen_sys::StartTestError;
+use netdiv_node_common::resources::processor::ProcessorTimes;
 use netdiv_qdl::{Failure, Progress};
 use netdiv_rules::Finding;
 
@@ -41,6 +42,10 @@ pub trait System: Sync {
 
     /// Returns all counters, without the time of the test, findings and digests.
     fn counted(&self) -> RunCounters;
+
+    /// Adds counts that the nodes keep themselves, after LoadGen's test. `counted` has its length.
+    /// Nodes that do not answer any more are left out.
+    fn add_node_counts(&self, _counted: &mut RunCounters) {}
 
     /// Returns the digests of a run that has them, after LoadGen's test.
     ///
@@ -89,6 +94,7 @@ pub(super) fn measure(
     let stop = system.stopper();
     interruptions.end_run(move |signal| stop(Failure::Interrupted(signal.into())));
     let (began, started) = (SystemTime::now(), Instant::now());
+    let own_times = ProcessorTimes::now();
 
     let counted = |digests| RunCounters {
         began,
@@ -121,5 +127,10 @@ pub(super) fn measure(
         Ok(digests) => (digests, Ok(())),
         Err(error) => (None, Err(error)),
     };
-    conclude::finish(test, counted(digests), outcome)
+    let mut counted = counted(digests);
+    if outcome.is_ok() {
+        counted.add_own_shortage(&ProcessorTimes::now().since(&own_times));
+        system.add_node_counts(&mut counted);
+    }
+    conclude::finish(test, counted, outcome)
 }

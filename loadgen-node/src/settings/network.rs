@@ -39,7 +39,8 @@ pub struct NetworkArgs {
     /// Transport of the messages [default: grpc]
     #[arg(long)]
     pub transport: Option<Transport>,
-    /// Number of connections to each node [default: 1]
+    /// Number of connections to each node, which accepts 64 from all clients, or its
+    /// --max-connections [default: 1]
     #[arg(long, value_name = "N")]
     pub connections: Option<usize>,
     /// Number of sample streams on each connection [default: 1]

@@ -37,8 +37,8 @@ pub struct RunArgs {
     /// Also refuse a run for the Network or the Closed division if a rule cannot be decided
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub strict: Option<bool>,
-    /// Facts about this machine that the program cannot detect, in TOML; docs/SUBMISSION.md lists
-    /// the keys
+    /// TOML file with facts about this machine that the program cannot detect; its keys are the
+    /// fields of Machine in evidence.proto (docs/SUBMISSION.md#describe-the-machines)
     #[arg(long, value_name = "FILE", help_heading = RULES)]
     pub evidence: Option<PathBuf>,
     /// Keys of the QDL.

@@ -54,7 +54,9 @@ pub enum EncodingError {
         limit: usize,
     },
     /// The compressed bytes are damaged, or longer or shorter than announced.
-    #[error("damaged {encoding} payload: {why}")]
+    #[error(
+        "damaged {encoding} payload ({why}); repeat with --checksums: if they match, the sender is faulty"
+    )]
     Damaged {
         /// Encoding of the payload.
         encoding: Encoding,

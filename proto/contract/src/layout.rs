@@ -129,6 +129,11 @@ pub fn raw_tensor(layout: &InputLayout) -> Option<&TensorSpec> {
     }
 }
 
+/// Returns true if payloads of the layout are packed.
+pub fn is_packed(layout: &InputLayout) -> bool {
+    !layout.tensors.is_empty() && raw_tensor(layout).is_none()
+}
+
 /// Returns the length of a tensor of fixed shape, in bytes, or `None` if its shape varies or the
 /// product overflows.
 pub fn fixed_bytes(spec: &TensorSpec) -> Option<usize> {

@@ -29,7 +29,12 @@ const TABLE_BYTES: u64 = 24;
 /// Returns the number of tokens that a sample takes up in the limits of both ends: the tokens of
 /// its prompt and of the longest output.
 pub const fn cost(decoded_bytes: u64, longest_output: u32) -> u64 {
-    decoded_bytes.saturating_sub(TABLE_BYTES) / ID_BYTES as u64 + longest_output as u64
+    prompt_tokens(decoded_bytes) + longest_output as u64
+}
+
+/// Returns the number of tokens of a prompt that is a packed payload.
+pub const fn prompt_tokens(decoded_bytes: u64) -> u64 {
+    decoded_bytes.saturating_sub(TABLE_BYTES) / ID_BYTES as u64
 }
 
 /// Returns ids as a payload.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_node_common::resources::{companion::companion, files};
+use netdiv_node_common::resources::{companion::companion, files, json};
 use serde::Deserialize;
 
 use crate::error::DatasetError;
@@ -78,8 +78,7 @@ impl Manifest {
         let text =
             files::read_to_string(&path, MAX_BYTES).map_err(|error| unreadable(&path, error))?;
         let bad = |why: String| DatasetError::BadManifest { path: path.clone(), why };
-        let written: ManifestFile =
-            serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        let written: ManifestFile = json::from_slice(text.as_bytes()).map_err(bad)?;
         if written.form != FORM {
             return Err(bad(format!(
                 "it has form {}, and only form {FORM} is supported",

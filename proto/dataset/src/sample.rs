@@ -59,7 +59,7 @@ impl Sample {
     /// Returns the payload for a receiver of layout `takes` (`netdiv_contract::layout`): the bytes
     /// of a single tensor of fixed shape; several tensors, or tensors of variable shape, packed.
     pub fn into_payload(self, takes: &InputLayout) -> Bytes {
-        let packed = !takes.tensors.is_empty() && layout::raw_tensor(takes).is_none();
+        let packed = layout::is_packed(takes);
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Tensors(mut tensors) if tensors.len() == 1 && !packed => tensors.remove(0).data,

@@ -13,6 +13,13 @@ use tokio::{net::lookup_host, time::timeout};
 
 use crate::open_error::OpenError;
 
+/// Remedy if the system's resolver does not answer.
+pub(crate) const RESOLVER_HINT: &str =
+    "; check /etc/resolv.conf, or name the node by its IP address";
+
+/// Name of this machine (RFC 6761, section 6.3).
+pub(crate) const LOCALHOST: &str = "localhost";
+
 /// Address of a node, as the user wrote it.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
@@ -40,6 +47,8 @@ impl Address {
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(bad("it contains a space or a control character"));
         }
+        // Resolvers may know this name in lower case and without a dot only.
+        let host = if canonical_name(host) == LOCALHOST { LOCALHOST } else { host };
         let address = Self { name: name.map(str::to_owned), host: host.into(), port };
         match address.zone() {
             Some("") => return Err(bad("the zone after the % is missing")),
@@ -65,7 +74,7 @@ impl Address {
     /// Returns the host in a canonical form, for comparisons.
     pub(crate) fn canonical_host(&self) -> String {
         let zone = self.zone().map(|zone| format!("%{zone}")).unwrap_or_default();
-        self.ip().map_or_else(|| self.host.to_lowercase(), |ip| format!("{ip}{zone}"))
+        self.ip().map_or_else(|| canonical_name(&self.host), |ip| format!("{ip}{zone}"))
     }
 
     /// Returns the name that the node's certificate must be for.
@@ -87,7 +96,8 @@ impl Address {
     pub(crate) async fn look_up(&self, patience: Duration) -> Result<Vec<SocketAddr>, OpenError> {
         let unreachable = |why: String| OpenError::Unreachable { address: self.to_string(), why };
         let found = timeout(patience, lookup_host((bare(&self.host), self.port))).await;
-        match found.map_err(|_| unreachable("the name was not resolved in time".into()))? {
+        let late = || unreachable(format!("the name was not resolved in time{RESOLVER_HINT}"));
+        match found.map_err(|_| late())? {
             Ok(found) => Ok(found.collect()),
             // Without a free file descriptor, the resolver only reports that it did not find the
             // name.
@@ -117,6 +127,12 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let found = (bare(&address.host), address.port).to_socket_addrs();
     let first = found.ok().and_then(|mut all| all.next());
     first.ok_or_else(|| no_interface(address.zone().unwrap_or_default()))
+}
+
+/// Returns the name of a host in lower case, without the dot that ends an absolute name (RFC 1034,
+/// section 3.1).
+pub(crate) fn canonical_name(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_lowercase()
 }
 
 /// Parses an IP address, in a form such as `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`. Drops
@@ -166,6 +182,7 @@ mod tests {
             assert_eq!((bare(&address.host), address.port), (host, port));
             assert_eq!(address.to_string(), text);
         }
+        assert_eq!(Address::parse("LocalHost.:5").unwrap().to_string(), "localhost:5");
     }
 
     /// Uses the interface `lo`, which Linux always has.
@@ -197,6 +214,9 @@ mod tests {
         let stranger = Address::parse("[fe80::1%nope]:5").unwrap();
         let error = stranger.look_up(patience).await.unwrap_err().to_string();
         assert!(error.contains("this machine has no interface nope"), "{error}");
+        let late = Address::parse("localhost:5").unwrap().look_up(Duration::ZERO).await;
+        let error = late.unwrap_err().to_string();
+        assert!(error.contains("in time; check /etc/resolv.conf, or name"), "{error}");
     }
 
     #[test]

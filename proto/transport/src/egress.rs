@@ -20,7 +20,7 @@ const INTERFACE_BYTES: std::ops::RangeInclusive<usize> = 1..=15;
 /// Egress options of a client. The system chooses where an option is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressOptions {
-    /// Name of the egress interface.
+    /// Name of the egress interface, to which sockets are bound: answers have to arrive on it, too.
     pub interface: Option<String>,
     /// Differentiated services code point of each packet (RFC 2474), from 0 to 63; gRPC only.
     pub dscp: Option<u8>,
@@ -84,6 +84,18 @@ impl EgressOptions {
             })?;
         }
         Ok(())
+    }
+
+    /// Returns the reason why no peer has answered a connection attempt.
+    pub(crate) fn no_answer(&self) -> String {
+        match &self.interface {
+            None => "no answer".into(),
+            Some(interface) => format!(
+                "no answer on {0}; --interface {0} binds to that device, so answers must arrive on it, too: check the route \
+                 back from there, or omit --interface",
+                interface.escape_debug()
+            ),
+        }
     }
 
     /// Restricts a socket to the egress interface, if one is set.

@@ -9,6 +9,10 @@ use rustix::io::Errno;
 pub(crate) const TLS_REMEDY: &str =
     "; check the TLS files on both sides (docs/OPERATING.md#secure-the-connections)";
 
+/// Remedy where a node requires a certificate, and the client has none.
+pub(crate) const CERTIFICATE_REMEDY: &str = "; the node requires a certificate of its clients: give --tls-certificate and --tls-key (from node to node \
+     --fabric-certificate and --fabric-key)";
+
 /// Error of opening a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

@@ -30,11 +30,19 @@ class Count:
 """
 
 
+RETURNS = """
+class Empty:
+    vocabulary, max_input_tokens, max_tokens = 100, 8, 4
+
+    {}def generate(self, request): pass
+"""
+
+
 class CheckTest(unittest.TestCase):
-    def check(self, source):
+    def check(self, source, make=pathlib.Path.write_text):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "engine.py"
-            file.write_text(source.lstrip())
+            make(file, source.lstrip())
             sources = pathlib.Path(__file__).parents[1] / "src"
             done = subprocess.run(
                 [sys.executable, "-m", "netdiv_engine", file, "--check"], capture_output=True, text=True,
@@ -56,6 +64,11 @@ class CheckTest(unittest.TestCase):
             (TENSORS.replace("return batch", "return 1 / 0 or batch"), "engine.py, line 10: ZeroDivisionError"),
             (TENSORS.replace("int64", "int32", 1), "the output has the dtype int64"),
             (TOKENS.replace("yield 5", "yield 500"), "the id 500; ids go from 0 to 99"),
+            (RETURNS.format(""), "engine.py, line 4: generate returned None; expected ids: write `yield` for each id"),
+            (RETURNS.format("async "), "engine.py, line 4: generate returned None"),
+            (RETURNS.format("").replace("pass", "return 7"), "line 4: generate returned 7"),
+            (TENSORS.replace("max_batch = 4", "framework = 'x' * 200_000"), "class Sum: framework has 200002 bytes in JSON, and all"),
+            (TENSORS.replace("max_batch = 4", "weights = '/dev/zero'"), "weights: /dev/zero: it is a device; name a regular file"),
             ("", "no class has infer(self, batch)"),
             ("class Base:\n    def infer(self, batch): pass\n" + TENSORS.replace("class Sum", "class Sum(Base)"), ""),
         ]:
@@ -63,6 +76,12 @@ class CheckTest(unittest.TestCase):
             self.assertEqual(code, 1 if words else 0, text)
             self.assertIn(words, text)
             self.assertNotIn("Traceback", text)
+
+    def test_what_is_not_a_file_is_named_by_its_kind(self):
+        for make, kind in [(os.mkfifo, "a pipe"), (os.mkdir, "a folder")]:
+            code, text = self.check("", lambda file, _: make(file))
+            self.assertEqual(code, 1, text)
+            self.assertIn(f"engine.py: it is {kind}; name a regular file", text)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ use netdiv_contract::{
     checksum,
     encoding::{Encoded, Encoding, encode},
     framing::Decoder,
-    v1::{InferRequest, InferResponse, Part, Status},
+    v1::{DescribeResponse, InferRequest, InferResponse, Part, Status},
 };
 use netdiv_node_common::words::AnswerTokens;
 use parking_lot::Mutex;
@@ -27,6 +27,7 @@ use crate::{
     lane::{Lane, ResponseRules},
     run::Run,
     sender::RequestStream,
+    tokens::AnnouncedTokens,
     window::Window,
 };
 
@@ -61,7 +62,7 @@ impl SampleSource for OneSampleSource {
 const AGREED: ResponseRules = ResponseRules {
     tokens: AnswerTokens::Uncounted,
     token_bounds: None,
-    output_limit: None,
+    announced: None,
     never_empty: false,
 };
 
@@ -170,6 +171,61 @@ fn answers_before_a_wrong_one_are_answers_and_those_behind_it_are_none() {
     for (change, agreed, words) in cases {
         let why = wrong(change, agreed);
         assert!(why.contains(words), "{words}: {why}");
+    }
+}
+
+#[test]
+fn an_output_that_breaks_an_announcement_fails_the_run_also_if_no_tokens_are_counted() {
+    let description = DescribeResponse {
+        tokens: true,
+        vocabulary: 9,
+        max_output_tokens: 2,
+        end_tokens: vec![1],
+        ..DescribeResponse::default()
+    };
+    for tokens in [AnswerTokens::Uncounted, AnswerTokens::Counted] {
+        let agreed =
+            ResponseRules { tokens, announced: AnnouncedTokens::of(&description), ..AGREED };
+        let (told, handled, _) = told_of(agreed, false, |[a, b, _]| {
+            let [good, wrong] = [reply(a, &[8, 0, 0, 0, 1, 0, 0, 0]), reply(b, &[9, 0, 0, 0])];
+            vec![
+                InferResponse { token_count: 2, ..good },
+                InferResponse { token_count: 1, ..wrong },
+            ]
+        });
+        assert_eq!(told, [answer(0, &[8, 0, 0, 0, 1, 0, 0, 0])]);
+        let why = handled.unwrap_err().to_string();
+        assert!(why.contains("node far sent an output that contradicts its description"), "{why}");
+        assert!(why.contains("its token 0 is 9, and ids go from 0 to 8"), "{why}");
+    }
+}
+
+#[test]
+fn impossible_figures_are_counted_and_limited() {
+    let description = DescribeResponse { tokens: true, ..DescribeResponse::default() };
+    let agreed = ResponseRules {
+        tokens: AnswerTokens::Counted,
+        announced: AnnouncedTokens::of(&description),
+        ..AGREED
+    };
+    let (told, handled, report) = told_of(agreed, false, |[a, b, c]| {
+        let good =
+            |id| InferResponse { token_count: 1, cached_tokens: 1, ..reply(id, &[8, 0, 0, 0]) };
+        let slow = |id| InferResponse {
+            queue_ns: u64::MAX,
+            compute_ns: u64::MAX,
+            first_token_ns: u64::MAX,
+            ..good(id)
+        };
+        // The sample has six bytes.
+        vec![good(a), slow(b), InferResponse { cached_tokens: 2, ..good(c) }]
+    });
+    assert_eq!((told.len(), handled), (3, Ok(())));
+    assert_eq!((report.impossible, report.cached_prompt_tokens), (2, 3));
+    let tokens = report.tokens.unwrap();
+    let longest = report.latency.max();
+    for times in [&report.stages.sut_queue, &report.stages.compute, &tokens.prefill] {
+        assert!(times.max() <= times.highest_equivalent(longest), "{} {longest}", times.max());
     }
 }
 

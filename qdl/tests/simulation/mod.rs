@@ -172,7 +172,7 @@ impl World {
             let agreed = ResponseRules {
                 tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
                 token_bounds: None,
-                output_limit: None,
+                announced: None,
                 never_empty: false,
             };
             Arc::new(Lane::new(number, number % nodes, run.clone(), window, agreed, report))

@@ -1,4 +1,4 @@
-//! The end of a process that has lost a device.
+//! The end of a process whose libraries cannot be cleaned up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +14,7 @@ pub fn is_device_lost() -> bool {
 }
 
 /// Ends the process without the destructors of its libraries. A destructor may abort, or wait for
-/// ever, after its device is lost.
+/// ever, after its device is lost or while a thread is inside its library.
 pub fn end_without_destructors(code: u8) -> ! {
     // SAFETY: the call never returns, and no other code of this process runs afterwards.
     unsafe { libc::_exit(code.into()) }

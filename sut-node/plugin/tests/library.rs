@@ -88,7 +88,7 @@ fn what_cannot_be_loaded_says_why() {
     for error in
         [Plugin::open("/dev/zero".as_ref()).unwrap_err(), preload(folder.path()).unwrap_err()]
     {
-        assert!(error.to_string().contains("not a regular file"), "{error}");
+        assert!(error.to_string().contains("name a regular file"), "{error}");
     }
     // An undefined symbol is detected when the library is loaded, not in the middle of a run.
     let error = opened("extern int missing(void); int ask(void) { return missing(); }", &[]);

@@ -4,8 +4,9 @@ use std::{
     ops::RangeInclusive,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -13,10 +14,12 @@ use netdiv_contract::{
     SessionHeader,
     burst::BurstOutcome,
     framing::Encoder,
+    probe::StreamCounts,
     v1::{self, InferRequest, InferResponse},
 };
 use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::Connection;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -34,14 +37,14 @@ fn messages(bytes: usize, of_one: usize) -> u64 {
     ((bytes / of_one.max(1)) as u64).clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end())
 }
 
-/// Sends `payload` again and again, and adds the number of answers to `answered`. Begins with the
+/// Sends `payload` again and again, and counts messages and answers in `counts`. Begins with the
 /// initial number of messages in flight, and sends more for each answer, so that at most half as
 /// many messages are in flight as were answered. All messages are thus answered soon after
 /// `stopped` is set, however slow the network is. Then ends the stream.
 pub(super) async fn feed(
     connection: Connection,
     payload: Bytes,
-    answered: Arc<AtomicU64>,
+    counts: Arc<Mutex<StreamCounts>>,
     stopped: Arc<AtomicBool>,
 ) -> Result<(), Status> {
     let mut encoder = Encoder::default();
@@ -51,12 +54,14 @@ pub(super) async fn feed(
     let (queue, requests) = mpsc::channel(2 * most as usize);
     send(&queue, &mut encoder, &payload, 0..least)?;
     let mut sent = least;
+    counts.lock().sent = sent;
     let mut received = 0;
     let requests = ReceiverStream::new(requests);
     let mut replies = connection.infer(&SessionHeader::default(), requests).await?;
     let mut burst: Vec<InferResponse> = Vec::new();
     loop {
         let next = replies.next_burst(&mut burst).await?;
+        let last = Instant::now();
         if let Some(wrong) = burst.iter().find(|reply| reply.status() != v1::Status::Ok) {
             return Err(Status::failed_precondition(sanitise(&wrong.error)));
         }
@@ -71,7 +76,6 @@ pub(super) async fn feed(
                 "it sends more replies than it receives requests",
             ));
         }
-        answered.fetch_add(count, Ordering::Relaxed);
         if !stopped.load(Ordering::Relaxed) {
             let until = received + (received / 2).clamp(least, most);
             send(&queue, &mut encoder, &payload, sent..until)?;
@@ -81,6 +85,7 @@ pub(super) async fn feed(
             while replies.next_burst(&mut burst).await? != BurstOutcome::End {}
             return Ok(());
         }
+        *counts.lock() = StreamCounts { sent, answered: received, last };
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -12,7 +12,7 @@ use std::{
 use netdiv_contract::{
     PROTOCOL_VERSION, is_name,
     limits::{self, MAX_PAYLOAD_BYTES},
-    probe,
+    probe::{self, StreamCounts},
     v1::{DescribeRequest, DescribeResponse, MeasureRequest, MeasureResponse},
 };
 use netdiv_node_common::{
@@ -20,6 +20,7 @@ use netdiv_node_common::{
     sanitise::sanitise,
 };
 use netdiv_transport::{Connection, OpenError, Options, Transport};
+use parking_lot::Mutex;
 use tokio::{
     spawn,
     sync::Semaphore,
@@ -37,7 +38,7 @@ const CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=limits::MEASURE_CONNECTIO
 /// Time limit for opening all connections.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Interval of checks for a first answer after the window has elapsed.
+/// Interval of checks for an answer to each stream's messages in flight.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Measures the network to the nodes that this one may dial.
@@ -114,31 +115,33 @@ impl Fabric {
         connections: &[Connection],
         asked: &MeasureRequest,
     ) -> Result<MeasureResponse, Status> {
-        let answered = Arc::new(AtomicU64::new(0));
         let stopped = Arc::new(AtomicBool::new(false));
         let payload = probe::sample(asked.message_bytes as usize, 0);
-        let mut streams = JoinSet::new();
+        let (mut streams, mut counts) = (JoinSet::new(), Vec::new());
         for connection in connections {
-            let (answered, stopped) = (answered.clone(), stopped.clone());
-            streams.spawn(feed(connection.clone(), payload.clone(), answered, stopped));
+            let begin = StreamCounts { sent: 0, answered: 0, last: Instant::now() };
+            let of_stream = Arc::new(Mutex::new(begin));
+            counts.push(of_stream.clone());
+            streams.spawn(feed(connection.clone(), payload.clone(), of_stream, stopped.clone()));
         }
-        let glance = || (Instant::now(), answered.load(Ordering::Relaxed), threads(|_| true));
         let time = async {
             sleep(Duration::from_nanos(asked.warm_up_ns)).await;
-            let (started, before, threads_before) = glance();
             let duration = Duration::from_nanos(asked.duration_ns);
-            sleep(duration).await;
-            // The first answer may take longer than the window.
-            while answered.load(Ordering::Relaxed) == before && started.elapsed() < 2 * duration {
-                sleep(CHECK_INTERVAL).await;
-            }
-            let (ended, after, threads_after) = glance();
-            let window = ended - started;
+            // A message may take longer than the window.
+            let deadline = Instant::now() + 2 * duration;
+            let threads_before = threads(|_| true);
+            let before = moved(&counts, deadline).await;
+            sleep(duration.saturating_sub(before.time.elapsed())).await;
+            let threads_after = threads(|_| true);
+            let after = moved(&counts, deadline).await;
+            let (window, messages) = (after.time - before.time, after.answered - before.answered);
             let busy = busiest(&threads_before, &threads_after, window);
+            let all_moved = after.messages - before.messages;
+            let scale = if all_moved > 0.0 { messages as f64 / all_moved } else { 1.0 };
             MeasureResponse {
                 peer_name: String::new(),
-                messages: after - before,
-                window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
+                messages,
+                window_ns: (window.as_nanos() as f64 * scale) as u64,
                 busy: busy.filter(|_| !self.busy_poll),
             }
         };
@@ -157,6 +160,37 @@ impl Fabric {
             warn!(peer = sanitise(&asked.peer), "messages of a measurement are still in flight");
         }
         Ok(measured)
+    }
+}
+
+/// Messages of all streams at one moment.
+struct Moved {
+    time: Instant,
+    answered: u64,
+    /// Messages that had moved; one in flight counts by the share that had moved.
+    messages: f64,
+}
+
+/// Reads the counts of all streams. Then waits, at most until `deadline`, until the messages in
+/// flight show how much of them had moved.
+async fn moved(streams: &[Arc<Mutex<StreamCounts>>], deadline: Instant) -> Moved {
+    let read = || streams.iter().map(|counts| *counts.lock()).collect::<Vec<_>>();
+    let counts = read();
+    let time = Instant::now();
+    loop {
+        let later = read();
+        let pairs = || counts.iter().zip(&later);
+        let is_open = pairs().any(|(now, later)| now.share_moved(later, time).is_none());
+        if is_open && Instant::now() < deadline {
+            sleep(CHECK_INTERVAL).await;
+            continue;
+        }
+        let messages = pairs().map(|(now, later)| {
+            let share = now.share_moved(later, time).unwrap_or_default();
+            now.answered as f64 + share * (later.answered - now.answered) as f64
+        });
+        let answered = counts.iter().map(|counts| counts.answered).sum();
+        return Moved { time, answered, messages: messages.sum() };
     }
 }
 

@@ -223,5 +223,9 @@ fn describe(
         max_streams: MAX_STREAMS as u32,
         max_streams_per_connection: limits::MAX_STREAMS_PER_CONNECTION,
         processor_ns: 0,
+        processor_wait_ns: 0,
+        throttled_ns: 0,
+        stolen_ns: 0,
+        servers: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! The node's service, for every transport.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -10,16 +10,17 @@ use netdiv_contract::{
     limits::MAX_HEADER_BYTES,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse, Machine, MeasureRequest, MeasureResponse, Route,
+        FlushResponse, Machine, MeasureRequest, MeasureResponse, Route, ServerRequests,
     },
 };
-use netdiv_node_common::resources::processor;
+use netdiv_node_common::resources::processor::ProcessorTimes;
 use netdiv_transport::Handler;
 use tonic::Status;
 
 use crate::{
     ground::condition::Condition,
     intake::{node_state::NodeState, reading::read_stream},
+    model::identity::ServerCount,
     sample::replies::Replies,
 };
 
@@ -46,9 +47,19 @@ impl Handler for Service {
         if let Some(refusal) = self.0.ending_status() {
             return Err(refusal);
         }
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let ProcessorTimes { ran, waited, throttled, stolen } = ProcessorTimes::now();
+        let server = |count: &ServerCount| ServerRequests {
+            address: count.address.clone(),
+            requests: count.now(),
+        };
         let mut answer = DescribeResponse {
             nonce: request.nonce,
-            processor_ns: processor::time().as_nanos().try_into().unwrap_or(u64::MAX),
+            processor_ns: ns(ran),
+            processor_wait_ns: ns(waited),
+            throttled_ns: ns(throttled),
+            stolen_ns: ns(stolen),
+            servers: self.0.model.servers.iter().map(server).collect(),
             ..self.0.description.clone()
         };
         if request.evidence {

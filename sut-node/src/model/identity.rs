@@ -1,6 +1,9 @@
 //! Description of the model that a node serves.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use bytes::Bytes;
 use clap::ValueEnum as _;
@@ -50,12 +53,30 @@ pub struct Model {
     pub(crate) end_tokens: Vec<u32>,
     /// Size of a response in bytes; 0 if the engine does not know it in advance.
     pub(crate) answer_bytes: u64,
+    /// Counters of the servers behind the engine; empty if it calls none.
+    pub(crate) servers: Vec<ServerCount>,
     /// Facts that the engine detected while it loaded the model.
     pub(crate) found: Option<EngineFacts>,
     /// Sizes that batches are filled up to, if the device and not the operator chose them.
     pub(crate) batch_sizes: Option<Vec<usize>>,
     /// Processing of samples before and after the model; `None` if the engine does it itself.
     pub(crate) workload: Option<Arc<dyn Workload>>,
+}
+
+/// Counter of the requests to a server behind a node.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerCount {
+    /// Address of the server, as a URL.
+    pub(crate) address: String,
+    /// Requests for samples, retries included.
+    pub(crate) requests: Arc<AtomicU64>,
+}
+
+impl ServerCount {
+    /// Returns the number of requests so far.
+    pub(crate) fn now(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
 }
 
 impl Model {
@@ -71,6 +92,7 @@ impl Model {
             tokens: None,
             end_tokens: Vec::new(),
             answer_bytes: 0,
+            servers: Vec::new(),
             found: None,
             batch_sizes: None,
             workload: None,

@@ -130,7 +130,7 @@ pub struct ManifestError {
 /// Reads the text of a model's file. Fails if it contains placeholders.
 pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
     let refused = |why| ManifestError { path: path.into(), why };
-    let text = files::read_text(path).map_err(|error| {
+    let text = files::read_toml(path).map_err(|error| {
         let hint = if is_hub_name(path) { HUB_HINT } else { "" };
         refused(format!("cannot be read: {error}{hint}"))
     })?;

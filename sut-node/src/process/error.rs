@@ -40,6 +40,9 @@ pub enum NodeError {
     /// The benchmark requires first tokens, and the engine has no tokens.
     #[error("the engine {0} does not support tokens, but this benchmark measures the first token")]
     NoTokens(String),
+    /// A signal of this name arrived before the node was ready.
+    #[error("asked to end ({0}) while it loaded its model; the node has not served")]
+    Stopped(&'static str),
     /// The thread that loads the model, or that waits for the engines, was lost.
     #[error("loading the model failed: {0}")]
     Loading(#[from] tokio::task::JoinError),
@@ -49,7 +52,7 @@ impl NodeError {
     /// Returns the exit code of a process that ended for this reason.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::DeviceLost(_) => 1,
+            Self::DeviceLost(_) | Self::Stopped(_) => 1,
             Self::Engine(_)
             | Self::Evidence(_)
             | Self::ReadyFile(_)

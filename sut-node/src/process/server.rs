@@ -1,11 +1,6 @@
 //! The program: loads the model, serves until it is asked to end, and drains.
 
-use std::{
-    future::{self, Future},
-    io,
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::Future, io, sync::Arc, time::Duration};
 
 use netdiv_contract::{
     FILE_DESCRIPTOR_SET,
@@ -49,7 +44,8 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Runs a node on open sockets until `shutdown` completes and all samples in flight are answered.
 ///
 /// The node answers only after its engines are warm. `shutdown` returns the name of the signal that
-/// asks the node to end.
+/// asks the node to end. If it completes before the node is ready, a thread may still be inside a
+/// library that loads the model.
 pub(crate) async fn run(
     config: Config,
     sockets: Sockets,
@@ -61,12 +57,18 @@ pub(crate) async fn run(
     }
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
     let runtime = Handle::current();
-    let (config, engines, evidence) = tokio::task::spawn_blocking(move || {
+    let loading = tokio::task::spawn_blocking(move || {
         let engines = EnginePool::start(&config, &runtime)?;
         let evidence = Evidence::of(&config, &engines.model)?;
         Ok::<_, NodeError>((config, engines, evidence))
-    })
-    .await??;
+    });
+    tokio::pin!(shutdown);
+    let (config, engines, evidence) = tokio::select! {
+        // From its first poll on, `shutdown` waits for signals.
+        biased;
+        signal = &mut shutdown => return Err(NodeError::Stopped(signal)),
+        loaded = loading => loaded??,
+    };
 
     let pulses = engines.pulses.clone();
     let (model, queue, room, engines) = engines.split();
@@ -96,20 +98,6 @@ pub(crate) async fn run(
     let (close, closing) = watch::channel(false);
     let served = serve(&config, sockets, Service(Arc::new(node)), condition.subscribe(), closing)?;
     tokio::pin!(served);
-    tokio::pin!(shutdown);
-    // `shutdown` is polled once, so that it waits for signals before any program reads that the
-    // node is ready.
-    let mut asked = tokio::select! {
-        biased;
-        signal = &mut shutdown => Some(signal),
-        () = future::ready(()) => None,
-    };
-    let shutdown = async {
-        match asked.take() {
-            Some(signal) => signal,
-            None => shutdown.await,
-        }
-    };
     // The file is removed when this value is dropped, at the end.
     let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
     let mut watched = condition.subscribe();
@@ -130,7 +118,7 @@ pub(crate) async fn run(
         Ok(_) => tokio::select! {
             // The signal first: a node that has accepted a connection must react to a signal.
             biased;
-            signal = shutdown => {
+            signal = &mut shutdown => {
                 info!(signal, owed = streams.owed(), "asked to end");
                 tell_systemd(&ENDING);
                 condition.send_replace(Condition::Ending(signal));

@@ -86,7 +86,8 @@ pub struct Args {
     pub busy_poll: Option<bool>,
     /// TOML file with facts about this machine that the node cannot read
     ///
-    /// docs/SUBMISSION.md lists the keys.
+    /// Its keys are the fields of Machine in evidence.proto
+    /// (docs/SUBMISSION.md#describe-the-machines).
     #[arg(long, value_name = "FILE", help_heading = NODE)]
     pub evidence: Option<PathBuf>,
     /// Write name, addresses and process id to this JSON file once the node is ready

@@ -277,8 +277,9 @@ impl EngineArgs {
     }
 
     fn kserve(&self) -> Result<EngineConfig, ConfigError> {
-        let path = self.model.as_deref().ok_or(ConfigError::NoServer)?;
-        let (servers, model) = (self.served.servers(&self.start, false)?, KserveModel::read(path)?);
+        let servers = self.served.servers(&self.start, false)?;
+        let path = self.model.as_deref().ok_or(ConfigError::NoModelFile)?;
+        let model = KserveModel::read(path)?;
         Ok(EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })))
     }
 

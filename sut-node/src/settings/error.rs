@@ -110,11 +110,14 @@ pub enum ConfigError {
         "--tokens-schedule replaces --tokens-ttft, --tokens-tpot and --tokens-output; remove them"
     )]
     ScheduleAndTimes,
-    /// The address of the serving engine, or the file of its model, is missing.
+    /// The address of the serving engine is missing.
+    #[error("openai and kserve need --url, the address of the serving engine (docs/ENGINES.md)")]
+    NoUrl,
+    /// The file of the serving engine's model is missing.
     #[error(
-        "openai and kserve need --url, the address of the serving engine, and --model, a file that describes its model (docs/ENGINES.md)"
+        "openai and kserve need --model, a file that describes the serving engine's model (docs/ENGINES.md#the-models-file)"
     )]
-    NoServer,
+    NoModelFile,
     /// The address of a serving engine is invalid.
     #[error("--url {url}: {why}")]
     Url {

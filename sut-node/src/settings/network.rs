@@ -165,7 +165,7 @@ impl NetworkArgs {
                 return Err(NetworkError::SecureAndInsecure);
             }
             Some(Arc::new(ServerTls::load(files)?))
-        } else if insecure || listen.ip().is_loopback() {
+        } else if insecure || listen.ip().to_canonical().is_loopback() {
             None
         } else {
             return Err(NetworkError::Unprotected(listen));
@@ -231,5 +231,8 @@ mod tests {
         ] {
             assert_eq!(listen(text).unwrap_err(), why);
         }
+        let mapped = Some("[::ffff:127.0.0.1]:7".into());
+        let mapped = NetworkArgs { listen: mapped, ..NetworkArgs::default() };
+        assert!(mapped.resolve().is_ok(), "it is on this machine");
     }
 }

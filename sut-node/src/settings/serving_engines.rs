@@ -157,9 +157,8 @@ impl OpenaiArgs {
         model: Option<&Path>,
     ) -> Result<ServedConfig, ConfigError> {
         let dialect = self.openai_dialect.unwrap_or_default();
-        let model = model.ok_or(ConfigError::NoServer)?;
         let servers = served.servers(start, true)?;
-        let model = ServedModel::read(model)?;
+        let model = ServedModel::read(model.ok_or(ConfigError::NoModelFile)?)?;
         if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
             return Err(ConfigError::MinTokensUnsupported(model.min_tokens));
         }
@@ -175,7 +174,7 @@ impl ServedArgs {
         start: &StartArgs,
         over_http: bool,
     ) -> Result<ServersConfig, ConfigError> {
-        let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
+        let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoUrl) };
         let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
         if self.url_ca.is_none()
             && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
@@ -239,7 +238,8 @@ mod tests {
         for (text, words) in [
             ("engine = 'openai'".to_owned(), "kserve need --url"),
             ("engine = 'kserve'".to_owned(), "kserve need --url"),
-            (format!("engine = 'openai'\n{url}"), "need --url"),
+            (format!("engine = 'openai'\n{url}"), "kserve need --model"),
+            (format!("engine = 'kserve'\n{url}"), "kserve need --model"),
             (
                 format!("engine = 'kserve'\n{url}\nopenai_dialect = 'sglang'"),
                 "--openai-dialect belongs to the engine openai",

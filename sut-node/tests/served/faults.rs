@@ -70,7 +70,7 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "count",
             events(&[FIRST, LAST, &USAGE.replace("n_tokens\":3", "n_tokens\":4"), DONE]),
-            "generated 4 tokens but returned 3 token ids",
+            "generated 4 tokens but returned 3 token ids; check the server's version",
         ),
         (
             "no count",
@@ -80,7 +80,7 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "prompt",
             events(&[FIRST, LAST, &USAGE.replace("t_tokens\":4", "t_tokens\":5"), DONE]),
-            "the prompt has 4 tokens, but the server read 5",
+            "the prompt has 4 tokens, but the server read 5; check the server's version",
         ),
         (
             "no prompt",

@@ -138,7 +138,7 @@ pub fn faults() -> Vec<Fault> {
             replies(|_, request| wrong(&request, |response| response.status = 77))
         })
         .scenario("server"),
-        Fault::answers("damaged zstd payload", "damaged zstd payload", || {
+        Fault::answers("damaged zstd payload", "incorrect); repeat with --checksums", || {
             replies(|_, request| {
                 wrong(&request, |response| (response.encoding, response.decoded_bytes) = (1, 8))
             })

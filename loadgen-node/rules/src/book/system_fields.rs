@@ -87,6 +87,15 @@ pub(crate) const FIELDS: [SystemField; 48] = [
     network("network_topology", "loadgen:eth0 <-> leaf:1; node-a:eth0 <-> leaf:2"),
 ];
 
+/// Required fields of the system description that no evidence contains (docs/SUBMISSION.md).
+pub(crate) const UNRECORDED_FIELDS: [&str; 5] = [
+    "system_name",
+    "host_storage_capacity",
+    "host_storage_type",
+    "host_memory_configuration",
+    "cooling",
+];
+
 /// Returns the names of the fields of a system over a network.
 pub(crate) fn network_fields() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().filter(|field| field.kind == FieldRequirement::Network).map(|field| field.name)

@@ -43,7 +43,7 @@ impl Table {
     /// Fails with all problems of the file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
         let error = |problems| TableError { name: path.display().to_string(), problems };
-        let text = files::read_text(path).map_err(|why| error(vec![why.to_string()]))?;
+        let text = files::read_toml(path).map_err(|why| error(vec![why.to_string()]))?;
         table(&text).map_err(error)
     }
 }

@@ -92,8 +92,7 @@ pub(crate) fn draft(
     }
     match results.first() {
         Some(first) => parts.machines(&first.performance),
-        // The missing fields of the description are reported already.
-        None => drop(systems::description(settings, &Default::default(), &mut problems)),
+        None => systems::check_without_runs(settings, &mut problems),
     }
     let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
     let named = |is_it: fn(&RunResult) -> bool| {
@@ -105,7 +104,8 @@ pub(crate) fn draft(
     Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
 }
 
-/// Returns the submitter's folder in the tree, and the name of the system.
+/// Returns the submitter's folder in the tree, and the name of the system. Names that are missing or
+/// invalid are faults; the runs are checked all the same, in folders with other names.
 fn home(
     settings: &SubmissionSettings,
     table: &Table,
@@ -146,7 +146,12 @@ fn home(
         problems.fault(format!("round `{name}`: unknown; write one of {}", table.round_names()));
     }
     let layout = round.map_or(Layout::A, |round| round.layout);
-    (SubmitterFolder::new(layout, division.word(), submitter), id)
+    let usable = |name: &str, other: &str| {
+        let name = if is_folder_name(name) { name } else { other };
+        name.to_owned()
+    };
+    let submitter = usable(submitter, "submitter");
+    (SubmitterFolder::new(layout, division.word(), &submitter), usable(&id, "system"))
 }
 
 /// Checks that each result is listed once.

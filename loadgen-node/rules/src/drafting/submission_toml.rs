@@ -251,7 +251,7 @@ impl SubmissionSettings {
     pub fn read(path: &Path) -> Result<Self, Gap> {
         let file = path.display().to_string();
         let refused = |text| Gap { file: Some(file.clone()), text };
-        let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
+        let text = files::read_toml(path).map_err(|error| refused(error.to_string()))?;
         let settings: Self =
             toml::from_str(&text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
         Ok(Self { todos: todos(&text), file, ..settings })

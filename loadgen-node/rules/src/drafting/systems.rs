@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{problems::Problems, submission_toml::SubmissionSettings};
 use crate::{
     Division,
-    book::system_fields::{FIELDS, FieldRequirement, SystemField},
+    book::system_fields::{FIELDS, FieldRequirement, SystemField, UNRECORDED_FIELDS},
     placeholder::is_placeholder,
 };
 
@@ -51,22 +51,48 @@ pub(super) fn description(
         ("status".into(), word(settings.status.map(|one| one.to_string()))),
         ("system_type".into(), "datacenter".into()),
     ]);
-    let is_closed = settings.division == Some(Division::Closed);
-    if !is_closed {
+    if settings.division != Some(Division::Closed) {
         // The checkers require a text, not a boolean.
         description.insert("is_network".into(), "True".into());
     }
     for field in &FIELDS {
-        // In the Closed division the fields of a network are optional.
-        let is_left_out = is_closed
-            && field.kind == FieldRequirement::Network
-            && !settings.system.contains_key(field.name);
-        if !description.contains_key(field.name) && !is_left_out {
+        if !description.contains_key(field.name) && !is_left_out(settings, field) {
             let value = field_value(settings, field, derived, problems);
             description.insert(field.name.into(), value.into());
         }
     }
     description
+}
+
+/// Returns true if the description lacks a field: in the Closed division the fields of a network are
+/// optional.
+fn is_left_out(settings: &SubmissionSettings, field: &SystemField) -> bool {
+    settings.division == Some(Division::Closed)
+        && field.kind == FieldRequirement::Network
+        && !settings.system.contains_key(field.name)
+}
+
+/// Checks the description before there are runs. A single fault represents all fields that the
+/// evidence of runs may fill in.
+pub(super) fn check_without_runs(settings: &SubmissionSettings, problems: &mut Problems) {
+    let awaits_runs = |field: &&SystemField| {
+        field.kind != FieldRequirement::Free
+            && !settings.system.contains_key(field.name)
+            && !UNRECORDED_FIELDS.contains(&field.name)
+            && !is_fixed_field(field.name)
+            && !is_left_out(settings, field)
+    };
+    let awaiting: Vec<_> = FIELDS.iter().filter(awaits_runs).map(|field| field.name).collect();
+    let filled: BTreeMap<_, _> =
+        awaiting.iter().map(|name| (*name, "from the runs".to_owned())).collect();
+    description(settings, &filled, problems);
+    if let [first, ..] = awaiting[..] {
+        problems.fault(format!(
+            "[system]: {} required fields are missing, such as {first}: make the runs first, whose evidence fills in what it \
+             contains",
+            awaiting.len()
+        ));
+    }
 }
 
 fn field_value(

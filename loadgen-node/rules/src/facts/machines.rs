@@ -53,7 +53,7 @@ pub(crate) fn ip(text: &str) -> Option<IpAddr> {
         None if text.matches(':').count() == 1 => text.split(':').next()?,
         None => text,
     };
-    if host.eq_ignore_ascii_case("localhost") {
+    if host.strip_suffix('.').unwrap_or(host).eq_ignore_ascii_case("localhost") {
         return Some(IpAddr::from([127, 0, 0, 1]));
     }
     let address: IpAddr = host.split('%').next()?.parse().ok()?;
@@ -69,7 +69,9 @@ mod tests {
         for text in ["10.0.0.1:5", "10.0.0.1", "[::1]:5", "::1", "[::1]", "fe80::1%eth0"] {
             assert!(ip(text).is_some(), "{text}");
         }
-        assert!(ip("localhost:5").is_some_and(|ip| ip.is_loopback()));
+        for name in ["localhost:5", "LOCALHOST", "localhost.:5"] {
+            assert!(ip(name).is_some_and(|ip| ip.is_loopback()), "{name}");
+        }
         assert_eq!(ip("[::ffff:10.0.0.1]:5"), ip("10.0.0.1"));
         assert_eq!(ip("nodes.lab@10.0.0.1:5"), ip("10.0.0.1"));
         assert_eq!(ip("rack1-a:50051"), None);

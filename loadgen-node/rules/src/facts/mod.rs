@@ -1,5 +1,5 @@
-//! Facts from the files of a run: each kind of file has one reader, and so do the machines in the
-//! evidence.
+//! Facts from the files of a run: LoadGen's logs, the machines in the evidence, and the documents of
+//! a submission.
 //!
 //! - [`official_log`]: LoadGen's logs
 //! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that

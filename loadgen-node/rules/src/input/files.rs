@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_node_common::resources::files;
-pub(crate) use netdiv_node_common::resources::files::{open, read_text, sha256};
+pub(crate) use netdiv_node_common::resources::files::{open, read_text, read_toml, sha256};
 use sha2::{Digest as _, Sha256};
 
 /// Reads all bytes of a file.

@@ -16,11 +16,11 @@ pub(crate) const REPEATED_KEY: &str = "appears twice";
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UniqueKeyJson(pub(crate) Value);
 
-/// Parses a file's content. The error names the repeated key, or the line and column of the invalid
-/// value.
-pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_slice::<UniqueKeyJson>(json)?;
-    serde_json::from_slice(json)
+/// Parses a file's content. The error names the repeated key, or the path, line and column of the
+/// invalid value.
+pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
+    serde_json::from_slice::<UniqueKeyJson>(json).map_err(|error| error.to_string())?;
+    netdiv_node_common::resources::json::from_slice(json)
 }
 
 impl<'de> Deserialize<'de> for UniqueKeyJson {
@@ -103,9 +103,9 @@ mod tests {
             assert!(from_slice::<Value>(alike.as_bytes()).is_ok(), "{alike}");
         }
         for twice in [r#"{"a": 1, "a": 2}"#, r#"[{"b": {"a": 1, "c": 2, "a": 3}}]"#] {
-            let error = from_slice::<Value>(twice.as_bytes()).unwrap_err().to_string();
+            let error = from_slice::<Value>(twice.as_bytes()).unwrap_err();
             assert!(error.starts_with("the key `a` appears twice"), "{error}");
         }
-        assert!(from_slice::<Vec<u8>>(b"{}").unwrap_err().to_string().contains("line 1"));
+        assert!(from_slice::<Vec<u8>>(b"{}").unwrap_err().contains("line 1"));
     }
 }

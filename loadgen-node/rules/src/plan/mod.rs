@@ -14,8 +14,9 @@ use serde::Serialize;
 use self::runs::SECONDS;
 pub use self::{
     needs::Needs,
-    runs::PlannedRun,
-    tokens::{PlannedTokens, Rate},
+    runs::{PlannedRun, QueryCount},
+    table::duration,
+    tokens::{PlannedTokens, RATES, Rate},
 };
 pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{

@@ -67,6 +67,46 @@ fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Plan
 /// issue, LoadGen issues every sample equally often.
 const EQUAL_ISSUE_SLACK: f64 = 2.0;
 
+/// Settings of LoadGen that decide how many queries a performance run has at the minimum.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryCount {
+    /// Scenario of the run.
+    pub scenario: Scenario,
+    /// Expected rate, in queries per second; in Offline in samples per second.
+    pub rate: f64,
+    /// Minimum duration, in seconds.
+    pub seconds: f64,
+    /// LoadGen's `min_query_count`; in Offline a number of samples.
+    pub minimum: u64,
+    /// Number of loaded samples, if LoadGen issues whole passes over them (equal issue).
+    pub pass: Option<u64>,
+}
+
+impl QueryCount {
+    /// Returns the minimum number of queries of a run, however long it lasts; in Offline, the
+    /// number of samples in its query.
+    pub fn required(&self) -> u64 {
+        let with_slack = |slack| self.expected(slack).max(self.minimum).max(1);
+        let passes =
+            |pass: u64, count: u64| count.div_ceil(pass.max(1)).saturating_mul(pass.max(1));
+        match (self.scenario, self.pass) {
+            (Scenario::Offline, pass) => passes(pass.unwrap_or(1), with_slack(OFFLINE_SLACK)),
+            (Scenario::Server, Some(pass)) => passes(pass, with_slack(1.0)),
+            (Scenario::SingleStream, Some(pass)) => {
+                // LoadGen issues one more pass if the queries are whole passes already.
+                passes(pass, with_slack(EQUAL_ISSUE_SLACK).saturating_add(1))
+            }
+            (Scenario::Server | Scenario::SingleStream | Scenario::MultiStream, _) => self.minimum,
+        }
+    }
+
+    /// Returns the number of queries in the minimum duration, times `slack`.
+    fn expected(&self, slack: f64) -> u64 {
+        // The conversion saturates.
+        (slack * self.seconds * self.rate) as u64
+    }
+}
+
 /// Returns the number of queries and the number of samples in a performance run with a minimum
 /// duration in seconds, at a rate in samples per second. The numbers are estimates in Server and
 /// the streams.
@@ -77,24 +117,21 @@ pub(super) fn issued(
     seconds: f64,
 ) -> (u64, u64) {
     let samples_per_query = if scenario == Scenario::MultiStream { 8 } else { 1 };
-    let in_time = |slack: f64| (slack * seconds * rate / samples_per_query as f64) as u64;
-    let pass = benchmark.qsl_size;
-    // With equal issue, LoadGen issues whole passes over the loaded samples.
-    let passes = |count: u64| {
-        if benchmark.equal_issue { count.div_ceil(pass).saturating_mul(pass) } else { count }
+    let count = QueryCount {
+        scenario,
+        rate: rate / samples_per_query as f64,
+        seconds,
+        minimum: match scenario {
+            Scenario::Offline => benchmark.offline_samples,
+            Scenario::MultiStream => MULTI_STREAM_QUERIES,
+            Scenario::Server | Scenario::SingleStream => MIN_QUERY_COUNT,
+        },
+        pass: benchmark.equal_issue.then_some(benchmark.qsl_size),
     };
-    let queries = match scenario {
-        Scenario::Offline => {
-            let samples = in_time(OFFLINE_SLACK).max(benchmark.offline_samples).max(1);
-            return (1, passes(samples));
-        }
-        Scenario::SingleStream if benchmark.equal_issue => {
-            // LoadGen issues one more pass if the queries are whole passes already.
-            passes(in_time(EQUAL_ISSUE_SLACK).max(MIN_QUERY_COUNT).saturating_add(1))
-        }
-        Scenario::Server | Scenario::SingleStream => passes(in_time(1.0).max(MIN_QUERY_COUNT)),
-        Scenario::MultiStream => passes(in_time(1.0).max(MULTI_STREAM_QUERIES)),
-    };
+    if scenario == Scenario::Offline {
+        return (1, count.required());
+    }
+    let queries = count.required().max(count.expected(1.0));
     (queries, queries.saturating_mul(samples_per_query))
 }
 

@@ -156,7 +156,8 @@ fn outputs(tokens: &PlannedTokens, rate: f64, samples: u64) -> String {
     )
 }
 
-fn duration(seconds: f64) -> String {
+/// Formats a duration in seconds: in tenths below 10 s, in hours from two hours on.
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),
         s if s < 7200.0 => format!("{s:.0} s"),

@@ -1,9 +1,15 @@
 //! Prompts and outputs of a language model: numbers of tokens, and conversion of rates from tokens
 //! to samples per second.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 
 use crate::book::Benchmark;
+
+/// Rates that LoadGen can schedule, per second. Between two queries are at least 10 ns, so that the
+/// schedule advances, and at most eleven days.
+pub const RATES: RangeInclusive<f64> = 1e-6..=1e8;
 
 /// Rate of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,8 +54,9 @@ pub(super) fn rates(
 ) -> Result<(f64, Option<f64>), String> {
     let name = &benchmark.name;
     let (Rate::SamplesPerSecond(given) | Rate::TokensPerSecond(given)) = rate;
-    if !(given.is_finite() && given > 0.0) {
-        return Err(format!("a rate of {given}: it must be above 0"));
+    if !RATES.contains(&given) {
+        let (from, to) = (RATES.start(), RATES.end());
+        return Err(format!("a rate of {given}: it must be from {from} to {to} per second"));
     }
     let Some(limits) = benchmark.tokens() else {
         return match (rate, output_tokens) {
@@ -102,7 +109,10 @@ mod tests {
             ("llama3.1-8b", TokensPerSecond(7.0), Some(129.0), "llama3.1-8b has 1 to 128 tokens"),
             ("mixtral-8x7b", SamplesPerSecond(7.0), Some(1.0), "has 2 to 1024 tokens"),
             ("mixtral-8x7b", SamplesPerSecond(7.0), Some(f64::NAN), "has 2 to 1024 tokens"),
-            ("mixtral-8x7b", TokensPerSecond(0.0), None, "must be above 0"),
+            ("mixtral-8x7b", TokensPerSecond(0.0), None, "it must be from 0.000001 to 100000000"),
+            ("resnet50", SamplesPerSecond(1e15), None, "a rate of 1000000000000000: it must be"),
+            ("resnet50", SamplesPerSecond(1e-300), None, "it must be from 0.000001"),
+            ("resnet50", SamplesPerSecond(f64::NAN), None, "a rate of NaN: it must be"),
             ("resnet50", TokensPerSecond(7.0), None, "resnet50 is not a language model"),
             ("resnet50", SamplesPerSecond(7.0), Some(7.0), "resnet50 is not a language model"),
         ] {

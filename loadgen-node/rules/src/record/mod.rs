@@ -5,6 +5,7 @@
 
 mod digests;
 mod node;
+mod shortage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,7 @@ pub use netdiv_node_common::words::{Division, Mode, Scenario, Transport};
 
 pub use digests::{Comparison, Digests};
 pub use node::{Distribution, Node, StageTimes, Tokens};
+pub use shortage::Shortage;
 
 /// A finished or failed run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +109,9 @@ pub struct RunResult {
     pub started: Option<String>,
     /// Duration of LoadGen's test, in seconds.
     pub test_seconds: f64,
+    /// Programs of the run that were short of processor time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortages: Vec<Shortage>,
     /// Traffic of this machine's interfaces to the nodes during the test, by all programs.
     pub interfaces: Vec<InterfaceTraffic>,
     /// Evidence about the machines.
@@ -243,7 +248,11 @@ impl RunResult {
     pub(crate) const FILE: &str = "result.json";
 
     /// Parses a record.
-    pub(crate) fn of(json: &[u8]) -> Result<Self, String> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the path, the line and the column of the invalid value.
+    pub fn of(json: &[u8]) -> Result<Self, String> {
         json::from_slice(json).map_err(|error| format!("it is not a record of a run: {error}"))
     }
 

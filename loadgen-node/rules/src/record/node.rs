@@ -41,6 +41,10 @@ pub struct Node {
     pub redispatched: u64,
     /// Replies that matched no sample in flight, and were dropped.
     pub unmatched_replies: u64,
+    /// Responses with impossible figures: times that are longer than the sample's round trip, or
+    /// more reused tokens than its prompt has. The record has the sample's own instead.
+    #[serde(default)]
+    pub impossible_responses: u64,
     /// Payload bytes sent to the node, as encoded.
     pub bytes_sent: u64,
     /// Response bytes received from the node, as encoded.
@@ -52,6 +56,9 @@ pub struct Node {
     /// prompts; 0 if unknown.
     #[serde(default)]
     pub cached_prompt_tokens: u64,
+    /// Number of requests to each server behind the node during the test, by its address.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, u64>,
     /// Number of batches by their size in samples.
     pub batches: BTreeMap<u32, u64>,
     /// Time from IssueQuery to completion, in nanoseconds.

@@ -131,7 +131,10 @@ fn judge_filled_fields(system: &System, at: &mut PlaceJudgement) {
     }
     let missing: Vec<_> = LAYERS.into_iter().filter(|name| system.text(name).is_none()).collect();
     if system.json.is_ok() && !missing.is_empty() {
-        at.fail(format!("the layers are not described: {} missing", missing.join(", ")));
+        let missing = missing.join(", ");
+        at.fail(format!(
+            "OSI layers 1 to 4 are not described: write {missing} in the system description"
+        ));
     }
 }
 

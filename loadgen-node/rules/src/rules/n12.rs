@@ -34,7 +34,7 @@ pub(super) fn single_tests(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
         match detail.tests() {
-            0 => at.fail("the detail log has no test_datetime"),
+            0 => at.fail("the detail log has no test_datetime: submit the log as LoadGen wrote it"),
             1 => {}
             tests => at.fail(format!(
                 "the detail log covers {tests} tests: use a separate folder for each run"

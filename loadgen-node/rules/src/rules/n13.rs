@@ -24,7 +24,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run, detail) in subject.details() {
         let mut at = found.at(&run.place);
         match detail.text("sut_name") {
-            None => at.fail("the detail log has no sut_name"),
+            None => at.fail("the detail log has no sut_name: submit the log as LoadGen wrote it"),
             Some(name) => {
                 at.fail_each(check_sut_name(name).map(|what| format!("sut_name {what}")));
             }

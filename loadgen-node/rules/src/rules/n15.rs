@@ -30,7 +30,10 @@ fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run, detail) in subject.details() {
         match detail.text("sut_name") {
             Some(name) => nodes(subject, entry, run, name, found.at(&run.place)),
-            None => found.fail(&run.place, "the detail log has no sut_name"),
+            None => found.fail(
+                &run.place,
+                "the detail log has no sut_name: submit the log as LoadGen wrote it",
+            ),
         }
     }
     for (place, nodes) in subject.shared_machines() {

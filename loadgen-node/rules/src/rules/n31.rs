@@ -48,7 +48,9 @@ fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: PlaceJudgement) {
     let (mut logged, mut announced) = (Vec::new(), Vec::new());
     for (setting, seed, here) in round.seeds.differing(|setting| detail.seed(setting)) {
         match here {
-            None => at.fail(format!("the detail log has no effective_{setting}")),
+            None => at.fail(format!(
+                "the detail log has no effective_{setting}: submit the log as LoadGen wrote it"
+            )),
             Some(here) => {
                 logged.push(format!("effective_{setting} is {here}"));
                 announced.push(seed.to_string());

@@ -112,6 +112,7 @@ fn unexplained(record: &RunResult) -> Option<String> {
     let is_noted = |node: &Node| {
         node.lost.is_some()
             || node.unmatched_replies > 0
+            || node.impossible_responses > 0
             || node.cached_prompt_tokens > 0
             || node.tokens.as_ref().is_some_and(|tokens| tokens.one_token_answers > 0)
     };
@@ -175,6 +176,7 @@ fn short(value: &Value) -> String {
 fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
     let RunResult { verdict, reasons, .. } = record;
     let unmatched = record.total(|node| node.unmatched_replies);
+    let impossible = record.total(|node| node.impossible_responses);
     match (verdict, mode) {
         (Verdict::Failed, _) => Some(format!("the run failed: {}; run again", reasons.join("; "))),
         (Verdict::Valid, Some(Mode::Accuracy))
@@ -183,6 +185,10 @@ fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
         )),
         _ if unmatched > 0 && reasons.is_empty() => Some(format!(
             "{unmatched} replies belonged to no sample, and the verdict's reasons do not mention them: take the record as \
+             the run wrote it"
+        )),
+        _ if impossible > 0 && reasons.is_empty() => Some(format!(
+            "{impossible} responses had impossible figures, and the verdict's reasons do not mention them: take the record as \
              the run wrote it"
         )),
         _ => None,

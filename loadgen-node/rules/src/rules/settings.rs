@@ -2,11 +2,11 @@
 
 use super::agreement::is_within;
 use crate::{
-    Rule,
+    Rule, Scenario,
     book::Seeds,
     judge::{
         switches::{SwitchScope, switches},
-        user_conf::{differences, number},
+        user_conf::{differences, keys, number},
     },
     official_log::DetailLog,
     record::RunResult,
@@ -121,11 +121,19 @@ pub(super) fn judge_user_conf(
             if differ.is_empty() {
                 continue;
             }
+            let option = |key: &String| overriding_option(record, scenario, key);
+            let named = |key: &String| match option(key) {
+                Some(option) => format!("{key} (changed by {option})"),
+                None => key.clone(),
+            };
+            let remedy = match differ.iter().find_map(option) {
+                Some(option) => format!("repeat that run without {option}, with the value in user.conf"),
+                None => "restore the run's own file, or remove it from the run's folder and make the submission again".into(),
+            };
             let text = format!(
-                "differs from the settings of {}: {}; restore the run's own file, or remove it from the run's folder and \
-                 make the submission again",
+                "differs from the settings of {}: {}; {remedy}",
                 run.record_place,
-                differ.join(", ")
+                differ.iter().map(named).collect::<Vec<_>>().join(", ")
             );
             if is_judged(run.kind) {
                 found.fail(place.user_conf(), text);
@@ -134,6 +142,16 @@ pub(super) fn judge_user_conf(
             known.extend(differ);
         }
     }
+}
+
+/// Returns the option of a run that overrode a key of `user.conf`, if there is one.
+fn overriding_option(record: &RunResult, scenario: Scenario, key: &str) -> Option<&'static str> {
+    let field = keys(scenario).find(|known| known.name == key)?.field;
+    if overridden_fields(record).iter().any(|pair| pair.split('=').next() == Some(field)) {
+        return Some("--setting");
+    }
+    let has_samples = record.settings.contains_key("performance_samples");
+    (has_samples && field == "performance_sample_count_override").then_some("--performance-samples")
 }
 
 /// Returns the fields of LoadGen's settings that the run's own settings override, as `FIELD=VALUE`.

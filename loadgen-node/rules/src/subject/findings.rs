@@ -231,7 +231,11 @@ impl PlaceJudgement<'_> {
         match value {
             Some(value) if is_right(&value) => {}
             Some(value) => self.fail(format!("{key} is {value}, {wanted}")),
-            None => self.fail(format!("the detail log has no {key}")),
+            None => {
+                self.fail(format!(
+                    "the detail log has no {key}: submit the log as LoadGen wrote it"
+                ));
+            }
         }
     }
 

@@ -351,7 +351,7 @@ impl Subject<'_> {
 pub(crate) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
     json::from_slice(text.as_bytes())
-        .map_err(|error| match error.to_string() {
+        .map_err(|error| match error {
             text if text.contains(json::REPEATED_KEY) => {
                 format!("is not used: {text} with two values, and readers differ in which one they use; remove one")
             }

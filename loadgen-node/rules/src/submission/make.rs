@@ -3,14 +3,14 @@
 
 use std::{io, path::Path};
 
-use super::refusals::DraftFindings;
+use super::refusals::{DraftFindings, of_single_runs};
 use crate::{
     book::Table,
     check::{Options, check},
     drafting::{
         documents,
         draft::draft,
-        folder::{FileTree, StagedFolder, is_folder_name, is_inside},
+        folder::{FileTree, StagedFolder, is_inside},
         gap::{Gap, format_gaps},
         submission_toml::SubmissionSettings,
     },
@@ -70,11 +70,11 @@ pub fn make(
     let mut draft = draft(settings, base, table, sources);
     let mut refused = std::mem::take(&mut draft.gaps);
     let of_rules = |text: String| Gap { file: None, text };
-    // A tree without a path, or with a file outside of it, is not written; the gaps contain the
-    // reason.
+    refused.extend(of_single_runs(settings, base, table, &draft.runs));
+    // A tree without runs or without a path, or with a file outside of it, is not written; the gaps
+    // contain the reason.
     let has_division = settings.division.is_some_and(|one| one != Division::Exploratory);
-    let has_place = has_division && is_folder_name(&draft.home.submitter);
-    if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
+    if draft.runs.is_empty() || !has_division || !draft.tree.keys().all(|path| is_inside(path)) {
         return Err(MakeError::Refused(refused));
     }
     let beside = StagedFolder::new(output)?;

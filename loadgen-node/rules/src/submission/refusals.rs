@@ -5,9 +5,11 @@ use std::path::Path;
 
 use crate::{
     GroupedFinding, Outcome, Rule,
-    check::{Report, UNJUDGED},
-    drafting::folder::FileTree,
+    book::Table,
+    check::{Options, Report, UNJUDGED, check},
+    drafting::{folder::FileTree, gap::Gap, submission_toml::SubmissionSettings},
     grouping::lines,
+    record::RunResult,
     tree::ACCURACY_TXT,
 };
 
@@ -85,7 +87,7 @@ impl DraftFindings<'_> {
     fn stands(&self, finding: &GroupedFinding, is_open: bool) -> bool {
         match finding.outcome {
             Outcome::Pass => false,
-            Outcome::Fail => finding.rule != CONCLUSION || !finding.places.is_empty(),
+            Outcome::Fail => !is_conclusion(finding),
             Outcome::CannotTell => {
                 let of_run = finding.places.iter().any(|place| self.is_run(place));
                 let follows = finding.text.starts_with(UNJUDGED);
@@ -127,6 +129,39 @@ impl DraftFindings<'_> {
     fn prefix(&self) -> String {
         format!("{}/", self.part.display())
     }
+}
+
+/// Checks the runs that the tree lacks, because another run of their result is missing. Returns the
+/// rules that each breaks. `runs` are the runs in the tree, as in [`DraftFindings`].
+pub(super) fn of_single_runs(
+    settings: &SubmissionSettings,
+    base: &Path,
+    table: &Table,
+    runs: &[(String, String)],
+) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let folders = settings.results.iter().flat_map(|result| {
+        [&result.performance, &result.accuracy, &result.digests].into_iter().flatten()
+    });
+    for folder in folders {
+        let (name, path) = (folder.display().to_string(), base.join(folder));
+        let is_in_tree = runs.iter().any(|(_, run)| *run == name);
+        if is_in_tree || !path.join(RunResult::FILE).is_file() {
+            continue;
+        }
+        // A gap contains the reason why a folder cannot be read.
+        let Ok(report) = check(&path, table, &Options::default()) else { continue };
+        let is_broken =
+            |finding: &&GroupedFinding| finding.outcome == Outcome::Fail && !is_conclusion(finding);
+        let broken = lines(report.findings().filter(is_broken), "");
+        gaps.extend(broken.into_iter().map(|text| Gap { file: Some(name.clone()), text }));
+    }
+    gaps
+}
+
+/// Returns true if a finding only concludes from other findings.
+fn is_conclusion(finding: &GroupedFinding) -> bool {
+    finding.rule == CONCLUSION && finding.places.is_empty()
 }
 
 /// Returns the part of a place that follows `path`, empty if both are equal; `None` if the place is

@@ -9,7 +9,7 @@ use crate::{
     Division,
     book::{
         Benchmark, Compression,
-        system_fields::{FIELDS, FieldRequirement, SystemField},
+        system_fields::{FIELDS, FieldRequirement, SystemField, UNRECORDED_FIELDS},
     },
     drafting::systems::is_fixed_field,
 };
@@ -28,15 +28,6 @@ const WIDTH: usize = 110;
 /// Maximum length of a sample that a node accepts by default, in bytes: `--max-payload-bytes` of
 /// `sut-node`.
 const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
-
-/// Required fields of the system's description that no evidence contains (docs/SUBMISSION.md).
-const UNRECORDED_FIELDS: [&str; 5] = [
-    "system_name",
-    "host_storage_capacity",
-    "host_storage_type",
-    "host_memory_configuration",
-    "cooling",
-];
 
 /// Required fields of nodes with accelerators that no evidence contains (docs/SUBMISSION.md). For
 /// other nodes, the evidence fills them in.

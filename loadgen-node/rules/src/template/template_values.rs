@@ -2,7 +2,7 @@
 
 use crate::{
     Division, Scenario,
-    book::{Benchmark, Round},
+    book::{Benchmark, Round, TokenLatencies},
 };
 
 /// Name of the settings file of a run.
@@ -15,18 +15,29 @@ pub const USER_CONF: &str = "user.conf";
 pub const SUBMISSION: &str = "submission.toml";
 
 /// Engine of a SUT node, for which `node.toml` has keys.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::Display, strum::VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::VariantArray)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[strum(serialize_all = "kebab-case")]
 #[allow(missing_docs, reason = "docs/ENGINES.md describes the engines")]
 pub enum Engine {
-    #[default]
     Torch,
     Onnx,
     Decoder,
     Openai,
     Kserve,
     Python,
+}
+
+impl Engine {
+    /// Returns the engine that suits a benchmark: a serving engine for a language model, libtorch
+    /// for the others. GPT-J, whose tokens LoadGen infers, searches with beams, as only libtorch
+    /// does here.
+    pub fn of(benchmark: &Benchmark) -> Self {
+        match benchmark.token_latencies {
+            Some(TokenLatencies::Measured) => Self::Openai,
+            Some(TokenLatencies::Inferred) | None => Self::Torch,
+        }
+    }
 }
 
 /// Values that the templates of the settings files need.

@@ -30,7 +30,7 @@ fn for_all(mut with: impl FnMut(&TemplateValues<'_>, &[(&str, String); 4])) {
                         port: 50_051,
                         is_local,
                         rate: None,
-                        engine: Engine::default(),
+                        engine: Engine::of(benchmark),
                     };
                     with(&template, &files(&template).unwrap());
                     tried += 1;

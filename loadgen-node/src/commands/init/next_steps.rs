@@ -6,18 +6,28 @@ use netdiv_node_common::{sanitise::shell_word, words::TODO};
 use netdiv_rules::{
     Division, Scenario,
     book::{Formats, Table},
-    template::{NODE, RUN, SUBMISSION, TemplateValues, USER_CONF},
+    template::{Engine, NODE, RUN, SUBMISSION, TemplateValues, USER_CONF},
 };
 
-use crate::{own_loadgen, run::outcome::accuracy};
+use crate::{
+    own_loadgen,
+    run::outcome::accuracy::{self, OfficialScript},
+};
 
-/// Returns the next commands. A line that begins with `#` explains those below it.
+/// File of a language model, which `loadgen-node model` writes.
+const MODEL: &str = "model.toml";
+
+/// Returns the next commands. A line that begins with `#` explains those below it, or a word in
+/// capitals.
 pub(super) fn next_steps(
     template: &TemplateValues<'_>,
     folder: &Path,
     hosts: &[(String, u16)],
     table: &Table,
 ) -> String {
+    let script = official_script(template);
+    let reference = Formats::reference(template.round.name).unwrap_or("the round's tag");
+    let commands = commands(template, folder, hosts, table, reference, script).join("\n");
     let mut lines = vec![
         format!(
             "{RUN}, {NODE}, {USER_CONF} and {SUBMISSION} are in {}. Next steps:",
@@ -25,31 +35,65 @@ pub(super) fn next_steps(
         ),
         String::new(),
     ];
+    let is_used = |word: &str| {
+        commands.split(|c: char| !c.is_ascii_uppercase()).any(|capitals| capitals == word)
+    };
+    let used = words(reference, script).into_iter().filter(|(word, _)| is_used(word));
+    lines.extend(used.map(|(word, meaning)| format!("# {word} is {meaning}.")));
+    lines.extend([String::new(), commands]);
+    lines.join("\n")
+}
+
+/// Returns the words in capitals that the commands may contain, each with its meaning.
+fn words(reference: &str, script: Option<&OfficialScript>) -> [(&'static str, String); 9] {
+    let of_script = |what: &str| {
+        let file = script.map_or("the script", |script| script.file);
+        format!("the {what} that its option names; INFERENCE/{file} describes the option")
+    };
+    [
+        ("NETDIV", "the folder of netdiv's sources".into()),
+        ("INFERENCE", format!("a checkout of mlcommons/inference at {reference}")),
+        ("SET", "the folder of the published data set; docs/SUBMISSION.md lists its files".into()),
+        ("TOKENIZER", "the folder of the model's tokenizer".into()),
+        ("CHECKPOINT", "the model's folder, as it is downloaded from Hugging Face".into()),
+        ("HOST", "the host of each node in turn".into()),
+        ("RATE", format!("the target_qps that you write into {USER_CONF}")),
+        ("DIR", of_script("folder")),
+        ("FILE", of_script("file")),
+    ]
+}
+
+fn commands(
+    template: &TemplateValues<'_>,
+    folder: &Path,
+    hosts: &[(String, u16)],
+    table: &Table,
+    reference: &str,
+    script: Option<&OfficialScript>,
+) -> Vec<String> {
+    let mut lines = Vec::new();
     if own_loadgen::round(table).is_none_or(|round| round.name != template.round.name) {
         lines.push(other_loadgen(template, table));
     }
     lines.push(format!("cd {}", shell_word(&folder.to_string_lossy())));
+    lines.extend(data_and_model(template));
     let files = format!("{RUN} {NODE} {USER_CONF} {SUBMISSION}");
     lines.push(format!(
         "grep -n {TODO} {files}    # write each value that is still {TODO}, and calibration.md"
     ));
     lines.extend(nodes(template, hosts));
-    let reference = Formats::reference(template.round.name).unwrap_or("the round's tag");
-    let script = script_options(template);
+    let options = script.map(OfficialScript::arguments);
     lines.extend([
         String::new(),
+        "# This command runs all the commands below it:".into(),
         format!(
-            "# NETDIV is the folder of netdiv's sources, INFERENCE a checkout of mlcommons/inference at {reference}. \
-             This command runs all the commands below it:"
-        ),
-        format!(
-            "NETDIV/deploy/submit.sh . --reference INFERENCE{}",
-            script.as_deref().unwrap_or_default()
+            "NETDIV/deploy/submit.sh . {}",
+            options.as_deref().unwrap_or("--reference INFERENCE")
         ),
     ]);
     for scenario in &template.benchmark.scenarios {
         lines.push(String::new());
-        lines.extend(runs(template, *scenario, script.as_deref()));
+        lines.extend(runs(template, *scenario, options.as_deref()));
     }
     // The checker is a file in tags, and a package on the main branch.
     let checker = match reference.starts_with('v') {
@@ -65,7 +109,45 @@ pub(super) fn next_steps(
             template.round.name
         ),
     ]);
-    lines.join("\n")
+    lines
+}
+
+/// Returns the commands that prepare the data set and the model.
+fn data_and_model(template: &TemplateValues<'_>) -> Vec<String> {
+    let benchmark = template.benchmark;
+    // The data set has the name of the family of benchmarks.
+    let family = benchmark.bandwidth.first().map_or(&benchmark.name, |of_family| &of_family.name);
+    let needs_tokenizer = ["gptj", "stable-diffusion-xl"].contains(&family.as_str());
+    let tokenizer = if needs_tokenizer { " --tokenizer TOKENIZER" } else { "" };
+    let name = &benchmark.name;
+    vec![
+        format!(
+            "NETDIV/deploy/data/prepare {family} --from SET{tokenizer} --output data    # its last line names the dataset of {RUN}"
+        ),
+        match template.engine {
+            Engine::Openai => format!(
+                "loadgen-node model CHECKPOINT --benchmark {name} --name {name} --output {MODEL}    # the model of {NODE}"
+            ),
+            Engine::Torch => format!(
+                "# Export the model as NETDIV/deploy/models/README.md describes. The model of {NODE} is its manifest."
+            ),
+            engine => format!(
+                "# NETDIV/docs/ENGINES.md describes the model of {NODE} for the engine {engine}."
+            ),
+        },
+    ]
+}
+
+/// Returns the command that starts the serving engine on each node; `None` for other engines than
+/// `openai`.
+fn serving_engine(template: &TemplateValues<'_>) -> Option<String> {
+    let limits = template.benchmark.tokens().filter(|_| template.engine == Engine::Openai)?;
+    Some(format!(
+        "vllm serve CHECKPOINT --served-model-name {} --host 127.0.0.1 --port 8000 --max-model-len {} --no-enable-prefix-caching \
+         --generation-config vllm --enable-prompt-tokens-details    # on each node; NETDIV/docs/ENGINES.md has other engines",
+        template.benchmark.name,
+        limits.prompt + limits.output_max
+    ))
 }
 
 /// Returns the advice for a round that the program's LoadGen does not belong to.
@@ -84,12 +166,14 @@ fn nodes(template: &TemplateValues<'_>, hosts: &[(String, u16)]) -> Vec<String> 
         let names: Vec<_> = hosts.iter().map(|(host, _)| format_host(host)).collect();
         let names = shell_word(&names.join(","));
         let (certificate, key) = ("certificates/HOST.pem", "certificates/HOST.key");
+        let model =
+            if template.engine == Engine::Openai { format!(" {MODEL}") } else { String::new() };
         lines.extend([
             format!("loadgen-node certificates --hosts {names}"),
             String::new(),
-            "# HOST is each of these hosts in turn. Copy sut-node and the model, too; start nodes in the copied folder.".into(),
+            "# Copy sut-node and the model, too; start nodes in the copied folder.".into(),
             format!(
-                "rsync -R {NODE} certificates/ca.pem {certificate} {key} HOST:{}/",
+                "rsync -R {NODE}{model} certificates/ca.pem {certificate} {key} HOST:{}/",
                 template.benchmark.name
             ),
         ]);
@@ -103,6 +187,9 @@ fn nodes(template: &TemplateValues<'_>, hosts: &[(String, u16)]) -> Vec<String> 
         format!("{empty}    # on each node, until the next command has ended"),
         format!("loadgen-node fabric --config {RUN} --thorough --output fabric    # measures the network"),
         String::new(),
+    ]);
+    lines.extend(serving_engine(template));
+    lines.extend([
         format!("{node}    # on each node"),
         format!("loadgen-node probe --config {RUN}    # one sample to every node"),
     ]);
@@ -114,25 +201,17 @@ pub(super) fn format_host(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.into() }
 }
 
-/// Returns the options of the official accuracy script that the user has to set; `None` if runs
-/// compute the accuracy from labels.
-fn script_options(template: &TemplateValues<'_>) -> Option<String> {
-    if template.has_labels() {
-        return None;
-    }
-    let script = accuracy::script(&template.benchmark.name)?;
-    let asked = script.asked.iter().map(|(option, takes)| format!(" {option} {takes}"));
-    Some(format!(" --{}", asked.collect::<String>()))
+/// Returns the benchmark's official accuracy script; `None` if runs compute the accuracy from
+/// labels.
+fn official_script(template: &TemplateValues<'_>) -> Option<&'static OfficialScript> {
+    if template.has_labels() { None } else { accuracy::script(&template.benchmark.name) }
 }
 
-/// Returns the commands for the runs of a scenario. `script` contains the options of the official
-/// accuracy script, if the benchmark needs it.
+/// Returns the commands for the runs of a scenario. `script` contains the arguments of `loadgen-node
+/// accuracy`, if the benchmark needs its official script.
 fn runs(template: &TemplateValues<'_>, scenario: Scenario, script: Option<&str>) -> Vec<String> {
     let benchmark = &template.benchmark.name;
-    let (rate, origin) = match template.rate {
-        Some(rate) => (rate.to_string(), "the rate is that of --rate, as target_qps in"),
-        None => ("RATE".into(), "RATE is the target_qps that you write into"),
-    };
+    let rate = template.rate.map_or("RATE".into(), |rate| rate.to_string());
     let division = match template.division {
         Division::Closed => " --division closed",
         _ => "",
@@ -141,13 +220,13 @@ fn runs(template: &TemplateValues<'_>, scenario: Scenario, script: Option<&str>)
     let output = |kind| TemplateValues::folder(scenario, kind);
     let mut lines = vec![
         format!(
-            "loadgen-node plan {benchmark} --scenario {scenario}{division} --rate {rate}    # how long it takes; {origin} {USER_CONF}"
+            "loadgen-node plan {benchmark} --scenario {scenario}{division} --rate {rate}    # how long it takes at that target_qps"
         ),
         format!("{run} --mode accuracy --output {}", output("accuracy")),
     ];
-    lines.extend(script.map(|options| {
-        format!("loadgen-node accuracy {} --reference INFERENCE{options}", output("accuracy"))
-    }));
+    lines.extend(
+        script.map(|arguments| format!("loadgen-node accuracy {} {arguments}", output("accuracy"))),
+    );
     lines.push(format!("{run} --output {}", output("performance")));
     // Digests are evidence for rules of the Network division.
     if template.division != Division::Closed {

@@ -87,3 +87,16 @@ pub(crate) enum SlowPart {
     /// Path between two hosts that are not slow with other hosts.
     Pair(Host, Host),
 }
+
+impl SlowPart {
+    /// Returns true if this part makes the path from one host to another slow.
+    pub(crate) fn covers(&self, from: &Host, to: &Host) -> bool {
+        let is = |host: &Host, name: &str| matches!(host, Host::Node(node) if node == name);
+        match self {
+            // Nodes are judged by their pairs with other nodes.
+            Self::Sender(name) => is(from, name) && *to != Host::Here,
+            Self::Receiver(name) => is(to, name) && *from != Host::Here,
+            Self::Pair(slow_from, slow_to) => slow_from == from && slow_to == to,
+        }
+    }
+}

@@ -27,6 +27,14 @@ use crate::{
 /// busiest I/O thread was busy, if known. The error is the reason why there is no rate.
 type RateOutcome = Result<(f64, Option<f64>), String>;
 
+/// Pairs of nodes that can connect to each other.
+#[derive(Default)]
+pub(crate) struct ConnectedPairs {
+    schedule: Vec<Vec<schedule::PairIndexes>>,
+    /// Reasons why the other pairs cannot connect.
+    outcomes: Outcomes,
+}
+
 /// Measures `rounds` times: each direction with all nodes at once, each direction with each node
 /// alone, and from node to node. Records failures and continues. `known` is the rate of the slowest
 /// node from an earlier measurement, in bytes per second.
@@ -37,8 +45,9 @@ pub(crate) fn matrix(
     times: Times,
     rounds: usize,
     known: f64,
+    connected: ConnectedPairs,
 ) -> Result<Matrix, RunError> {
-    let (schedule, mut outcomes) = connect_all(settings, nodes, bytes)?;
+    let ConnectedPairs { schedule, mut outcomes } = connected;
     let (mut at_once, mut failures) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 1..=rounds {
         let which = format!("round {round} of {rounds}");
@@ -99,13 +108,12 @@ pub(crate) fn steps(nodes: usize) -> usize {
     2 + 2 * nodes + schedule::rounds(nodes).len()
 }
 
-/// Connects all nodes to each other. Returns the schedule without the pairs that cannot connect,
-/// and the reasons why these cannot.
-fn connect_all(
+/// Connects all nodes to each other. Fails if a node was not started for this measurement.
+pub(crate) fn connect_all(
     settings: &Settings,
     nodes: &[NodeInfo],
     bytes: usize,
-) -> Result<(Vec<Vec<schedule::PairIndexes>>, Outcomes), RunError> {
+) -> Result<ConnectedPairs, RunError> {
     let mut schedule = schedule::rounds(nodes.len());
     let mut outcomes = Outcomes::default();
     let answers = calls::measure(settings, nodes, bytes, None, &schedule, |_| {})?;
@@ -130,7 +138,7 @@ fn connect_all(
             Ok(_) => {}
         }
     }
-    Ok((schedule, outcomes))
+    Ok(ConnectedPairs { schedule, outcomes })
 }
 
 fn host(nodes: &[NodeInfo], number: usize) -> Host {

@@ -47,10 +47,10 @@ pub(crate) fn comparison(of: &Comparison) -> String {
             }
             h2 { "Figures" }
             (table(
-                "Median, minimum and maximum of a side's runs; the change is relative to the first side. The noise is the larger ratio of \
-                range to median of the two sides",
+                "Median, minimum and maximum of a side's runs; the change is relative to the first side. If the ranges of the two sides \
+                touch, it may be chance",
                 &["figure", "side"],
-                &["median", "minimum", "maximum", "change", "noise", ""],
+                &["median", "minimum", "maximum", "change", "ranges touch", ""],
                 &html! { @for figure in &of.figures { (rows(figure)) } },
             ))
             h2 { "Distributions" }
@@ -68,12 +68,12 @@ fn rows(figure: &Figure) -> Markup {
             @let change = number.checked_sub(1).and_then(|place| figure.changes.get(place));
             @let worse = change.is_some_and(|change| change.judgement == ChangeJudgement::Worse);
             @let [median, least, most] = values(spread, scale);
-            @let [by, noise, judgement] = change.map(change_cells).unwrap_or_default();
+            @let [by, touch, judgement] = change.map(change_cells).unwrap_or_default();
             tr {
                 th.word scope="row" { @if number == 0 { (figure.name) @if !unit.is_empty() { ", " (unit) } } }
                 td.word { (side_label(number)) }
                 td { (median) } td { (least) } td { (most) }
-                td { (by) } td { (noise) }
+                td { (by) } td { (touch) }
                 td.word.bad[worse] { (judgement) }
             }
         }

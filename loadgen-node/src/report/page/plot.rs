@@ -14,6 +14,14 @@ use plotters::{
 
 const PIXELS: (u32, u32) = (920, 340);
 
+/// Share of the shortest times that may lie together at the start of a logarithmic axis. It would
+/// otherwise begin at a single short time, and squeeze the others.
+const SHORTEST: f64 = 0.01;
+
+/// Minimum start of an axis of times, in nanoseconds. Threads and clocks do not resolve shorter
+/// times, such as the time between tokens that arrive together.
+const RESOLUTION_NS: u64 = 1000;
+
 /// Maximum number of lines in one picture: more cannot be distinguished.
 pub(super) const LINES: usize = 8;
 
@@ -43,7 +51,9 @@ pub(super) fn percentiles(
     of: &[(String, &Histogram<u64>)],
     bound: Option<(f64, f64)>,
 ) -> Option<String> {
-    let lines: Vec<_> = of.iter().map(|(name, times)| tail(name, times)).collect();
+    let shortest = of.iter().map(|(_, times)| times.value_at_quantile(SHORTEST)).min();
+    let start = shortest.unwrap_or_default().max(RESOLUTION_NS);
+    let lines: Vec<_> = of.iter().map(|(name, times)| tail(name, times, start)).collect();
     let most = |pick: fn(&(f64, f64)) -> f64| {
         let points = lines.iter().flat_map(|line| &line.points).chain(bound.as_ref());
         points
@@ -76,8 +86,9 @@ pub(super) fn over_time(lines: &[PlotLine], unit: &str) -> Option<String> {
 }
 
 /// Returns the line of a histogram. Each point has a latency in milliseconds, and the share of
-/// samples that took no longer, in nines: 0.99 is at 2.
-fn tail(name: &str, times: &Histogram<u64>) -> PlotLine {
+/// samples that took no longer, in nines: 0.99 is at 2. Times below `start`, in nanoseconds, are
+/// drawn there: a logarithmic axis has no 0.
+fn tail(name: &str, times: &Histogram<u64>, start: u64) -> PlotLine {
     let all = times.len() as f64;
     let mut points: Vec<(f64, f64)> = Vec::new();
     let mut until = 0.0;
@@ -86,8 +97,7 @@ fn tail(name: &str, times: &Histogram<u64>) -> PlotLine {
         let above = (all - until) / all;
         // Half of the slowest sample counts as above it: 0 has no logarithm.
         let nines = -above.max(0.5 / all).log10();
-        // A logarithmic axis has no 0: tokens that arrived together have no time between them.
-        let point = (step.value_iterated_to().max(1) as f64 / 1e6, nines);
+        let point = (step.value_iterated_to().max(start) as f64 / 1e6, nines);
         // Points that are closer than half a pixel cannot be seen.
         let seen = points
             .last()
@@ -255,6 +265,12 @@ mod tests {
         assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
         none_at_all.record(u64::MAX >> 1).unwrap();
         assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
+        times.record(0).unwrap();
+        let svg = percentiles(&[("a".into(), &times)], None).unwrap();
+        assert!(
+            !svg.lines().any(|label| label.starts_with("0.0")),
+            "one 0 stretches the axis: {svg}"
+        );
         let one = PlotLine { name: "a".into(), points: vec![(1.0, 1.0)] };
         assert_eq!(over_time(&[one], "samples/s"), None);
         let zeros = PlotLine { name: "a".into(), points: vec![(0.0, 0.0), (1.0, 0.0)] };

@@ -19,7 +19,7 @@ use crate::{
     report,
     run::{
         guard::{process::process, watchdog},
-        outcome::{counters::RunCounters, judgement::RunJudgement, record},
+        outcome::{accuracy::script, counters::RunCounters, judgement::RunJudgement, record},
         progress,
         setup::loadgen_test::LoadGenTest,
     },
@@ -46,17 +46,24 @@ pub(crate) fn finish(
         _ => error,
     })?;
     let table = report::run::render(&result);
-    let (logs, next) = (folder.display(), report_command(folder));
-    output::report(format_args!("{table}\n  logs in {logs}\n  for a report: {next}"));
+    let (logs, run) = (folder.display(), argument(folder));
+    let script = result.official_accuracy.as_ref().and_then(|_| script(&result.benchmark));
+    let accuracy = script.map_or_else(String::new, |script| {
+        let arguments = script.arguments();
+        format!("\n  for the accuracy, with INFERENCE a checkout of mlcommons/inference: loadgen-node accuracy {run} {arguments}")
+    });
+    output::report(format_args!(
+        "{table}\n  logs in {logs}{accuracy}\n  for a report: loadgen-node report {run}"
+    ));
     Ok(result.verdict)
 }
 
-/// Returns the shell command that makes a report of the run.
-fn report_command(folder: &Path) -> String {
+/// Returns the folder of a run as an argument in a shell command.
+fn argument(folder: &Path) -> String {
     // A folder's name may look like an option.
     let is_option = folder.as_os_str().as_encoded_bytes().starts_with(b"-");
     let folder = if is_option { Path::new(".").join(folder) } else { folder.to_owned() };
-    format!("loadgen-node report {}", shell_word(&folder.to_string_lossy()))
+    shell_word(&folder.to_string_lossy())
 }
 
 /// Marks a run as spoiled although LoadGen's test has succeeded, and returns its error. LoadGen has
@@ -135,6 +142,7 @@ fn result(
         streams_per_connection: counted.streams_per_connection,
         started: Some(humantime::format_rfc3339_millis(counted.began).to_string()),
         test_seconds: counted.took.as_secs_f64(),
+        shortages: counted.shortages,
         interfaces: counted.interfaces,
         evidence: counted.evidence,
         digests: counted.digests,
@@ -182,15 +190,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_of_the_report_is_for_a_shell() {
+    fn a_runs_folder_is_an_argument_for_a_shell() {
         for (folder, want) in [
             ("out/demo/server", "out/demo/server"),
             ("my runs/it's", r"'my runs/it'\''s'"),
             ("-out", "./-out"),
             ("~/out", "'~/out'"),
         ] {
-            let command = report_command(Path::new(folder));
-            assert_eq!(command, format!("loadgen-node report {want}"));
+            assert_eq!(argument(Path::new(folder)), want);
         }
     }
 }

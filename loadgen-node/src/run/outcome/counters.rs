@@ -3,10 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use netdiv_contract::layout::InputLayout;
+use netdiv_node_common::resources::processor::ProcessorTimes;
 use netdiv_qdl::NodeReport;
 use netdiv_rules::Finding;
 
-use crate::record::{Carrier, Digests, Evidence, InterfaceTraffic, Node};
+use crate::record::{Carrier, Digests, Evidence, InterfaceTraffic, Node, Shortage};
 
 /// Counters of a run on the path to the SUT.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct RunCounters {
     pub began: SystemTime,
     /// Length of LoadGen's test.
     pub took: Duration,
+    /// Programs that were short of processor time.
+    pub shortages: Vec<Shortage>,
     /// Bytes that the interfaces to the nodes carried during the test.
     pub interfaces: Vec<InterfaceTraffic>,
     /// Rules that the settings break, if the run is for a division.
@@ -51,6 +54,15 @@ impl RunCounters {
         self.nodes.iter().map(|node| node.answered).sum()
     }
 
+    /// Adds the shortage of this program, if it was short of processor time during the test.
+    pub(crate) fn add_own_shortage(&mut self, spent: &ProcessorTimes) {
+        let machine = self.evidence.as_ref().map(|evidence| &evidence.loadgen_node);
+        let host =
+            machine.and_then(|machine| machine.host_name.as_deref()).unwrap_or("this machine");
+        let program = format!("LoadGen node on {host}");
+        self.shortages.extend(Shortage::of(program, spent, self.took));
+    }
+
     /// Creates empty counters for a transport.
     pub fn new(transport: Carrier) -> Self {
         Self {
@@ -64,6 +76,7 @@ impl RunCounters {
             input: None,
             began: SystemTime::UNIX_EPOCH,
             took: Duration::ZERO,
+            shortages: Vec::new(),
             interfaces: Vec::new(),
             findings: Vec::new(),
             evidence: None,

@@ -120,6 +120,13 @@ impl RunJudgement {
             self.reasons
                 .push(format!("{unmatched} replies belonged to no sample and were dropped"));
         }
+        for node in counted.nodes.iter().filter(|node| node.impossible_responses > 0) {
+            self.reasons.push(format!(
+                "node {} sent {} responses with impossible figures: times that are longer than the sample took, or more reused \
+                 tokens than its prompt has. The tables have the sample's own instead; upgrade the node, or check its clock",
+                node.name, node.impossible_responses
+            ));
+        }
         if self.verdict != Verdict::Failed {
             self.reasons.extend(counted.nodes.iter().filter_map(|node| {
                 let (why, samples) = (node.lost.as_ref()?, node.redispatched);

@@ -1,5 +1,7 @@
 //! Entries of `result.json` about nodes and versions.
 
+use std::collections::BTreeMap;
+
 use netdiv_qdl::{NodeReport, TokenReport};
 use netdiv_rules::record::{Distribution, Node, StageTimes, Tokens, Versions};
 
@@ -36,10 +38,13 @@ pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) 
         lost: report.lost.clone(),
         redispatched: report.redispatched,
         unmatched_replies: report.unmatched,
+        impossible_responses: report.impossible,
         bytes_sent: report.bytes_sent,
         bytes_received: report.bytes_received,
         response_encodings: report.response_encodings.iter().collect(),
         cached_prompt_tokens: report.cached_prompt_tokens,
+        // Nodes report them after the test.
+        servers: BTreeMap::new(),
         batches: report.samples_by_batch.iter().map(batches).collect(),
         latency_ns: distribution(&report.latency),
         stages_ns: StageTimes {

@@ -1,6 +1,6 @@
 //! Eligibility of a run for its division: the rules that its settings break.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadgen_sys::QuerySampleLibrary as _;
 use netdiv_contract::layout::{self, TensorSpec};
@@ -89,12 +89,17 @@ pub(crate) fn findings(
         )));
     }
     if evidence.is_some() {
-        for finding in &findings {
-            if is_asked(&finding) {
-                warn!("{finding}");
-            } else {
-                info!("not required by the {} division: {finding}", config.division.title());
-            }
+        let (asked, waived): (Vec<_>, Vec<_>) = findings.iter().partition(is_asked);
+        asked.iter().for_each(|finding| warn!("{finding}"));
+        if !waived.is_empty() {
+            let rules: BTreeSet<_> = waived.iter().map(|finding| finding.rule).collect();
+            let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
+            info!(
+                "waived in the {} division: {} ({} findings, in result.json)",
+                config.division.title(),
+                rules.join(", "),
+                waived.len()
+            );
         }
     }
     Ok(findings)

@@ -6,15 +6,15 @@
 //! `mlperf.conf`, `user.conf`, `--setting` and `audit.config`.
 
 use loadgen_sys::TestSettings;
+use netdiv_rules::plan::RATES;
 
 /// Maximum duration, in ms and ns: a year. LoadGen adds durations as 64-bit nanoseconds.
 const YEAR_MS: i64 = 366 * 24 * 3600 * 1000;
 const YEAR_NS: i64 = YEAR_MS * 1_000_000;
 
 /// Bounds of rates, in queries per second, and of expected latencies, in ns. Both set the time
-/// between two queries in LoadGen's schedule: at least 10 ns, so that the schedule advances, and at
-/// most eleven days.
-const RATE: Bound = Bound::Real(1e-6, 1e8);
+/// between two queries in LoadGen's schedule.
+const RATE: Bound = Bound::Real(*RATES.start(), *RATES.end());
 const LATENCY_NS: Bound = Bound::Real(10.0, 1e15);
 
 /// Percentiles as shares. LoadGen takes the sample at this share of its list, and the logarithm of

@@ -59,8 +59,11 @@ impl LoadGenTest {
         prompts::check(&config, data.as_ref())?;
         let labels = labels::read_labels(&config, data.sample_count())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
-        let expected = LengthEstimate::of(&effective, data.sample_count());
-        let search = check_memory(&config, &effective, data.as_ref())?;
+        let total = data.sample_count();
+        let performance = config.performance_samples.unwrap_or(total);
+        let samples = SampleCounts { total, performance };
+        let expected = LengthEstimate::of(&effective, samples);
+        let search = check_memory(&config, &effective, data.as_ref(), samples)?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let sums = config.checksums;
@@ -127,9 +130,8 @@ fn check_memory(
     config: &RunConfig,
     settings: &TestSettings,
     data: &dyn Dataset,
+    samples: SampleCounts,
 ) -> Result<Option<PeakSearch>, RunError> {
-    let total = data.sample_count();
-    let samples = SampleCounts { total, performance: config.performance_samples.unwrap_or(total) };
     let loaded = preparation::loaded_samples(settings, samples);
     let own_bytes = footprint::library_bytes(data, loaded, config.encoding, config.digests).map_err(|error| {
         RunError::Usage(format!(

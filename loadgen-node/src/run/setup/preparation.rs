@@ -25,10 +25,14 @@ pub(crate) struct SampleCounts {
 }
 
 /// Settings of a test, by field. Their values are numbers within their bounds, or booleans.
-struct Numbers(BTreeMap<String, String>);
+pub(crate) struct Numbers(BTreeMap<String, String>);
 
 impl Numbers {
-    fn whole(&self, field: &str) -> u64 {
+    pub(crate) fn of(settings: &TestSettings) -> Self {
+        Self(settings.fields().into_iter().collect())
+    }
+
+    pub(crate) fn whole(&self, field: &str) -> u64 {
         self.0.get(field).and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
@@ -36,13 +40,13 @@ impl Numbers {
         self.0.get(field).and_then(|text| text.parse().ok()).unwrap_or(0.0)
     }
 
-    fn is_on(&self, field: &str) -> bool {
+    pub(crate) fn is_on(&self, field: &str) -> bool {
         self.0.get(field).is_some_and(|text| text == "true")
     }
 
     /// Returns the number of samples that performance mode asks for, and the number of them that
     /// the data set has. The latter are loaded together.
-    fn loaded(&self, samples: SampleCounts) -> (u64, u64) {
+    pub(crate) fn loaded(&self, samples: SampleCounts) -> (u64, u64) {
         let wanted = match self.whole("performance_sample_count_override") {
             0 => samples.performance as u64,
             wanted => wanted,
@@ -53,7 +57,7 @@ impl Numbers {
 
 /// Returns the number of samples that LoadGen loads at the same time.
 pub(crate) fn loaded_samples(settings: &TestSettings, samples: SampleCounts) -> usize {
-    Numbers(settings.fields().into_iter().collect()).loaded(samples).1 as usize
+    Numbers::of(settings).loaded(samples).1 as usize
 }
 
 /// Checks that LoadGen's preparation ends and fits into the memory, besides `other_bytes`.
@@ -63,7 +67,7 @@ pub(crate) fn check(
     samples: SampleCounts,
     other_bytes: u64,
 ) -> Result<(), String> {
-    let numbers = Numbers(settings.fields().into_iter().collect());
+    let numbers = Numbers::of(settings);
     let (wanted, loaded) = numbers.loaded(samples);
     let is_same = numbers.is_on("performance_issue_same");
     let is_unique = numbers.is_on("performance_issue_unique");
@@ -114,15 +118,16 @@ pub(crate) fn check(
 }
 
 /// Returns the number of samples of a query, unless the query has all samples.
-fn samples_per_query(numbers: &Numbers, scenario: Scenario) -> u64 {
+pub(crate) fn samples_per_query(numbers: &Numbers, scenario: Scenario) -> u64 {
     match scenario {
         Scenario::MultiStream => numbers.whole("multi_stream_samples_per_query").max(1),
         Scenario::Offline | Scenario::Server | Scenario::SingleStream => 1,
     }
 }
 
-/// Returns the queries per second of the schedule.
-fn rate(numbers: &Numbers, scenario: Scenario) -> f64 {
+/// Returns the expected queries per second, at which LoadGen schedules them; in Offline, the samples
+/// per second.
+pub(crate) fn rate(numbers: &Numbers, scenario: Scenario) -> f64 {
     match scenario {
         Scenario::Offline => numbers.real("offline_expected_qps"),
         Scenario::Server => numbers.real("server_target_qps"),

@@ -84,7 +84,7 @@ impl Statement {
 }
 
 fn read(path: &Path) -> Result<Table, String> {
-    let text = netdiv_node_common::resources::files::read_text(path).map_err(|e| e.to_string())?;
+    let text = netdiv_node_common::resources::files::read_toml(path).map_err(|e| e.to_string())?;
     let mut stated: Table = toml::from_str(&text).map_err(|e| e.to_string())?;
     let wrong = stated.keys().filter(|key| !STATED.contains(&key.as_str())).map(|key| {
         if MEASURED.contains(&key.as_str()) {

@@ -12,11 +12,14 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::process::{
-    log_format::LogFormat,
-    unknown::{Successor, all_options, successor},
-    variable_check,
-    variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
+use crate::{
+    process::{
+        log_format::LogFormat,
+        unknown::{Successor, all_options, successor},
+        variable_check,
+        variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
+    },
+    words::nearest,
 };
 
 const MORE_OPTIONS: &str = "--help-all shows all options and details. Each option can also be set in the environment: --tls-key is \
@@ -127,6 +130,18 @@ pub fn check_examples(program: &Command) -> Result<(), String> {
     Ok(())
 }
 
+/// Fails if the page `document` lacks the index of a program's commands: a row for each, with the
+/// first sentence of its help. For the tests of the programs.
+pub fn check_index(program: &Command, document: &str) -> Result<(), String> {
+    let row = |command: &Command| {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("| `{}` | {about} |\n", command.get_name())
+    };
+    let rows: String = program.get_subcommands().map(row).collect();
+    let want = format!("| `{}` | purpose |\n|---|---|\n{rows}<!-- ", program.get_name());
+    if document.contains(&want) { Ok(()) } else { Err(format!("it has to have:\n{want}")) }
+}
+
 /// Parses the arguments and the environment. Fails if the name of a variable resembles an option,
 /// unless help is requested.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
@@ -143,9 +158,17 @@ pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, c
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// Adds a tip to an error: the successor of a removed option, or the variable that set an option
-/// which is not on the command line.
+/// Adds a tip to an error: the command that resembles an unknown one, the successor of a removed
+/// option, or the variable that set an option which is not on the command line.
 fn with_tip(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+        let commands = command.get_subcommands().map(Command::get_name);
+        let nearest: Vec<_> = nearest(word, commands).into_iter().map(str::to_owned).collect();
+        if !nearest.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nearest));
+        }
+        return error;
+    }
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };

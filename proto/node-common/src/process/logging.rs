@@ -1,6 +1,8 @@
 //! Log of a process, on standard error.
 
 use std::{
+    env,
+    ffi::OsString,
     io::{self, IsTerminal as _},
     panic,
     process::ExitCode,
@@ -42,10 +44,15 @@ impl Drop for LogGuard {
     }
 }
 
-/// Returns false if the user or the terminal does not want colours (no-color.org).
-fn wants_colour() -> bool {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+/// Returns true if the log has colours, by the rules of no-color.org and bixense.com/clicolors.
+/// `variable` returns a variable of the environment.
+fn is_coloured(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let value = |name: &str| variable(name).unwrap_or_default();
+    match (value("NO_COLOR").is_empty(), value("CLICOLOR_FORCE")) {
+        (false, _) => false,
+        (true, force) if !force.is_empty() && force != "0" => true,
+        _ => is_terminal && value("CLICOLOR") != "0" && value("TERM") != "dumb",
+    }
 }
 
 /// Starts logging to standard error, in the format of `--log-format` or its variable. `RUST_LOG`
@@ -62,7 +69,7 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<LogGuard, Exit
     let asked = LogFormat::asked();
     let form = match asked {
         Ok(LogFormat::Json) => Form::Json,
-        _ if io::stderr().is_terminal() && wants_colour() => Form::Coloured,
+        _ if is_coloured(io::stderr().is_terminal(), |name| env::var_os(name)) => Form::Coloured,
         _ => Form::Plain,
     };
     let places = (lines == Lines::FewASecond).then(CallSites::default);
@@ -107,4 +114,34 @@ pub fn report_usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_as_the_environment_asks() {
+        for (is_terminal, variables, want) in [
+            (true, &[][..], true),
+            (false, &[], false),
+            (true, &[("NO_COLOR", "1")], false),
+            (true, &[("NO_COLOR", "")], true),
+            (true, &[("TERM", "dumb")], false),
+            (true, &[("CLICOLOR", "0")], false),
+            (true, &[("CLICOLOR", "1")], true),
+            (false, &[("CLICOLOR", "1")], false),
+            (false, &[("CLICOLOR_FORCE", "1")], true),
+            (false, &[("CLICOLOR_FORCE", "0")], false),
+            (false, &[("CLICOLOR_FORCE", "")], false),
+            (true, &[("CLICOLOR_FORCE", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")], true),
+            (true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(is_coloured(is_terminal, variable), want, "{is_terminal} {variables:?}");
+        }
+    }
 }

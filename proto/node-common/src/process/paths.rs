@@ -23,6 +23,12 @@ pub trait Keys: clap::Args + Serialize + DeserializeOwned {
     /// Each has the function that replaces the paths in a value. A plain path needs no entry: its
     /// type is `PathBuf`.
     const MIXED: &'static [(&'static str, Replace)] = <Self::All as Keys>::MIXED;
+
+    /// Returns the faults of a file that the settings name and that may have placeholders, too. They
+    /// are reported together with the placeholders of the settings file.
+    fn faults_of_files(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Keys of paths that a command writes. A path of this name in the current folder may be the output

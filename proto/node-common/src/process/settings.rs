@@ -50,12 +50,14 @@ pub enum SettingsError {
     },
     /// The file has placeholders, and neither command line nor environment has values for their
     /// keys.
-    #[error("{}", todos.iter().map(|todo| format!("{}, {todo}", path.display())).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", todos.iter().map(|todo| format!("{}, {todo}", path.display())).chain(more.clone()).collect::<Vec<_>>().join("\n"))]
     Placeholders {
         /// Path of the file.
         path: PathBuf,
         /// Placeholders without a value.
         todos: Vec<Todo>,
+        /// Faults of files that the settings name ([`Keys::faults_of_files`]).
+        more: Option<String>,
     },
     /// Settings cannot be printed.
     #[error("cannot print the settings: {0}")]
@@ -103,21 +105,23 @@ pub(crate) fn override_with<T: Keys>(given: &T, file: FileSettings) -> Result<T,
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
     let is_open = |todo: &Todo| on_top.get(&todo.top).is_none_or(Value::is_null);
     let todos: Vec<_> = file.todos.into_iter().filter(is_open).collect();
-    if !todos.is_empty() {
-        return Err(SettingsError::Placeholders { path: file.path, todos });
-    }
     let mut settings = file.settings;
     if let Value::Object(on_top) = on_top {
         settings.extend(on_top.into_iter().filter(|(_, value)| !value.is_null()));
     }
-    serde_json::from_value(settings.into()).map_err(|e| layering(&e))
+    let settings = serde_json::from_value::<T>(settings.into()).map_err(|e| layering(&e));
+    if todos.is_empty() {
+        return settings;
+    }
+    let more = settings.ok().and_then(|settings| settings.faults_of_files());
+    Err(SettingsError::Placeholders { path: file.path, todos, more })
 }
 
 /// Reads the keys of a file. Fails if a key belongs to no command of the program, or has an invalid
 /// value. Ignores keys of other commands. Resolves paths relative to the file's folder.
 pub(crate) fn read<T: Keys>(path: &Path) -> Result<FileSettings, SettingsError> {
     let path_buf = || path.to_path_buf();
-    let text = crate::resources::files::read_text(path)
+    let text = crate::resources::files::read_toml(path)
         .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
@@ -256,6 +260,10 @@ mod tests {
                 "line 3: `size`: invalid type: string \"b\", expected u32",
             ),
             ("name = ", "TOML parse error at line 1"),
+            (
+                "\ndata = 2024-01-01",
+                "line 2: data is the date or time 2024-01-01; write \"2024-01-01\"",
+            ),
             ("wait = 5", "line 1: `wait`: invalid type: integer `5`, expected a time with a unit"),
             ("wait = '5 parsecs'", "line 1: `wait`: `5 parsecs` is not a time"),
             ("wait_ms = 5", "line 1: `wait_ms`: it was removed; write wait = \"10ms\"; see --help"),

@@ -11,7 +11,10 @@ use std::{
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use crate::resources::{memory, text};
+use crate::{
+    resources::{memory, text},
+    words::refuse_dates,
+};
 
 /// Maximum length of a text, in bytes: settings, tables, certificates, manifests.
 pub const TEXT_BYTES: u64 = 64 << 20;
@@ -58,6 +61,13 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     read_short_text(path, TEXT_BYTES)
 }
 
+/// Reads the text of a TOML file like [`read_text`]. Fails if it has a date or a time without quotes.
+pub fn read_toml(path: &Path) -> io::Result<String> {
+    let text = read_text(path)?;
+    refuse_dates(&text).map_err(invalid)?;
+    Ok(text)
+}
+
 /// Reads a text of at most `most_bytes` bytes that a user wrote, and decodes it with
 /// [`text::decode`].
 pub fn read_short_text(path: &Path, most_bytes: u64) -> io::Result<String> {
@@ -98,9 +108,7 @@ fn regular(kind: FileType) -> io::Result<()> {
         () if kind.is_char_device() || kind.is_block_device() => "a device",
         () => "something else",
     };
-    Err(io::Error::other(format!(
-        "it is {what}, not a regular file; write its content to a file, and name that file"
-    )))
+    Err(io::Error::other(format!("it is {what}; name a regular file")))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //!   hard limit.
 //! - `files.rs`: files that a user, a submission or a data set names. Reads only regular files up
 //!   to a maximum length.
+//! - `json.rs`: JSON whose errors name the path of the invalid value.
 //! - `kernel.rs`: files of the kernel.
 //! - `memory.rs`: memory whose size a user, a file or a peer chooses. Refuses unavailable memory,
 //!   with figures.
@@ -19,6 +20,7 @@ pub mod companion;
 pub mod control_groups;
 pub mod descriptors;
 pub mod files;
+pub mod json;
 pub mod kernel;
 pub mod memory;
 pub mod plain;

@@ -22,8 +22,8 @@ pub use mode::Mode;
 pub use prefix_caching::{EngineFacts, PrefixCaching};
 pub use scenario::Scenario;
 pub use speculative_decoding::SpeculativeDecoding;
-pub use suggestion::{did_you_mean, with_suggestion};
-pub use todo::{TODO, Todo, is_todo, todos};
+pub use suggestion::{did_you_mean, nearest, with_suggestion};
+pub use todo::{TODO, Todo, is_todo, refuse_dates, todos};
 pub use transport::Transport;
 
 /// Facts that LoadGen receives about the tokens of a response. A token is an int32.

@@ -43,8 +43,11 @@ pub fn todos(text: &str) -> Vec<Todo> {
     let mut todos = Vec::new();
     if let Ok(table) = DeTable::parse(text) {
         for (top, value) in table.get_ref() {
-            let mut add = |key: &str, start: usize| {
-                let before = text.get(..start).unwrap_or_default();
+            let mut add = |key: &str, value: &Spanned<DeValue<'_>>| {
+                if !is_placeholder(value.get_ref()) {
+                    return;
+                }
+                let before = text.get(..value.span().start).unwrap_or_default();
                 let above: Vec<_> = before.split('\n').collect();
                 let line = above.len();
                 let comment = comment(&above[..line - 1]);
@@ -57,23 +60,42 @@ pub fn todos(text: &str) -> Vec<Todo> {
     todos
 }
 
-/// Calls `add` for each placeholder in a value, with the placeholder's key and its position in the
-/// text, in bytes.
-fn walk(key: &str, value: &Spanned<DeValue<'_>>, add: &mut impl FnMut(&str, usize)) {
-    match value.get_ref() {
-        DeValue::String(text) => {
-            // The value of a `--setting` may be a placeholder, too.
-            let assigned = text.split_once('=').map(|(_, value)| value);
-            if is_todo(text) || assigned.is_some_and(is_todo) {
-                add(key, value.span().start);
-            }
-        }
-        DeValue::Array(values) => values.iter().for_each(|value| walk(key, value, add)),
-        DeValue::Table(values) => {
-            values.iter().for_each(|(key, value)| walk(key.get_ref(), value, add));
-        }
-        _ => {}
+/// Fails if the text of a TOML file has a date or a time without quotes. No key accepts them, and
+/// serde reports them as maps. Succeeds if the TOML is invalid.
+pub fn refuse_dates(text: &str) -> Result<(), String> {
+    let mut refused = Ok(());
+    if let Ok(table) = DeTable::parse(text) {
+        let mut refuse = |key: &str, value: &Spanned<DeValue<'_>>| {
+            let DeValue::Datetime(date) = value.get_ref() else { return };
+            let line = 1 + text.get(..value.span().start).unwrap_or_default().matches('\n').count();
+            refused =
+                Err(format!("line {line}: {key} is the date or time {date}; write \"{date}\""));
+        };
+        table.get_ref().iter().for_each(|(key, value)| walk(key.get_ref(), value, &mut refuse));
     }
+    refused
+}
+
+/// Calls `visit` for each value that is neither an array nor a table, with its key.
+fn walk(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    visit: &mut impl FnMut(&str, &Spanned<DeValue<'_>>),
+) {
+    match value.get_ref() {
+        DeValue::Array(values) => values.iter().for_each(|value| walk(key, value, visit)),
+        DeValue::Table(values) => {
+            values.iter().for_each(|(key, value)| walk(key.get_ref(), value, visit));
+        }
+        _ => visit(key, value),
+    }
+}
+
+fn is_placeholder(value: &DeValue<'_>) -> bool {
+    let DeValue::String(text) = value else { return false };
+    // The value of a `--setting` may be a placeholder, too.
+    let assigned = text.split_once('=').map(|(_, value)| value);
+    is_todo(text) || assigned.is_some_and(is_todo)
 }
 
 /// Returns the comment at the end of these lines, as one line.
@@ -114,6 +136,24 @@ mod tests {
             "line 5: dataset is still TODO: write it. Samples, a .npy file: write its path."
         );
         assert_eq!(found[1].to_string(), "line 8: vocabulary is still TODO: write it");
+    }
+
+    #[test]
+    fn dates_without_quotes_are_refused() {
+        for (text, want) in [
+            ("a = '2024-01-01'\nb = 1", Ok(())),
+            (
+                "a = 2024-01-01",
+                Err("line 1: a is the date or time 2024-01-01; write \"2024-01-01\""),
+            ),
+            (
+                "[t]\na = [{ b = 07:32:00 }]",
+                Err("line 2: b is the date or time 07:32:00; write \"07:32:00\""),
+            ),
+            ("a = 2024-13-01", Ok(())),
+        ] {
+            assert_eq!(refuse_dates(text), want.map_err(str::to_owned), "{text}");
+        }
     }
 
     #[test]

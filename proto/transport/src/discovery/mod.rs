@@ -92,7 +92,7 @@ impl Nodes<'_> {
         let entries = self.entries()?;
         let waits = entries.iter().any(|entry| entry.node().is_none());
         let deadline = Instant::now() + self.patience;
-        let mut wait = Wait::begin();
+        let mut wait = Wait::begin("--connect-timeout", self.patience);
         loop {
             let (mut found, mut missing) = (Vec::new(), Vec::new());
             for entry in &entries {
@@ -129,7 +129,7 @@ impl Nodes<'_> {
                 0 => format!("{expected} nodes ({} found)", found.len()),
                 _ => named,
             };
-            wait.announce(awaited, self.patience);
+            wait.announce(awaited);
             thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         }
     }

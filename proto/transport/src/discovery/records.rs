@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use crate::address::RESOLVER_HINT;
+
 /// Address family to which the nodes of a name in the DNS are restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
@@ -57,6 +59,6 @@ pub(super) fn look_up(
     // A resolver that was asked in time gets a moment to answer from its cache or from /etc/hosts.
     match answered.recv_timeout(patience.max(Duration::from_millis(100))) {
         Ok(found) => found.map_err(|error| error.to_string()),
-        Err(_) => Err("the resolver does not answer".into()),
+        Err(_) => Err(format!("the resolver does not answer{RESOLVER_HINT}")),
     }
 }

@@ -90,7 +90,7 @@ impl GrpcClient {
     ) -> Result<Self, OpenError> {
         let deadline = Instant::now() + options.connect_timeout;
         let dialled = timeout_at(deadline, dial(peer, address, options)).await;
-        let stream = dialled.map_err(|_| unreachable(address, "no answer"))??;
+        let stream = dialled.map_err(|_| unreachable(address, options.egress.no_answer()))??;
         let ending = ConnectionEnd::default();
         let opening = timeout_at(deadline, async {
             let wire = wire(stream, address, options, &ending).await?;

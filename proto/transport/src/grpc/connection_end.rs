@@ -12,12 +12,14 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use rustls::AlertDescription;
 use tonic::{Code, Status};
 
 use super::{
     frames::{FrameFinding, Frames},
     http2_close::Http2Close,
 };
+use crate::open_error::CERTIFICATE_REMEDY;
 
 /// Error text for a peer that does not answer a ping. hyper then drops the connection.
 const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout";
@@ -42,7 +44,7 @@ impl ConnectionEnd {
             match error.kind() {
                 // Errors by which TLS and writers detect that the peer is gone.
                 ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe => self.close(),
-                _ => drop(self.error.set(error.to_string())),
+                _ => drop(self.error.set(with_remedy(error))),
             }
         }
         outcome
@@ -91,6 +93,16 @@ impl ConnectionEnd {
             None => NO_PONG,
         };
         Status::new(Code::Unavailable, how)
+    }
+}
+
+/// Returns the text of an error, with the remedy where a node requires a certificate of the client.
+fn with_remedy(error: &io::Error) -> String {
+    match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(AlertDescription::CertificateRequired)) => {
+            format!("{error}{CERTIFICATE_REMEDY}")
+        }
+        _ => error.to_string(),
     }
 }
 

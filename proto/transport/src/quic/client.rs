@@ -90,7 +90,10 @@ impl QuicClient {
                 SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
             };
             let bound = endpoint::bind_egress(any, &options.egress)
-                .and_then(|socket| endpoint::open(socket, None))
+                .and_then(|socket| {
+                    endpoint::note_small_buffers(endpoint::receive_buffer_bytes(&socket)?);
+                    endpoint::open(socket, None)
+                })
                 .map_err(|error| OpenError::of_socket(address, &error));
             let endpoint = match bound {
                 Err(error @ OpenError::Unreachable { .. }) => {
@@ -111,7 +114,7 @@ impl QuicClient {
                     return Err(OpenError::Untrusted { address: address.to_string(), why });
                 }
                 Ok(Err(ConnectionError::TimedOut)) | Err(_) => {
-                    last = unreachable("no answer".into())
+                    last = unreachable(options.egress.no_answer())
                 }
                 Ok(Err(error)) => last = unreachable(explain(&error)),
             }

@@ -4,13 +4,16 @@ use std::{error::Error, iter};
 
 use quinn::{ConnectionError, ReadError, TransportErrorCode, VarInt, WriteError};
 
-use crate::peer_reason::shown;
+use crate::{open_error::CERTIFICATE_REMEDY, peer_reason::shown};
 
 /// Error codes of TLS alerts (RFC 9001, section 4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 
 /// Code of the TLS alert from a peer that supports none of the offered protocols (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u64 = 0x178;
+
+/// Code of the TLS alert from a node whose client has no certificate (RFC 8446, section 6.2).
+const CERTIFICATE_REQUIRED: u64 = 0x174;
 
 /// Code with which netdiv's programs, client and node, close a QUIC connection. Any other code is
 /// from other software.
@@ -60,8 +63,10 @@ fn of_connection(error: &ConnectionError) -> String {
             }
         }
         ConnectionError::ConnectionClosed(close) => {
-            let how = "it closed the connection with";
-            format!("{how} {}", of_code(close.error_code, &shown(&close.reason)))
+            let lacks_certificate = u64::from(close.error_code) == CERTIFICATE_REQUIRED;
+            let remedy = if lacks_certificate { CERTIFICATE_REMEDY } else { "" };
+            let why = of_code(close.error_code, &shown(&close.reason));
+            format!("it closed the connection with {why}{remedy}")
         }
         ConnectionError::TransportError(error) => {
             let reason = shown(error.reason.as_bytes());

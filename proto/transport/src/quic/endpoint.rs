@@ -15,7 +15,7 @@ use quinn::{
     VarInt,
     congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig},
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tracing::info;
 
 use crate::egress::EgressOptions;
@@ -38,7 +38,7 @@ const SEGMENTS: u16 = 10;
 
 /// Returns the longest UDP payload to try on the path to this address, in bytes.
 pub fn default_mtu(peer: IpAddr) -> u16 {
-    if peer.is_loopback() { LOOPBACK_MTU } else { ETHERNET_MTU }
+    if peer.to_canonical().is_loopback() { LOOPBACK_MTU } else { ETHERNET_MTU }
 }
 
 /// Settings of one end of a QUIC connection.
@@ -112,8 +112,18 @@ pub(super) fn bind_egress(local: SocketAddr, way_out: &EgressOptions) -> io::Res
     socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
     socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
     socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Returns the size of a socket's receive buffer, in bytes.
+pub(super) fn receive_buffer_bytes(socket: &UdpSocket) -> io::Result<usize> {
     // Linux reports twice the size.
-    let given = socket.recv_buffer_size()? / 2;
+    Ok(SockRef::from(socket).recv_buffer_size()? / 2)
+}
+
+/// Logs once that buffers of `given` bytes are smaller than requested. A node calls it when a client
+/// connects over QUIC, because a node without such clients does not need them.
+pub(super) fn note_small_buffers(given: usize) {
     static SAID: Once = Once::new();
     if given < SOCKET_BUFFER_BYTES {
         SAID.call_once(|| {
@@ -124,7 +134,6 @@ pub(super) fn bind_egress(local: SocketAddr, way_out: &EgressOptions) -> io::Res
         );
         });
     }
-    Ok(socket.into())
 }
 
 /// Number of bytes that quinn reserves for one receive operation of a socket: 32 times 64 datagrams

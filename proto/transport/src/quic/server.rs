@@ -62,8 +62,9 @@ pub fn serve<H: Handler>(
         None => Arc::new(ServerTls::unproven().map_err(io::Error::other)?),
     };
     let config = server_config(&tls, &settings, socket.local_addr()?).map_err(io::Error::other)?;
+    let buffer = endpoint::receive_buffer_bytes(&socket)?;
     let endpoint = endpoint::open(socket, Some(config))?;
-    Ok(accept(endpoint, settings, tls, handler, ending))
+    Ok(accept(endpoint, buffer, settings, tls, handler, ending))
 }
 
 /// Returns the configuration for a connection with the peer at this address.
@@ -92,6 +93,7 @@ fn server_config(
 
 async fn accept<H: Handler>(
     endpoint: Endpoint,
+    buffer: usize,
     settings: QuicServer,
     tls: Arc<ServerTls>,
     handler: H,
@@ -105,6 +107,7 @@ async fn accept<H: Handler>(
             _ = ending.wait_for(|ending| *ending) => break,
         };
         let Some(incoming) = incoming else { break };
+        endpoint::note_small_buffers(buffer);
         if settings.connections.are_many() && incoming.may_retry() {
             // A peer with a forged address does not receive the request to try again, and so does
             // not answer it.

@@ -1,12 +1,12 @@
 //! Limits of plaintext: unless it is requested, it is allowed only for addresses on this machine.
 
-use crate::address::ip;
+use crate::address::{LOCALHOST, canonical_name, ip};
 
 /// Returns true if an address, `HOST:PORT` or `NAME@IP:PORT`, can only be on this machine.
 pub fn is_loopback(address: &str) -> bool {
     let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
     let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
-    host == "localhost" || ip(host).is_some_and(|ip| ip.is_loopback())
+    canonical_name(host) == LOCALHOST || ip(host).is_some_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -22,6 +22,9 @@ mod tests {
             "[::1]:1",
             "[::1%lo]:1",
             "localhost",
+            "LOCALHOST:1",
+            "localhost.:1",
+            "[::ffff:127.0.0.1]:1",
             "a@127.0.0.1:1",
         ] {
             assert!(is_loopback(address), "{address}");
@@ -31,6 +34,8 @@ mod tests {
             "[::]:1",
             "10.0.0.1:1",
             "localhost.example:1",
+            "localhost..:1",
+            "[::ffff:10.0.0.1]:1",
             "localhost@10.0.0.1:1",
             "[fe80::1%lo]:1",
             ":1",

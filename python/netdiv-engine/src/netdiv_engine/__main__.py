@@ -68,16 +68,14 @@ async def _prompt(engine: Engine) -> str:
     output, begun, first = Output(known), time.monotonic(), 0.0
     try:
         returned: Any = engine.instance.generate(Request(ids, known))
-        if not is_async(engine):
-            returned = plain_iterator(returned)
-        elif inspect.isawaitable(returned):
+        if is_async(engine) and inspect.isawaitable(returned):
             returned = await returned
-        if hasattr(returned, "__aiter__"):
+        if is_async(engine) and hasattr(returned, "__aiter__"):
             async for yielded in returned:
                 first = first or time.monotonic() - begun
                 output.take(yielded)
         else:
-            for yielded in returned:
+            for yielded in plain_iterator(returned):
                 first = first or time.monotonic() - begun
                 output.take(yielded)
         output.finish()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import os
+import stat
 from dataclasses import dataclass, field
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
 from .errors import EngineError
+from .protocol import MAX_MESSAGE
 
 #: Element types of samples and responses.
 DATA_TYPES = ("uint8", "int8", "int32", "int64", "float16", "float32")
@@ -32,6 +35,14 @@ MAX_LENGTHS = 16 << 10
 
 #: Maximum number of tokens of a prompt or an output.
 MAX_TOKENS = 1 << 20
+
+#: Maximum length of all attributes in JSON, in bytes. Their names need the rest of a message.
+MAX_ATTRIBUTES = MAX_MESSAGE - 1024
+
+#: Kinds of files that are not regular files.
+KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,11 @@ class Declaration:
     min_tokens: int = 1
     eos: "list[int]" = field(default_factory=list)
     prefix_caching: Optional[bool] = None
+
+    def attributes(self) -> "dict[str, Any]":
+        """Returns the attributes that the node needs, as JSON has them."""
+        known = {key: value for key, value in vars(self).items() if key != "weights"}
+        return {**known, **{name: [vars(tensor) for tensor in known[name]] for name in ("inputs", "outputs")}}
 
 
 class _Reader:
@@ -118,11 +134,18 @@ def declare(engine: type, path: str, line: int) -> Declaration:
     """Reads the attributes of a class that the file `path` defines at `line`. Raises EngineError."""
     reader = _Reader(engine, f"{path}, line {line}")
     try:
-        return _declare(reader, engine, path)
+        known = _declare(reader, engine, path)
     except EngineError:
         raise
     except Exception as error:
         raise reader.fault(f"an attribute cannot be read: {error}") from error
+    lengths = {name: len(json.dumps(value)) for name, value in known.attributes().items()}
+    if sum(lengths.values()) > MAX_ATTRIBUTES:
+        longest = max(lengths, key=lambda name: lengths[name])
+        raise reader.fault(
+            f"{longest} has {lengths[longest]} bytes in JSON, and all attributes together have at most {MAX_ATTRIBUTES}: shorten it"
+        )
+    return known
 
 
 def _declare(reader: _Reader, engine: type, path: str) -> Declaration:
@@ -139,8 +162,10 @@ def _declare(reader: _Reader, engine: type, path: str) -> Declaration:
     folder = os.path.dirname(path)
     weights = [os.path.join(folder, os.fspath(one)) for one in weights]
     for one in weights:
-        if not os.path.exists(one):
-            raise reader.fault(f"weights: {one}: no such file")
+        for name in _files(one):
+            why = unreadable(name)
+            if why is not None:
+                raise reader.fault(f"weights: {name}: {why}")
     known = Declaration(
         name=str(reader.get("name", engine.__name__)),
         is_language_model=is_tokens,
@@ -185,6 +210,19 @@ def _declare_tokens(reader: _Reader, known: Declaration) -> Declaration:
         raise reader.fault(f"prefix_caching = {caching!r}: write True or False")
     known.prefix_caching = caching
     return known
+
+
+def unreadable(path: str) -> Optional[str]:
+    """Returns the reason why a path is not that of a regular file; None if it is. A pipe or a device may never end."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return "no such file"
+    except OSError as error:
+        return error.strerror or str(error)
+    if stat.S_ISREG(mode):
+        return None
+    return f"it is {KINDS.get(stat.S_IFMT(mode), 'something else')}; name a regular file"
 
 
 def sha256(path: str, weights: "Sequence[str]") -> str:

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from .declaration import Declaration, declare
+from .declaration import Declaration, declare, unreadable
 from .errors import EngineError, at_failure, at_function
 
 
@@ -73,8 +73,9 @@ class Engine:
 
 
 def _module(path: str) -> Any:
-    if not os.path.isfile(path):
-        raise EngineError(f"{path}: no such file")
+    why = unreadable(path)
+    if why is not None:
+        raise EngineError(f"{path}: {why}")
     # Modules beside the file can be imported.
     sys.path.insert(0, os.path.dirname(path))
     spec = importlib.util.spec_from_file_location("netdiv_user_engine", path)

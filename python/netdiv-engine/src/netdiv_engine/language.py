@@ -64,6 +64,8 @@ def plain_iterator(returned: Any) -> "Iterator[Any]":
     """Returns the iterator of a `generate` that is not asynchronous. Raises EngineError."""
     if hasattr(returned, "__aiter__") or inspect.isawaitable(returned):
         raise EngineError("generate returned an asynchronous iterator; write `async def generate`")
+    if not hasattr(returned, "__iter__"):
+        raise EngineError(f"generate returned {returned!r:.100}; expected ids: write `yield` for each id")
     return iter(returned)
 
 
@@ -189,7 +191,7 @@ class _Concurrent(_Serving):
         if inspect.isawaitable(ids):
             ids = await ids
         if not hasattr(ids, "__aiter__"):
-            for yielded in ids:
+            for yielded in plain_iterator(ids):
                 await self._send(slot, output.take(yielded))
             return output.finish()
         try:

@@ -64,7 +64,7 @@ class Channel:
     def send_json(self, kind: int, body: "dict[str, Any]") -> None:
         encoded = json.dumps(body).encode()
         if len(encoded) > MAX_MESSAGE - HEAD.size:
-            raise EngineError(f"its declaration has {len(encoded)} bytes; at most {MAX_MESSAGE - HEAD.size} fit")
+            raise EngineError(f"a message has {len(encoded)} bytes in JSON; at most {MAX_MESSAGE - HEAD.size} fit")
         self.send(kind, body=encoded)
 
 

@@ -41,15 +41,12 @@ def _load(start: "dict[str, Any]", channel: Channel) -> Any:
     if start["version"] != VERSION:
         raise EngineError(f"the node speaks version {start['version']} of the messages, this worker {VERSION}")
     engine = Engine(start["file"])
-    known = engine.declaration
-    declared = {key: value for key, value in vars(known).items() if key not in ("inputs", "outputs", "weights")}
-    tensors = {name: [vars(tensor) for tensor in getattr(known, name)] for name in ("inputs", "outputs")}
-    channel.send_json(DECLARED, {**declared, **tensors})
+    channel.send_json(DECLARED, engine.declaration.attributes())
     if start["declare"]:
         return None
     engine.load(Context(os.path.dirname(engine.path), start["threads"], start["instance"], start["instances"]))
     try:
-        digest = "" if start["instance"] else sha256(engine.path, known.weights)
+        digest = "" if start["instance"] else sha256(engine.path, engine.declaration.weights)
     except OSError as error:
         raise EngineError(f"{engine.path}: weights: {error}") from error
     channel.send_json(READY, {"python": python(), "packages": packages(), "sha256": digest})

@@ -51,6 +51,7 @@ pub(crate) fn load(
     };
     let found = found.map(|prefix_caching| EngineFacts { prefix_caching, context_tokens: None });
     let (plan, servers) = (Arc::new(plan), Servers::new(&settings.urls));
+    let counts = servers.counts();
     let engine = |_| {
         let plan = plan.clone();
         let servers = || servers.with(|url| Caller::new(url, settings));
@@ -58,7 +59,7 @@ pub(crate) fn load(
         EngineKind::waiting(Tasks::new("kserve", config.batching.max_batch, exchange))
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
-    Ok((Model { framework, found, ..model }, engines))
+    Ok((Model { framework, found, servers: counts, ..model }, engines))
 }
 
 fn of_tensors(

@@ -138,7 +138,7 @@ impl TensorPlan {
             let got = output(answer, &shape.name, shape.data_type)?;
             if got.shape != want {
                 return Err(format!(
-                    "the output {:?} is {:?}, not {want:?}",
+                    "the output {:?} has the shape {:?}; expected {want:?}: correct its shape in the manifest",
                     shape.name, got.shape
                 ));
             }

@@ -1,10 +1,12 @@
 //! Shared parts of the engines that send samples to servers: `served/` and `kserve/`.
 //!
 //! Each sample has a task (`tasks.rs`). The task sends the sample to one of the servers
-//! (`servers.rs`), which the node waits for at its start (`start.rs`), over connections that `connector.rs` opens. It waits for a response only while a
+//! (`servers.rs`), which the node waits for at its start (`start.rs`), over connections that `connector.rs` opens, as far as the
+//! machine has room for them (`connection_limits.rs`). It waits for a response only while a
 //! client waits for the tokens (`token_receiver.rs`). Refused requests (`refusal.rs`) are retried
 //! (`retries.rs`). `reading.rs` reads an output of tokens, whose ids `ids.rs` checks.
 
+pub(super) mod connection_limits;
 pub(super) mod connector;
 #[cfg(test)]
 pub(super) mod http2_peer;

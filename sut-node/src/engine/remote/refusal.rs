@@ -5,6 +5,8 @@ use std::{error::Error, iter, time::Duration};
 use netdiv_transport::Http2Close;
 use tonic::{Code, Status};
 
+use crate::engine::remote::connection_limits;
+
 /// Reason why a request received no response. It decides whether the request is retried.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -40,7 +42,11 @@ impl Refusal {
         match Http2Close::of(error) {
             Some(close) if close.invites_retry() => Self::NotProcessed(why),
             Some(close) if close.limits_load() => Self::Busy { pause: None, why },
-            _ => Self::Failed(why),
+            _ => match connection_limits::remedy(error) {
+                // Connections that are being closed hold their ports for a moment.
+                Some(remedy) => Self::Busy { pause: None, why: format!("{why}; {remedy}") },
+                None => Self::Failed(why),
+            },
         }
     }
 

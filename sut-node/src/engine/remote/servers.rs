@@ -6,11 +6,13 @@ use std::{
     ptr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use http::{Uri, uri::PathAndQuery};
+
+use crate::model::identity::ServerCount;
 
 /// All servers of a node. `C` is the type of the client with which an instance calls one server.
 pub(crate) struct Servers<C = ()>(Vec<Server<C>>);
@@ -20,22 +22,30 @@ pub(crate) struct Server<C = ()> {
     url: Uri,
     /// Number of requests of all instances that are in flight to this server.
     under_way: Arc<AtomicUsize>,
+    /// Number of requests of all instances for which this server was picked.
+    picked: Arc<AtomicU64>,
     /// Client of this instance for this server; `()` if one client calls all servers.
     pub(crate) caller: C,
 }
 
 impl Servers {
     pub(crate) fn new(urls: &[Uri]) -> Self {
-        let server = |url: &Uri| Server { url: url.clone(), under_way: Arc::default(), caller: () };
+        let server = |url: &Uri| Server {
+            url: url.clone(),
+            under_way: Arc::default(),
+            picked: Arc::default(),
+            caller: (),
+        };
         Self(urls.iter().map(server).collect())
     }
 
     /// Returns these servers, each with a client that `caller` creates. They share the counts of
     /// requests in flight.
     pub(crate) fn with<C>(&self, caller: impl Fn(&Uri) -> C) -> Servers<C> {
-        let server = |Server { url, under_way, .. }: &Server| Server {
+        let server = |Server { url, under_way, picked, .. }: &Server| Server {
             url: url.clone(),
             under_way: under_way.clone(),
+            picked: picked.clone(),
             caller: caller(url),
         };
         Servers(self.0.iter().map(server).collect())
@@ -47,13 +57,27 @@ impl<C> Servers<C> {
         &self.0
     }
 
-    /// Picks the server with the minimum number of requests in flight, and counts one more. Avoids
-    /// the busy server if there is another. Returns `None` without servers.
+    /// Returns the counter of each server's requests.
+    pub(crate) fn counts(&self) -> Vec<ServerCount> {
+        let count = |server: &Server<C>| ServerCount {
+            address: server.to_string(),
+            requests: server.picked.clone(),
+        };
+        self.0.iter().map(count).collect()
+    }
+
+    /// Picks the server with the minimum number of requests in flight, among equals the one that was
+    /// picked for the fewest requests, and counts one more. Avoids the busy server if there is
+    /// another. Returns `None` without servers.
     pub(crate) fn pick(&self, busy: Option<&Server<C>>) -> Option<Request<'_, C>> {
         let is_busy = |server: &Server<C>| busy.is_some_and(|busy| ptr::eq(busy, server));
-        let fewest =
-            |server: &&Server<C>| (is_busy(server), server.under_way.load(Ordering::Relaxed));
-        self.0.iter().min_by_key(fewest).map(Server::begin_request)
+        let load = |server: &&Server<C>| {
+            let (under_way, picked) = (&server.under_way, &server.picked);
+            (is_busy(server), under_way.load(Ordering::Relaxed), picked.load(Ordering::Relaxed))
+        };
+        let server = self.0.iter().min_by_key(load)?;
+        server.picked.fetch_add(1, Ordering::Relaxed);
+        Some(server.begin_request())
     }
 }
 
@@ -108,11 +132,32 @@ mod tests {
         assert_eq!([first.to_string(), second.to_string()], ["http://a:1", "http://b:2"]);
         drop(second);
         assert_eq!(servers.pick(None).unwrap().url_of("/x").to_string(), "http://b:2/x");
+        assert_eq!(servers.counts().iter().map(ServerCount::now).collect::<Vec<_>>(), [1, 2]);
         let busy = &servers.all()[1];
         assert_eq!(servers.pick(Some(busy)).unwrap().to_string(), "http://a:1");
         // Requests of other instances count.
         let others = servers.with(|url| url.port_u16());
         let third = others.pick(None).unwrap();
         assert_eq!((third.to_string(), third.caller), ("http://b:2".into(), Some(2)));
+    }
+
+    /// Servers that answer before the next request, and a window that is smaller than the number of
+    /// servers, give each server its share.
+    #[test]
+    fn equals_take_turns() {
+        for (count, window) in [(4, 1), (4, 3), (2, 1), (3, 5)] {
+            let urls: Vec<_> =
+                (0..count).map(|n| format!("http://a:{n}").parse().unwrap()).collect();
+            let servers = Servers::new(&urls);
+            let mut in_flight = std::collections::VecDeque::new();
+            for _ in 0..30 * count {
+                if in_flight.len() == window {
+                    in_flight.pop_front();
+                }
+                in_flight.push_back(servers.pick(None));
+            }
+            let shares: Vec<_> = servers.counts().iter().map(ServerCount::now).collect();
+            assert!(shares.iter().all(|share| *share == 30), "{window} in flight: {shares:?}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     engine::{
         interface::EngineKind,
         remote::{
+            connection_limits,
             refusal::NO_ANSWER,
             servers::Servers,
             start::{LOADING_HINT, wait_until_ready},
@@ -34,6 +35,7 @@ pub(crate) fn load(
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let servers = Arc::new(Servers::new(&settings.servers.urls));
+    connection_limits::check(&settings.servers, config)?;
     if !settings.servers.start_timeout.is_zero() {
         wait_for_all(settings, &servers)?;
     }
@@ -50,7 +52,7 @@ pub(crate) fn load(
         EngineKind::waiting(served(exchange, servers.clone(), slots, said.clone()))
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
-    Ok((model(settings, probed), engines))
+    Ok((Model { servers: servers.counts(), ..model(settings, probed) }, engines))
 }
 
 /// Waits until every server is ready.

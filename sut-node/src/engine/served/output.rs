@@ -8,6 +8,10 @@ use crate::{
     model::served_model::ServedModel,
 };
 
+/// Remedy for counts of tokens that differ.
+const COUNT_HINT: &str =
+    "; check the server's version, and --openai-dialect (docs/ENGINES.md#serving-engines)";
+
 /// Output of one sample so far, and the server's statements about it.
 pub(super) struct ServedOutput<'a> {
     model: &'a ServedModel,
@@ -105,7 +109,7 @@ impl reading::TokenOutput for ServedOutput<'_> {
             }
             Some(made) if made != got => {
                 return Err(format!(
-                    "the server generated {made} tokens but returned {got} token ids"
+                    "the server generated {made} tokens but returned {got} token ids{COUNT_HINT}"
                 ));
             }
             Some(_) => {}
@@ -123,7 +127,9 @@ impl reading::TokenOutput for ServedOutput<'_> {
         match (self.prompt_tokens, self.counts.prompt) {
             (sent, Some(read)) if sent == read => {}
             (sent, Some(read)) => {
-                return Err(format!("the prompt has {sent} tokens, but the server read {read}"));
+                return Err(format!(
+                    "the prompt has {sent} tokens, but the server read {read}{COUNT_HINT}"
+                ));
             }
             (_, None) => {
                 return Err("the server does not report the number of prompt tokens".into());

@@ -119,7 +119,9 @@ fn whole_set(benchmark: &Benchmark, detail: &DetailLog, mut at: PlaceJudgement) 
         Some(count) => at.fail_each(
             check_sample_count(benchmark, count).map(|what| format!("the accuracy run had {what}")),
         ),
-        None => at.fail(format!("the detail log has no {key}")),
+        None => {
+            at.fail(format!("the detail log has no {key}: submit the log as LoadGen wrote it"));
+        }
     }
 }
 

@@ -40,6 +40,41 @@ fn an_empty_file_is_told_all_that_it_needs() {
 }
 
 #[test]
+fn before_the_runs_one_line_stands_for_what_they_fill_in() {
+    let all = problems_of(|folder| {
+        for runs in ["offline", "server"] {
+            fs::remove_dir_all(folder.join(runs)).unwrap();
+        }
+    });
+    let of_system: Vec<_> = all.iter().filter(|text| text.starts_with("[system]")).collect();
+    assert!(of_system.len() == 1 && of_system[0].contains("make the runs first"), "{all:#?}");
+}
+
+#[test]
+fn broken_rules_of_the_runs_are_listed_while_values_and_runs_are_missing() {
+    let all = problems_of(|folder| {
+        change_settings(folder, "submitter = \"acme\"", "submitter = \"TODO\"");
+        change_settings(folder, "id = \"two-H100-nodes\"", "id = \"TODO\"");
+        for run in ["offline/performance", "server/performance"] {
+            change_result(&folder.join(run), |result| result.rehearsal = true);
+        }
+        fs::remove_dir_all(folder.join("server/accuracy")).unwrap();
+    })
+    .join("\n");
+    let rehearsal = "the run was a rehearsal: run again without --rehearsal";
+    for want in [
+        "submitter is still TODO",
+        "id is still TODO",
+        &format!("offline/performance: {rehearsal}"),
+        "server/accuracy: cannot read the result.json",
+        "server/performance: N38 ",
+        &format!("result.json: {rehearsal}"),
+    ] {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}
+
+#[test]
 fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
     let problems = problems_of(|folder| {
         let log = folder.join("offline/performance").join(tree::SUMMARY);

@@ -304,6 +304,12 @@ fn user_conf_is_the_file_of_the_run_where_it_is_still_there() {
     let problems = build_in(folder.path(), false).unwrap_err();
     let want = "N2 (section 6.2, 4.1.1): user.conf: differs from the settings of server/performance: target_qps;";
     assert!(problems[0].starts_with(want), "{problems:?}");
+    change_result(&folder.path().join("server/performance"), |run| {
+        run.settings.insert("setting".into(), serde_json::json!(["server_target_qps=18000"]));
+    });
+    let problems = build_in(folder.path(), false).unwrap_err().join("\n");
+    let want = "target_qps (changed by --setting); repeat that run without --setting, with the value in user.conf";
+    assert!(problems.contains(want), "{problems}");
 }
 
 #[test]

@@ -66,9 +66,19 @@ pub(crate) enum OptionValue {
 impl OfficialScript {
     /// Returns the command that computes the official metric.
     pub(crate) fn command(&self, run: &Path) -> String {
-        let asked = self.asked.iter().map(|(option, takes)| format!(" {option} {takes}"));
         let known = self.options(run).into_iter().map(|word| format!(" {word}"));
-        format!("python3 {}{}{}", self.file, asked.collect::<String>(), known.collect::<String>())
+        format!("python3 {}{}{}", self.file, self.asked_options(), known.collect::<String>())
+    }
+
+    /// Returns the arguments of `loadgen-node accuracy` after the run. The user replaces the words in
+    /// capitals.
+    pub(crate) fn arguments(&self) -> String {
+        let asked = self.asked_options();
+        format!("--reference INFERENCE{}{asked}", if asked.is_empty() { "" } else { " --" })
+    }
+
+    fn asked_options(&self) -> String {
+        self.asked.iter().map(|(option, takes)| format!(" {option} {takes}")).collect()
     }
 
     /// Returns the options that netdiv sets, each followed by its value, for the run in this

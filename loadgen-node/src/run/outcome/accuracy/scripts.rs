@@ -9,7 +9,7 @@ use crate::run::outcome::accuracy::{
 
 const ANY: (f32, f32) = (f32::MIN, f32::MAX);
 const INT32: (&str, OptionValue) = ("--dtype", OptionValue::Text("int32"));
-const CHECKPOINT: (&str, &str) = ("--checkpoint-path", "DIR");
+const CHECKPOINT: (&str, &str) = ("--checkpoint-path", "CHECKPOINT");
 const DATASET: (&str, &str) = ("--dataset-file", "FILE");
 
 /// Packages of the scripts that compute ROUGE scores of texts.
@@ -177,7 +177,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         ..token_script("mixtral-8x7b", "language/mixtral-8x7b/evaluate-accuracy.py")
     },
     OfficialScript {
-        asked: &[("--model-name", "DIR"), DATASET],
+        asked: &[("--model-name", "CHECKPOINT"), DATASET],
         packages: &[
             "absl-py==2.3.1",
             "datasets==5.0.1",
