@@ -6,18 +6,16 @@ use std::{
 };
 
 use netdiv_contract::{
-    NAME_RULE, PROTOCOL_VERSION, is_name,
-    limits::{MAX_BATCH, MAX_ERROR_BYTES, MAX_PAYLOAD_BYTES},
+    NAME_RULE, PROTOCOL_VERSION, description_fault, is_name,
     v1::{DescribeRequest, DescribeResponse},
 };
-use netdiv_node_common::sanitise::{is_plain, sanitise};
+use netdiv_node_common::sanitise::sanitise;
 use netdiv_transport::{Connection, Http2Close, OpenError, Wait};
 
 use crate::{
     calls::{error_text, within},
     connect_error::ConnectError,
     settings::{CONNECT_TIMEOUT, CONTROL_TIMEOUT, NetworkSettings},
-    tokens::MAX_IDS,
 };
 
 /// Description of a node that has answered, and the round trip to the node.
@@ -187,57 +185,11 @@ async fn ask(
         let why = format!("its name is `{}`; {NAME_RULE}", sanitise(&description.node_name));
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
-    if let Some(why) = nonsense(&description) {
+    if let Some(why) = description_fault(&description) {
         let node = description.node_name;
         return Err(ConnectError::InvalidDescription { node, address: address.into(), why });
     }
     Ok(NodeInfo { address: address.into(), description, round_trip })
-}
-
-/// Returns the fault of an invalid description; `None` if the description is valid.
-fn nonsense(description: &DescribeResponse) -> Option<String> {
-    let d = description;
-    let max_u32 = u64::from(u32::MAX);
-    for (limit, value, allowed) in [
-        ("max_payload_bytes", d.max_payload_bytes, 1..=MAX_PAYLOAD_BYTES as u64),
-        ("max_in_flight_samples", d.max_in_flight_samples.into(), 1..=max_u32),
-        ("max_in_flight_bytes", d.max_in_flight_bytes, 1..=max_u32),
-        ("max_batch", d.max_batch.into(), 1..=MAX_BATCH as u64),
-        ("vocabulary", d.vocabulary.into(), 0..=MAX_IDS.into()),
-    ] {
-        if !allowed.contains(&value) {
-            let (minimum, maximum) = allowed.into_inner();
-            return Some(format!("its {limit} is {value}; expected {minimum} to {maximum}"));
-        }
-    }
-    let (room, output) = (d.max_in_flight_tokens, d.max_output_tokens);
-    if room > 0 && !(1..room).contains(&output) {
-        return Some(format!(
-            "its max_output_tokens is {output}, and its max_in_flight_tokens {room}"
-        ));
-    }
-    let ids = if d.vocabulary > 0 { d.vocabulary } else { MAX_IDS };
-    if let Some(end) = d.end_tokens.iter().find(|end| **end >= ids) {
-        return Some(format!("its end_tokens have {end}, and its ids go from 0 to {}", ids - 1));
-    }
-    for (what, name) in [("engine", &d.engine), ("model", &d.model_name)] {
-        if name.trim().is_empty() {
-            return Some(format!("its {what} has no name"));
-        }
-    }
-    let tensors = description.input.iter().flat_map(|input| &input.tensors);
-    let texts = [
-        &description.software_version,
-        &description.engine,
-        &description.model_name,
-        &description.model_sha256,
-        &description.config_sha256,
-        &description.machine_id,
-        &description.host_name,
-    ];
-    let mut texts = texts.into_iter().chain(tensors.map(|tensor| &tensor.name));
-    let wrong = texts.find(|text| text.len() > MAX_ERROR_BYTES || !is_plain(text))?;
-    Some(format!("it contains `{}`, which is not a short plain text", sanitise(wrong)))
 }
 
 /// Asks the node at each address for its description and the evidence of its machine, without
@@ -260,51 +212,4 @@ pub async fn survey(
         answers.push(answer.await.unwrap_or_else(|e| Err(ConnectError::Local(e.to_string()))));
     }
     answers
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Function that changes a node's description.
-    type Change = fn(&mut DescribeResponse);
-
-    #[test]
-    fn what_no_node_says_of_itself_is_refused_with_the_figure() {
-        let good = DescribeResponse {
-            engine: "onnx".into(),
-            model_name: "digits".into(),
-            max_payload_bytes: 1,
-            max_in_flight_samples: u32::MAX,
-            max_in_flight_bytes: u32::MAX.into(),
-            max_batch: 1,
-            ..DescribeResponse::default()
-        };
-        assert_eq!(nonsense(&good), None);
-        let cases: [(Change, &str); 14] = [
-            (|d| d.max_batch = 0, "its max_batch is 0; expected 1 to 65536"),
-            (|d| d.max_batch = u32::MAX, "its max_batch is 4294967295; expected 1 to 65536"),
-            (|d| d.max_payload_bytes = 0, "its max_payload_bytes is 0; expected 1 to 268435456"),
-            (|d| d.max_payload_bytes = u64::MAX, "its max_payload_bytes is 18446744073709551615"),
-            (|d| d.max_in_flight_samples = 0, "its max_in_flight_samples is 0; expected 1"),
-            (|d| d.max_in_flight_bytes = 0, "its max_in_flight_bytes is 0; expected 1"),
-            (|d| d.max_in_flight_bytes = u64::MAX, "its max_in_flight_bytes is 184467"),
-            (|d| d.vocabulary = u32::MAX, "its vocabulary is 4294967295; expected 0 to 2147483648"),
-            (|d| d.end_tokens = vec![2, 1 << 31], "its end_tokens have 2147483648, and its ids go"),
-            (
-                |d| (d.vocabulary, d.end_tokens) = (9, vec![9]),
-                "its end_tokens have 9, and its ids go from 0 to 8",
-            ),
-            (|d| d.max_in_flight_tokens = 9, "its max_output_tokens is 0, and its max_in_flight_"),
-            (|d| d.engine = String::new(), "its engine has no name"),
-            (|d| d.model_name = " ".into(), "its model has no name"),
-            (|d| d.host_name = "\u{1b}[2J".into(), "which is not a short plain text"),
-        ];
-        for (change, words) in cases {
-            let mut said = good.clone();
-            change(&mut said);
-            let why = nonsense(&said).unwrap();
-            assert!(why.contains(words), "{why}");
-        }
-    }
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use hdrhistogram::Histogram;
 use netdiv_contract::{
-    layout,
+    MAX_IDS, layout,
     tokens::{self, ID_BYTES},
     v1::{DescribeResponse, InferResponse, Tokens},
 };
@@ -26,9 +26,6 @@ pub const fn requested_tokens(tokens: AnswerTokens) -> Tokens {
         AnswerTokens::Uncounted | AnswerTokens::Counted => Tokens::Whole,
     }
 }
-
-/// Number of possible token ids: non-negative values of an int32.
-pub(crate) const MAX_IDS: u32 = 1 << 31;
 
 /// Properties of prompts and outputs that a node announces.
 #[derive(Debug, Clone)]

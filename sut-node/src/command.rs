@@ -38,6 +38,7 @@ use crate::{
         engine_choice::{EngineChoice, EngineName},
         plugin::PluginFile,
     },
+    try_engine::try_engine,
 };
 
 /// Serve as a SUT node of the MLPerf Inference Network division
@@ -51,6 +52,9 @@ struct Cli {
     log: netdiv_node_common::process::LogArgs,
     #[command(subcommand)]
     command: Option<Command>,
+    /// Load the engine and try it as at a start, print what it runs, and exit
+    #[arg(long, help_heading = "Settings")]
+    check: bool,
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -147,7 +151,10 @@ const EXIT_FAILED: u8 = 3;
 /// Executes the command and returns the exit code.
 fn execute(cli: Cli) -> anyhow::Result<u8> {
     let done = match cli.command {
-        None => cli.settings.resolve()?.map_or(Ok(()), serve),
+        None => match cli.settings.resolve()? {
+            Some(config) if cli.check => say(try_engine(&config)?).context("standard output"),
+            config => config.map_or(Ok(()), serve),
+        },
         Some(Command::Devices { engine, libtorch }) => {
             let file = match engine {
                 EngineChoice::Word(EngineName::Torch) => PluginFile::Torch { libtorch },

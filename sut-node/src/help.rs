@@ -4,9 +4,10 @@ pub(crate) const PROGRAM: &str = "\
 Examples:\n\
 \x20 sut-node --engine decoder --model sorting\n\
 \x20 sut-node --config node.toml --listen 0.0.0.0:50051\n\
+\x20 sut-node --config node.toml --check\n\
 \n\
 Exit codes:\n\
-\x20 0  ended after a signal\n\
+\x20 0  ended after a signal, or --check found no fault\n\
 \x20 1  a device was lost, a second signal arrived, or one before the node was ready\n\
 \x20 2  invalid settings or files\n\
 \x20 3  the node failed later";

@@ -14,9 +14,9 @@
 //! The other folders: `settings/` resolves the operator's settings, `process/` has the servers and
 //! the watchdog, `fabric/` measures the network to other nodes, and all use `ground/`, which uses
 //! none of them. `in_process.rs` and `bench.rs` feed the engines without a network, `check.rs`
-//! checks the settings before a start, `doctor.rs` examines the machine. A folder's `mod.rs` only
-//! declares its files. A file imports each name from the file that declares it, and no two files or
-//! folders use each other.
+//! checks the settings before a start, `try_engine.rs` starts without serving, `doctor.rs` examines
+//! the machine. A folder's `mod.rs` only declares its files. A file imports each name from the file
+//! that declares it, and no two files or folders use each other.
 //!
 //! [`main_with`] is the program. [`InProcess`] is for tools, and the feature `fuzzing` exports the
 //! functions for fuzz targets.
@@ -46,6 +46,7 @@ mod settings;
 #[cfg(test)]
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
+mod try_engine;
 mod worker;
 
 pub use check::check;

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     time::Duration,
 };
 
@@ -31,6 +31,34 @@ class Sum:
 fn accuracy_run(node: &SutNode, dataset: &str) -> LoadGen {
     let run = LoadGen::new(&[&node.address], "offline");
     run.args(&["--benchmark", "x", "--dataset", dataset, "--mode", "accuracy"])
+}
+
+/// Returns [`SUM`] with `statements` before the response. The batches that are tried at the start are
+/// zeros, for which they do not run.
+fn sum_with(statements: &str) -> String {
+    let guarded =
+        format!("if batch['sample'].any():\n            {statements}\n        return batch");
+    SUM.replace("return batch", &guarded)
+}
+
+/// Runs a node to completion, after shell commands.
+fn ended(engine: &PythonEngine, commands: &str, args: &[&str]) -> Output {
+    let script = format!("{commands}; exec \"$0\" \"$@\"");
+    let (file, python) = (engine.path("engine.py"), built_file("engine/bin/python"));
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).arg(program("sut-node"));
+    command.args([
+        "--name",
+        "a",
+        "--listen",
+        "127.0.0.1:0",
+        "--engine",
+        "python",
+        "--model",
+        &file,
+    ]);
+    command.arg("--python").arg(python).args(args).env_remove("RUST_LOG");
+    command.output().expect("bash starts")
 }
 
 fn exists(process: u32) -> bool {
@@ -138,12 +166,44 @@ fn faults_of_the_file_are_named_with_file_and_line() {
             of_class(&format!(
                 "def load(self, context):\n        import time; time.sleep(60)\n    {infer}"
             )),
-            "not loaded within --engine-start-timeout, 0.5 s",
+            "not loaded and tried within --engine-start-timeout, 2 s",
+        ),
+        (
+            of_class("def infer(self, batch): import time; time.sleep(60)"),
+            "not loaded and tried within --engine-start-timeout, 2 s",
+        ),
+        // Each engine is tried before the node is ready.
+        (
+            of_class("def infer(self, batch): return batch['a'].astype(float)"),
+            "line 4: the output has the dtype float64; a is declared as uint8",
+        ),
+        (of_class("def infer(self, batch): return batch['b']"), "line 4: KeyError: 'b'"),
+        (of_class("def infer(batch): pass"), "line 4: TypeError"),
+        (
+            of_class(
+                "def infer(self, batch):\n        assert len(batch['a']) != 31\n        return batch['a']",
+            ),
+            "line 5: AssertionError",
+        ),
+        (of_class("def infer(self, batch): raise KeyboardInterrupt"), "line 4: KeyboardInterrupt"),
+        (
+            class.replace("(4,)", "('n',)")
+                + "    max_lengths = {'n': 4}\n    def infer(self, batch): return batch['a'].astype('uint8')",
+            "line 5: AttributeError: 'list' object",
+        ),
+        (tokens("x = 1"), "line 4: TypeError: 'NoneType' object is not iterable"),
+        (
+            of_class(&format!("name = 'a\\nb'\n    {infer}")),
+            "it contains `a\\nb`, which is not a short plain text",
+        ),
+        (
+            class.replace("(4,)", "(1 << 30,)") + "    max_batch = 4096\n    " + infer,
+            "17592186044416 bytes of shared memory: 17592186044416 bytes of memory are needed",
         ),
     ] {
         let engine = PythonEngine::new("");
         fs::write(engine.path("engine.py"), &source).expect("a writable path");
-        let log = engine.try_node(&["--engine-start-timeout", "500ms"]).err();
+        let log = engine.try_node(&["--engine-start-timeout", "2s"]).err();
         let log = log.unwrap_or_else(|| panic!("it starts: {source}"));
         assert!(log.contains("engine.py") && log.contains(words), "{words}: {log}");
     }
@@ -276,7 +336,12 @@ fn faults_of_a_manifest_are_named() {
 #[test]
 fn faults_of_infer_fail_the_batch_and_the_engine_goes_on() {
     for (body, words) in [
-        ("raise ValueError('overheated')", "line 10: ValueError: overheated"),
+        ("raise ValueError('overheated')", "line 11: ValueError: overheated"),
+        ("raise KeyboardInterrupt", "line 11: KeyboardInterrupt"),
+        (
+            "import asyncio; raise asyncio.CancelledError",
+            "line 11: asyncio.exceptions.CancelledError",
+        ),
         ("return [0] * (len(batch['sample']) + 1)", "line 9: infer returned"),
         (
             "return batch['sample']",
@@ -289,14 +354,15 @@ fn faults_of_infer_fail_the_batch_and_the_engine_goes_on() {
         ("return None", "line 9: infer returned one value; expected one for each sample"),
         ("return {'total': 0}", "line 9: infer returned ['total']; expected 'sum'"),
     ] {
-        let text = SUM.replace("return batch['sample'].sum(axis=1, dtype=np.int64)", body);
-        assert_ne!(text, SUM);
-        let node = PythonEngine::new(&text);
-        let node = node.node(&[]);
+        let engine = PythonEngine::new(&sum_with(body));
+        let mut node = engine.node(&[]);
         for _ in 0..2 {
             let run = accuracy_run(&node, "synthetic:8x64");
             run.run().expect_failure(words);
         }
+        node.signal("-TERM");
+        let (_, log) = node.wait();
+        assert!(log.contains(words) && !log.contains("a stream broke"), "{log}");
     }
 }
 
@@ -312,7 +378,75 @@ fn what_an_engine_prints_is_in_the_log() {
     node.signal("-TERM");
     let (code, log) = node.wait();
     assert_eq!(code, Some(0), "{log}");
-    assert!(log.contains("loading") && log.contains("python-0"), "{log}");
+    for words in
+        ["loading", "python-0", "a batch of 15 zeros: ", "reserved shared memory", "bytes=2304"]
+    {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+}
+
+#[test]
+fn instances_start_side_by_side_and_the_node_logs_that_they_are_loading() {
+    // The import of an instance ends once the other one has begun. The first import asks for the
+    // declaration.
+    let wait = "
+import glob, os, time
+
+mark = __file__ + '.mark'
+is_first = not glob.glob(mark + '*')
+open(f'{mark}{os.getpid()}', 'w').close()
+while not is_first and len(glob.glob(mark + '*')) < 3:
+    time.sleep(0.01)
+";
+    let load = "def load(self, context):\n        time.sleep(11)\n\n    def infer";
+    let engine = PythonEngine::new(&[wait, &SUM.replace("def infer", load)].concat());
+    let mut node = engine.node(&["--instances", "2"]);
+    node.signal("-TERM");
+    let (_, log) = node.wait();
+    assert!(log.contains("still loading: 10 s"), "{log}");
+}
+
+#[test]
+fn a_limit_of_files_that_holds_for_shared_memory_is_named() {
+    let output = ended(&PythonEngine::new(SUM), "ulimit -f 1", &[]);
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{log}");
+    assert!(log.contains("2304 bytes of shared memory") && log.contains("ulimit -f"), "{log}");
+}
+
+#[test]
+fn a_check_tries_the_engine_and_does_not_serve() {
+    let wrong = SUM.replace("'int64'", "'int32'");
+    for (source, code, words) in [
+        (SUM, 0, "engine: python\nmodel: Sum\nsha256: "),
+        (wrong.as_str(), 2, "line 9: the output has the dtype int64; sum is declared as int32"),
+    ] {
+        let output = ended(&PythonEngine::new(source), "true", &["--check"]);
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // So do other engines. A name that LoadGen nodes refuse is refused here.
+    let folder = tempfile::tempdir().expect("a folder");
+    let sorting = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sorting/sorting.toml");
+    let text =
+        fs::read_to_string(&sorting).expect("a description").replace("\"sorting\"", "\"a\\nb\"");
+    let model = folder.path().join("own.toml").display().to_string();
+    fs::write(&model, text).expect("a writable path");
+    fs::copy(sorting.with_extension("onnx"), folder.path().join("own.onnx")).expect("a model");
+    for (args, code, words) in [
+        (["--engine", "none"], 0, "engine: none\n"),
+        (["--model", "digits"], 0, "engine: onnx\nmodel: digits\n"),
+        (["--engine=decoder", &format!("--model={model}")], 2, "it contains `a\\nb`, which is not"),
+    ] {
+        let output = Command::new(program("sut-node")).arg("--check").args(args).output();
+        let output = output.expect("it starts");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(words), "{words}: {said}");
+    }
 }
 
 #[test]
@@ -328,8 +462,7 @@ fn the_end_of_a_worker_ends_the_node_at_once() {
         ("import os; os._exit(7)", "its process ended, exit code 7"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
     ] {
-        let text = SUM.replace("return batch", &format!("{body}\n        return batch"));
-        let engine = PythonEngine::new(&text);
+        let engine = PythonEngine::new(&sum_with(body));
         let mut node = engine.node(&[]);
         let run = accuracy_run(&node, "synthetic:8x64");
         run.run().expect_failure(words);
@@ -360,17 +493,17 @@ fn a_signal_before_the_node_is_ready_is_no_success() {
 
 #[test]
 fn nothing_is_left_when_a_node_is_killed() {
-    let text = SUM.replace(
+    let text = sum_with("import time; time.sleep(600)").replace(
         "def infer(self, batch):",
-        "def load(self, context):\n        import os, subprocess, time\n        subprocess.Popen(['sleep', '600'])\n        self.child = os.fork()\n        if self.child == 0:\n            time.sleep(600)\n\n    def infer(self, batch):\n        import time; time.sleep(600)",
+        "def load(self, context):\n        import os, subprocess, time\n        subprocess.Popen(['sleep', '600'])\n        subprocess.Popen(['sleep', '600'], start_new_session=True)\n        self.child = os.fork()\n        if self.child == 0:\n            time.sleep(600)\n\n    def infer(self, batch):",
     );
     let engine = PythonEngine::new(&text);
     let node = engine.node(&["--instances", "2"]);
     let workers = children(node.id());
     assert_eq!(workers.len(), 2);
     let started: Vec<_> = workers.iter().flat_map(|worker| children(*worker)).collect();
-    // A guard, a process of another program, and a copy of the worker.
-    assert!(started.len() >= 6, "{started:?}");
+    // A guard, two processes of another program, one with its own session, and a copy of the worker.
+    assert!(started.len() >= 8, "{started:?}");
     // The worker is in a long call of `infer`.
     let run = accuracy_run(&node, "synthetic:8x64");
     let running = run.start();
@@ -384,9 +517,7 @@ fn nothing_is_left_when_a_node_is_killed() {
 
 #[test]
 fn a_worker_that_hangs_is_named_by_the_watchdog() {
-    let engine = PythonEngine::new(
-        &SUM.replace("return batch", "import time; time.sleep(600)\n        return batch"),
-    );
+    let engine = PythonEngine::new(&sum_with("import time; time.sleep(600)"));
     let mut node = engine.node(&["--engine-timeout", "300ms"]);
     let run = accuracy_run(&node, "synthetic:8x64");
     run.run().expect_failure("longer than --engine-timeout allows");

@@ -27,6 +27,18 @@ class Oracle:
         yield 2
 ";
 
+/// Returns [`MODEL`] with another body of `generate`.
+fn with_body(body: &str) -> String {
+    let old = &MODEL[MODEL.find("        seed").expect("a body")..];
+    MODEL.replace(old, body)
+}
+
+/// Like [`with_body`], except for the prompt that is tried at the start, whose ids are equal.
+fn once_ready(body: &str) -> String {
+    let tried = "        if len(set(request.ids.tolist())) == 1:\n            yield 2\n            return\n";
+    with_body(&[tried, body].concat())
+}
+
 /// Returns the output of [`MODEL`].
 fn output(prompt: &[i32]) -> Vec<i32> {
     let seed: i32 = prompt.iter().sum();
@@ -87,8 +99,7 @@ fn every_id_of_six_hundred_outputs_is_right() {
 }
 
 #[test]
-fn faults_of_generate_fail_the_sample_and_the_engine_goes_on() {
-    let body = &MODEL[MODEL.find("        seed").expect("a body")..];
+fn faults_of_generate_are_found_at_the_start_or_fail_the_sample_and_the_engine_goes_on() {
     for (new, words) in [
         ("        yield 32000\n", "line 7: generate yielded the id 32000; ids go from 0 to 31999"),
         ("        yield -1\n", "line 7: generate yielded the id -1"),
@@ -105,9 +116,12 @@ fn faults_of_generate_fail_the_sample_and_the_engine_goes_on() {
             "        yield 7\n",
             "generate ended after 1 of 40 ids, without an id that ends an output",
         ),
+        ("        yield 7\n        raise ValueError('overheated')\n", "ValueError: overheated"),
+        ("        yield 7\n        raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+        ("        yield 7\n        raise SystemExit(3)\n", "SystemExit: 3"),
         (
-            "        yield 7\n        raise ValueError('overheated')\n",
-            "line 9: ValueError: overheated",
+            "        yield 7\n        raise asyncio.CancelledError\n",
+            "asyncio.exceptions.CancelledError",
         ),
         ("        if False:\n            yield 7\n", "generate ended after 0 ids"),
         (
@@ -116,13 +130,21 @@ fn faults_of_generate_fail_the_sample_and_the_engine_goes_on() {
         ),
         ("        return 7\n", "line 7: generate returned 7; expected ids"),
     ] {
-        for source in [MODEL.replace(body, new), one_by_one(&MODEL.replace(body, new))] {
-            let engine = PythonEngine::new(&source);
-            let node = engine.node(&[]);
+        let is_named = |log: &str| log.contains("engine.py, line ") && log.contains(words);
+        let changes: [fn(&str) -> String; 2] = [str::to_owned, one_by_one];
+        for change in changes {
+            let log = PythonEngine::new(&change(&with_body(new))).try_node(&[]);
+            let log = log.expect_err("it fails when it is tried");
+            assert!(is_named(&log), "{words}: {log}");
+            let engine = PythonEngine::new(&change(&once_ready(new)));
+            let mut node = engine.node(&[]);
             for _ in 0..2 {
                 let run = accuracy_run(&node, "offline", "synthetic-ids:4x3-9");
                 run.run().expect_failure(words);
             }
+            node.signal("-TERM");
+            let (_, log) = node.wait();
+            assert!(is_named(&log) && !log.contains("a stream broke"), "{words}: {log}");
         }
     }
 }
@@ -135,9 +157,8 @@ fn worker(node: &SutNode) -> u32 {
 
 #[test]
 fn the_loss_of_a_worker_fails_all_samples_and_ends_the_node() {
-    let body = &MODEL[MODEL.find("        seed").expect("a body")..];
     let slow = "        yield 7\n        await asyncio.sleep(600)\n";
-    let engine = PythonEngine::new(&MODEL.replace(body, slow));
+    let engine = PythonEngine::new(&once_ready(slow));
     let mut node = engine.node(&["--max-batch", "4"]);
     let run = accuracy_run(&node, "offline", "synthetic-ids:64x3-9").start();
     run.wait_for_test();
@@ -159,9 +180,8 @@ fn a_worker_leaves_signals_to_its_node() {
 
 #[test]
 fn a_generator_that_hangs_fails_its_samples() {
-    let body = &MODEL[MODEL.find("        seed").expect("a body")..];
-    let hanging = "        yield 7\n        import time; time.sleep(600)\n";
-    for source in [MODEL.replace(body, hanging), one_by_one(&MODEL.replace(body, hanging))] {
+    let hanging = once_ready("        yield 7\n        import time; time.sleep(600)\n");
+    for source in [one_by_one(&hanging), hanging] {
         let engine = PythonEngine::new(&source);
         let node = engine.node(&["--engine-timeout", "400ms"]);
         let run = accuracy_run(&node, "offline", "synthetic-ids:4x3-9");
@@ -171,21 +191,19 @@ fn a_generator_that_hangs_fails_its_samples() {
 
 #[test]
 fn sixty_four_requests_run_at_once() {
-    let body = &MODEL[MODEL.find("        seed").expect("a body")..];
     // Each waits until all have begun.
     let together = "        Oracle.begun = getattr(Oracle, 'begun', 0) + 1\n        while Oracle.begun < 64:\n            await asyncio.sleep(0.001)\n        yield 7\n        yield 2\n";
-    let engine = PythonEngine::new(&MODEL.replace(body, together));
+    let engine = PythonEngine::new(&once_ready(together));
     let node = engine.node(&[]);
     accuracy_run(&node, "offline", "synthetic-ids:64x3-9").run().expect(0);
 }
 
 #[test]
 fn a_generator_is_closed_when_its_client_has_gone() {
-    let body = &MODEL[MODEL.find("        seed").expect("a body")..];
     let endless = "        try:\n            for _ in range(39):\n                yield 7\n                await asyncio.sleep(30)\n        finally:\n            open(__file__ + '.closed', 'w').close()\n";
     let by_sleeping = endless.replace("await asyncio.sleep(30)", "import time; time.sleep(0.2)");
     for body_of in [endless.to_owned(), one_by_one(&by_sleeping)] {
-        let source = MODEL.replace(body, &body_of);
+        let source = once_ready(&body_of);
         let source =
             if body_of.contains("await") { source } else { source.replace("async def", "def") };
         let engine = PythonEngine::new(&source);

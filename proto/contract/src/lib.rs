@@ -2,6 +2,7 @@
 //! the feature `grpc` is on.
 //!
 //! - [`v1`]: messages, client and server, generated from `netdiv/v1/*.proto`
+//! - `description`: validity of a node's description
 //! - [`layout`]: the layout of a sample's bytes
 //! - [`encoding`]: lossless compression of one payload, with a limit on the decoded length
 //! - `framing`: messages as chunks of a byte stream, without copying payloads
@@ -18,6 +19,7 @@ pub mod burst;
 pub mod checksum;
 #[cfg(feature = "wire")]
 mod chunks;
+mod description;
 pub mod encoding;
 #[cfg(feature = "wire")]
 pub mod framing;
@@ -29,6 +31,7 @@ pub mod tokens;
 #[cfg(feature = "wire")]
 mod wire_error;
 
+pub use description::{MAX_IDS, description_fault, names_fault};
 #[cfg(feature = "wire")]
 pub use wire_error::{FramingError, WireError};
 

@@ -53,22 +53,36 @@ class CheckTest(unittest.TestCase):
     def test_engines_that_work(self):
         code, text = self.check(TENSORS)
         self.assertEqual(code, 0, text)
-        self.assertIn("a batch of 4 zeros", text)
-        for source in (TOKENS, TOKENS.replace("async def", "def")):
-            code, text = self.check(source)
-            self.assertEqual(code, 0, text)
-            self.assertIn("a prompt of 8 tokens: 3 tokens", text)
+        for samples in (1, 3, 4):
+            self.assertIn(f"a batch of {samples} zeros", text)
+        # The whole output is longer than the trial of it.
+        long = TOKENS.replace("= 100, 8, 4, [2]", "= 100, 8, 999, [2]").replace("yield 5", "for _ in range(500): yield 5")
+        example = TOKENS.replace("    async", "    example = [7]\n\n    async")
+        for source, words in [
+            (TOKENS, "a prompt of 8 tokens: 3 tokens"), (long, "a prompt of 8 tokens: 64 tokens"), (example, "a prompt of 1 tokens"),
+        ]:
+            for source in (source, source.replace("async def", "def")):
+                code, text = self.check(source)
+                self.assertEqual(code, 0, text)
+                self.assertIn(words, text)
 
     def test_faults(self):
         for source, words in [
             (TENSORS.replace("return batch", "return 1 / 0 or batch"), "engine.py, line 10: ZeroDivisionError"),
             (TENSORS.replace("int64", "int32", 1), "the output has the dtype int64"),
+            (TENSORS.replace("(self, batch)", "(batch)"), "engine.py, line 9: TypeError"),
+            (TENSORS.replace('batch["sample"]', 'batch["image"]'), "engine.py, line 10: KeyError: 'image'"),
+            (TENSORS.replace("return", "assert len(batch['sample']) != 3\n        return"), "engine.py, line 10: AssertionError"),
+            (TENSORS.replace("return", "raise KeyboardInterrupt\n        return"), "engine.py, line 10: KeyboardInterrupt"),
+            (TENSORS.replace("    def", "    example = {}\n    def"), "engine.py: example has no array 'sample'"),
             (TOKENS.replace("yield 5", "yield 500"), "the id 500; ids go from 0 to 99"),
             (RETURNS.format(""), "engine.py, line 4: generate returned None; expected ids: write `yield` for each id"),
             (RETURNS.format("async "), "engine.py, line 4: generate returned None"),
             (RETURNS.format("").replace("pass", "return 7"), "line 4: generate returned 7"),
             (TENSORS.replace("max_batch = 4", "framework = 'x' * 200_000"), "class Sum: framework has 200002 bytes in JSON, and all"),
             (TENSORS.replace("max_batch = 4", "weights = '/dev/zero'"), "weights: /dev/zero: it is a device; name a regular file"),
+            (TOKENS.replace("yield 5", "raise KeyboardInterrupt\n        yield 5"), "engine.py, line 5: KeyboardInterrupt"),
+            (TOKENS.replace("    async", "    example = [100]\n    async"), "example = array([100], dtype=int32): write a list of up to 8 ids"),
             ("", "no class has infer(self, batch)"),
             ("class Base:\n    def infer(self, batch): pass\n" + TENSORS.replace("class Sum", "class Sum(Base)"), ""),
         ]:

@@ -1,6 +1,6 @@
 """Tensors in the shared memory: views without copies, and outputs that do not fit."""
 
-import tempfile
+import mmap
 import unittest
 
 import numpy as np
@@ -24,10 +24,7 @@ class Pairs:
 class SlotsTest(unittest.TestCase):
     def setUp(self):
         self.declaration = declare(Pairs, __file__, 1)
-        self.file = tempfile.TemporaryFile()
-        self.addCleanup(self.file.close)
-        self.file.truncate(2 * Slots.size(self.declaration))
-        self.slots = Slots(self.file.fileno(), self.declaration)
+        self.slots = Slots(mmap.mmap(-1, 2 * Slots.size(self.declaration)), self.declaration)
 
     def write(self, at, array):
         self.slots.memory[at:at + array.nbytes] = array.tobytes()
@@ -46,6 +43,24 @@ class SlotsTest(unittest.TestCase):
         self.write(begin, np.arange(6, dtype=np.int32))
         rows = self.slots.batch(0, 3, [1, 4, 1])["ids"]
         self.assertEqual([row.tolist() for row in rows], [[0], [1, 2, 3, 4], [5]])
+
+    def test_a_batch_that_is_tried_has_rows_of_zeros_or_of_the_example(self):
+        self.write(0, np.full(8, 9, np.uint8))
+        batch = self.slots.batch(0, 2, self.slots.fill(0, 2, None, True))
+        self.assertEqual([row.shape for row in batch["ids"]], [(4,), (2,)])
+        self.assertFalse(batch["image"].any())
+        example = {"image": np.full((2, 3), 5, np.uint8), "ids": np.array([7], np.int32)}
+        batch = self.slots.batch(1, 3, self.slots.fill(1, 3, example, True))
+        np.testing.assert_array_equal(batch["ids"], [[7]] * 3)
+        self.assertTrue((batch["image"] == 5).all())
+        for wrong, words in [
+            ({"image": example["image"]}, "example has no array 'ids'"),
+            ({**example, "ids": [7]}, "the example has the dtype int64; ids is declared as int32"),
+            ({**example, "image": example["image"][0]}, "the example has the shape [3]"),
+        ]:
+            with self.assertRaises(EngineError) as refused:
+                self.slots.fill(0, 1, wrong, False)
+            self.assertIn(words, str(refused.exception))
 
     def test_outputs_are_written_one_after_the_other(self):
         at = sum(region.size for region in self.slots.inputs)

@@ -11,6 +11,7 @@ use netdiv_contract::{
     tokens::{self, ID_BYTES},
     v1::{InferResponse, Part, Tokens},
 };
+use tracing::error;
 
 use crate::{
     engine::answer::{BatchReply, Times, nanoseconds, reply},
@@ -163,6 +164,13 @@ impl Sink {
 
     fn answer(&mut self, answer: Result<Bytes, EngineError>) {
         let Some(sample) = self.sample.take() else { return };
+        // A sample whose client has gone is dropped, and has no response.
+        if let Err(failure) = &answer
+            && !failure.is_bad_sample()
+            && !sample.replies.is_closed()
+        {
+            error!(%failure, "a sample failed");
+        }
         let tokens = match (&answer, self.first) {
             (Ok(output), Some(_)) => token_count(output),
             _ => 0,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netdiv_contract::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, description_fault,
     encoding::{self, Encoding},
     limits,
     v1::{DescribeResponse, InferRequest, Machine, Tokens},
@@ -86,6 +86,12 @@ impl NodeState {
             fabric: config.fabric_peers.clone().map(|peers| Fabric::new(peers, config.busy_poll)),
             condition,
         }
+    }
+
+    /// Returns the reason why LoadGen nodes would refuse this node's description; `None` if they
+    /// accept it.
+    pub(crate) fn fault(&self) -> Option<String> {
+        description_fault(&self.description)
     }
 
     #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Reads a stream: checks, admits and decodes samples, and passes them to the batcher.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -15,7 +15,7 @@ use netdiv_contract::{
 };
 use tokio::{sync::SemaphorePermit, time::timeout};
 use tonic::Status;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::{
     engine::answer::cut,
@@ -89,7 +89,13 @@ pub(super) async fn read_stream<S>(
             Ok(true) => {}
             Ok(false) => return,
             Err(status) => {
-                warn!(why = status.message(), "a stream broke");
+                let why = status.message();
+                // A client whose sample has failed ends its run, and with it its connections.
+                if session.failure_flag().load(Ordering::Relaxed) {
+                    debug!(why, "a stream broke after a failure");
+                } else {
+                    warn!(why, "a stream broke");
+                }
                 return replies.fail(status);
             }
         }

@@ -14,6 +14,9 @@ pub enum NodeError {
     /// The machine's evidence cannot be read, or the settings cannot be published.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+    /// LoadGen nodes would refuse the description of the node, for this reason.
+    #[error("LoadGen nodes would refuse this node: {0}; change its settings, or the model's file")]
+    Description(String),
     /// The ready file cannot be written.
     #[error(transparent)]
     ReadyFile(#[from] ReadyFileError),
@@ -55,6 +58,7 @@ impl NodeError {
             Self::DeviceLost(_) | Self::Stopped(_) => 1,
             Self::Engine(_)
             | Self::Evidence(_)
+            | Self::Description(_)
             | Self::ReadyFile(_)
             | Self::Metrics(_)
             | Self::Start(_)

@@ -75,6 +75,7 @@ pub(crate) async fn run(
     let (engine, model_name) = (model.engine.clone(), model.name.clone());
     let condition = Arc::new(watch::Sender::new(Condition::Well));
     let node = NodeState::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
+    node.fault().map(NodeError::Description).map_or(Ok(()), Err)?;
     let streams = node.streams().clone();
     if config.metrics.is_some() {
         metrics::watch_in_flight(node.in_flight());

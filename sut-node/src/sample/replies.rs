@@ -3,7 +3,10 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     vec,
 };
@@ -13,7 +16,7 @@ use futures_core::Stream;
 use netdiv_contract::{
     burst, checksum,
     framing::Encoder,
-    v1::{InferResponse, Tokens},
+    v1::{self, InferResponse, Tokens},
 };
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -117,6 +120,8 @@ struct ReplyChannel {
     digests: Option<Arc<Digests>>,
     /// Set if every reply has a checksum.
     checksums: bool,
+    /// Set once a sample of the session has failed.
+    has_failed: Arc<AtomicBool>,
 }
 
 /// Receiving end of a stream's replies: yields them as encoded chunks.
@@ -149,9 +154,11 @@ pub(crate) fn channel(
     let (sender, receiver) = mpsc::channel(most_owed + 1);
     let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
     let digests = session.digests().cloned();
+    let has_failed = session.failure_flag().clone();
     let (ahead, ahead_of) = early_tokens::channel(tokens, most_owed).unzip();
     let open = streams.add(WaitingStream::new(&sender, &backlog))?;
-    let way_back = ReplyChannel { sender, backlog: backlog.clone(), ahead, digests, checksums };
+    let way_back =
+        ReplyChannel { sender, backlog: backlog.clone(), ahead, digests, checksums, has_failed };
     let sender = ReplySender(Arc::new(way_back));
     let replies = Replies {
         receiver,
@@ -173,6 +180,9 @@ impl ReplySender {
             for reply in &mut replies {
                 reply.crc32c = Some(checksum::response_checksum(reply));
             }
+        }
+        if replies.iter().any(|reply| reply.status() != v1::Status::Ok) {
+            self.0.has_failed.store(true, Ordering::Relaxed);
         }
         let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
         self.0.backlog.add_reply_bytes(bytes);

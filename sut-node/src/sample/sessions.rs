@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -34,9 +34,16 @@ pub(crate) struct Session {
     more: Notify,
     /// Digests, if the client requested them.
     digests: Option<Arc<Digests>>,
+    /// Set once a sample has failed.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Session {
+    /// Returns the flag that is set once a sample of the session has failed.
+    pub(crate) fn failure_flag(&self) -> &Arc<AtomicBool> {
+        &self.has_failed
+    }
+
     /// Returns the digests of samples and responses, if the session keeps them.
     pub(crate) fn digests(&self) -> Option<&Arc<Digests>> {
         self.digests.as_ref()

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use netdiv_contract::{
     layout::{DataType, InputLayout, element_bytes, type_name},
     limits::MAX_BATCH,
+    names_fault,
+    v1::DescribeResponse,
 };
 use netdiv_node_common::words::PrefixCaching;
 use serde::{Deserialize, Serialize};
@@ -90,12 +92,28 @@ pub(crate) struct DeclaredTensors {
 }
 
 impl Declaration {
-    /// Reads the declaration that a worker has sent. The worker has checked it; errors here mean
-    /// that the package was changed.
+    /// Reads the declaration that a worker has sent. The worker has checked it, except for names
+    /// that LoadGen nodes refuse.
     pub(super) fn read(json: &[u8]) -> Result<Self, String> {
         let declared: Declared =
             serde_json::from_slice(json).map_err(|error| format!("its declaration: {error}"))?;
-        declared.check()
+        let declaration = declared.check()?;
+        match names_fault(&declaration.describe()) {
+            None => Ok(declaration),
+            Some(why) => Err(format!(
+                "LoadGen nodes would refuse its names: {why}; change `name`, or the names of its tensors"
+            )),
+        }
+    }
+
+    /// Describes the engine, as far as its names are concerned.
+    fn describe(&self) -> DescribeResponse {
+        let (model_name, input) = match &self.model {
+            DeclaredModel::Tensors(model) => (model.name.clone(), Some(model.layout())),
+            DeclaredModel::Tokens { served, .. } => (served.name.clone(), None),
+        };
+        let engine = "python".into();
+        DescribeResponse { engine, model_name, input, ..DescribeResponse::default() }
     }
 
     /// Returns true if samples are prompts.

@@ -4,8 +4,13 @@
 
 use std::{fs::File, io};
 
-use rustix::fs::{
-    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+use netdiv_node_common::resources::memory;
+use rustix::{
+    fs::{
+        FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+    },
+    io::Errno,
+    process::{Resource, getrlimit},
 };
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory as _, VolatileSlice};
 
@@ -22,6 +27,11 @@ impl SharedMemory {
     /// Creates memory of a fixed size. The system reserves it now, so that a machine without enough
     /// of it fails here and not in a write.
     pub(crate) fn new(bytes: u64) -> io::Result<Self> {
+        memory::check(bytes)?;
+        // The limit on files holds for this memory too, and the system enforces it with a signal.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| bytes > most) {
+            return Err(Errno::FBIG.into());
+        }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create("netdiv-engine", flags)?;
         ftruncate(&file, bytes)?;
@@ -84,6 +94,8 @@ mod tests {
         assert!(memory.read((1 << 20) - 1, 2).is_err());
         assert!(memory.read(u64::MAX, 2).is_err());
         assert!(memory.write([&[1_u8][..]].into_iter(), 1 << 20).is_err());
+        let error = SharedMemory::new(1 << 60).unwrap_err().to_string();
+        assert!(error.contains("1152921504606846976 bytes of memory are needed"), "{error}");
     }
 
     #[test]

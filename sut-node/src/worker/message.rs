@@ -32,9 +32,9 @@ pub(crate) enum ToWorker {
 pub(crate) enum FromWorker {
     /// The declaration of the engine: JSON.
     Declared,
-    /// The engine is loaded: JSON.
+    /// The engine is loaded and was tried: JSON.
     Ready,
-    /// The engine cannot be loaded: JSON.
+    /// The engine cannot be loaded, or fails when it is tried: JSON.
     Fault,
     /// The outputs of a slot's batch are in the memory.
     Done,

@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{SyncSender, sync_channel},
     },
     thread,
@@ -39,12 +39,20 @@ const MAX_LINE_BYTES: u64 = 8 << 10;
 /// Maximum time for a worker to end by itself once its socket is closed.
 const ENDING_TIME: Duration = Duration::from_secs(2);
 
+/// Variable that marks the processes of a worker: those that it has started inherit it.
+const MARK: &str = "SUT_NODE_WORKER";
+
+/// Number of the next mark of this process.
+static NEXT_MARK: AtomicU64 = AtomicU64::new(0);
+
 /// A worker's process, and the socket to it. Ends the process when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) state: Arc<WorkerState>,
     pid: Pid,
+    /// Name in the log.
+    pub(super) name: String,
     /// True once the engine is loaded. Until then the worker does not notice that its socket is
     /// closed.
     pub(super) is_loaded: bool,
@@ -89,6 +97,8 @@ impl Worker {
                 .map_err(|error| failed(error.into()))?;
         let mut command = Command::new(python);
         command.args(["-c", BOOT]).env("PYTHONUNBUFFERED", "1").process_group(0);
+        let number = NEXT_MARK.fetch_add(1, Ordering::Relaxed);
+        command.env(MARK, format!("{}-{number}", std::process::id()));
         command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::piped());
         for variable in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
             command.env(variable, threads.to_string());
@@ -106,7 +116,8 @@ impl Worker {
             let hint = "; name an interpreter with --python";
             format!("{}{hint}", failed(error))
         })?;
-        Ok(Self { socket: Arc::new(socket), state, pid, is_loaded: false })
+        let name = name.to_owned();
+        Ok(Self { socket: Arc::new(socket), state, pid, name, is_loaded: false })
     }
 
     /// Returns the reason of the worker's loss, which is set if the worker ends by itself.

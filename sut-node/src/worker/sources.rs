@@ -15,15 +15,17 @@ macro_rules! modules {
 }
 
 /// Modules of the package, by name.
-const MODULES: [(&str, &str); 10] = modules!(
+const MODULES: [(&str, &str); 12] = modules!(
     "declaration",
     "engine",
     "errors",
+    "iterators",
     "language",
     "outputs",
     "packages",
     "protocol",
     "tensors",
+    "trial",
     "worker"
 );
 

@@ -40,7 +40,9 @@ pub(crate) struct WorkerSettings<'a> {
     pub(crate) threads: usize,
     pub(crate) instance: usize,
     pub(crate) instances: usize,
-    /// Maximum time to load the engine.
+    /// Maximum batch with which the engine is tried.
+    pub(crate) max_batch: usize,
+    /// Maximum time to load and try the engine.
     pub(crate) start_timeout: Duration,
 }
 
@@ -52,6 +54,7 @@ struct Start {
     threads: usize,
     instance: usize,
     instances: usize,
+    max_batch: usize,
     parent: u32,
     declare: bool,
     modules: BTreeMap<&'static str, &'static str>,
@@ -71,6 +74,8 @@ pub(crate) struct Loaded {
     packages: BTreeMap<String, String>,
     /// SHA-256 of the engine's file and its weights; only of the first instance.
     pub(crate) sha256: String,
+    /// Batches or a prompt that the worker has tried, with their times.
+    pub(crate) tried: Vec<String>,
 }
 
 impl fmt::Display for Loaded {
@@ -81,11 +86,10 @@ impl fmt::Display for Loaded {
     }
 }
 
-/// A worker that has declared its engine, and loads it.
+/// A worker that declares its engine, loads it, and tries it.
 pub(crate) struct LoadingWorker<'a> {
     worker: Worker,
     settings: WorkerSettings<'a>,
-    pub(crate) declaration: Declaration,
 }
 
 /// Asks the file of an engine for its declaration, without loading the engine.
@@ -100,42 +104,54 @@ pub(crate) fn declare(python: &Path, file: &Path) -> Result<Declaration, String>
         threads: 1,
         instance: 0,
         instances: 1,
+        max_batch: 1,
         start_timeout: Duration::ZERO,
     };
-    Ok(begin(settings, true)?.declaration)
+    begin(settings, true)?.declaration()
 }
 
 impl<'a> LoadingWorker<'a> {
-    /// Starts a worker. Returns once it has declared its engine.
+    /// Starts a worker, and does not wait for it.
     pub(crate) fn start(settings: WorkerSettings<'a>) -> Result<Self, String> {
         begin(settings, false)
     }
 
-    /// Waits until the engine is loaded, at most for the time since `begun`, and shares `memory` with
-    /// the worker.
-    pub(crate) fn finish(
-        self,
-        begun: Instant,
-        memory: &SharedMemory,
-    ) -> Result<(Worker, Loaded), String> {
-        let Self { mut worker, settings, .. } = self;
+    /// Waits until the worker has declared its engine.
+    pub(crate) fn declaration(&self) -> Result<Declaration, String> {
+        let file = self.settings.file;
+        let limit = format!("its import took longer than {} s", DECLARING_TIME.as_secs());
+        let json = expect(&self.worker, FromWorker::Declared, DECLARING_TIME, &limit)
+            .map_err(|error| error.placed(file))?;
+        Declaration::read(&json).map_err(|why| format!("{}: {why}", file.display()))
+    }
+
+    /// Shares `memory` with the worker, which tries the engine in it.
+    pub(crate) fn share(&self, memory: &SharedMemory) {
+        // A worker that reports a fault and ends does not read this.
+        let _ = share(&self.worker, memory);
+    }
+
+    /// Waits until the engine is loaded and was tried, at most until `start_timeout` after `begun`.
+    pub(crate) fn finish(self, begun: Instant) -> Result<(Worker, Loaded), String> {
+        let Self { mut worker, settings } = self;
         let (time, file) = (settings.start_timeout, settings.file.display());
+        let seconds = time.as_secs_f64();
         let limit =
-            format!("it was not loaded within --engine-start-timeout, {} s", time.as_secs_f64());
+            format!("it was not loaded and tried within --engine-start-timeout, {seconds} s");
         let left = time.saturating_sub(begun.elapsed());
         let json = expect(&worker, FromWorker::Ready, left, &limit)
             .map_err(|error| error.placed(settings.file))?;
-        let loaded = serde_json::from_slice(&json)
+        let loaded: Loaded = serde_json::from_slice(&json)
             .map_err(|error| format!("{file}: its worker's report: {error}"))?;
+        loaded.tried.iter().for_each(|tried| info!(engine = worker.name, "{tried}"));
         worker.is_loaded = true;
-        share(&worker, memory)
-            .map_err(|error| format!("{file}: {error}: {}", worker.state.end_reason()))?;
         Ok((worker, loaded))
     }
 }
 
 fn begin(settings: WorkerSettings<'_>, declare: bool) -> Result<LoadingWorker<'_>, String> {
-    let WorkerSettings { python, file, threads, instance, instances, .. } = settings.clone();
+    let WorkerSettings { python, file, threads, instance, instances, max_batch, .. } =
+        settings.clone();
     let worker = Worker::start(python, threads, &format!("python-{instance}"))?;
     let start = Start {
         version: VERSION,
@@ -143,6 +159,7 @@ fn begin(settings: WorkerSettings<'_>, declare: bool) -> Result<LoadingWorker<'_
         threads,
         instance,
         instances,
+        max_batch,
         parent: std::process::id(),
         declare,
         modules: sources::modules(),
@@ -150,12 +167,7 @@ fn begin(settings: WorkerSettings<'_>, declare: bool) -> Result<LoadingWorker<'_
     let json = serde_json::to_vec(&start).map_err(|error| error.to_string())?;
     // A worker that reports a fault and ends does not read this.
     let _ = worker.send(&encode(ToWorker::Start, 0, 0, &json));
-    let limit = format!("its import took longer than {} s", DECLARING_TIME.as_secs());
-    let json = expect(&worker, FromWorker::Declared, DECLARING_TIME, &limit)
-        .map_err(|error| error.placed(file))?;
-    let declaration =
-        Declaration::read(&json).map_err(|why| format!("{}: {why}", file.display()))?;
-    Ok(LoadingWorker { worker, settings, declaration })
+    Ok(LoadingWorker { worker, settings })
 }
 
 /// Reason why an expected message did not arrive.
@@ -195,11 +207,8 @@ fn expect(
         }
         if reported.elapsed() >= REPORT_INTERVAL {
             reported = Instant::now();
-            info!(
-                "waiting for the engine: {} s of {} s",
-                begun.elapsed().as_secs(),
-                time.as_secs()
-            );
+            let (waited, most) = (begun.elapsed().as_secs(), time.as_secs());
+            info!(engine = worker.name, "still loading: {waited} s of at most {most} s");
         }
     }
     let length = receive(&worker.socket, &mut buffer, RecvFlags::empty());

@@ -27,7 +27,8 @@ pub(crate) const OTHER_VARIABLES: [&str; 13] = [
 ];
 
 /// Options that request a single action, and have no environment variable.
-pub(crate) const ASKED_ONCE: [&str; 5] = ["help", "help-all", "version", "print-config", "json"];
+pub(crate) const ASKED_ONCE: [&str; 6] =
+    ["check", "help", "help-all", "version", "print-config", "json"];
 
 /// Variables of one program that resemble a misspelt option of the other program. They are not
 /// refused.

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import inspect
+import mmap
 import os
 import sys
-import tempfile
 import time
-from typing import Any
 
-import numpy as np
-
-from .engine import Context, Engine, Request
-from .errors import EngineError, at_failure, at_function
-from .language import is_async, plain_iterator
-from .outputs import Output
+from .engine import Context, Engine
+from .errors import EngineError
+from .iterators import is_async
 from .tensors import Slots
-
-#: Number of tokens of the prompt that the check sends.
-PROMPT_TOKENS = 8
+from .trial import PromptTrial, try_batches
 
 
 def main() -> int:
@@ -35,54 +28,15 @@ def main() -> int:
         engine.load(Context(os.path.dirname(engine.path), args.threads, 0, 1))
         print(f"{engine.declaration.name}: loaded in {time.monotonic() - begun:.1f} s")
         if engine.declaration.is_language_model:
-            print(asyncio.run(_prompt(engine)))
+            trial = PromptTrial(engine)
+            print(asyncio.run(trial.run_async()) if is_async(engine) else trial.run())
         else:
-            for samples in sorted({1, engine.declaration.max_batch}):
-                print(_batch(engine, samples))
+            slots = Slots(mmap.mmap(-1, Slots.size(engine.declaration)), engine.declaration)
+            print("\n".join(try_batches(engine, slots, engine.declaration.max_batch)))
     except EngineError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _batch(engine: Engine, samples: int) -> str:
-    with tempfile.TemporaryFile() as file:
-        file.truncate(Slots.size(engine.declaration))
-        slots = Slots(file.fileno(), engine.declaration)
-        lengths = [length for region in slots.inputs for length in region.longest_free() * samples]
-        begun = time.monotonic()
-        try:
-            returned = engine.instance.infer(slots.batch(0, samples, lengths))
-        except Exception as error:
-            raise at_failure(engine.path, error) from error
-        try:
-            slots.put(0, samples, returned)
-        except Exception as error:
-            raise at_function(engine.instance.infer, error) from error
-    return f"a batch of {samples} zeros: {1000 * (time.monotonic() - begun):.2f} ms"
-
-
-async def _prompt(engine: Engine) -> str:
-    known = engine.declaration
-    ids = np.full(min(PROMPT_TOKENS, known.max_input_tokens), known.vocabulary // 2, np.int32)
-    output, begun, first = Output(known), time.monotonic(), 0.0
-    try:
-        returned: Any = engine.instance.generate(Request(ids, known))
-        if is_async(engine) and inspect.isawaitable(returned):
-            returned = await returned
-        if is_async(engine) and hasattr(returned, "__aiter__"):
-            async for yielded in returned:
-                first = first or time.monotonic() - begun
-                output.take(yielded)
-        else:
-            for yielded in plain_iterator(returned):
-                first = first or time.monotonic() - begun
-                output.take(yielded)
-        output.finish()
-    except Exception as error:
-        raise engine.placed(engine.instance.generate, error) from error
-    whole = time.monotonic() - begun
-    return f"a prompt of {len(ids)} tokens: {output.count} tokens, the first after {1000 * first:.2f} ms, all after {1000 * whole:.2f} ms"
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def declare(engine: type, path: str, line: int) -> Declaration:
         known = _declare(reader, engine, path)
     except EngineError:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise reader.fault(f"an attribute cannot be read: {error}") from error
     lengths = {name: len(json.dumps(value)) for name, value in known.attributes().items()}
     if sum(lengths.values()) > MAX_ATTRIBUTES:

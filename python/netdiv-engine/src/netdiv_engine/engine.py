@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from .declaration import Declaration, declare, unreadable
-from .errors import EngineError, at_failure, at_function
+from .errors import EngineError, at_failure, at_function, is_in
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Engine:
         self.declaration = declare(engine, self.path, line)
         try:
             self.instance = engine()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise at_failure(self.path, error) from error
 
     def load(self, context: Context) -> None:
@@ -62,12 +62,12 @@ class Engine:
             return
         try:
             load(context)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise at_failure(self.path, error) from error
 
     def placed(self, function: Any, error: BaseException) -> EngineError:
-        """Returns an error at its place: that of an exception, or `function` for what it returned."""
-        if isinstance(error, EngineError):
+        """Returns an error at its place: that of an exception in the file, or `function` for what it returned."""
+        if isinstance(error, EngineError) or not is_in(self.path, error):
             return at_function(function, error)
         return at_failure(self.path, error)
 
@@ -85,7 +85,7 @@ def _module(path: str) -> Any:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise at_failure(path, error) from error
     return module
 

@@ -39,6 +39,11 @@ def at_failure(path: str, error: BaseException) -> EngineError:
     return EngineError(f"{where}: {_described(error)}")
 
 
+def is_in(path: str, error: BaseException) -> bool:
+    """Returns true if the file `path` is in the traceback of an exception."""
+    return _last_line(path, error.__traceback__) is not None
+
+
 def _described(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(type(error), error)).strip()
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import array
 import asyncio
-import inspect
 import mmap
 import select
 import time
 from collections import deque
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
 from .engine import Engine, Request
-from .errors import EngineError, NodeGone, undecorated
-from .outputs import Output
+from .errors import NodeGone
+from .iterators import is_async, iterate, iterate_async
 from .protocol import (
     CANCEL, ENDED, FAILED, GENERATE, HEAD, MAX_MESSAGE, PART, TOKENS, Channel, short,
 )
+from .trial import PromptTrial
 
 #: Interval at which an iterator that is not asynchronous is stopped for messages, in seconds.
 LOOK_INTERVAL = 0.002
@@ -47,26 +47,11 @@ class Prompts:
         return Request(ids, self.declaration)
 
 
-def serve(engine: Engine, channel: Channel, file: int) -> None:
-    """Serves requests until the node ends. Raises NodeGone."""
+def serve(engine: Engine, channel: Channel, file: int, ready: Callable[[str], None]) -> None:
+    """Tries a prompt, calls `ready` with the result, and serves requests until the node ends. Raises EngineError, NodeGone."""
     prompts = Prompts(file, engine)
     serving: Any = _Concurrent if is_async(engine) else _OneByOne
-    serving(engine, channel, prompts).run()
-
-
-def is_async(engine: Engine) -> bool:
-    """Returns true if requests of the engine run at the same time."""
-    generate = undecorated(engine.instance.generate)
-    return inspect.isasyncgenfunction(generate) or inspect.iscoroutinefunction(generate)
-
-
-def plain_iterator(returned: Any) -> "Iterator[Any]":
-    """Returns the iterator of a `generate` that is not asynchronous. Raises EngineError."""
-    if hasattr(returned, "__aiter__") or inspect.isawaitable(returned):
-        raise EngineError("generate returned an asynchronous iterator; write `async def generate`")
-    if not hasattr(returned, "__iter__"):
-        raise EngineError(f"generate returned {returned!r:.100}; expected ids: write `yield` for each id")
-    return iter(returned)
+    serving(engine, channel, prompts).run(ready)
 
 
 class _Serving:
@@ -86,8 +71,10 @@ class _OneByOne(_Serving):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.waiting: "deque[int]" = deque()
+        self.look_at = 0.0
 
-    def run(self) -> None:
+    def run(self, ready: Callable[[str], None]) -> None:
+        ready(PromptTrial(self.engine).run())
         while True:
             while not self.waiting:
                 self._take(self.channel.receive())
@@ -102,25 +89,17 @@ class _OneByOne(_Serving):
             del self.requests[slot]
 
     def _generate(self, slot: int, request: Request) -> None:
-        send, output = self.channel.send, Output(self.engine.declaration)
         if request.is_cancelled:
             return
-        ids = plain_iterator(self.engine.instance.generate(request))
-        try:
-            look = time.monotonic() + LOOK_INTERVAL
-            for yielded in ids:
-                for part in parts(slot, output.take(yielded)):
-                    send(TOKENS, body=part)
-                if time.monotonic() >= look:
-                    self._look()
-                    look = time.monotonic() + LOOK_INTERVAL
-                    if request.is_cancelled:
-                        return
-            output.finish()
-        finally:
-            close = getattr(ids, "close", None)
-            if close is not None:
-                close()
+        self.look_at = time.monotonic() + LOOK_INTERVAL
+        iterate(self.engine, request, lambda ids: self._send(slot, ids))
+
+    def _send(self, slot: int, ids: "list[int]") -> None:
+        for part in parts(slot, ids):
+            self.channel.send(TOKENS, body=part)
+        if time.monotonic() >= self.look_at:
+            self._look()
+            self.look_at = time.monotonic() + LOOK_INTERVAL
 
     def _look(self) -> None:
         """Takes the messages that have arrived."""
@@ -141,16 +120,18 @@ class _Concurrent(_Serving):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.tasks: "dict[int, asyncio.Task[None]]" = {}
+        self.tasks: "dict[int, asyncio.Task[Optional[BaseException]]]" = {}
         #: Parts of the next message with tokens, and their length.
         self.parts: "list[bytes]" = []
         self.waiting_bytes = 0
         self.is_over: "Optional[asyncio.Future[None]]" = None
 
-    def run(self) -> None:
-        asyncio.run(self._serve())
+    def run(self, ready: Callable[[str], None]) -> None:
+        asyncio.run(self._serve(ready))
 
-    async def _serve(self) -> None:
+    async def _serve(self, ready: Callable[[str], None]) -> None:
+        # An engine may keep what belongs to the loop, so the trial runs on the loop that serves.
+        ready(await PromptTrial(self.engine).run_async())
         loop = asyncio.get_running_loop()
         self.is_over = loop.create_future()
         self.channel.node.setblocking(False)
@@ -185,34 +166,24 @@ class _Concurrent(_Serving):
             self.requests[slot].is_cancelled = True
             self.tasks[slot].cancel()
 
-    async def _generate(self, slot: int, request: Request) -> None:
-        output = Output(self.engine.declaration)
-        ids: Any = self.engine.instance.generate(request)
-        if inspect.isawaitable(ids):
-            ids = await ids
-        if not hasattr(ids, "__aiter__"):
-            for yielded in plain_iterator(ids):
-                await self._send(slot, output.take(yielded))
-            return output.finish()
+    async def _generate(self, slot: int, request: Request) -> "Optional[BaseException]":
+        """Returns the failure. A task that raised KeyboardInterrupt or SystemExit would end the loop."""
         try:
-            async for yielded in ids:
-                await self._send(slot, output.take(yielded))
-            output.finish()
-        finally:
-            close = getattr(ids, "aclose", None)
-            if close is not None:
-                await close()
+            await iterate_async(self.engine, request, lambda ids: self._send(slot, ids))
+        except BaseException as error:
+            return error
+        return None
 
-    def _ended(self, slot: int, task: "asyncio.Task[None]") -> None:
+    def _ended(self, slot: int, task: "asyncio.Task[Optional[BaseException]]") -> None:
         request = self.requests.pop(slot)
         del self.tasks[slot]
         try:
             self._flush()
-            error = None if task.cancelled() else task.exception()
-            if request.is_cancelled or (error is None and not task.cancelled()):
+            # A task that is cancelled before it begins has no result.
+            error = None if task.cancelled() else task.result()
+            if request.is_cancelled or error is None:
                 self._retry(lambda: self.channel.send(ENDED, slot))
             else:
-                error = error or EngineError("generate was cancelled, and not by the node")
                 self._retry(lambda: self.failed(slot, error))
         except NodeGone:
             self._end()

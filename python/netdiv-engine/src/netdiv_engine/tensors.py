@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
@@ -29,9 +29,42 @@ class Region:
         size = self.row_bytes * declaration.max_batch
         self.size = -(-size // ALIGNMENT) * ALIGNMENT
 
-    def longest_free(self) -> "list[int]":
-        """Returns the maximum lengths of the named dimensions."""
-        return [self.longest[place] for place in self.free]
+    def trial_rows(self, example: "Optional[dict[str, Any]]", samples: int, is_mixed: bool) -> "list[np.ndarray[Any, Any]]":
+        """Returns rows that are the example, or zeros. Named lengths of zeros are the maximum; if `is_mixed`, half of it in every
+        second row. Raises EngineError."""
+        if example is None:
+            halved = [max(1, length // 2) if place in self.free else length for place, length in enumerate(self.longest)]
+            rows = [np.zeros(shape, self.dtype) for shape in (self.longest, halved)[:1 + is_mixed]]
+        else:
+            if not isinstance(example, dict) or self.tensor.name not in example:
+                raise EngineError(f"example has no array {self.tensor.name!r}: write example = {{{self.tensor.name!r}: ARRAY, …}}")
+            rows = [np.asarray(example[self.tensor.name])]
+            self.check(rows[0].dtype, rows[0].shape, "the example")
+        return [rows[sample % len(rows)] for sample in range(samples)]
+
+    def check(self, dtype: "np.dtype[Any]", shape: "tuple[int, ...]", what: str) -> None:
+        """Checks a row. `what` names it in the error. Raises EngineError."""
+        tensor = self.tensor
+        if dtype != self.dtype:
+            raise EngineError(f"{what} has the dtype {dtype.name}; {tensor.name} is declared as {tensor.dtype}")
+        fits = len(shape) == len(self.longest) and all(
+            0 < length <= most if place in self.free else length == most
+            for place, (length, most) in enumerate(zip(shape, self.longest))
+        )
+        if not fits:
+            raise EngineError(f"{what} has the shape {list(shape)}; {tensor.name} is declared as {list(tensor.shape)}")
+
+    def write(self, memory: "mmap.mmap", at: int, rows: Any) -> "list[int]":
+        """Writes rows, one after the other. Returns the lengths of named dimensions, sample by sample."""
+        if isinstance(rows, np.ndarray):
+            self._array(memory, at, rows.shape)[...] = rows
+            return [rows.shape[1 + place] for place in self.free] * len(rows)
+        lengths = []
+        for row in rows:
+            self._array(memory, at, row.shape)[...] = row
+            at += self.dtype.itemsize * row.size
+            lengths += [row.shape[place] for place in self.free]
+        return lengths
 
     def shapes(self, lengths: "Sequence[int]", samples: int) -> "list[tuple[int, ...]]":
         """Returns the shapes of rows. `lengths` are those of the named dimensions, sample by sample."""
@@ -61,12 +94,11 @@ class Region:
 
 
 class Slots:
-    """Slots of the shared memory. Each has room for the inputs and outputs of a batch."""
+    """Slots of memory. Each has room for the inputs and outputs of a batch."""
 
-    def __init__(self, file: int, declaration: Declaration) -> None:
+    def __init__(self, memory: "mmap.mmap", declaration: Declaration) -> None:
         # NumPy keeps the memory open as long as an array uses it.
-        self.memory = mmap.mmap(file, 0)
-        self.declaration = declaration
+        self.memory = memory
         self.inputs = [Region(tensor, declaration) for tensor in declaration.inputs]
         self.output = Region(declaration.outputs[0], declaration)
         self.slot_bytes = self.size(declaration)
@@ -87,23 +119,26 @@ class Slots:
             at += region.size
         return batch
 
+    def fill(self, slot: int, samples: int, example: "Optional[dict[str, Any]]", is_mixed: bool) -> "list[int]":
+        """Writes the inputs of a batch that is tried. Returns the lengths that `batch` takes. Raises EngineError."""
+        at, lengths = slot * self.slot_bytes, []
+        for region in self.inputs:
+            lengths += region.write(self.memory, at, region.trial_rows(example, samples, is_mixed))
+            at += region.size
+        return lengths
+
     def put(self, slot: int, samples: int, returned: Any) -> "list[int]":
         """Writes what `infer` returned. Returns the lengths of named dimensions, sample by sample. Raises EngineError."""
         region = self.output
         rows = self._rows(returned, samples)
         at = slot * self.slot_bytes + sum(one.size for one in self.inputs)
         if isinstance(rows, np.ndarray):
-            self._check(rows.dtype, rows.shape[1:], "the output")
-            region._array(self.memory, at, rows.shape)[...] = rows
-            return [rows.shape[1 + place] for place in region.free] * samples
-        lengths = []
-        for number, row in enumerate(rows):
-            row = np.asarray(row)
-            self._check(row.dtype, row.shape, f"the output for sample {number} of the batch")
-            region._array(self.memory, at, row.shape)[...] = row
-            at += region.dtype.itemsize * row.size
-            lengths += [row.shape[place] for place in region.free]
-        return lengths
+            region.check(rows.dtype, rows.shape[1:], "the output")
+        else:
+            rows = [np.asarray(row) for row in rows]
+            for number, row in enumerate(rows):
+                region.check(row.dtype, row.shape, f"the output for sample {number} of the batch")
+        return region.write(self.memory, at, rows)
 
     def _rows(self, returned: Any, samples: int) -> Any:
         if isinstance(returned, dict):
@@ -118,14 +153,3 @@ class Slots:
         if len(returned) != samples:
             raise EngineError(f"infer returned {len(returned)} outputs for {samples} samples")
         return returned
-
-    def _check(self, dtype: "np.dtype[Any]", shape: "tuple[int, ...]", what: str) -> None:
-        region, tensor = self.output, self.output.tensor
-        if dtype != region.dtype:
-            raise EngineError(f"{what} has the dtype {dtype.name}; {tensor.name} is declared as {tensor.dtype}")
-        fits = len(shape) == len(region.longest) and all(
-            0 < length <= most if place in region.free else length == most
-            for place, (length, most) in enumerate(zip(shape, region.longest))
-        )
-        if not fits:
-            raise EngineError(f"{what} has the shape {list(shape)}; {tensor.name} is declared as {list(tensor.shape)}")

@@ -1,8 +1,8 @@
 //! Loads the engine `python`.
 
-use std::{io, time::Instant};
+use std::time::Instant;
 
-use netdiv_node_common::words::EngineFacts;
+use netdiv_node_common::{resources::remedy, words::EngineFacts};
 use tracing::info;
 
 use crate::{
@@ -20,7 +20,6 @@ use crate::{
     worker::{
         declaration::{Declaration, DeclaredModel},
         memory::SharedMemory,
-        process::Worker,
         start::{Loaded, LoadingWorker, WorkerSettings},
     },
 };
@@ -31,30 +30,41 @@ pub(in crate::engine) fn load(
     settings: &PythonConfig,
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let loading = (0..config.instances).map(|instance| {
-        let worker = LoadingWorker::start(WorkerSettings {
+    let (declaration, file) = (&settings.model.declaration, settings.file.display());
+    let bytes = memory_bytes(declaration, config);
+    let memory = (0..config.instances).map(|_| {
+        SharedMemory::new(bytes).map_err(|error| {
+            let why = format!("{bytes} bytes of shared memory: {error}{}", remedy(&error));
+            EngineError::Worker(format!("{file}: {why}; lower max_batch of the class"))
+        })
+    });
+    let memory = memory.collect::<Result<Vec<_>, _>>()?;
+    info!(bytes, instances = config.instances, "reserved shared memory of each instance");
+    let start = |instance| {
+        LoadingWorker::start(WorkerSettings {
             python: &settings.python,
             file: &settings.file,
             threads: settings.threads,
             instance,
             instances: config.instances,
+            max_batch: config.batching.max_batch,
             start_timeout: settings.start_timeout,
-        });
-        let worker = worker.map_err(EngineError::Worker)?;
-        if worker.declaration != settings.model.declaration {
-            let file = settings.file.display();
+        })
+    };
+    // All workers import the file, load and try the engine at the same time.
+    let loading = (0..config.instances).map(start).collect::<Result<Vec<_>, _>>();
+    let loading = loading.map_err(EngineError::Worker)?;
+    for (worker, memory) in loading.iter().zip(&memory) {
+        worker.share(memory);
+        if worker.declaration().map_err(EngineError::Worker)? != *declaration {
             let why = format!("{file}: its declaration has changed; start the node again");
             return Err(EngineError::Worker(why));
         }
-        Ok(worker)
-    });
-    // All workers load at the same time.
-    let loading = loading.collect::<Result<Vec<_>, _>>()?;
+    }
     let begun = Instant::now();
-    let declaration = &settings.model.declaration;
     let (mut engines, mut loaded) = (Vec::new(), None::<Loaded>);
-    for worker in loading {
-        let (engine, facts) = open(worker, begun, declaration, config)?;
+    for (worker, memory) in loading.into_iter().zip(memory) {
+        let (engine, facts) = open(worker, memory, begun, declaration, config)?;
         engines.push(engine);
         loaded.get_or_insert(facts);
     }
@@ -77,32 +87,41 @@ pub(in crate::engine) fn load(
 /// Waits for a worker, and makes an instance of it.
 fn open(
     worker: LoadingWorker<'_>,
+    memory: SharedMemory,
     begun: Instant,
     declaration: &Declaration,
     config: &Config,
 ) -> Result<(EngineKind, Loaded), EngineError> {
-    let failed = |error: io::Error| EngineError::Worker(format!("the shared memory: {error}"));
-    let finish = |bytes: u64| -> Result<(Worker, SharedMemory, Loaded), EngineError> {
-        let memory = SharedMemory::new(bytes.max(1)).map_err(failed)?;
-        let (worker, facts) = worker.finish(begun, &memory).map_err(EngineError::Worker)?;
-        Ok((worker, memory, facts))
-    };
-    match &declaration.model {
+    let (worker, facts) = worker.finish(begun).map_err(EngineError::Worker)?;
+    let engine = match &declaration.model {
         DeclaredModel::Tensors(model) => {
             let most = declaration.max_batch;
             let slot_bytes = model.slot_bytes(most).unwrap_or(u64::MAX);
-            let (worker, memory, facts) = finish(slot_bytes.saturating_mul(SLOTS as u64))?;
             let engine = PythonTensors::new(worker, memory, model.clone(), most, slot_bytes);
-            Ok((EngineKind::Batched(Box::new(engine.map_err(failed)?)), facts))
+            EngineKind::Batched(Box::new(engine.map_err(EngineError::Thread)?))
         }
         DeclaredModel::Tokens { served, .. } => {
             let slots = config.batching.max_batch;
-            let (worker, memory, facts) = finish(tokens::slot_bytes(served) * slots as u64)?;
             let engine =
                 PythonTokens::new(worker, memory, served.clone(), slots, config.engine_timeout);
-            Ok((EngineKind::waiting(engine)?, facts))
+            EngineKind::waiting(engine)?
         }
-    }
+    };
+    Ok((engine, facts))
+}
+
+/// Returns the size of the memory that an instance shares with its worker, in bytes.
+fn memory_bytes(declaration: &Declaration, config: &Config) -> u64 {
+    let bytes = match &declaration.model {
+        DeclaredModel::Tensors(model) => {
+            let slot_bytes = model.slot_bytes(declaration.max_batch).unwrap_or(u64::MAX);
+            slot_bytes.saturating_mul(SLOTS as u64)
+        }
+        DeclaredModel::Tokens { served, .. } => {
+            tokens::slot_bytes(served) * config.batching.max_batch as u64
+        }
+    };
+    bytes.max(1)
 }
 
 fn model(declaration: &Declaration) -> Model {
