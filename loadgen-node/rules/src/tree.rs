@@ -29,6 +29,8 @@ pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
 pub const VERIFY_OUTPUT_LENGTH: &str = "verify_output_len.txt";
 /// Name of the file in which TEST01 and TEST04 report their verdict on the speed.
 pub const VERIFY_PERFORMANCE: &str = "verify_performance.txt";
+/// End of the name of a system's nameplate, a YAML file with the rated power of the system's parts.
+pub(crate) const NAMEPLATE: &str = "_power.yaml";
 /// Name of the scenario folder of an interactive variant. Rounds with such a folder have it beside
 /// the folder `Server`.
 pub const INTERACTIVE: &str = "Interactive";
@@ -128,6 +130,11 @@ impl SubmitterFolder {
     /// Returns the path of the description of a system.
     pub fn system_json(&self, system: &str) -> String {
         format!("{}/systems/{system}.json", self.root())
+    }
+
+    /// Returns the path of the nameplate of a system, from round v6.1 on.
+    pub(crate) fn nameplate(&self, system: &str) -> String {
+        format!("{}/systems/{system}{NAMEPLATE}", self.root())
     }
 
     /// Returns the path of the folder that contains all code.

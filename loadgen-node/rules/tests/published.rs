@@ -191,6 +191,102 @@ fn a_first_token_that_came_with_others_passes_test06() {
     assert!(says(&broken(&tree.check(), Rule::N34), "two verdicts"), "{}", tree.check().text());
 }
 
+#[test]
+fn the_log_of_test06_is_of_one_run_over_the_data_set() {
+    for (from, to, wanted) in [
+        ("\"seq_id\": 2,", "\"seq_id\": 6,", "has two entries of one seq_id"),
+        ("\"qsl_idx\": 384,", "\"qsl_idx\": 24576,", "has sample 24576 of a data set of 24576"),
+        ("\"token_data\"", "\"first\"", "LoadGen logs it in Server"),
+    ] {
+        let tree = PublishedTree::of("llama2-70b");
+        assert!(!says(&broken(&tree.check(), Rule::N21), wanted), "{}", tree.check().text());
+        let log = format!("{TEST06}/Server/TEST06/accuracy/mlperf_log_accuracy.json");
+        tree.edit(&log, |text| text.replace(from, to));
+        assert!(says(&broken(&tree.check(), Rule::N21), wanted), "{}", tree.check().text());
+    }
+}
+
+/// The second row has the counts of a published result whose two tests are exchanged.
+#[test]
+fn test07_and_test09_each_issue_a_data_set_of_their_own() {
+    const RESULT: &str = "closed/X/results/S/gpt-oss-120b/Offline";
+    let found = |[test07, test09]: [[u64; 2]; 2], verified: u64| {
+        let tree = PublishedTree::of("deepseek-r1");
+        tree.rename("closed/X/results/S/deepseek-r1", "closed/X/results/S/gpt-oss-120b");
+        let write = |path: &str, text: &str| {
+            let path = tree.path(&format!("{RESULT}/{path}"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for (test, [total, issued]) in [("TEST07", test07), ("TEST09", test09)] {
+            let line = |key: &str, value: u64| {
+                format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"metadata\": {{}}}}\n")
+            };
+            let text = line("qsl_reported_total_count", total)
+                + &line("generated_query_count", 1)
+                + &line("generated_samples_per_query", issued);
+            write(&format!("{test}/performance/run_1/mlperf_log_detail.txt"), &text);
+        }
+        write("TEST07/verify_accuracy.txt", "TEST PASS\n");
+        write("TEST09/verify_output_len.txt", &format!("Total samples: {verified}\n\nTEST PASS\n"));
+        broken(&tree.check(), Rule::N34).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (counts, verified, wanted) in [
+        ([[990, 990], [6396, 6396]], 6396, &[] as &[&str]),
+        (
+            [[990, 6396], [6396, 990]],
+            6396,
+            &[
+                "issued 6396 samples of a data set of 990, and TEST07 issues 990 of 990",
+                "issued 990 samples of a data set of 6396, and TEST09 issues 6396 of 6396",
+            ],
+        ),
+        ([[990, 990], [6396, 990]], 6396, &["issued 990 samples of a data set of 6396"]),
+        (
+            [[6396, 6396], [990, 990]],
+            6396,
+            &[
+                "issued 6396 samples of a data set of 6396, and TEST07",
+                "issued 990 samples of a data set of 990, and TEST09",
+            ],
+        ),
+        // Counts of e2e-rag-qna.
+        ([[990, 990], [824, 824]], 6396, &["issued 824 samples of a data set of 824"]),
+        ([[990, 990], [6396, 6396]], 990, &["verify_output_len.txt is of 990 samples"]),
+    ] {
+        let texts = found(counts, verified);
+        assert_eq!(texts.len(), wanted.len(), "{counts:?}: {texts:#?}");
+        for part in wanted {
+            assert!(texts.iter().any(|text| text.contains(*part)), "{part}: {texts:#?}");
+        }
+    }
+}
+
+#[test]
+fn scores_of_test01_are_compared_in_the_edge_suite_too() {
+    const RESULT: &str = "closed/X/results/S/bert-99/Offline";
+    for (f1, is_found) in [("90.8", false), ("80.1", true)] {
+        let tree = PublishedTree::of("deepseek-r1");
+        tree.rename("closed/X/results/S/deepseek-r1", "closed/X/results/S/bert-99");
+        for (name, text) in [
+            ("verify_accuracy.txt", "TEST FAIL\n"),
+            ("verify_performance.txt", "TEST PASS\n"),
+            ("accuracy/baseline_accuracy.txt", "{\"exact_match\": 83.6, \"f1\": 90.8}\n"),
+            (
+                "accuracy/compliance_accuracy.txt",
+                &format!("{{\"exact_match\": 83.6, \"f1\": {f1}}}\n"),
+            ),
+        ] {
+            let path = tree.path(&format!("{RESULT}/TEST01/{name}"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let report = tree.check();
+        let is_said = says(&broken(&report, Rule::N34), "F1 differs by");
+        assert_eq!(is_said, is_found, "{f1}: {}", report.text());
+    }
+}
+
 fn round(report: &Report) -> (&str, RoundSource) {
     let round = &report.judgements[0].round;
     (&round.name, round.by)

@@ -3,8 +3,8 @@
 use comfy_table::{ContentArrangement, presets::NOTHING};
 
 use netdiv_rules::book::{
-    AllowedDrafts, Benchmark, Compression, Difference, Quality, Suite, Table, TokenLatencies,
-    rounded_target,
+    AllowedDrafts, Benchmark, Compression, Difference, OtherTest, Quality, Suite, Table,
+    TokenLatencies, rounded_target,
 };
 
 /// Returns all benchmarks, one per line, or folded to the columns of a terminal.
@@ -149,7 +149,11 @@ fn classes(benchmark: &Benchmark) -> String {
 }
 
 fn other_tests(benchmark: &Benchmark) -> String {
-    let tests = benchmark.other_tests.join(", ");
+    let test = |OtherTest { name, samples }: &OtherTest| match samples {
+        Some(samples) => format!("{name} ({samples} samples)"),
+        None => name.clone(),
+    };
+    let tests = benchmark.other_tests.iter().map(test).collect::<Vec<_>>().join(", ");
     if tests.is_empty() { tests } else { format!("{tests}: not supported by netdiv") }
 }
 
@@ -319,6 +323,7 @@ mod tests {
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
+        assert!(of("gpt-oss-120b").contains("TEST07 (990 samples), TEST09 (6396 samples): not"));
         assert!(of("rgat").contains("classes          2983 [graph/R-GAT/tools/split_seeds.py"));
         assert!(of("dlrm-v2-99").contains("lossless; whole queries in server [6.2.4]"));
         assert!(of("bert-99").contains("edge suite only"));

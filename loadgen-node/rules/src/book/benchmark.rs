@@ -113,10 +113,10 @@ pub struct Benchmark {
     /// Compliance tests that a submission needs.
     #[serde(default)]
     pub compliance: Vec<Test>,
-    /// Names of required compliance tests that netdiv cannot run; `check` reads only their
-    /// verdicts.
+    /// Required compliance tests that netdiv cannot run; `check` reads only their verdicts and
+    /// counts.
     #[serde(default)]
-    pub other_tests: Vec<String>,
+    pub other_tests: Vec<OtherTest>,
     /// Number of responses that LoadGen is to log in TEST01 (`accuracy_log_sampling_target`); 0
     /// without TEST01.
     #[serde(default)]
@@ -141,7 +141,7 @@ impl Benchmark {
     /// Returns the names of all compliance tests that a submission needs.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         let made = self.compliance.iter().map(|test| test.name());
-        made.chain(self.other_tests.iter().map(String::as_str))
+        made.chain(self.other_tests.iter().map(|test| test.name.as_str()))
     }
 
     /// Describes the permitted contents of a sample: the alternative lists of tensors, and the
@@ -384,6 +384,17 @@ impl Test {
     pub fn name(self) -> &'static str {
         self.into()
     }
+}
+
+/// A compliance test that netdiv cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherTest {
+    /// Name of the test, as in folder names.
+    pub name: String,
+    /// Number of samples in the test's data set, and number of samples that LoadGen issues; `None`
+    /// if the test has the data set of a performance run and no fixed number.
+    pub samples: Option<u64>,
 }
 
 /// A figure that differs between the rules and the official checker.

@@ -16,8 +16,8 @@ mod table_file;
 mod tests;
 
 pub use benchmark::{
-    AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test,
-    TokenLatencies, TokenLimits, rounded_target,
+    AllowedDrafts, Bandwidth, Benchmark, Compression, Difference, Elements, OtherTest, Quality,
+    Suite, Test, TokenLatencies, TokenLimits, rounded_target,
 };
 pub use element_type::ElementType;
 pub use formats::Formats;

@@ -184,6 +184,10 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
     );
     require(benchmark.classes != Some(0), "classes must be above 0");
     require(!benchmark.quality.is_empty(), "quality must have at least one target");
+    require(
+        benchmark.other_tests.iter().all(|test| test.samples != Some(0)),
+        "the samples of a test in other_tests must be above 0",
+    );
     for quality in &benchmark.quality {
         let share = quality.share.unwrap_or(benchmark.quality_share);
         let numbers =
@@ -275,6 +279,7 @@ mod tests {
             ("token_latencies = \"measured\"", "", "require token_latencies"),
             ("data_type = \"uint8\"", "data_type = \"byte\"", "unsupported data type `byte`"),
             ("classes = 1000", "classes = 0", "classes must be above 0"),
+            ("samples = 990", "samples = 0", "in other_tests must be above 0"),
             ("sampling = 256", "", "sampling is required with TEST01"),
             ("scenarios = [\"offline\"]", "scenarios = [\"ofline\"]", "unknown variant `ofline`"),
             ("qsl = \"60236", "qsl = \"x60236", "invalid seed"),
@@ -299,6 +304,21 @@ mod tests {
             table("rounds = []\nbenchmarks = []").unwrap_err()[0]
                 .contains("at least one benchmark")
         );
+    }
+
+    #[test]
+    fn test09_issues_the_whole_performance_set() {
+        let benchmarks = Table::builtin().unwrap().benchmarks.iter();
+        let mut count = 0;
+        for (benchmark, test) in
+            benchmarks.flat_map(|one| one.other_tests.iter().map(move |test| (one, test)))
+        {
+            if test.name == "TEST09" {
+                assert_eq!(test.samples, Some(benchmark.qsl_size), "{}", benchmark.name);
+                count += 1;
+            }
+        }
+        assert_eq!(count, 3);
     }
 
     #[test]

@@ -47,8 +47,7 @@ impl TreeBuilder<'_> {
         if let Some(path) = &about.nameplate
             && let Some(bytes) = self.bytes("nameplate", path)
         {
-            let place = format!("{}/systems/{}_power.yaml", self.home.root(), self.system);
-            self.tree.insert(place, bytes);
+            self.tree.insert(self.home.nameplate(self.system), bytes);
         }
         for (key, path) in
             [("analyzer_table", about.analyzer_table), ("power_settings", about.power_settings)]

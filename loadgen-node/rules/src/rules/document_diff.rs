@@ -41,6 +41,33 @@ pub(super) fn compare<'n>(
     at.unknown_at(place, format!("{why}: {look}{missing}"));
 }
 
+/// Returns a generated document without the paragraphs that the submitter has written between its
+/// parts. Headings, tables, HTML and blocks of code stay: they could hide or contradict a part.
+pub(super) fn without_own_paragraphs(text: &str, ours: &AcceptableTexts) -> String {
+    let text = text.replace("\r\n", "\n");
+    if ours.texts.is_empty() || form(&text) != Some(FORM) {
+        return text;
+    }
+    let generated: BTreeSet<_> = ours.texts.iter().flat_map(|ours| parts(ours)).collect();
+    let is_kept = |part: &&str| generated.contains(part) || !is_paragraph(part);
+    parts(&text).filter(is_kept).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Returns the parts of a Markdown document that blank lines separate.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.trim_end().split("\n\n").map(|part| part.trim_matches('\n'))
+}
+
+/// Returns true if a part of a Markdown document is a paragraph or a list, without HTML.
+fn is_paragraph(part: &str) -> bool {
+    let is_tag = |rest: &str| {
+        rest.starts_with(|first: char| first.is_ascii_alphabetic() || "/!?".contains(first))
+    };
+    let is_other =
+        |line: &str| ["#", "```", "~~~"].iter().any(|sign| line.trim_start().starts_with(sign));
+    !part.contains('|') && !part.split('<').skip(1).any(is_tag) && !part.lines().any(is_other)
+}
+
 /// Describes the lines of `ours` that `text` lacks, and the lines that only `text` has.
 fn difference(ours: &str, text: &str) -> String {
     let only_in = |one: &str, other: &str| -> Vec<String> {

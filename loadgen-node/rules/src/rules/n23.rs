@@ -17,7 +17,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_open: false,
     enforced_by: "`drafting/diagram.rs` draws it from evidence and topology",
     evidence: "diagram and text regenerated from records, links and switches (`rules/regeneration.rs`), and compared byte by \
-         byte; a reviewer judges one without the mark of `submission`, by the names that are missing from it",
+         byte, except for paragraphs of the submitter's own in the text; a reviewer judges one without the mark of \
+         `submission`, by the names that are missing from it",
     tests: "mutations",
     agreements: &[],
     judge,
@@ -65,6 +66,7 @@ fn diagram(
         None => at.fail_at(place, "is missing or empty: explain the diagram"),
         Some(text) => {
             let ours = AcceptableTexts::of(subject, tree, documents::DIAGRAM_TEXT);
+            let text = document_diff::without_own_paragraphs(&text, &ours);
             document_diff::compare(&mut at, &place, &text, &ours, names());
         }
     }

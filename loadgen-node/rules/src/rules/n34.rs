@@ -4,8 +4,8 @@
 use super::{RuleEntry, purposes, settings};
 use crate::{
     Rule,
-    book::{Benchmark, Formats, Test},
-    compliance::{self, compare_baseline, test_settings},
+    book::{Benchmark, Formats, OtherTest, Test},
+    compliance::{self, test_settings},
     input::files::{self, entries},
     official_log::DetailLog,
     record::RunResult,
@@ -19,8 +19,10 @@ use crate::{
     },
 };
 use netdiv_node_common::words::Mode;
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
+mod sample_counts;
+mod scores;
 mod test01_responses;
 mod verification_files;
 
@@ -32,8 +34,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_open: false,
     enforced_by: "`loadgen-node audit`, `rules/compliance`",
     evidence: "the tests of the table, their verdicts, and that their settings were in effect; the figures in \
-         `verify_*.txt` against the logs (TEST06's log must be verifiable, `n34/verification_files.rs`); the settings against \
-         `user.conf`",
+         `verify_*.txt` against the logs (TEST06's log must be verifiable, `n34/verification_files.rs`); the samples of \
+         TEST07 and TEST09 (`n34/sample_counts.rs`); the settings against `user.conf`",
     tests: "`tests/compliance`, mutations",
     agreements: &[],
     judge,
@@ -74,11 +76,14 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
         return found.unknown("", text);
     };
     let (formats, is_foreign) = (subject.formats(), subject.is_foreign());
-    for test in &benchmark.other_tests {
+    for OtherTest { name: test, samples } in &benchmark.other_tests {
         let mut at = found.at(place.compliance(test));
         if tree.path(&place.compliance(test)).is_dir() {
             let file = if test == "TEST09" { VERIFY_OUTPUT_LENGTH } else { VERIFY_ACCURACY };
             at.fail_each(verdict(tree, place, test, file, &formats).map(|wrong| wrong.text));
+            if let Some(samples) = samples {
+                sample_counts::judge(tree, place, test, *samples, &mut at);
+            }
         } else {
             at.fail(format!(
                 "is missing: make {test}, which {name} needs, with the official scripts"
@@ -99,6 +104,15 @@ fn tests(subject: &Subject, entry: &ResultEntry, benchmark: &Benchmark, found: &
         // Consequences of a test that did not pass are not reported again.
         let unverified = not_verified(tree, place, *test, benchmark, &formats);
         let mut is_failed = !unverified.is_empty();
+        if *test == Test::Test01
+            && !is_failed
+            && let Some(text) = scores::contradiction(tree, place, benchmark, &formats)
+        {
+            match is_foreign {
+                true => at.unknown(format!("{text}; the official checker does not read them here")),
+                false => at.fail(text),
+            }
+        }
         at.fail_each(unverified);
         if let Some(run) = entry.run(RunKind::Test(*test)) {
             judge_settings(tree, place, *test, benchmark, run, &mut at);
@@ -160,7 +174,7 @@ pub(super) fn answers_differ(
             }
             let FileViolation { text: wrong, .. } = wrong;
             let accuracy = tree.path(&place.compliance_accuracy(test.name()));
-            let scores = scores_agree(&accuracy, benchmark, formats).err()?;
+            let scores = scores::compare(&accuracy, benchmark, formats).err()?;
             Some(format!(
                 "{wrong}. Where the benchmark is not deterministic, score the same samples of both runs and put the official \
                  script's outputs into its folder: {scores}"
@@ -237,21 +251,6 @@ fn why(text: &str) -> String {
         text.lines().skip_while(|line| !line.starts_with("TEST06 verification")).skip(1);
     let reasons: Vec<_> = failed.chain(of_test06).collect();
     if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
-}
-
-/// Files with the output of the official accuracy script for TEST01's samples: first from the
-/// accuracy run, then from the test.
-const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
-
-/// Compares the scores of TEST01's samples, by which a benchmark that is not deterministic may
-/// pass. Fails with the reasons if the scores differ.
-fn scores_agree(accuracy: &Path, benchmark: &Benchmark, formats: &Formats) -> Result<(), String> {
-    let [baseline, compliance] = BASELINE.map(|name| accuracy.join(name));
-    let part = compare_baseline(&baseline, &compliance, benchmark, formats).map_err(|error| {
-        let why = error.problems().join("; ");
-        format!("the scores of the same samples cannot be compared: {why}")
-    })?;
-    if part.passed() { Ok(()) } else { Err(part.reasons()) }
 }
 
 /// Requires that LoadGen's log of a compliance test has the settings of the test's audit.config.
@@ -339,16 +338,23 @@ fn other_tests(subject: &Subject, entry: &ResultEntry, found: &mut Findings) {
         let folder = place.compliance(&name);
         let mut at = found.at(&folder);
         let accuracy = tree.path(&place.compliance_accuracy(&name));
-        let has_scores = BASELINE.iter().all(|name| accuracy.join(name).is_file());
+        // The table has benchmarks of other suites, too.
+        let benchmark = subject.table.find(&entry.name);
         for file in formats.files_of(&name) {
-            match verdict(tree, place, &name, file, &formats) {
-                // TEST01 may pass by scores, but those of a benchmark outside the table cannot be
-                // compared.
-                Some(wrong) if file == VERIFY_ACCURACY && has_scores && !wrong.is_contradiction => at.unknown(format!(
+            let Some(wrong) = verdict(tree, place, &name, file, &formats) else { continue };
+            // TEST01 may pass by scores.
+            let by_scores = file == VERIFY_ACCURACY && !wrong.is_contradiction;
+            match benchmark {
+                _ if !by_scores || !scores::exist(&accuracy) => at.fail(wrong.text),
+                Some(benchmark) => {
+                    let scores = scores::compare(&accuracy, benchmark, &formats).err();
+                    at.fail_each(scores.map(|scores| format!("{}; {scores}", wrong.text)));
+                }
+                // Those of a benchmark outside the table cannot be compared.
+                None => at.unknown(format!(
                     "{}; the scores of the same samples, by which it may pass, cannot be compared without the benchmark",
                     wrong.text
                 )),
-                wrong => at.fail_each(wrong.map(|wrong| wrong.text)),
             }
         }
         at.or_pass("no test that was made failed");

@@ -15,6 +15,7 @@ mod files;
 mod links;
 mod log_hashes;
 mod measurements;
+mod nameplates;
 mod readme;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
@@ -26,7 +27,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     enforced_by: "`drafting/results.rs`",
     evidence: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
          (`subject/unusable_files.rs`); links in documents lead to files and headings of the submission; README, measurements and \
-         data types against the records",
+         data types against the records; nameplates are YAML, of a system, and state no negative power",
     tests: "mutations",
     agreements: &SAME,
     judge,
@@ -45,6 +46,7 @@ fn judge(subject: &Subject, found: &mut Findings) {
     contents::judge(subject, found);
     links::judge(subject, found);
     log_hashes::judge(subject, found);
+    nameplates::judge(subject, found);
     readme::judge(subject, found);
 }
 

@@ -23,7 +23,7 @@ pub use judgement_basis::{JudgedDivision, JudgedRound, RoundSource};
 pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
 
 use logs::Logs;
-use unusable::UnusableFile;
+use unusable::{UnusableFile, is_changed};
 
 use crate::{
     Scenario,
@@ -139,6 +139,15 @@ impl ResultEntry<'_> {
     /// Returns the run of a kind.
     pub(crate) fn run(&self, kind: RunKind) -> Option<&RunFiles> {
         self.runs.iter().find(|run| run.kind == kind)
+    }
+
+    /// Returns the path of the folder with the accuracy log of a run, as findings name it. In a
+    /// tree, the accuracy log of a compliance test is in a separate folder.
+    pub(crate) fn answers_place(&self, run: &RunFiles) -> String {
+        match (&self.tree, run.kind) {
+            (Some(place), RunKind::Test(test)) => place.compliance_accuracy(test.name()),
+            _ => run.place.clone(),
+        }
     }
 
     /// Returns true if a record is of the result's benchmark, under any of the benchmark's names.
@@ -279,16 +288,20 @@ impl Subject<'_> {
     }
 
     /// Reads the accuracy log of a run. Returns `None` if the run has no logs, or if no entry of
-    /// the accuracy log is readable. In a tree, the accuracy log of a compliance test is in a
-    /// separate folder.
+    /// the accuracy log is readable. TEST06 may have this log only; `None` if it was changed after
+    /// the run.
     pub(crate) fn read_answers(&self, entry: &ResultEntry, run: &RunFiles) -> Option<ReadableLog> {
-        run.logs.as_ref()?;
-        let folder = match (&self.tree, &entry.tree, run.kind) {
-            (Some(tree), Some(place), RunKind::Test(test)) => {
-                tree.path(&place.compliance_accuracy(test.name()))
-            }
-            _ => run.folder.clone(),
+        if run.logs.is_none() && !run.is_token_test() {
+            return None;
+        }
+        let folder = match &self.tree {
+            Some(tree) => tree.path(&entry.answers_place(run)),
+            None => run.folder.clone(),
         };
+        let is_changed = |record| is_changed(&folder, ACCURACY_LOG, record);
+        if run.is_token_test() && run.result().is_some_and(is_changed) {
+            return None;
+        }
         let log = read_entries(&folder.join(ACCURACY_LOG));
         (!log.entries.is_empty()).then_some(log)
     }

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use crate::Rule::{self, N35};
+use crate::{
+    Rule::{self, N35},
+    input::files,
+    record::RunResult,
+};
 
 /// Reason why a file is unusable for judging.
 #[derive(Debug, Clone)]
@@ -38,6 +42,12 @@ impl UnusableFile {
     pub(crate) fn of(rule: Rule, why: impl Into<String>) -> Self {
         Self { rule: Some(rule), why: why.into() }
     }
+}
+
+/// Returns true if a file's SHA-256 is not the one that the run recorded.
+pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool {
+    let here = files::sha256(&folder.join(name)).ok();
+    here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
 }
 
 /// Text about a missing file or folder.

@@ -4,20 +4,17 @@
 //! or mode. The rules that need the file cannot be judged there, and its contents do not count
 //! against any rule.
 
-use std::path::Path;
-
 use netdiv_node_common::words::Mode;
 
 use super::{
     ResultEntry, RunFiles, RunKind, Subject,
     findings::{AllFindings, list_first},
     logs::{Logs, disagreements},
-    unusable::{MISSING, UnusableFile},
+    unusable::{MISSING, UnusableFile, is_changed},
 };
 use crate::{
     Rule::{self, *},
     Scenario,
-    input::files,
     official_log::metric,
     record::RunResult,
     tree::{DETAIL, SUMMARY},
@@ -201,12 +198,6 @@ fn set_aside_other_log(logs: &mut Logs, record: Option<&RunResult>) {
     } else {
         logs.detail = Err(unusable);
     }
-}
-
-/// Returns true if a file's SHA-256 is not the one that the run recorded.
-pub(crate) fn is_changed(folder: &Path, name: &str, record: &RunResult) -> bool {
-    let here = files::sha256(&folder.join(name)).ok();
-    here.zip(record.logs.get(name)).is_some_and(|(here, recorded)| here != *recorded)
 }
 
 /// Returns true if the official checkers infer a result in the scenario `wanted` from a run in the

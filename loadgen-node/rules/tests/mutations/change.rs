@@ -52,6 +52,8 @@ pub(super) enum ValidTree {
     Llama,
     /// A language model and its interactive variant in round v5.1.
     Chat,
+    /// 3D UNet in round v6.1.
+    Volumes,
 }
 
 impl ValidTree {
@@ -60,6 +62,7 @@ impl ValidTree {
             Self::Images => EditableTree::new(),
             Self::Llama => EditableTree::of_llama(),
             Self::Chat => EditableTree::of_chat(),
+            Self::Volumes => EditableTree::of("network", "v6.1"),
         }
     }
 }

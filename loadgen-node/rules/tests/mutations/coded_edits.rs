@@ -12,7 +12,7 @@ use netdiv_rules::{
 use serde_json::Value;
 
 use super::{
-    change::ValidTree::{self, Chat, Images, Llama},
+    change::ValidTree::{self, Chat, Images, Llama, Volumes},
     tree::{EditableTree, HOME},
 };
 
@@ -112,6 +112,11 @@ pub(super) const ROWS: &[CodedEdit] = &[
     ("an accuracy log that is not truncated", Images, &[N35], |tree| {
         let path = format!("{RESULTS}/Offline/accuracy/{ACCURACY_LOG}");
         tree.write(&path, &tree.read(&path).repeat(2));
+    }),
+    ("a complete accuracy log of a test that is longer than the run's", Volumes, &[N35], |tree| {
+        let folder = "network/acme/results/two-H100-nodes/3d-unet-99/Offline/TEST01/accuracy";
+        let path = format!("{folder}/{ACCURACY_LOG}");
+        tree.write(&path, &(tree.read(&path) + &"\n".repeat(20 << 10)));
     }),
     ("a source whose name only looks like its path", Images, &[N16, N35], |tree| {
         let sources = tree.path(&format!("{HOME}/code/netdiv"));

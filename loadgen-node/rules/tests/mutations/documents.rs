@@ -87,6 +87,30 @@ fn the_submitters_own_words_are_free() {
     assert_eq!(report.outcome(Rule::N23), Outcome::Pass, "{}", report.text());
 }
 
+/// Accepts paragraphs of the submitter between the parts of the diagram's text, and below them.
+#[test]
+fn the_diagrams_text_may_have_more_paragraphs() {
+    for (words, outcome) in [
+        ("Both racks stand in one hall;\nthe cables are < 3 m long.", Outcome::Pass),
+        ("- one rack\n- one switch", Outcome::Pass),
+        ("| machine | product |\n| --- | --- |\n| node-c | Acme |", Outcome::Fail),
+        ("machine | product\n--- | ---\nnode-c | Acme", Outcome::Fail),
+        ("## Links", Outcome::Fail),
+        ("<!-- no links", Outcome::Fail),
+        ("```", Outcome::Fail),
+    ] {
+        for place in ["\n## Links", ""] {
+            let tree = EditableTree::new();
+            match place {
+                "" => tree.write(TEXT, &format!("{}\n{words}\n", tree.read(TEXT))),
+                place => tree.replace(TEXT, place, &format!("\n{words}\n{place}")),
+            }
+            let report = super::report(&tree);
+            assert_eq!(report.outcome(Rule::N23), outcome, "{words}: {}", report.text());
+        }
+    }
+}
+
 /// Accepts other line endings, as after a checkout, and a missing last one.
 #[test]
 fn ends_of_lines_may_be_of_any_kind() {

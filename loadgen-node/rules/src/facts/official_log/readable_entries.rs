@@ -22,6 +22,9 @@ pub(crate) struct ReadableEntry {
     pub(crate) data: Vec<u8>,
     /// Number of tokens in the response, if LoadGen counts them.
     pub(crate) token_count: Option<u64>,
+    /// True if the entry has the first tokens of the response, which LoadGen does not log in
+    /// Offline.
+    pub(crate) has_first_token: bool,
 }
 
 /// Readable entries of a log.
@@ -68,6 +71,7 @@ fn entry(line: &str) -> Option<ReadableEntry> {
         qsl_idx: integer("qsl_idx")?,
         data: hex::decode(value.get("data")?.as_str()?).ok()?,
         token_count: integer("token_count"),
+        has_first_token: value.get("token_data").is_some(),
     })
 }
 

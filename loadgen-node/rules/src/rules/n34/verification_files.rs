@@ -147,7 +147,7 @@ fn figure(line: &str) -> Option<(&str, &str)> {
 
 /// Returns every value of a figure in a text. `loadgen-node audit` writes names as tag v5.0 does,
 /// and later tags differ in the case of the first letter.
-fn values_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
+pub(super) fn values_of<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let figures = text.lines().filter_map(figure);
     figures.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }

@@ -1,13 +1,15 @@
 //! Requires that every log is the one that its run wrote.
 
+use std::{collections::BTreeSet, path::Path};
+
 use crate::{
     compliance::accuracy_hash,
     facts::official_log,
     input::files,
     record::RunResult,
     subject::{
-        Findings, PlaceJudgement, ResultEntry, RunFiles, RunKind, Subject, SubmissionTree,
-        unusable_files::{CHANGED, is_changed},
+        Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, SubmissionTree,
+        unusable::is_changed, unusable_files::CHANGED,
     },
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, ResultPaths, SUMMARY},
 };
@@ -49,49 +51,58 @@ fn hashes(subject: &Subject, run: &RunFiles, record: &RunResult, at: &mut PlaceJ
     }
 }
 
-/// Judges the accuracy logs: each must be truncated, and the `hash=` in accuracy.txt must be the
-/// SHA-256 of the complete log.
+/// Judges the accuracy logs: a complete log must be the one that its run wrote. That of the
+/// accuracy run must be truncated, and the `hash=` in accuracy.txt must be the SHA-256 of the
+/// complete log.
 fn accuracy(tree: &SubmissionTree, place: &ResultPaths, entry: &ResultEntry, found: &mut Findings) {
-    let accuracy = entry.run(RunKind::Accuracy).map(|run| (place.accuracy(), run));
-    let tests = entry.runs.iter().filter_map(|run| match run.kind {
-        RunKind::Test(test) => Some((place.compliance_accuracy(test.name()), run)),
-        _ => None,
-    });
-    for (folder, run) in accuracy.into_iter().chain(tests) {
-        let log = format!("{folder}/{ACCURACY_LOG}");
+    for run in &entry.runs {
         let whole = run.result().and_then(|record| record.logs.get(ACCURACY_LOG));
-        // The official checker and the truncation tool leave TEST06's log complete.
-        if run.is_token_test() {
-            let here = files::sha256(&tree.path(&log)).ok();
+        let folder = entry.answers_place(run);
+        // The run of a test may have the log beside the others, too.
+        for folder in BTreeSet::from([run.place.as_str(), folder.as_str()]) {
+            let log = format!("{folder}/{ACCURACY_LOG}");
+            let path = tree.path(&log);
+            if path.exists() && run.result().is_some() && whole.is_none() {
+                found.fail(&run.record_place, format!("has no hash of {ACCURACY_LOG}"));
+            }
+            let here = complete_log_sha256(&path);
             if whole.zip(here).is_some_and(|(whole, here)| *whole != here) {
                 found.fail(log, CHANGED);
             }
-            continue;
         }
-        // From round v6.0 on, the official tools leave the logs of tests complete.
-        let is_left = place.home.layout == Layout::B && run.is_test();
-        truncated(tree, &folder, &log, whole, is_left, found);
+        // The official checker and the truncation tool leave TEST06's log complete.
+        if run.is_accuracy() || run.is_test() && !run.is_token_test() {
+            // From round v6.0 on, the official tools leave the logs of tests complete.
+            let is_left = place.home.layout == Layout::B && run.is_test();
+            truncated(tree, &folder, whole, is_left, found);
+        }
     }
+}
+
+/// Returns the SHA-256 of an accuracy log; `None` if the log is missing, empty or truncated.
+fn complete_log_sha256(log: &Path) -> Option<String> {
+    let is_complete = match log.metadata().ok()?.len() {
+        0 => false,
+        1..=LARGEST_ACCURACY_LOG => !official_log::is_truncated(&files::read(log).ok()?),
+        _ => true,
+    };
+    is_complete.then(|| files::sha256(log).ok()).flatten()
 }
 
 fn truncated(
     tree: &SubmissionTree,
     folder: &str,
-    log: &str,
     whole: Option<&String>,
     is_left: bool,
     found: &mut Findings,
 ) {
-    let length = std::fs::metadata(tree.path(log)).map_or(0, |file| file.len());
+    let log = format!("{folder}/{ACCURACY_LOG}");
+    let path = tree.path(&log);
+    let length = path.metadata().map_or(0, |file| file.len());
     if length > LARGEST_ACCURACY_LOG && !is_left {
         let text = format!("has {length} bytes: truncate it to 10 KiB, as the official tool does");
         found.fail(log, text);
     }
-    let here = match length {
-        1..=LARGEST_ACCURACY_LOG => files::read(&tree.path(log)).unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    let is_whole = !here.is_empty() && !official_log::is_truncated(&here);
     let text = format!("{folder}/{ACCURACY_TXT}");
     let Ok(hash) = accuracy_hash(&tree.path(&text)) else { return };
     let mut at = found.at(&text);
@@ -111,7 +122,8 @@ fn truncated(
         (Some(hash), Some(whole)) if hash != *whole => {
             at.fail("its hash= is not the hash of the accuracy log that the run wrote");
         }
-        (Some(hash), _) if is_whole && hash != files::sha256_of(&here) => {
+        // With a record, the log itself is compared.
+        (Some(hash), None) if complete_log_sha256(&path).is_some_and(|here| here != hash) => {
             at.fail("its hash= is not the hash of the accuracy log beside it");
         }
         _ => {}
