@@ -214,9 +214,6 @@ mod tests {
         let stranger = Address::parse("[fe80::1%nope]:5").unwrap();
         let error = stranger.look_up(patience).await.unwrap_err().to_string();
         assert!(error.contains("this machine has no interface nope"), "{error}");
-        let late = Address::parse("localhost:5").unwrap().look_up(Duration::ZERO).await;
-        let error = late.unwrap_err().to_string();
-        assert!(error.contains("in time; check /etc/resolv.conf, or name"), "{error}");
     }
 
     #[test]

@@ -343,7 +343,7 @@ mod tests {
         };
         assert!(error("gptk", 1.0).starts_with("there is no benchmark gptk (did you mean gptj-99"));
         assert!(error("gpt-oss-120b", 1.0).contains("its outputs are sampled"));
-        assert!(error("rgat", 0.0).contains("above 0"));
-        assert!(error("rgat", f64::NAN).contains("above 0"));
+        assert!(error("rgat", 0.0).contains("it must be from 0.000001 to 100000000"));
+        assert!(error("rgat", f64::NAN).contains("it must be from 0.000001 to 100000000"));
     }
 }

@@ -8,7 +8,7 @@ const NEAR_THE_BEST: f64 = 0.05;
 
 /// Similarity of words that differ by one edit, if it is higher than that of their letters. In short
 /// words, such as `rn` for `run`, one edit leaves little in common.
-const ONE_EDIT: f64 = 0.75;
+const ONE_EDIT: f64 = 0.85;
 
 /// Returns the known values that are most similar to a word; empty if none is similar.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
