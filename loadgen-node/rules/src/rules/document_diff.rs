@@ -130,7 +130,7 @@ mod tests {
     }
 
     /// SHA-256 of the four generated documents of the test submission, in the form [`FORM`].
-    const OF_FORM: &str = "cd351a172e3bf42d453817291188ed22a3662a78a3e74b6a56b2ce282f133bc0";
+    const OF_FORM: &str = "5ceaef6e5daa57110725c0983ecf604e13c9b0dac5c07c064c083f2974aef7e1";
 
     #[test]
     fn documents_that_look_otherwise_have_another_form() {
