@@ -43,7 +43,6 @@ mod input;
 mod judge;
 mod placeholder;
 mod rules;
-mod source_references;
 mod sources_digest;
 mod subject;
 

@@ -2,7 +2,6 @@
 
 use super::{folder::FileTree, problems::Problems};
 use crate::{
-    facts::markdown_links::{local, replace_targets, resolved},
     sources_digest::{SourceFile, sources_sha256},
     tree::{IMPLEMENTATION, SubmitterFolder, documents},
 };
@@ -44,13 +43,9 @@ pub(super) fn put(
     }
 }
 
-/// Converts the description of the wire protocol into a document of the submission: its links point
-/// to the sources in the submission.
+/// Converts the description of the wire protocol into a document of the submission: its links,
+/// which lead from `docs/` to other sources, point to the sources in the submission.
 pub(crate) fn wire_protocol(text: &str, home: &SubmitterFolder) -> String {
     let code = home.sources().replacen(&home.root(), "..", 1);
-    replace_targets(text, |target| {
-        let (path, heading) = local(target).filter(|(path, _)| !path.is_empty())?;
-        let heading = heading.map_or_else(String::new, |heading| format!("#{heading}"));
-        Some(format!("{code}/{}{heading}", resolved("docs", &path)?))
-    })
+    text.replace("](../", &format!("]({code}/"))
 }

@@ -6,13 +6,11 @@
 //!   carry their traffic
 //! - [`node_software`]: the software of the nodes
 //! - [`measurements`]: the fields of a measurements file that come from the record
-//! - [`markdown_links`]: the links of a document
 //! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
 pub(crate) mod fabric;
 pub(crate) mod interfaces;
 pub(crate) mod machines;
-pub(crate) mod markdown_links;
 pub(crate) mod measurements;
 pub(crate) mod node_software;
 pub mod official_log;

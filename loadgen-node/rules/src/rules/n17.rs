@@ -3,8 +3,7 @@
 use super::RuleEntry;
 use crate::{
     Rule,
-    drafting::sources::PROTOCOL,
-    facts::markdown_links::replace_targets,
+    drafting::sources::{PROTOCOL, wire_protocol},
     subject::{Findings, Subject, SubmissionTree, list_first},
     tree::documents,
 };
@@ -53,13 +52,11 @@ fn judge(subject: &Subject, found: &mut Findings) {
     at.or_pass("describes every field of every message, as the sources do");
 }
 
-/// Returns the first difference between `text`, the submission's document, and docs/PROTOCOL.md in
-/// its sources. Links are ignored, because their targets differ.
+/// Returns the first difference between `text`, the submission's document, and the one that
+/// `submission` makes of docs/PROTOCOL.md in its sources.
 fn unlike_sources(tree: &SubmissionTree, text: &str) -> Option<String> {
     let path = format!("{}/{PROTOCOL}", tree.home.sources());
-    let source = tree.text(&path)?;
-    let without_links = |text: &str| replace_targets(text, |_| Some(String::new()));
-    let (source, text) = (without_links(&source), without_links(text));
+    let source = wire_protocol(&tree.text(&path)?, &tree.home);
     if source == text {
         return None;
     }

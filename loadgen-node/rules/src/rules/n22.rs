@@ -8,10 +8,7 @@ use super::{RuleEntry, regeneration::only_system};
 use crate::{
     Rule,
     derived::markdown::rows,
-    facts::{
-        interfaces::Interfaces as _, machines::non_empty, markdown_links::targets,
-        rate::bits_per_second,
-    },
+    facts::{interfaces::Interfaces as _, machines::non_empty, rate::bits_per_second},
     input::files::entries,
     subject::{Findings, Subject, SubmissionTree, report_missing, runs_with_evidence, topology},
     tree::documents,
@@ -133,15 +130,14 @@ fn published(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Finds evidence files that belong to no machine and that the architecture does not link to.
+/// Finds evidence files that belong to no machine and that the architecture does not name.
 fn strangers(tree: &SubmissionTree, names: &BTreeSet<&str>, found: &mut Findings) {
     let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
     let Some(architecture) = architecture else { return };
-    let linked = targets(&architecture);
     let folder = tree.home.document("evidence");
     for (name, _) in entries(&tree.path(&folder)).unwrap_or_default() {
         let is_of_machine = name.strip_suffix(".json").is_some_and(|name| names.contains(name));
-        if !is_of_machine && !linked.contains(&format!("evidence/{name}").as_str()) {
+        if !is_of_machine && !architecture.contains(&format!("evidence/{name}")) {
             let text = "belongs to no machine of the runs: remove it, or link to it in system-architecture.md";
             found.fail(format!("{folder}/{name}"), text);
         }

@@ -12,7 +12,6 @@ use crate::{
 
 mod contents;
 mod files;
-mod links;
 mod log_hashes;
 mod measurements;
 mod nameplates;
@@ -26,8 +25,8 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     in_open: true,
     enforced_by: "`drafting/results.rs`",
     evidence: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
-         (`subject/unusable_files.rs`); links in documents lead to files and headings of the submission; README, measurements and \
-         data types against the records; nameplates are YAML, of a system, and state no negative power",
+         (`subject/unusable_files.rs`); README, measurements and data types against the records; \
+         nameplates are YAML, of a system, and state no negative power",
     tests: "mutations",
     agreements: &SAME,
     judge,
@@ -44,7 +43,6 @@ fn judge(subject: &Subject, found: &mut Findings) {
     purposes::compare(subject, false, found);
     files::judge(subject, found);
     contents::judge(subject, found);
-    links::judge(subject, found);
     log_hashes::judge(subject, found);
     nameplates::judge(subject, found);
     readme::judge(subject, found);

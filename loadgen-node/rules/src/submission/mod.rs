@@ -20,6 +20,5 @@ pub use crate::{
             SubmissionSettings, SwitchSettings, Topology,
         },
     },
-    source_references::missing_sources,
     sources_digest::{SourceFile, sources_sha256},
 };

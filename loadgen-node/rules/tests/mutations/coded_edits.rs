@@ -109,6 +109,9 @@ pub(super) const ROWS: &[CodedEdit] = &[
         let file = fs::File::create(tree.path(&format!("{HOME}/code/large.bin"))).unwrap();
         file.set_len(51 << 20).unwrap();
     }),
+    ("a document of more than 1 MiB", Images, &[N35], |tree| {
+        tree.write(&format!("{HOME}/documentation/notes.md"), &"a".repeat((1 << 20) + 1));
+    }),
     ("an accuracy log that is not truncated", Images, &[N35], |tree| {
         let path = format!("{RESULTS}/Offline/accuracy/{ACCURACY_LOG}");
         tree.write(&path, &tree.read(&path).repeat(2));

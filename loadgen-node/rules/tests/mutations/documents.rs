@@ -2,7 +2,7 @@
 
 use netdiv_rules::{Outcome, Rule};
 
-use super::tree::{EditableTree, HOME};
+use super::tree::EditableTree;
 
 const SVG: &str = "network/acme/documentation/system-diagram.svg";
 const TEXT: &str = "network/acme/documentation/system-diagram.md";
@@ -149,26 +149,4 @@ fn the_submitters_tables_and_signs_are_words() {
     tree.replace(TEXT, words, table);
     let report = super::report(&tree);
     assert_eq!(report.outcome(Rule::N23), Outcome::Pass, "{}", report.text());
-}
-
-/// Adds a line to the document on calibration.
-fn calibration(tree: &EditableTree, line: &str) {
-    let path = format!("{HOME}/documentation/calibration.md");
-    tree.write(&path, &format!("{}\n{line}\n", tree.read(&path)));
-}
-
-#[test]
-fn links_that_lead_somewhere_are_let_be() {
-    let tree = EditableTree::new();
-    calibration(
-        &tree,
-        "[wire](wire-protocol.md#gRPC) <https://example.org> [x](https://example.org/a.md#b) [m](mailto:a@b.c)\n\
-         [json](evidence/fabric.json), [folder](../systems), `[no](no.md)`\n\n## Int8\n\n[up](#int8)\n\n```\n[no](no.md)\n```",
-    );
-    let tree_of = super::broken(&super::report(&tree));
-    assert_eq!(tree_of.into_iter().collect::<Vec<_>>(), ["N35", "N38"]);
-    let path = format!("{HOME}/documentation/calibration.md");
-    tree.replace(&path, "#gRPC", "#grpc");
-    let report = super::report(&tree);
-    assert!(!report.failed(), "{}", report.text());
 }

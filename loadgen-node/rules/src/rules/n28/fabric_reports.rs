@@ -4,7 +4,6 @@
 use crate::{
     facts::{
         interfaces::Interfaces as _,
-        markdown_links::targets,
         rate::{format_interface_speed, format_rate},
     },
     input::{files, json},
@@ -12,13 +11,13 @@ use crate::{
     subject::{Subject, SubmissionTree},
 };
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::PathBuf};
 
 /// Factor by which a measured rate may exceed the capacity, because clocks and counters differ
 /// slightly.
 const TOLERANCE: f64 = 1.02;
 
-/// Compares the reports that the architecture document links to with the machines' evidence.
+/// Compares the reports that the architecture document names with the machines' evidence.
 /// Returns each difference as the path of the report and a text.
 pub(super) fn wrong(
     subject: &Subject,
@@ -28,15 +27,17 @@ pub(super) fn wrong(
     let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
     let evidence: Vec<_> =
         evidence.filter(|evidence| !evidence.loadgen_node.routes.is_empty()).collect();
-    let links = targets(architecture).into_iter();
-    let reports: BTreeSet<_> = links.filter(|link| link.starts_with("evidence/")).collect();
-    let of_report = |link: &str| {
-        let place = tree.home.document(link);
-        let report = files::read(&tree.path(&place)).ok()?;
+    let folder = tree.home.document("evidence");
+    let reports = files::entries(&tree.path(&folder)).unwrap_or_default();
+    let named =
+        reports.iter().filter(|(name, _)| architecture.contains(&format!("evidence/{name}")));
+    let of_report = |(name, path): &(String, PathBuf)| {
+        let report = files::read(path).ok()?;
         let texts = differences(&json::from_slice(&report).ok()?, &evidence);
+        let place = format!("{folder}/{name}");
         Some(texts.into_iter().map(move |text| (place.clone(), text)))
     };
-    reports.into_iter().filter_map(of_report).flatten().collect()
+    named.filter_map(of_report).flatten().collect()
 }
 
 /// Returns the differences between a report and the run whose evidence is most similar.

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 
 use crate::{
     Outcome,
-    input::files::entries,
+    input::files::{DOCUMENT_BYTES, entries, is_document},
     subject::{Findings, Subject, unusable::EMPTY},
     tree::{DIVISIONS, Layout},
 };
@@ -61,9 +61,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     };
     // No official program checks whether the sources of others contain empty files.
     let code = ["code", "src"].map(|folder| format!("{}/{folder}/", tree.home.root()));
+    let is_code = |path: &str| code.iter().any(|folder| path.starts_with(folder));
     let is_foreign = subject.is_foreign();
-    let is_of_others =
-        |path: &str| is_foreign && code.iter().any(|folder| path.starts_with(folder));
+    let is_too_long = |path: &str, length: u64| {
+        length > DOCUMENT_BYTES && is_document(Path::new(path)) && !is_foreign && !is_code(path)
+    };
     for TreeEntry { path, is_garbled, kind } in items {
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
         let mut at = found.at(&path);
@@ -88,7 +90,13 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             );
         }
         match kind {
-            EntryKind::File(0) if says_something(name) && !is_of_others(&path) => at.fail(EMPTY),
+            EntryKind::File(0) if says_something(name) && !(is_foreign && is_code(&path)) => {
+                at.fail(EMPTY);
+            }
+            EntryKind::File(length) if is_too_long(&path, length) => {
+                let text = "the maximum that is read: shorten it";
+                at.fail(format!("has {length} bytes, more than {DOCUMENT_BYTES}, {text}"));
+            }
             EntryKind::File(length) if length > LARGEST => {
                 at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
             }
