@@ -44,10 +44,8 @@ pub mod documents {
     pub const CALIBRATION: &str = "calibration.md";
     /// Description of the wire protocol: the messages that are sent for each query (N17).
     pub const PROTOCOL: &str = "wire-protocol.md";
-    /// System diagram (N23).
-    pub const DIAGRAM: &str = "system-diagram.svg";
-    /// Text of the system diagram (N23).
-    pub const DIAGRAM_TEXT: &str = "system-diagram.md";
+    /// System diagram with its text (N23).
+    pub const DIAGRAM: &str = "system-diagram.md";
     /// NICs, the path from them to the accelerators, and the evidence of its bandwidth (N28).
     pub const ARCHITECTURE: &str = "system-architecture.md";
     /// Comparison of the NICs with Appendix B (N27).
@@ -63,8 +61,7 @@ pub mod documents {
     /// Description of the power measurement.
     pub const POWER: &str = "power.md";
     /// Names of the documents that every submission to the Network division contains.
-    pub const ALL: [&str; 6] =
-        [CALIBRATION, PROTOCOL, DIAGRAM, DIAGRAM_TEXT, ARCHITECTURE, BANDWIDTH];
+    pub const ALL: [&str; 5] = [CALIBRATION, PROTOCOL, DIAGRAM, ARCHITECTURE, BANDWIDTH];
 }
 
 /// Layout of the folders in a submission tree, which depends on the round.

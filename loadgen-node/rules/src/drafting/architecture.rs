@@ -1,23 +1,24 @@
-//! Documents about the machines and the network between them: the diagram's text (N22, N23) and the
-//! system's architecture (N28).
+//! Documents about the machines and the network between them: the diagram with its text (N22, N23)
+//! and the system's architecture (N28).
 
 use super::{
     cluster::{Cluster, NamedMachine},
+    diagram,
     graph::{Cable, LinkEnd},
     markdown::{known, table},
     submission_toml::{SwitchSettings, Topology},
 };
 use crate::facts::{interfaces::Interfaces as _, rate};
 
-/// Generates `system-diagram.md`, the text of the diagram.
-pub(super) fn diagram_text(
+/// Generates `system-diagram.md`.
+pub(super) fn system_diagram(
     system: &str,
     cluster: &Cluster,
     topology: &Topology,
     cables: &[Cable<'_>],
 ) -> String {
-    let mut text =
-        format!("# The system {system}\n\n![The system diagram](system-diagram.svg)\n\n");
+    let graph = diagram::mermaid(cluster, topology, cables);
+    let mut text = format!("# The system {system}\n\n{graph}\n");
     if let Some(explanation) = &topology.text {
         text += explanation.trim();
         text += "\n\n";

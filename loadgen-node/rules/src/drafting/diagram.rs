@@ -1,241 +1,140 @@
-//! The system diagram (N23): every machine, every network interface on a route, every switch and
-//! every link.
+//! The system diagram (N23) as a Mermaid graph, which GitHub draws: every machine with its linked
+//! network interfaces, every switch and every link.
 
 use super::{
     cluster::{Cluster, NamedMachine},
-    graph,
-    graph::Cable,
-    layout,
-    shapes::{Device, LINE, MARGIN, PlacedBox, count},
+    graph::{Cable, LinkEnd},
     submission_toml::{SwitchSettings, Topology},
-    svg::{Rect, Svg},
 };
-use crate::facts::{count_texts, machines::LOADGEN, rate};
+use crate::facts::{count_texts, interfaces::Interfaces as _, rate};
 
-const STYLE: &str = "text { font: 11px monospace; fill: #1a1a1a; }\n\
-    .name { font-weight: bold; }\n\
-    .link { fill: #444; font-size: 10px; }\n\
-    .loadgen { fill: #dbe9f9; stroke: #33619a; }\n\
-    .switch { fill: #ececec; stroke: #555; }\n\
-    .node { fill: #e2f2df; stroke: #3d7a34; }\n\
-    .accelerator { fill: #76b36b; stroke: #3d7a34; }\n\
-    .port { fill: white; stroke: #1a1a1a; }\n\
-    polyline { fill: none; stroke: #1a1a1a; }\n";
-
-/// Draws the diagram as an SVG file.
-pub(super) fn svg(
-    title: &str,
-    cluster: &Cluster,
-    topology: &Topology,
-    cables: &[Cable<'_>],
-) -> String {
-    let layout = layout::place(devices(cluster, topology, cables), cables);
-    let mut svg = Svg::default();
-    for line in &layout.lines {
-        svg.line(&line.points);
-        svg.text("link", line.label.x, line.label.bottom() - 4, &line.text);
-    }
-    for placed in &layout.boxes {
-        draw(&mut svg, placed, cluster);
-    }
-    svg.finish(title, STYLE, layout.width, layout.height)
-}
-
-fn draw(svg: &mut Svg, placed: &PlacedBox, cluster: &Cluster) {
-    let PlacedBox { device, rect, ports } = placed;
-    let class = match device.name.as_str() {
-        LOADGEN => "loadgen",
-        name if cluster.find(name).is_some() => "node",
-        _ => "switch",
-    };
-    svg.rect(class, *rect);
-    let mut y = rect.y + MARGIN / 2;
-    for (number, line) in device.lines.iter().enumerate() {
-        y += LINE;
-        svg.text(if number == 0 { "name" } else { "line" }, rect.x + MARGIN, y - 4, line);
-    }
-    for square in 0..count(device.squares) {
-        let x = rect.x + MARGIN + square * LINE;
-        svg.rect("accelerator", Rect { x, y: y + 1, width: LINE - 4, height: LINE - 4 });
-    }
-    for port in ports {
-        svg.rect("port", Rect { x: port.x - 4, y: port.y - 4, width: 8, height: 8 });
-        let length = super::svg::width(&port.text);
-        let x = if port.is_left { port.x + MARGIN } else { port.x - MARGIN - length };
-        svg.text("line", x, port.y + 4, &port.text);
-    }
-}
-
-/// Returns the boxes of the LoadGen node, the SUT nodes and the switches.
-fn devices(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_>]) -> Vec<Device> {
-    let levels = graph::levels(topology, cables);
-    let last = levels.values().max().copied().unwrap_or(0) + 1;
-    let mut devices = Vec::new();
-    for (place, named) in cluster.machines.iter().enumerate() {
-        devices.push(machine(named, if place == 0 { 0 } else { last }));
-    }
-    devices.extend(topology.switches.iter().map(|switch| {
-        let column = levels.get(&switch.name).copied().unwrap_or(1);
-        let SwitchSettings { name, model, ports, speed } = switch;
-        let lines =
-            vec![format!("switch {name}"), model.clone(), format!("{ports} ports, {speed}")];
-        let ports = cables.iter().flat_map(|cable| &cable.ends);
-        let ports = ports.filter(|end| end.device == *name);
-        let ports = ports.map(|end| (end.port.clone(), format!("port {}", end.port)));
-        Device { name: name.clone(), column, lines, squares: 0, ports: ports.collect() }
-    }));
-    devices
-}
-
-fn machine(named: &NamedMachine, column: usize) -> Device {
-    let NamedMachine { name, machine } = named;
-    let mut lines = vec![match column {
-        0 => "LoadGen node".to_owned(),
-        _ => format!("SUT node {name}"),
-    }];
-    lines.extend(machine.product.clone());
-    if let Some(model) = &machine.cpu_model {
-        let sockets =
-            machine.cpu_sockets.map_or_else(String::new, |sockets| format!("{sockets} x "));
-        lines.push(format!("{sockets}{model}"));
-    }
-    lines.extend(machine.operating_system.clone());
-    let accelerators = &machine.accelerators;
-    lines.extend(count_texts(accelerators.iter().map(|accelerator| &accelerator.name)));
-    let ports = machine.interfaces.iter().map(|interface| {
-        let mut text = interface.name.clone();
-        for part in [
-            interface.model.clone(),
-            interface.speed_mbit_per_second.map(rate::format_interface_speed),
-        ] {
-            text.extend(part.map(|part| format!("  {part}")));
-        }
-        (interface.name.clone(), text)
+/// Draws the graph from left to right: the LoadGen node, the switches in the order of the settings,
+/// the SUT nodes. Returns it as a block of code in Markdown.
+pub(super) fn mermaid(cluster: &Cluster, topology: &Topology, cables: &[Cable<'_>]) -> String {
+    // NOTE: GitHub draws at most 500 links and 50,000 characters, enough for about 250 nodes.
+    let loadgen = cluster.loadgen().iter().map(|named| {
+        let title = "LoadGen node".to_owned();
+        (&named.name, machine(title, named, cables))
     });
-    let ports = ports.collect();
-    Device { name: name.clone(), column, lines, squares: accelerators.len(), ports }
+    let switches = topology.switches.iter().map(|switch| {
+        let SwitchSettings { name, model, ports, speed } = switch;
+        let size = format!("{ports} ports, {speed}");
+        (name, vec![format!("switch {name}"), model.clone(), size])
+    });
+    let nodes = cluster.nodes().iter().map(|named| {
+        let title = format!("SUT node {}", named.name);
+        (&named.name, machine(title, named, cables))
+    });
+    let boxes: Vec<_> = loadgen.chain(switches).chain(nodes).collect();
+    let mut text = String::from("```mermaid\ngraph LR\n");
+    for (place, (_, lines)) in boxes.iter().enumerate() {
+        text += &format!("d{place}[\"{}\"]\n", label(lines));
+    }
+    for cable in cables {
+        let mut ends = cable.ends.each_ref().map(|end| {
+            let LinkEnd { device, port } = end;
+            let what = if cluster.find(device).is_some() { "interface" } else { "port" };
+            // The device of every end is in a box.
+            let place = boxes.iter().position(|(name, _)| *name == device).unwrap_or_default();
+            (place, format!("{what} {port}"))
+        });
+        ends.sort();
+        let [(from, one), (to, other)] = ends;
+        let lines = [format!("{one} to {other}"), cable.text()];
+        text += &format!("d{from} ---|\"{}\"| d{to}\n", label(&lines));
+    }
+    text + "```\n"
+}
+
+/// Returns the lines in the box of a machine.
+fn machine(title: String, named: &NamedMachine, cables: &[Cable<'_>]) -> Vec<String> {
+    let NamedMachine { name, machine } = named;
+    let mut lines = vec![title];
+    lines.extend(machine.product.clone());
+    lines.extend(count_texts(machine.accelerators.iter().map(|accelerator| &accelerator.name)));
+    let ends = cables.iter().flat_map(|cable| &cable.ends).filter(|end| end.device == *name);
+    lines.extend(ends.map(|end| {
+        let interface = machine.interface(&end.port);
+        let model = interface.and_then(|interface| interface.model.clone());
+        let speed = interface.and_then(|interface| interface.speed_mbit_per_second);
+        let parts = [Some(end.port.clone()), model, speed.map(rate::format_interface_speed)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }));
+    lines
+}
+
+/// Joins lines into a label. Writes characters that may have a meaning in Mermaid, Markdown or HTML
+/// as numbers. The first line begins with a word of ours, so that no label is a list in Markdown.
+fn label(lines: &[String]) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || " -,/".contains(c);
+    let escaped =
+        |c: char| if is_plain(c) { String::from(c) } else { format!("#{};", u32::from(c)) };
+    let lines: Vec<String> = lines.iter().map(|line| line.chars().map(escaped).collect()).collect();
+    lines.join("<br>")
 }
 
 #[cfg(test)]
 mod tests {
-    use netdiv_node_common::words::Mode;
+    use std::fs;
+
+    use netdiv_contract::v1::{Interface, Machine};
 
     use super::*;
-    use crate::{
-        Scenario,
-        drafting::{problems::Problems, shapes::Line, submission_toml::LinkSettings, topology},
-        fixture::{self, RunSpec},
-    };
+    use crate::{drafting::submission_toml::LinkSettings, facts::machines::LOADGEN, fixture};
 
-    const NODES: [&str; 16] = [
-        "n00", "n01", "n02", "n03", "n04", "n05", "n06", "n07", "n08", "n09", "n10", "n11", "n12",
-        "n13", "n14", "n15",
-    ];
-
-    fn link(from: &str, to: &str) -> LinkSettings {
-        let (media, rate, length) = ("copper DAC".into(), "100 Gb/s".into(), Some("3 m".into()));
-        LinkSettings { from: from.into(), to: to.into(), media, rate, length }
-    }
-
-    fn switch(name: &str) -> SwitchSettings {
-        let (model, speed) = ("NVIDIA SN3700".into(), "200 Gb/s".into());
-        SwitchSettings { name: name.into(), model, ports: 32, speed }
-    }
-
-    /// Returns sixteen nodes on two leaf switches below a spine switch. One node also has a direct
-    /// link to the LoadGen node, and two have one to each other.
-    fn large() -> (Cluster, Topology) {
+    #[test]
+    fn the_page_on_submissions_shows_the_diagram_of_the_test_submission() {
         let folder = tempfile::tempdir().unwrap();
-        let spec = RunSpec::new("resnet50", Scenario::Offline, Mode::Performance);
-        let spec = RunSpec { nodes: NODES.to_vec(), accelerators: 8, dataset_samples: 9, ..spec };
-        let cluster = Cluster::of(&fixture::run(folder.path(), &spec));
-        let mut links = vec![
-            link("loadgen:ens1f0np0", "spine:1"),
-            link("spine:2", "leaf-1:17"),
-            link("leaf-2:17", "spine:3"),
-            link("n15:eno1", "loadgen:eno1"),
-            link("n02:eno1", "n07:eno1"),
-        ];
-        for (place, node) in NODES.iter().enumerate() {
-            let leaf = if place % 2 == 0 { 1 } else { 2 };
-            links.push(link(&format!("{node}:ens1f0np0"), &format!("leaf-{leaf}:{place}")));
-        }
-        let switches = ["spine", "leaf-1", "leaf-2"].map(switch).to_vec();
-        (cluster, Topology { text: None, switches, links })
+        let tree = fixture::submission_tree(folder.path(), "network", "v5.0");
+        let document = tree.join("network/acme/documentation/system-diagram.md");
+        let document = fs::read_to_string(document).unwrap();
+        let graph = document.split("```").nth(1).unwrap();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/SUBMISSION.md");
+        let page = fs::read_to_string(page).unwrap();
+        assert!(page.contains(&format!("```{graph}```\n")), "docs/SUBMISSION.md lacks {graph}");
     }
 
-    fn apart(a: &Rect, b: &Rect) -> bool {
-        a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y
-    }
-
+    /// Mermaid 11 draws this graph with all names as they are written here.
     #[test]
-    fn nothing_lies_on_anything_else() {
-        let (cluster, topology) = large();
-        let mut problems = Problems::default();
-        let cables = topology::cables(&topology, &cluster, &mut problems);
-        assert_eq!(problems.gaps(), []);
-        let layout = layout::place(devices(&cluster, &topology, &cables), &cables);
-        assert_eq!((layout.boxes.len(), layout.lines.len()), (1 + 3 + 16, topology.links.len()));
-        let boxes: Vec<_> = layout.boxes.iter().map(|placed| placed.rect).collect();
-        let labels: Vec<_> = layout.lines.iter().map(|line| line.label).collect();
-        let all: Vec<_> = boxes.iter().chain(&labels).collect();
-        for (place, a) in all.iter().enumerate() {
-            assert!(
-                a.x >= 0 && a.y >= 0 && a.right() <= layout.width && a.bottom() <= layout.height
-            );
-            for b in &all[place + 1..] {
-                assert!(apart(a, b), "{a:?} and {b:?}");
-            }
-        }
-        let segments = |line: &Line| -> Vec<Rect> {
-            let between = |ends: &[(i32, i32)]| {
-                let (a, b) = (ends[0], ends[1]);
-                let (x, y) = (a.0.min(b.0), a.1.min(b.1));
-                Rect { x, y, width: (a.0 - b.0).abs(), height: (a.1 - b.1).abs() }
-            };
-            line.points.windows(2).map(between).collect()
+    fn no_name_breaks_the_graph() {
+        let hostile = "- end\"]|} --> x;\n%%{init}%% <b>`_*#1\\&amp; style:é www.a.b \u{1f600}";
+        let named = |name: &str| {
+            let (product, model) = (Some(hostile.into()), Some(hostile.into()));
+            let interface = Interface { name: hostile.into(), model, ..Default::default() };
+            let machine = Machine { product, interfaces: vec![interface], ..Default::default() };
+            NamedMachine { name: name.into(), machine }
         };
-        for (place, line) in layout.lines.iter().enumerate() {
-            for segment in segments(line) {
-                assert!(
-                    boxes.iter().all(|rect| apart(&segment, rect)),
-                    "{}: {segment:?}",
-                    line.text
-                );
-                // Lines may cross at right angles.
-                for other in layout.lines[..place].iter().flat_map(segments) {
-                    let same = |a: &Rect, b: &Rect| {
-                        let upright = a.width == 0 && b.width == 0 && a.x == b.x;
-                        let flat = a.height == 0 && b.height == 0 && a.y == b.y;
-                        (upright && a.y <= b.bottom() && b.y <= a.bottom())
-                            || (flat && a.x <= b.right() && b.x <= a.right())
-                    };
-                    assert!(!same(&segment, &other), "{segment:?} and {other:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_part_is_named() {
-        let (cluster, topology) = large();
-        let cables = topology::cables(&topology, &cluster, &mut Problems::default());
-        let file = svg("the system", &cluster, &topology, &cables);
-        for text in [
-            "LoadGen node",
-            "SUT node n13",
-            "switch leaf-2",
-            "NVIDIA SN3700",
-            "8 x NVIDIA H100 PCIe",
-        ] {
-            assert!(file.contains(&format!(">{text}</text>")), "{text}");
-        }
-        let ports = file.matches(">ens1f0np0  ConnectX-6 Dx  100 Gb/s</text>").count();
-        assert_eq!((ports, file.matches("copper DAC, 100 Gb/s, 3 m").count()), (17, 21));
-        assert_eq!(file.matches("class=\"accelerator\"").count(), 16 * 8);
-        assert_eq!(file, svg("the system", &cluster, &topology, &cables));
-        if let Some(path) = std::env::var_os("NETDIV_DIAGRAM_OUT") {
-            std::fs::write(path, file).unwrap();
+        let cluster = Cluster { machines: vec![named(LOADGEN), named(hostile)] };
+        let switch = |name: &str| {
+            let (model, speed) = (hostile.into(), hostile.into());
+            SwitchSettings { name: name.into(), model, ports: 2, speed }
+        };
+        let topology = Topology { switches: vec![switch("leaf")], ..Default::default() };
+        let text = || hostile.to_owned();
+        let (media, rate, length) = (text(), text(), Some(text()));
+        let link = LinkSettings { from: text(), to: text(), media, rate, length };
+        let end = |device: &str| LinkEnd { device: device.into(), port: hostile.into() };
+        let cables = [[LOADGEN, "leaf"], [hostile, "leaf"]];
+        let cables = cables.map(|ends| Cable { ends: ends.map(end), link: &link });
+        let graph = mermaid(&cluster, &topology, &cables);
+        let lines: Vec<_> = graph.lines().collect();
+        let [block, kind, boxes @ .., one, other, end] = lines.as_slice() else {
+            panic!("{graph}")
+        };
+        assert_eq!([*block, *kind, *end], ["```mermaid", "graph LR", "```"]);
+        assert_eq!(boxes.len(), 3, "{graph}");
+        let labels = boxes.iter().enumerate().map(|(place, line)| {
+            line.strip_prefix(&format!("d{place}[\"")).and_then(|line| line.strip_suffix("\"]"))
+        });
+        let links = [one.strip_prefix("d0 ---|\""), other.strip_prefix("d1 ---|\"")];
+        let links = links.into_iter().zip(["\"| d1", "\"| d2"]);
+        let links = links.map(|(line, end)| line.and_then(|line| line.strip_suffix(end)));
+        let escaped = "- end#34;#93;#124;#125; --#62; x#59;#10;#37;#37;#123;init#125;#37;#37; \
+                       #60;b#62;#96;#95;#42;#35;1#92;#38;amp#59; style#58;é www#46;a#46;b #128512;";
+        for label in labels.chain(links) {
+            let rest = label.unwrap().replace(escaped, "");
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || " ,/".contains(c);
+            assert!(rest.replace("<br>", "").chars().all(is_plain), "{rest}");
         }
     }
 }

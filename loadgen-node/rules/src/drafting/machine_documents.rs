@@ -1,15 +1,15 @@
-//! Documents about the machines: the diagram, its text, and the architecture. A check regenerates
-//! them from a tree and compares the bytes.
+//! Documents about the machines: the diagram and the architecture. A check regenerates them from a
+//! tree and compares the bytes.
 
 use super::{
-    architecture, cluster::Cluster, diagram, graph::Cable, problems::Problems,
-    submission_toml::Topology, topology::cables,
+    architecture, cluster::Cluster, graph::Cable, problems::Problems, submission_toml::Topology,
+    topology::cables,
 };
 use crate::{record::RunResult, tree::documents};
 
 /// Version of the form of the documents that are generated from runs. Increase it with every change
 /// of their appearance: a check cannot judge documents of another form.
-pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 2;
 
 /// Placeholder for a submitter's text in a regenerated document. It contains a line break, so that
 /// no other text is equal to it.
@@ -21,18 +21,15 @@ const MARK: [&str; 2] = [
     ". If you edit this file, remove this line. -->",
 ];
 
-/// Returns the offset of the mark in a document: below the title of a drawing, or the heading of a
-/// text.
+/// Returns the offset of the mark in a document: below the heading.
 fn place_of_mark(text: &str) -> Option<usize> {
-    let above = if text.starts_with('<') { "</title>\n" } else { "\n\n" };
-    Some(text.find(above)? + above.len())
+    Some(text.find("\n\n")? + 2)
 }
 
 /// Inserts the mark into a document.
 pub(crate) fn with_mark(mut text: String) -> String {
-    let end = if text.starts_with('<') { "\n" } else { "\n\n" };
     if let Some(place) = place_of_mark(&text) {
-        text.insert_str(place, &format!("{}{FORM}{}{end}", MARK[0], MARK[1]));
+        text.insert_str(place, &format!("{}{FORM}{}\n\n", MARK[0], MARK[1]));
     }
     text
 }
@@ -51,11 +48,9 @@ pub(super) fn generate(
     topology: &Topology,
     cables: &[Cable<'_>],
     [data_path, measured]: [&str; 2],
-) -> [(&'static str, String); 3] {
-    let title = format!("The system {system}");
+) -> [(&'static str, String); 2] {
     [
-        (documents::DIAGRAM, diagram::svg(&title, cluster, topology, cables)),
-        (documents::DIAGRAM_TEXT, architecture::diagram_text(system, cluster, topology, cables)),
+        (documents::DIAGRAM, architecture::system_diagram(system, cluster, topology, cables)),
         (documents::ARCHITECTURE, architecture::architecture(system, cluster, data_path, measured)),
     ]
     .map(|(name, text)| (name, with_mark(text)))
@@ -68,7 +63,7 @@ pub(crate) fn regenerate(
     record: &RunResult,
     topology: &Topology,
     texts: [&str; 2],
-) -> [(&'static str, String); 3] {
+) -> [(&'static str, String); 2] {
     let cluster = Cluster::of(record);
     let cables = cables(topology, &cluster, &mut Problems::default());
     generate(system, &cluster, topology, &cables, texts)

@@ -160,7 +160,7 @@ fn check_routes(
 }
 
 #[cfg(test)]
-pub(in crate::drafting) mod tests {
+mod tests {
     use netdiv_node_common::words::Mode;
 
     use super::*;
@@ -169,7 +169,7 @@ pub(in crate::drafting) mod tests {
         fixture::{self, RunSpec},
     };
 
-    pub(in crate::drafting) fn cluster() -> Cluster {
+    fn cluster() -> Cluster {
         let folder = tempfile::tempdir().unwrap();
         let spec = RunSpec {
             dataset_samples: 10,
@@ -185,10 +185,10 @@ pub(in crate::drafting) mod tests {
         problems.gaps().into_iter().map(|gap| gap.text).collect()
     }
 
-    pub(in crate::drafting) const SWITCH: &str =
+    const SWITCH: &str =
         "switch = [{ name = \"leaf\", model = \"SN3700\", ports = 32, speed = \"200 Gb/s\" }]\n";
 
-    pub(in crate::drafting) fn links(ends: &[(&str, &str)]) -> String {
+    fn links(ends: &[(&str, &str)]) -> String {
         let link = |(from, to): &(&str, &str)| {
             format!(
                 "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nmedia = \"copper DAC\"\nrate = \"100 Gb/s\"\n"

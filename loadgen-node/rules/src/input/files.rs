@@ -14,15 +14,15 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, u64::MAX)
 }
 
-/// Maximum size of a document or a drawing, in bytes.
+/// Maximum size of a document, in bytes.
 pub(crate) const DOCUMENT_BYTES: u64 = 1 << 20;
 
-/// Returns true if a file is a document or a drawing, by its name.
+/// Returns true if a file is a document, by its name.
 pub(crate) fn is_document(path: &Path) -> bool {
-    path.extension().is_some_and(|kind| kind == "md" || kind == "svg")
+    path.extension().is_some_and(|kind| kind == "md")
 }
 
-/// Reads the text of a file. Fails if a document or a drawing exceeds [`DOCUMENT_BYTES`].
+/// Reads the text of a file. Fails if a document exceeds [`DOCUMENT_BYTES`].
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
     files::read_to_string(path, if is_document(path) { DOCUMENT_BYTES } else { u64::MAX })
 }

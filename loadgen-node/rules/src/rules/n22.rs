@@ -147,7 +147,7 @@ fn strangers(tree: &SubmissionTree, names: &BTreeSet<&str>, found: &mut Findings
 /// Requires that system-diagram.md describes every switch in the systems' `network_topology`, and
 /// no other switch if there is only one system.
 fn switches(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
-    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
+    let text = tree.document(documents::DIAGRAM).unwrap_or_default();
     for system in &subject.systems {
         let Some(field) = system.text("network_topology") else { continue };
         let Some(links) = topology::links(&field) else {

@@ -15,10 +15,10 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     title: "a system diagram with its text",
     in_closed: false,
     in_open: false,
-    enforced_by: "`drafting/diagram.rs` draws it from evidence and topology",
+    enforced_by: "`drafting/diagram.rs` makes it from evidence and topology, as a Mermaid graph",
     evidence: "diagram and text regenerated from records, links and switches (`rules/regeneration.rs`), and compared byte by \
-         byte, except for paragraphs of the submitter's own in the text; a reviewer judges one without the mark of \
-         `submission`, by the names that are missing from it",
+         byte, except for paragraphs of the submitter's own; a reviewer judges one without the mark of `submission`, by the \
+         names that are missing from it",
     tests: "mutations",
     agreements: &[],
     judge,
@@ -51,23 +51,15 @@ fn diagram(
     let ports = topology::ports(subject.records());
     let names: BTreeSet<_> =
         ports.iter().flat_map(|(device, port)| [device, port]).chain(switches).collect();
-    let names = || names.iter().map(|name| name.as_str());
+    let names = names.iter().map(|name| name.as_str());
     let place = tree.home.document(documents::DIAGRAM);
     let mut at = found.at(&place);
     match tree.document(documents::DIAGRAM) {
-        None => at.fail("is missing or empty: draw how the machines are connected"),
-        Some(svg) => {
-            let ours = AcceptableTexts::of(subject, tree, documents::DIAGRAM);
-            document_diff::compare(&mut at, &place, &svg, &ours, names());
-        }
-    }
-    let place = tree.home.document(documents::DIAGRAM_TEXT);
-    match tree.document(documents::DIAGRAM_TEXT) {
-        None => at.fail_at(place, "is missing or empty: explain the diagram"),
+        None => at.fail("is missing or empty: draw and explain how the machines are connected"),
         Some(text) => {
-            let ours = AcceptableTexts::of(subject, tree, documents::DIAGRAM_TEXT);
+            let ours = AcceptableTexts::of(subject, tree, documents::DIAGRAM);
             let text = document_diff::without_own_paragraphs(&text, &ours);
-            document_diff::compare(&mut at, &place, &text, &ours, names());
+            document_diff::compare(&mut at, &place, &text, &ours, names);
         }
     }
     if ports.is_empty() {

@@ -79,7 +79,7 @@ fn topology(subject: &Subject, tree: &SubmissionTree, system: &System) -> Option
     if !topology::unlinked(subject, system, &links).is_empty() {
         return None;
     }
-    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
+    let text = tree.document(documents::DIAGRAM).unwrap_or_default();
     // The text before this heading is the submitter's.
     let rows = rows(text.rsplit_once("\n## Machines").map_or("", |(_, tables)| tables));
     let switches: Vec<_> = rows

@@ -12,8 +12,8 @@ use netdiv_rules::{
 use super::tree::EditableTree;
 
 /// Names of the documents that are generated from runs.
-pub(super) const NAMES: [&str; 4] =
-    [documents::DIAGRAM, documents::DIAGRAM_TEXT, documents::ARCHITECTURE, documents::BANDWIDTH];
+pub(super) const NAMES: [&str; 3] =
+    [documents::DIAGRAM, documents::ARCHITECTURE, documents::BANDWIDTH];
 
 /// Texts of the submitter in the documents.
 const TEXTS: [&str; 2] = ["PCIe 5.0 x16, 64 GB/s", "[evidence/fabric.json](evidence/fabric.json)"];

@@ -10,9 +10,8 @@ pub(crate) fn variable(option: &str) -> String {
 
 /// Variables with the prefix that are not options, but have a meaning for a build, a test,
 /// libtorch, or the evidence.
-pub(crate) const OTHER_VARIABLES: [&str; 13] = [
+pub(crate) const OTHER_VARIABLES: [&str; 12] = [
     "NETDIV_CONTAINER_IMAGE",
-    "NETDIV_DIAGRAM_OUT",
     "NETDIV_FAULT",
     "NETDIV_KEEP_TREE",
     "NETDIV_LOADGEN_DIR",
