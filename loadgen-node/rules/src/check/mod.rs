@@ -75,7 +75,7 @@ fn judge(subject: &Subject) -> Judgement {
     unusable_files::judge(subject, &mut found);
     rules::judge(subject, &mut found);
     round::without_round(subject, &mut found);
-    Rule::N38.entry().judge(subject, &mut found);
+    Rule::N38.judge(subject, &mut found);
     if let Some(tree) = &subject.tree {
         found.relative_to(&tree.root);
     }

@@ -19,9 +19,9 @@ pub(super) fn waive(
 /// that names the waiver. Returns the lists of [`waive`].
 fn closed(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFinding>) {
     let (mut waived, mut kept): (Vec<_>, Vec<_>) =
-        findings.into_iter().partition(|finding| !finding.rule.entry().in_closed);
+        findings.into_iter().partition(|finding| !finding.rule.is_in_closed());
     waived.retain(|finding| finding.outcome == Outcome::Fail);
-    kept.extend(Rule::all().filter(|rule| !rule.entry().in_closed).map(|rule| GroupedFinding {
+    kept.extend(Rule::all().filter(|rule| !rule.is_in_closed()).map(|rule| GroupedFinding {
         rule,
         outcome: Outcome::Pass,
         places: Vec::new(),
@@ -34,9 +34,8 @@ fn closed(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFin
 /// Moves the failures that the Open division waives (rules, section 4.1.2) to the second list, and
 /// adds a pass for each of their rules. Returns the lists of [`waive`].
 fn open_waived(findings: Vec<GroupedFinding>) -> (Vec<GroupedFinding>, Vec<GroupedFinding>) {
-    let is_waived = |finding: &GroupedFinding| {
-        finding.outcome == Outcome::Fail && !finding.rule.entry().in_open
-    };
+    let is_waived =
+        |finding: &GroupedFinding| finding.outcome == Outcome::Fail && !finding.rule.is_in_open();
     let (waived, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_waived);
     for rule in Rule::all() {
         let of_rule = waived.iter().filter(|finding| finding.rule == rule);

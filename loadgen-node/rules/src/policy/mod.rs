@@ -39,7 +39,7 @@ use crate::{
 pub fn is_required(division: Division, rule: Rule) -> bool {
     match division {
         Division::Network => true,
-        Division::Closed => rule.entry().in_closed,
+        Division::Closed => rule.is_in_closed(),
         Division::Open | Division::Exploratory => false,
     }
 }

@@ -20,7 +20,7 @@ pub(super) const DIGITS: f64 = 1e-5;
 pub(super) type RecordValue = fn(&RunFiles, &RunResult, &str) -> Option<String>;
 
 /// Comparison of two statements of a fact about a run, such as its scenario. Each rule lists its
-/// own comparisons (`RuleEntry::agreements`).
+/// own comparisons, in a constant `SAME`.
 pub(super) enum Agreement {
     /// Requires that the detail log's value under `key`, which `log` reads, equals the record's
     /// value.

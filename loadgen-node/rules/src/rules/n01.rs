@@ -1,28 +1,13 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     book::{Benchmark, Round},
     judge::suite::{check_benchmark_round, check_suite},
     subject::{Findings, JudgedDivision, ResultEntry, Subject},
     tree::INTERACTIVE,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N1,
-    section: "6.2",
-    title: "datacenter suite only",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`rules/policy` refuses the run",
-    evidence: "`system_type`, the benchmark, that its round has it, and the folder of an interactive variant",
-    tests: "`rules.rs`",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for system in subject.systems.iter().filter(|system| system.json.is_ok()) {
         let mut at = found.at(&system.place);
         match system.text("system_type").as_deref() {

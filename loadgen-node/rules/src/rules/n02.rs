@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::{Agreement, RuleEntry, agreement, n01::round_violations, n15::lost_nodes, settings};
+use super::{Agreement, agreement, n01::round_violations, n15::lost_nodes, settings};
 use crate::{
-    Rule, Scenario,
+    Scenario,
     book::{Benchmark, Round, TokenLatencies},
     facts::node_software::missing_model_reason,
     judge::{engines::check_outputs, samples::check_prompt_length},
@@ -17,27 +17,6 @@ use crate::{
 mod data_set;
 mod quality;
 mod same_system;
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N2,
-    section: "6.2, 4.1.1",
-    title: "all rules of the Closed division",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "the sum of the others; `policy/` refuses latency bounds above the table's (`policy/settings.rs`), data sets \
-         prepared for something else (`policy/samples.rs`), nodes without a model (`judge/engines.rs`), and nodes that \
-         differ in model, engine, framework, program, or in settings that decide the answers (`judge/uniform_nodes.rs`)",
-    evidence: "accuracy and latency against the table, calibration; for a language model, in all runs, how tokens are measured, \
-         their bounds and number per response, speculative decoding, and room for the longest prompt and output \
-         ([ENGINES.md](../ENGINES.md#rules-about-tokens)); `accuracy.txt` against what the run counted; data sets that were \
-         prepared for another benchmark or subset, or differ between runs of a result (`n02/data_set.rs`, \
-         [SUBMISSION.md](../SUBMISSION.md#prepare-the-data-set)); `user.conf` against the settings of the run, line by line; \
-         nodes that differ; results of one system by different programs, kernels, or for one benchmark by different models, \
-         engines, frameworks or images (`n02/same_system.rs`)",
-    tests: "mutations",
-    agreements: &SAME,
-    judge,
-};
 
 const SAME: [Agreement; 2] = [
     Agreement::LogEntry {
@@ -52,7 +31,8 @@ const SAME: [Agreement; 2] = [
     },
 ];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     if subject.division == JudgedDivision::Closed {
         // For the other divisions, N1 and N15 judge this.
         for entry in &subject.results {

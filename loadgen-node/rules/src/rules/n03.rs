@@ -1,8 +1,7 @@
 //! N3: an unaltered LoadGen that the round accepts wrote every log (rules, section 5.1).
 
-use super::{Agreement, RuleEntry, agreement};
+use super::{Agreement, agreement};
 use crate::{
-    Rule,
     book::{BuiltLoadGen, Sources},
     facts::machines::non_empty,
     judge::loadgen::{LoadGenMatch, check_round, describe_accepted, look_up},
@@ -11,30 +10,14 @@ use crate::{
     subject::{Findings, ResultEntry, Subject},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N3,
-    section: "5.1",
-    title: "LoadGen unmodified, from a commit that the round accepts",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "`loadgen-sys/build.rs`: pinned source distributions that were compared with commits, checked by SHA-256, compiled as \
-         they are; `policy/` names a LoadGen whose files match no listed commit",
-    evidence: "git status and the SHA-1 of each source file that LoadGen logs, against each state of `loadgen/` since the \
-         seeds of the round (`book/loadgens.toml`); one LoadGen in all logs of a result and in its record. The rules say \
-         \"tagged\", the README of mlcommons/inference \"any commit since\" the seeds: either is accepted. For other files, \
-         it cannot tell and prints the row to add",
-    tests: "every end-to-end test runs it; `complete.rs`",
-    agreements: &SAME,
-    judge,
-};
-
 const SAME: [Agreement; 1] = [Agreement::LogEntry {
     key: "loadgen_version",
     log: agreement::text,
     record: |_, record, _| Some(record.versions.loadgen.clone()),
 }];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     for entry in &subject.results {
         of_one_result(subject, entry, found);
     }

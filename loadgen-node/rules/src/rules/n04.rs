@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::SocketAddr};
 
 use serde_json::Value;
 
-use super::{RuleEntry, separation::judge_run};
+use super::separation::judge_run;
 use crate::{
     Outcome, Rule,
     facts::machines::ip,
@@ -12,25 +12,7 @@ use crate::{
     subject::{Findings, RunEvidence, Subject, runs_with_evidence},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N4,
-    section: "6.2.2",
-    title: "SUT and QDL on physically separate systems",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
-    evidence: "machine id, boot id, board serial and MACs of all machines, of adapters under any depth of VLAN, bond or \
-         bridge (`facts/interfaces.rs`): equal values fail, measured or stated. Different values pass if boot or board was \
-         measured and both machines are bare metal (`judge/distinct.rs`): no hypervisor was detected where it would show, \
-         and the product was measured. In all other cases it cannot tell: also for virtual machines, records without \
-         `virtual_machine`, and a serving engine on another machine, which has no evidence. A serving engine on the LoadGen \
-         node fails",
-    tests: "`rules.rs`, mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for seen in runs_with_evidence(subject, found) {
         let text = "the machines at both ends are bare metal, with different boots, boards and hardware addresses";
         judge_run(&seen, Rule::N4, text, on_the_loadgen_node(&seen), found);

@@ -2,31 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{RuleEntry, separation::judge_run};
+use super::separation::judge_run;
 use crate::{
     Outcome, Rule,
     facts::{fabric, interfaces::Interfaces as _},
     subject::{Findings, PlaceJudgement, RunEvidence, Subject, System, runs_with_evidence},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N5,
-    section: "6.2.2",
-    title: "a permitted fabric",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`policy/machines.rs` refuses the run, or warns that it cannot tell",
-    evidence: "kind of the interface on each route, both ends; `network_type`",
-    tests: "`rules.rs`",
-    agreements: &[],
-    judge,
-};
-
 /// Bus interconnects that the rules forbid, as lower-case words in the field `network_type`.
 const FORBIDDEN: [&str; 10] =
     ["pcie", "pci", "cxl", "ccix", "hypertransport", "nvlink", "qpi", "upi", "ici", "thunderbolt"];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for seen in runs_with_evidence(subject, found) {
         let text = "every path between them uses an interface of a permitted fabric";
         judge_run(&seen, Rule::N5, text, unrouted(&seen), found);

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use netdiv_contract::v1::{Interface, Machine};
 use serde_json::json;
 
-use super::{Agreement, RuleEntry, description};
+use super::{Agreement, agreement, description};
 use crate::{
     Rule,
     book::system_fields::network_fields,
@@ -22,20 +22,6 @@ use crate::{
     subject::{
         Findings, PlaceJudgement, RunEvidence, Subject, System, runs_with_evidence, topology,
     },
-};
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N6,
-    section: "6.2.2",
-    title: "the metadata shows OSI layers 1 to 4",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`submission` derives the fields from routes and interfaces",
-    evidence: "the fields of the network against transport, TLS, addresses, rates, adapters, connections and links \
-         (`derived/description.rs`, as for the document)",
-    tests: "mutations",
-    agreements: &SAME,
-    judge,
 };
 
 const SAME: [Agreement; 3] = [
@@ -63,7 +49,8 @@ const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "net
 /// two programs differ slightly.
 const TOLERANCE: f64 = 1.02;
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     let seen = runs_with_evidence(subject, found);
     // N27 reports machines that are too slow for a submitted run, so that they are not reported
     // here.

@@ -1,27 +1,13 @@
 //! N7: no pre-processing, conversion or padding in the QDL, shown by digests (rules, section
 //! 6.2.1).
 
-use super::{RuleEntry, digests};
+use super::digests;
 use crate::{
-    Rule,
     record::{Comparison, Digests},
     subject::{Findings, Subject},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N7,
-    section: "6.2.1",
-    title: "no pre-processing, conversion or padding in the QDL",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`qdl/src/sender.rs`: a message is an id and the QSL's bytes; `proto/transport/` sees bytes only",
-    evidence: "digests: each sample in the QSL and as the nodes received it",
-    tests: "`wire.rs`; `rules.rs`: a node that received something else",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (place, record, Digests { samples, bytes_issued, .. }) in
         digests::conclusive_digests(subject, found)
     {

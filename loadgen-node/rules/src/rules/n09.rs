@@ -2,27 +2,12 @@
 
 use netdiv_node_common::words::Mode;
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     record::{Node, RunResult},
     subject::{Findings, PlaceJudgement, RunFiles, RunKind, Subject},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N9,
-    section: "6.2.1",
-    title: "no batching in the QDL",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "one message for each sample; an Offline or MultiStream query is split by sample",
-    evidence: "messages that the nodes have acknowledged, against LoadGen's count",
-    tests: "`wire.rs`",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (run, record) in subject.records() {
         let mut at = found.at(&run.record_place);
         one_by_one(run, record, &mut at);

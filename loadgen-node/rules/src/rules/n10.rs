@@ -1,30 +1,14 @@
 //! N10: no caching of queries or responses, in the QDL or at the nodes (rules, sections 6.2.1 and
 //! 6.2.3).
 
-use super::{RuleEntry, digests};
+use super::digests;
 use crate::{
-    Rule,
     judge::engines::{check_prefix_caching, check_reused_prompts},
     record::{Comparison, Digests, Node, RunResult},
     subject::{Findings, Subject},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N10,
-    section: "6.2.1, 6.2.3",
-    title: "no caching of queries or responses",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "no table of contents in `qdl/` or `sut-node/`; the contract has no field for the index",
-    evidence: "digests: received as often as issued; bytes sent; TEST04. Before and after a run, for a node in front of a \
-         serving engine: `prefix_caching` in its settings is `off` (not required for tensors behind Triton, \
-         [ENGINES.md](../ENGINES.md)). After a run: no prompt had tokens that the serving engine did not compute",
-    tests: "`performance.rs`; `rules.rs`; `language.rs`; `mutations/n10.toml`",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (run, record) in subject.records() {
         for text in reused(record) {
             found.fail(&run.record_place, text);

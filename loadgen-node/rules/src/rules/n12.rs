@@ -1,25 +1,9 @@
 //! N12: LoadGen sees a single SUT (rules, section 6.2.1).
 
-use super::{RuleEntry, n16::judge_by_construction};
-use crate::{
-    Rule,
-    subject::{Findings, JudgedDivision, Subject},
-};
+use super::n16::judge_by_construction;
+use crate::subject::{Findings, JudgedDivision, Subject};
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N12,
-    section: "6.2.1",
-    title: "a single SUT to LoadGen",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`loadgen-sys`: one test at a time, one QDL",
-    evidence: "one test and one name in each log",
-    tests: "`complete.rs`, `abort.rs`",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let claim = "LoadGen has one QDL and one test at a time (loadgen-sys)";
     judge_by_construction(claim, subject, found);
     if subject.division == JudgedDivision::Network {

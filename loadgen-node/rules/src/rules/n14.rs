@@ -1,23 +1,7 @@
 //! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
 
-use super::{Agreement, RuleEntry, agreement};
-use crate::{
-    Rule,
-    subject::{Findings, PlaceJudgement, RunFiles, Subject},
-};
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N14,
-    section: "6.2.1",
-    title: "Name() makes a round trip over the network",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`Qdl::name` asks every node, every time",
-    evidence: "`get_sut_name_duration_ns`: more than 10 µs, and at least half of the minimum round trip that was measured before",
-    tests: "`wire.rs`: a node that takes 100 ms",
-    agreements: &SAME,
-    judge,
-};
+use super::{Agreement, agreement};
+use crate::subject::{Findings, PlaceJudgement, RunFiles, Subject};
 
 const SAME: [Agreement; 1] = [Agreement::LogEntry {
     key: "get_sut_name_duration_ns",
@@ -32,7 +16,8 @@ const SAME: [Agreement; 1] = [Agreement::LogEntry {
 /// less, and every one with a round trip took more.
 const LEAST_NS: u64 = 10_000;
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     // N13 finds a missing name.
     let named = subject.details().filter(|(_, _, detail)| detail.text("sut_name").is_some());
     for (_, run, detail) in named {

@@ -2,30 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     record::{Node, RunResult},
     subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, System},
-};
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N15,
-    section: "6.2.1",
-    title: "Name() asks each node; each has its own name",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`qdl/src/node.rs`, `Qdl::name`",
-    evidence: "the names in the log, the record and the system description",
-    tests: "`bad_input.rs`, `faults.rs`",
-    agreements: &[],
-    judge,
 };
 
 /// Default of the setting `cluster_name`.
 const UNNAMED: &str = "netdiv";
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, other_name);
     for (entry, run, detail) in subject.details() {
         match detail.text("sut_name") {

@@ -3,7 +3,6 @@
 
 use std::{io, path::Path};
 
-use super::RuleEntry;
 use crate::{
     Rule,
     grouping::NEEDS_SUBMISSION,
@@ -13,20 +12,7 @@ use crate::{
     tree,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N16,
-    section: "6.2.1",
-    title: "the QDL's source is in the submission",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`loadgen-node/build.rs` puts the sources into the program",
-    evidence: "SHA-256 of the tree's sources, names and bytes, against `REVISION` and what each run recorded",
-    tests: "`rules.rs`, mutations; `rehearse.sh` builds them",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the sources of the Query Dispatch Library";
     if let Some(tree) = found.own_tree(subject, text) {
         sources(subject, tree, found);

@@ -1,8 +1,6 @@
 //! N17: the session layer is documented, field by field (rules, section 6.2.1).
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     drafting::sources::{PROTOCOL, wire_protocol},
     subject::{Findings, Subject, SubmissionTree, list_first},
     tree::documents,
@@ -11,20 +9,7 @@ use wire_contract::{FieldKey, contract, described};
 
 mod wire_contract;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N17,
-    section: "6.2.1",
-    title: "the session layer is documented",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "[PROTOCOL.md](../PROTOCOL.md)",
-    evidence: "the document: each field's number, name and type against the contract, the rest against the sources in the tree",
-    tests: "`wire.rs`: golden bytes",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the description of the wire";
     let Some(tree) = found.own_tree(subject, text) else { return };
     let mut at = found.at(tree.home.document(documents::PROTOCOL));

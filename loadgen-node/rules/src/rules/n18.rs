@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use netdiv_contract::{encoding::Encoding, tokens::ID_BYTES};
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     book::{Benchmark, ElementType},
     official_log::readable_entries::{ReadableEntry, ReadableLog},
     record::{Evidence, InterfaceTraffic, RunResult},
@@ -14,25 +12,11 @@ use crate::{
     tree::ACCURACY_LOG,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N18,
-    section: "6.2.3",
-    title: "queries and responses all cross the network",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`qdl/src/sender.rs`",
-    evidence: "digests; payload bytes against samples × length, and that against the tensor; bytes of the responses against \
-         their tokens; the traffic of the interface",
-    tests: "`performance.rs`, `rules.rs`",
-    agreements: &[],
-    judge,
-};
-
 /// Metric of benchmarks whose response is a single number, so that all responses have the same
 /// length.
 const ONE_NUMBER: &str = "acc";
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, |record| misattributed_traffic(record, record.network_evidence()?));
     for (run, record) in subject.records() {
         let mut at = found.at(&run.record_place);

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::Machine;
 use serde_json::{Value, json};
 
-use super::{Agreement, RuleEntry};
+use super::{Agreement, agreement};
 use crate::{
-    Rule,
     facts::machines::non_empty,
     input::files::sha256_of,
     record::{Evidence, Node, RunResult},
@@ -17,29 +16,14 @@ use crate::{
 
 mod same_machines;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N20,
-    section: "6.2.3",
-    title: "the SUT's configuration is named",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "evidence: settings and their SHA-256",
-    evidence: "for every machine, the SHA-256 computed again from the published text, and the one that a node announced; a \
-         name denotes the same machine in all runs, with the same setup, and one boot has one kernel and one hardware \
-         (`n20/same_machines.rs`); the LoadGen node's settings against the record (`rules/agreement.rs`; each rule has the rows \
-         of its settings)",
-    tests: "mutations",
-    agreements: &SAME,
-    judge,
-};
-
 const SAME: [Agreement; 1] = [Agreement::RunSetting {
     key: "checksums",
     default: Some(|| json!(false)),
     record: |record| json!(record.checksums),
 }];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     for (place, nodes) in subject.shared_machines() {
         found.pass(place, format!("{nodes} are on one machine, and share its interfaces"));
     }

@@ -1,11 +1,8 @@
 //! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary,
 //! detail log and record belong to one test (rules, section 6.2.3).
 
-use super::{RuleEntry, n16::judge_by_construction};
-use crate::{
-    Rule,
-    subject::{Findings, Subject, logs::disagreements},
-};
+use super::n16::judge_by_construction;
+use crate::subject::{Findings, Subject, logs::disagreements};
 
 mod clocks;
 mod issued;
@@ -18,22 +15,7 @@ mod throughput;
 mod times;
 mod token_counts;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N21,
-    section: "6.2.3",
-    title: "everything outside the LoadGen node is the SUT",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "`run/outcome/conclude.rs` takes verdict, metric and latency from LoadGen's log",
-    evidence: "summary, detail log and record agree (`n21/record_figures.rs`: metric, latencies, late queries; the settings asked \
-         for under N32); rates, samples, schedule, marks for power meters, times of entries and the record's clock belong to \
-         one test; percentiles rise; batches, responses and tokens of each node agree, tokens also with LoadGen's rates",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     record_figures::judge(subject, found);
     tallies::judge(subject, found);
     response_counts::judge(subject, found);

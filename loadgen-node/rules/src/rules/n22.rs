@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::{RuleEntry, regeneration::only_system};
+use super::regeneration::only_system;
 use crate::{
-    Rule,
     derived::markdown::rows,
     facts::{interfaces::Interfaces as _, machines::non_empty, rate::bits_per_second},
     input::files::entries,
@@ -14,21 +13,7 @@ use crate::{
     tree::documents,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N22,
-    section: "6.2.3",
-    title: "network interfaces of all components are described",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`proto/machine/src/evidence`",
-    evidence: "model, driver, firmware, speed and MTU of every interface on a route; switches; `evidence/` equals the \
-         machines' evidence in the runs",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, |record| {
         let evidence = record.network_evidence().into_iter();
         let machines = evidence.flat_map(|evidence| evidence.machines());

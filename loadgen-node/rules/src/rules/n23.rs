@@ -2,29 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{RuleEntry, document_diff, regeneration::AcceptableTexts};
+use super::{document_diff, regeneration::AcceptableTexts};
 use crate::{
-    Rule,
     subject::{Findings, Subject, SubmissionTree, topology},
     tree::documents,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N23,
-    section: "6.2.3",
-    title: "a system diagram with its text",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`drafting/diagram.rs` makes it from evidence and topology, as a Mermaid graph",
-    evidence: "diagram and text regenerated from records, links and switches (`rules/regeneration.rs`), and compared byte by \
-         byte, except for paragraphs of the submitter's own; a reviewer judges one without the mark of `submission`, by the \
-         names that are missing from it",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "switches, diagram and architecture";
     let Some(tree) = found.own_tree(subject, text) else { return };
     let mut switches = BTreeSet::new();

@@ -2,28 +2,14 @@
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::{RuleEntry, agreement};
+use super::agreement;
 use crate::{
-    Rule,
     facts::{interfaces::Interfaces as _, machines::non_empty},
     record::RunResult,
     subject::{Findings, Subject, list_first, report_missing, runs_with_evidence},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N24,
-    section: "6.2.3",
-    title: "an available system names all its versions",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`proto/machine/src/evidence`",
-    evidence: "kernel, system, drivers, framework, program, container image; versions of the programs in record and evidence",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let versions = |record: &RunResult| {
         let versions = &record.versions;
         let program =

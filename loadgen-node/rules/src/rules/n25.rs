@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use netdiv_contract::encoding::Encoding;
 use serde_json::json;
 
-use super::{Agreement, RuleEntry};
+use super::{Agreement, agreement};
 use crate::{
-    Rule,
     book::Benchmark,
     judge::samples::permits_encoding,
     placeholder::is_placeholder,
@@ -16,27 +15,14 @@ use crate::{
     tree::documents,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N25,
-    section: "6.2.4",
-    title: "compression only as the table allows",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`policy/samples.rs` refuses the run; `proto/contract/src/encoding.rs` is lossless, per sample, in the QSL. In \
-         Server a query is one sample, so DLRMv2's compression per query is the same",
-    evidence: "encoding against the table (`judge/samples.rs`, as before the run), the approval",
-    tests: "`encoding.rs`, `rules.rs`",
-    agreements: &SAME,
-    judge,
-};
-
 const SAME: [Agreement; 1] = [Agreement::RunSetting {
     key: "encoding",
     default: Some(|| json!("none")),
     record: |record| json!(record.encoding),
 }];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     found.records(subject, |record| {
         let nodes =
             record.evidence.iter().flat_map(|all| record.nodes.iter().map(move |n| (n, all)));

@@ -1,28 +1,13 @@
 //! N26: an LLM receives token ids (rules, section 6.2.4).
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     book::Benchmark,
     judge::samples::{describe_input, is_allowed_input},
     record::RunResult,
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, Subject},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N26,
-    section: "6.2.4",
-    title: "an LLM receives token ids",
-    in_closed: false,
-    in_open: false,
-    enforced_by: "`policy/samples.rs`",
-    evidence: "the tensors of a sample against the table (`judge/samples.rs`, as before the run)",
-    tests: "`rules.rs`",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         let Some(benchmark) = entry.benchmark else {
             found.unknown(&entry.place, NO_BENCHMARK);

@@ -2,32 +2,17 @@
 //! (rules, section 5.1).
 
 use super::{
-    RuleEntry, document_diff,
+    document_diff,
     regeneration::{AcceptableTexts, report_on_bandwidth, unknown_bandwidths},
 };
 use crate::{
-    Rule,
     facts::rate::format_rate,
     judge::bandwidth::Demand,
     subject::{Findings, NO_BENCHMARK, Subject, list_first, runs_with_evidence},
     tree::documents,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N27,
-    section: "Appendix B, 5.1",
-    title: "the NICs carry what Appendix B requires",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "`judge/bandwidth.rs`, for the document and the check",
-    evidence: "the bandwidth required at the measured rate, with the element types that were sent, against both ends' \
-         interfaces; the report, regenerated and compared byte by byte",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let described: Vec<_> = runs_with_evidence(subject, found);
     for (entry, run) in subject.runs() {
         if !run.kind.is_submitted() {
@@ -112,7 +97,7 @@ fn without(text: &str, headings: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::subject::AllFindings;
-    use crate::{Outcome, book::Table, fixture::submission_tree, subject::read};
+    use crate::{Outcome, Rule, book::Table, fixture::submission_tree, subject::read};
 
     /// Returns the outcomes of N27 for the report, after `change` has changed the subject and `to`
     /// has replaced `from` in the report.

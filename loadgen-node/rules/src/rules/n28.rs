@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{RuleEntry, document_diff, regeneration::AcceptableTexts};
+use super::{document_diff, regeneration::AcceptableTexts};
 use crate::{
-    Rule,
     facts::rate::bits_per_second,
     subject::{Findings, Subject, topology},
     tree::documents,
@@ -12,20 +11,7 @@ use crate::{
 
 mod fabric_reports;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N28,
-    section: "5.1",
-    title: "a description of the system's architecture",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "`drafting/architecture.rs`",
-    evidence: "regenerated and compared byte by byte; the measured bandwidth against the LoadGen node's interfaces",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "switches, diagram and architecture";
     let Some(tree) = found.own_tree(subject, text) else { return };
     let place = tree.home.document(documents::ARCHITECTURE);

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{RuleEntry, n34::answers_differ};
+use super::n34::answers_differ;
 use crate::{
-    Rule,
     book::{Benchmark, Test},
     facts::node_software::{NodeSoftware, SETTING},
     record::RunResult,
@@ -13,21 +12,7 @@ use crate::{
     tree::VERIFY_ACCURACY,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N30,
-    section: "5.1",
-    title: "the same responses in accuracy and performance mode",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "nothing in the QDL or the nodes knows the mode",
-    evidence: "TEST01 or TEST06; in all runs of a result the same nodes, with the same program, kernel, image, engine, \
-         framework, model and settings",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         same_code(entry, found);
         match entry.benchmark {

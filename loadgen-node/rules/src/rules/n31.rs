@@ -1,24 +1,10 @@
 //! N31: no randomness but the announced seeds (rules, section 2.4).
 
-use super::{Agreement, RuleEntry, agreement};
+use super::{Agreement, agreement};
 use crate::{
-    Rule,
     book::Round,
     official_log::DetailLog,
     subject::{Findings, PlaceJudgement, Subject},
-};
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N31,
-    section: "2.4",
-    title: "no randomness but the announced seeds",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "seeds come from LoadGen; ours name sessions only",
-    evidence: "the three seeds in every log",
-    tests: "mutations",
-    agreements: &SAME,
-    judge,
 };
 
 const SAME: [Agreement; 9] = [
@@ -37,7 +23,8 @@ const fn logged(key: &'static str) -> Agreement {
     Agreement::LogEntry { key, log: agreement::integer, record: agreement::setting }
 }
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     for (_, run, detail) in subject.details() {
         seeds(subject.round, detail, found.at(&run.place));
     }

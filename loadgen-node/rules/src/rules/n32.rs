@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netdiv_node_common::words::Mode;
 use serde_json::{Value, json};
 
-use super::{Agreement, RuleEntry, agreement, settings};
+use super::{Agreement, agreement, settings};
 use crate::{
     Outcome, Rule, Scenario,
     book::Benchmark,
@@ -21,23 +21,6 @@ use crate::{
 
 mod effective_settings;
 mod scenarios;
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N32,
-    section: "3, 4.1.1",
-    title: "scenarios, duration and number of queries",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "`policy/settings.rs` refuses the run, also with an end set by `max_query_count`, or with an audit.config that \
-         belongs to no compliance test (`policy/mod.rs`)",
-    evidence: "LoadGen's effective settings against the table (`judge/limits.rs`, as before the run); how long the test \
-         took and its queries, by what LoadGen measured (in SingleStream that also decides on `max_query_count`); both \
-         scenarios. `server_coalesce_queries` is reported and breaks nothing: no rule and no checker forbids it, and \
-         accepted results used it",
-    tests: "`rules.rs`",
-    agreements: &SAME,
-    judge,
-};
 
 const SAME: [Agreement; 24] = [
     Agreement::LogEntry {
@@ -104,7 +87,8 @@ const fn in_server(effective: &'static str, requested: &'static str) -> Agreemen
     Agreement::EffectiveSetting { effective, requested, scenario: Some(Scenario::Server) }
 }
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     for (entry, run) in subject.runs() {
         audit_configs(entry, run, found);
         let Some(record) = run.result() else { continue };

@@ -3,9 +3,9 @@
 use netdiv_node_common::words::Mode;
 use serde_json::Value;
 
-use super::{RuleEntry, n12::single_tests};
+use super::n12::single_tests;
 use crate::{
-    Rule, Scenario,
+    Scenario,
     grouping::LOGGED_ERROR,
     judge::check_one_token_answers,
     official_log::DetailLog,
@@ -15,25 +15,10 @@ use crate::{
 
 mod verdict_parts;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N33,
-    section: "5.1",
-    title: "the result is VALID and no log has an error",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "`run/outcome/judgement.rs`: an error line makes the verdict INVALID",
-    evidence: "every log, but TEST06 in Server, whose 100 queries are always too few for early stopping; every part of the \
-         verdict against the figures that make it (`n33/verdict_parts.rs`); responses of one token, for each of which \
-         LoadGen logs an error",
-    tests: "`faults.rs`",
-    agreements: &[],
-    judge,
-};
-
 /// Maximum number of characters of a value in a finding.
 const LONGEST_VALUE: usize = 60;
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.division != JudgedDivision::Network {
         single_tests(subject, found);
     }

@@ -1,9 +1,8 @@
 //! N34: the compliance tests were run with their settings, and pass (policies and official
 //! checker).
 
-use super::{RuleEntry, purposes, settings};
+use super::{purposes, settings};
 use crate::{
-    Rule,
     book::{Benchmark, Formats, OtherTest, Test},
     compliance::{self, test_settings},
     input::files::{self, entries},
@@ -26,22 +25,7 @@ mod scores;
 mod test01_responses;
 mod verification_files;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N34,
-    section: "submission rules",
-    title: "compliance tests",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "`loadgen-node audit`, `rules/compliance`",
-    evidence: "the tests of the table, their verdicts, and that their settings were in effect; the figures in \
-         `verify_*.txt` against the logs (TEST06's log must be verifiable, `n34/verification_files.rs`); the samples of \
-         TEST07 and TEST09 (`n34/sample_counts.rs`); the settings against `user.conf`",
-    tests: "`tests/compliance`, mutations",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     settings::judge_user_conf(subject, |kind| matches!(kind, RunKind::Test(_)), found);
     purposes::compare(subject, true, found);
     test01_responses::judge(subject, found);

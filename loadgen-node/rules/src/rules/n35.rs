@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use super::{Agreement, RuleEntry, purposes};
+use super::{Agreement, agreement, purposes};
 use crate::{
-    Rule,
     book::{Round, Table},
     subject::{Findings, Subject, round::stated},
     tree::Layout,
@@ -17,28 +16,14 @@ mod measurements;
 mod nameplates;
 mod readme;
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N35,
-    section: "submission rules",
-    title: "files of a submission",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "`drafting/results.rs`",
-    evidence: "names, sizes, folders, truncation and hash; logs against the digests in the record: an edited log is found \
-         (`subject/unusable_files.rs`); README, measurements and data types against the records; \
-         nameplates are YAML, of a system, and state no negative power",
-    tests: "mutations",
-    agreements: &SAME,
-    judge,
-};
-
 const SAME: [Agreement; 1] = [Agreement::RunSetting {
     key: "benchmark",
     default: None,
     record: |record| json!(record.benchmark),
 }];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    agreement::compare(&SAME, subject, found);
     of_round(subject, found);
     purposes::compare(subject, false, found);
     files::judge(subject, found);

@@ -5,26 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{RuleEntry, description, n15::other_count};
+use super::{description, n15::other_count};
 use crate::{
     Outcome, Rule,
     book::system_fields::{FIELDS, FieldRequirement, SystemField},
     input::json::REPEATED_KEY,
     placeholder::{is_not_applicable, is_placeholder},
     subject::{Findings, JudgedDivision, PlaceJudgement, Subject, SubmissionTree, System},
-};
-
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N36,
-    section: "submission checker",
-    title: "is_network and the fields of a network system",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "`drafting/systems.rs`",
-    evidence: "48 fields; those of processors, memory, accelerators and software against the evidence (`judge/statements.rs`)",
-    tests: "mutations",
-    agreements: &[],
-    judge,
 };
 
 /// Prefixes of fields that may be `N/A`: the system may lack the part, or its maker may not publish
@@ -41,7 +28,7 @@ const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_proc
 /// Values of `system_type` that the official checker accepts.
 const SUITES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     description::compare(subject, Rule::N36, found);
     let text = "the fields of systems/*.json";
     let Some(tree) = found.tree(subject, text) else { return };

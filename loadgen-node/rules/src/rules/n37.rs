@@ -5,32 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::Machine;
 
-use super::RuleEntry;
 use crate::{
-    Rule,
     book::system_fields::network_fields,
     facts::{count_texts, interfaces::Interfaces as _},
     record::RunResult,
     subject::{Findings, Subject, topology},
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N37,
-    section: "2.8",
-    title: "networking can be compared in an audit",
-    in_closed: true,
-    in_open: false,
-    enforced_by: "evidence",
-    evidence: "`--against`: interfaces, switches, transport",
-    tests: "mutations",
-    agreements: &[],
-    judge,
-};
-
 /// Field with the names of machines, which may differ in the other submission.
 const TOPOLOGY: &str = "network_topology";
 
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let mut at = found.at("");
     let Some(others) = subject.against.as_deref() else {
         return at.unknown("no other submission to compare with: name one with --against");

@@ -3,7 +3,6 @@
 
 use serde_json::json;
 
-use super::RuleEntry;
 use crate::{
     Finding, Outcome, Rule,
     drafting::documents::WHY_OPEN,
@@ -14,21 +13,7 @@ use crate::{
     tree::documents,
 };
 
-pub(super) const RULE: RuleEntry = RuleEntry {
-    id: Rule::N38,
-    section: "6.2",
-    title: "what does not conform goes to the Open division",
-    in_closed: true,
-    in_open: true,
-    enforced_by: "`run --division network` and `closed` refuse; `submission` writes `why-open.md`",
-    evidence: "any rule above; a rehearsal, an exploratory run, or one for another division; in Open, a reason and the list \
-         of broken rules",
-    tests: "`rules.rs`",
-    agreements: &[],
-    judge,
-};
-
-fn judge(subject: &Subject, found: &mut Findings) {
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     match subject.division {
         JudgedDivision::Open => open(subject, found),
         JudgedDivision::Network => conforming(subject, found),
@@ -72,7 +57,7 @@ fn list_differences(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String>
     let items = why.lines().filter_map(|line| line.strip_prefix("- N"));
     let numbers = items.map(|item| item.split(|c: char| !c.is_ascii_digit()).next());
     let said: Vec<String> = numbers.flatten().map(|number| format!("N{number}")).collect();
-    let missing = broken.iter().filter(|rule| !rule.entry().in_open).map(Rule::to_string);
+    let missing = broken.iter().filter(|rule| !rule.is_in_open()).map(Rule::to_string);
     let missing = missing.filter(|rule| !said.contains(rule));
     let known: Vec<_> =
         broken.iter().chain(unknown).chain(&[Rule::N38]).map(Rule::to_string).collect();

@@ -30,7 +30,7 @@ impl JudgedDivision {
     /// Returns true if the division requires the rule. The Open division's waivers depend on the
     /// findings.
     pub(crate) fn requires(self, rule: Rule) -> bool {
-        self != Self::Closed || rule.entry().in_closed
+        self != Self::Closed || rule.is_in_closed()
     }
 
     /// Returns the division whose rules judge a run. An exploratory run is judged by the rules of
