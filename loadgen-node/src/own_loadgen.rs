@@ -2,19 +2,9 @@
 
 use clap::builder::{Resettable, Str};
 use loadgen_sys::{Mode, Scenario, TestSettings};
-use netdiv_rules::book::{BuiltLoadGen, Round, RoundName, Sources, Table};
+use netdiv_rules::book::{Round, RoundName, Table};
 
 use crate::RunError;
-
-/// Returns the description of the LoadGen in this program.
-pub(crate) fn built() -> BuiltLoadGen {
-    let files = loadgen_sys::file_sha1();
-    BuiltLoadGen {
-        version: loadgen_sys::version(),
-        changes: loadgen_sys::git_status(),
-        sources: Sources::of(&files),
-    }
-}
 
 /// Returns the round whose seeds LoadGen's embedded mlperf.conf has.
 pub(crate) fn round(table: &Table) -> Option<&Round> {

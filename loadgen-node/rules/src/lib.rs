@@ -4,14 +4,13 @@
 //!
 //! - [`book`]: the rule book as data: benchmarks with the section of each figure, rounds, LoadGen's
 //!   releases
-//! - [`policy`]: rules about the choices of a run, before it starts
+//! - [`eligibility`]: rules that a run breaks, before it begins and when it is over
 //! - [`statistics`], [`plan`]: numbers of queries, durations, memory and bandwidth of a run
 //! - [`user_conf`]: check of LoadGen's settings file, before LoadGen reads it
 //! - [`official_log`]: readers of LoadGen's own logs; `facts`: these and the other readers, one for
 //!   each kind of file
 //! - [`record`]: the schema of `result.json`
-//! - `judge`: judgements that apply both before and after a run; `rules`: one file for each of N1
-//!   to N38
+//! - `rules`: one file for each of N1 to N38; `judge`: judgements that several of them share
 //! - [`compliance`]: TEST01, TEST04 and TEST06
 //! - [`check`]: judges all rules for a run or a submission
 //! - [`submission`]: makes a submission from runs; [`tree`]: the paths in a submission;
@@ -22,8 +21,8 @@
 pub mod book;
 pub mod check;
 pub mod compliance;
+pub mod eligibility;
 pub mod plan;
-pub mod policy;
 pub mod record;
 pub mod statistics;
 pub mod submission;

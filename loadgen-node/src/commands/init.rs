@@ -13,8 +13,8 @@ use netdiv_node_common::process::absolute;
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
+    eligibility::outside_suite,
     plan::RATES,
-    policy,
     template::{self, Engine, TemplateValues},
 };
 use netdiv_transport::{
@@ -157,8 +157,8 @@ impl InitArgs {
             return usage(format!("{why} (docs/ENGINES.md)"));
         }
         if benchmark.rounds.is_empty() {
-            let why = policy::outside_suite(table, name)
-                .unwrap_or_else(|| format!("{name} is of no round"));
+            let why =
+                outside_suite(table, name).unwrap_or_else(|| format!("{name} is of no round"));
             return usage(why);
         }
         if !benchmark.scenarios.contains(&self.scenario) {

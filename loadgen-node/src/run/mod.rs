@@ -1,5 +1,6 @@
 //! A run, from its settings to its result.
 
+mod eligibility;
 mod guard;
 pub(crate) mod outcome;
 mod over_network;
@@ -23,18 +24,24 @@ use self::{
     over_network::Network,
     progress::metrics::Endpoint,
     setup::{
-        eligibility,
         machines::{self, Traffic},
         test_settings::{check_user_conf, long_accuracy_run},
     },
 };
-use crate::{RunConfig, RunError, record::Verdict, settings::Target};
+use crate::{
+    RunConfig, RunError,
+    record::{Carrier, Verdict},
+    settings::Target,
+};
 
 /// Reads the files of a run and checks everything that needs no node: `run`, `--print-config` and
 /// `doctor` begin with it. Nothing is written.
 pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
     let test = LoadGenTest::new(config)?;
-    eligibility::findings(&test, &[], None)?;
+    if let Target::Nodes(settings) = &test.config.target {
+        let transport = Carrier::Network(settings.network.options.transport);
+        eligibility::findings(&test, RunCounters::new(transport))?;
+    }
     check_user_conf(&test.config, &test.user_conf)?;
     machines::check_statement(&test.config)?;
     Ok(test)
@@ -63,15 +70,14 @@ pub(crate) fn run(
         (Target::Nodes(settings), _) => {
             let qdl = over_network::connect(test, settings)?;
             let evidence = machines::evidence(qdl.nodes(), &test.config)?;
-            let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
             let traffic = Traffic::now(&evidence);
             let nodes = Network { test, settings, qdl, evidence, traffic };
+            let findings = eligibility::findings(test, nodes.counted())?;
             system::measure(test, &nodes, &findings, endpoint, interruptions)
         }
         (Target::InProcess(file), Some(InProcessEngines { start, .. })) => {
-            let findings = eligibility::findings(test, &[], None)?;
             let system = start(test, file).map_err(RunError::Usage)?;
-            system::measure(test, &*system, &findings, endpoint, interruptions)
+            system::measure(test, &*system, &[], endpoint, interruptions)
         }
         (Target::InProcess(_), None) => {
             Err(RunError::Usage("--in-process: this program has no engines".into()))

@@ -120,10 +120,17 @@ impl RunArgs {
         if rehearsal && strict {
             return usage("--rehearsal notes what --strict refuses: give one of them");
         }
-        if division == Division::Closed && self.in_process.is_some() {
-            return usage(
-                "--in-process: a run of the Closed division needs SUT nodes; leave out --in-process or --division",
-            );
+        let title = division.title();
+        if division.has_rules() && self.in_process.is_some() {
+            return usage(format!(
+                "--in-process: a run of the {title} division needs SUT nodes; leave out --in-process or --division"
+            ));
+        }
+        if division.has_rules() && self.mode == Some(Mode::FindPeak) {
+            return usage(format!(
+                "--mode find-peak: a run of the {title} division has the mode performance, accuracy or submission; give one of \
+                 these, or leave out --division"
+            ));
         }
         Ok((division, rehearsal, strict))
     }

@@ -1,4 +1,4 @@
-//! Judgements shared by `policy` (before a run), the rules of a check, and generated documents.
+//! Judgements shared by rules, and by generated documents.
 
 pub(crate) mod bandwidth;
 mod distinct;
@@ -15,11 +15,6 @@ pub(crate) mod uniform_nodes;
 pub(crate) mod user_conf;
 
 use crate::record::Node;
-
-/// Returns the reason why the name of a SUT is invalid (N13).
-pub(crate) fn check_sut_name(name: &str) -> Option<String> {
-    (!name.contains("Network SUT")).then(|| format!("`{name}` does not contain `Network SUT`"))
-}
 
 /// Returns a text if the nodes' token counts contain answers of only one token (N33).
 pub(crate) fn check_one_token_answers(nodes: &[Node]) -> Option<String> {

@@ -98,10 +98,17 @@ pub(crate) fn describe_input(benchmark: &Benchmark) -> String {
     benchmark.inputs(" or ")
 }
 
+/// Text of a record about a sample of bytes whose meaning is unknown.
+const BYTES: &str = "bytes";
+
 /// Returns true if the benchmark permits the tensors, described as `image uint8 [224, 224, 3]`;
-/// `None` if no element type is known.
+/// `None` if no element type is known. Bytes of unknown meaning may be a compressed file of the
+/// data set, if it has such files.
 pub(crate) fn is_allowed_input(benchmark: &Benchmark, tensors: &[String]) -> Option<bool> {
-    let is_known = |tensor: &String| ElementType::of(tensor).is_some();
+    let is_known = |tensor: &String| {
+        let is_no_file = tensor == BYTES && benchmark.original_compression.is_none();
+        is_no_file || ElementType::of(tensor).is_some()
+    };
     let is_allowed = |tensor: &String| benchmark.input_types.iter().any(|one| one.is_in(tensor));
     let is_stated = !benchmark.inputs.is_empty();
     (is_stated && tensors.iter().any(is_known)).then(|| {

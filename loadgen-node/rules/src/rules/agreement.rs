@@ -93,8 +93,11 @@ impl Agreement {
     }
 }
 
-/// Makes the comparisons in `rows` for every run.
+/// Makes the comparisons in `rows` for every run that has begun.
 pub(super) fn compare(rows: &[Agreement], subject: &Subject, found: &mut Findings) {
+    if subject.is_upcoming {
+        return;
+    }
     for (_, run) in subject.runs() {
         for row in rows {
             row.compare(run, found);

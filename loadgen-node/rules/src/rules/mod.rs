@@ -163,11 +163,24 @@ static RULES: [RuleRow; 38] = [
 /// the consequences of such a violation again.
 const JUDGED_FIRST: [Rule; 3] = [N2, N16, N32];
 
-/// Judges all rules except N38, which judges the findings of the others.
+/// Rules that the settings of a run decide, so that they are judged before it begins.
+const OF_SETTINGS: [Rule; 7] = [N1, N2, N3, N25, N26, N31, N32];
+
+/// Rules that the nodes of a run and their machines decide, before it begins.
+const OF_NODES: [Rule; 4] = [N4, N5, N10, N29];
+
+/// Judges all rules except N38, which judges the findings of the others. For a run that has not
+/// begun, judges the rules that need no outcome.
 pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
+    let has_nodes = subject.records().any(|(_, record)| record.evidence.is_some());
+    let is_due = |row: &&RuleRow| {
+        !subject.is_upcoming
+            || OF_SETTINGS.contains(&row.id)
+            || has_nodes && OF_NODES.contains(&row.id)
+    };
     let is_first = |row: &&RuleRow| JUDGED_FIRST.contains(&row.id);
     let others = RULES.iter().filter(|row| !is_first(row) && row.id != N38);
-    for row in RULES.iter().filter(is_first).chain(others) {
+    for row in RULES.iter().filter(is_first).chain(others).filter(is_due) {
         row.id.judge(subject, found);
     }
 }

@@ -39,7 +39,10 @@ pub(super) fn round_violations(subject: &Subject, entry: &ResultEntry) -> Vec<St
     let (Some(benchmark), Some(round)) = (entry.benchmark, subject.round) else {
         return Vec::new();
     };
-    let wrong = check_benchmark_round(benchmark, round).into_iter();
+    let last = benchmark.rounds.last().and_then(|name| subject.table.round(*name));
+    let last = last.filter(|_| subject.is_upcoming).map(|round| subject.table.build_for(round));
+    let remedy = last.map_or_else(String::new, |build| format!(": {build}"));
+    let wrong = check_benchmark_round(benchmark, round).map(|why| why + &remedy).into_iter();
     wrong.chain(wrong_interactive_folder(entry, benchmark, round)).collect()
 }
 

@@ -8,7 +8,7 @@ use crate::{
     Scenario,
     book::{Benchmark, Round, TokenLatencies},
     facts::node_software::missing_model_reason,
-    judge::{engines::check_outputs, samples::check_prompt_length},
+    judge::{engines::check_outputs, samples::check_prompt_length, suite::check_suite},
     placeholder::is_placeholder,
     record::{Node, RunResult},
     subject::{Findings, JudgedDivision, RunKind, Subject},
@@ -36,7 +36,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.division == JudgedDivision::Closed {
         // For the other divisions, N1 and N15 judge this.
         for entry in &subject.results {
-            found.at(&entry.place).fail_each(round_violations(subject, entry));
+            let mut at = found.at(&entry.place);
+            if subject.is_upcoming {
+                at.fail_each(check_suite(subject.table, &entry.name));
+            }
+            at.fail_each(round_violations(subject, entry));
         }
         for (run, record) in subject.records() {
             found.at(&run.record_place).fail_each(lost_nodes(record));
@@ -66,7 +70,7 @@ fn nodes_without_model(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes.iter().filter_map(|node| {
         let Node { name, engine, model_sha256, .. } = node;
         let why = missing_model_reason(engine, model_sha256)?;
-        Some(format!("no model ran at node {name}: {why}"))
+        Some(format!("no model ran at node {name}: {why}; run again with the benchmark's model"))
     })
 }
 

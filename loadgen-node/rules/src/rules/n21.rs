@@ -19,7 +19,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     record_figures::judge(subject, found);
     tallies::judge(subject, found);
     response_counts::judge(subject, found);
-    let claim = "times and verdicts are LoadGen's, taken from its log (official_log.rs)";
+    let claim = "times and verdicts are LoadGen's, taken from its log (facts/official_log)";
     judge_by_construction(claim, subject, found);
     figures(subject, found);
     required_figures::judge(subject, found);

@@ -66,7 +66,7 @@ fn encoding(
         .collect();
     for (what, encoding) in used.iter().filter(|(_, one)| !permits_encoding(benchmark, *one)) {
         at.fail(format!(
-            "{what} were sent with {encoding}, which section 6.2.4 does not allow for {}",
+            "{what} are sent with {encoding}, which section 6.2.4 does not allow for {}: choose the encoding none, and run again",
             benchmark.name
         ));
     }

@@ -25,7 +25,7 @@ fn input(benchmark: &Benchmark, record: &RunResult, mut at: PlaceJudgement) {
         None => at.unknown(format!("the tensors of a sample are unknown; expected {wanted}")),
         Some(true) => at.or_pass(format!("samples contain what the benchmark allows: {wanted}")),
         Some(false) => at.fail(format!(
-            "a sample contained {}; expected {wanted}; the nodes must compute the rest from it, within the timed region",
+            "a sample contains {}; expected {wanted}; the nodes must compute the rest from it, within the timed region",
             record.input.join(" + ")
         )),
     }

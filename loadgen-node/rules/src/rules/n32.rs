@@ -118,7 +118,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if !subject.is_open() {
         scenarios::judge(subject, found);
     }
-    effective_settings::judge(subject, found);
+    if !subject.is_upcoming {
+        effective_settings::judge(subject, found);
+    }
 }
 
 /// Finds runs that used an audit.config although they are not compliance tests.
@@ -237,6 +239,8 @@ fn inferred(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Optio
     })
 }
 
+const SAMPLES_PER_QUERY: &str = "effective_samples_per_query";
+
 fn performance(
     subject: &Subject,
     entry: &ResultEntry,
@@ -249,11 +253,19 @@ fn performance(
     let least = [
         ("effective_min_duration_ms", Some(limits.min_duration_ms)),
         ("effective_performance_sample_count", Some(limits.performance_samples)),
-        ("effective_samples_per_query", limits.offline_samples),
+        (SAMPLES_PER_QUERY, limits.offline_samples),
     ];
     for (key, least) in least {
         let Some(least) = least else { continue };
-        let wanted = format!("less than the minimum {least}");
+        let remedy = match &benchmark.interactive_of {
+            // LoadGen's mlperf.conf has no number for interactive variants.
+            Some(_) if key == SAMPLES_PER_QUERY => {
+                let model = &benchmark.loadgen_model;
+                format!("set `{model}.Offline.min_query_count = {least}` in user.conf")
+            }
+            _ => "leave it to LoadGen's mlperf.conf".into(),
+        };
+        let wanted = format!("less than the minimum {least}: {remedy}, and run again");
         at.require_logged(key, detail.integer(key), |value| *value >= least, wanted);
     }
     for setting in END_SETTINGS {
@@ -275,7 +287,8 @@ fn performance(
     at.fail_each(settings::wrong_switches(Rule::N32, subject, entry, run));
     if let Some(ServerLimits { percentile, .. }) = limits.server {
         let key = "effective_target_latency_percentile";
-        let wanted = format!("less than {percentile}");
+        let wanted =
+            format!("less than {percentile}: leave it to LoadGen's mlperf.conf, and run again");
         at.require_logged(key, detail.number(key), |value| *value >= percentile, wanted);
     }
     let sampled = detail.integer("effective_accuracy_log_sampling_target");

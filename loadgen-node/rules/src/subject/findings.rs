@@ -22,6 +22,11 @@ impl AllFindings {
         Findings { rule, list: &mut self.0 }
     }
 
+    /// Returns all findings.
+    pub(crate) fn into_list(self) -> Vec<Finding> {
+        self.0
+    }
+
     /// Removes all findings about these rules.
     pub(crate) fn forget(&mut self, rules: &[Rule]) {
         self.0.retain(|finding| !rules.contains(&finding.rule));

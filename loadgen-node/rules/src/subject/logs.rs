@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::unusable::UnusableFile;
+use super::unusable::{MISSING, UnusableFile};
 use crate::{
     Scenario,
     book::Seeds,
@@ -61,6 +61,12 @@ impl Logs {
         });
         let marks = log.as_ref().ok().map(RoundMarks::of);
         Self { detail: log, summary, marks }
+    }
+
+    /// Creates the logs of a run that has not begun.
+    pub(crate) fn upcoming(detail: DetailLog) -> Self {
+        let summary = Err(UnusableFile { rule: None, why: MISSING.into() });
+        Self { marks: Some(RoundMarks::of(&detail)), detail: Ok(detail), summary }
     }
 }
 

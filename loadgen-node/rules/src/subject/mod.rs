@@ -9,6 +9,7 @@ pub(crate) mod round;
 pub(crate) mod topology;
 pub(crate) mod unusable;
 pub(crate) mod unusable_files;
+mod upcoming;
 
 use std::{
     cell::OnceCell,
@@ -21,6 +22,7 @@ use serde_json::{Map, Value};
 pub(crate) use findings::{AllFindings, Findings, PlaceJudgement, list_first};
 pub use judgement_basis::{JudgedDivision, JudgedRound, RoundSource};
 pub(crate) use machines::{RunEvidence, report_missing, runs_with_evidence};
+pub use upcoming::{ACCURACY_COUNT, UpcomingRun};
 
 use logs::Logs;
 use unusable::{UnusableFile, is_changed};
@@ -47,6 +49,8 @@ pub(crate) struct Subject<'t> {
     pub(crate) judged_round: JudgedRound,
     /// Division whose rules apply.
     pub(crate) division: JudgedDivision,
+    /// True for a run that has not begun, which has no outcome.
+    pub(crate) is_upcoming: bool,
     /// Files of the submission; `None` for a run folder.
     pub(crate) tree: Option<SubmissionTree>,
     /// Systems of a tree with results, in order.

@@ -92,8 +92,6 @@ fn is_run(dir: &Path) -> bool {
 fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'t> {
     let record = record(&dir.join(RunResult::FILE));
     let result = record.as_ref().and_then(|record| record.as_ref().ok());
-    let division = result.map_or(Division::Network, |result| result.division);
-    let name = result.map_or_else(String::new, |result| result.benchmark.clone());
     let logs = Logs::read(dir);
     let detail = logs.detail.as_ref().ok();
     let kind = match result.map(|result| result.mode).or_else(|| detail?.mode()) {
@@ -102,7 +100,6 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         Some(Mode::Submission) => RunKind::Submission,
         _ => RunKind::Performance,
     };
-    let scenario = result.map(|result| result.scenario).or_else(|| detail?.scenario());
     let run = RunFiles {
         kind,
         place: ".".into(),
@@ -112,10 +109,20 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         logs: Some(logs),
         detail_sha256: OnceCell::new(),
     };
+    single_run(run, table, option)
+}
+
+/// Returns the subject that consists of a single run.
+pub(super) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>) -> Subject<'_> {
+    let result = run.result();
+    let division = result.map_or(Division::Network, |result| result.division);
+    let name = result.map_or_else(String::new, |result| result.benchmark.clone());
+    let scenario = result.map(|result| result.scenario).or_else(|| run.detail()?.scenario());
+    let is_offered = |benchmark: &&Benchmark| benchmark.suite != Suite::Retired;
     let mut entry = ResultEntry {
         place: String::new(),
         tree: None,
-        benchmark: table.find(&name),
+        benchmark: table.find(&name).filter(is_offered),
         name,
         scenario,
         measurements: None,
@@ -129,6 +136,7 @@ fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'
         round,
         judged_round,
         division: JudgedDivision::of_run(division),
+        is_upcoming: false,
         tree: None,
         systems: Vec::new(),
         idle_systems: Vec::new(),
@@ -192,6 +200,7 @@ fn submission<'t>(
         round,
         judged_round,
         division,
+        is_upcoming: false,
         tree,
         systems,
         idle_systems,

@@ -1,11 +1,14 @@
 //! End of a run: from LoadGen's logs and our own counters to `result.json`.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use loadgen_sys::{AnswerTokens, Mode, StartTestError};
 use netdiv_contract::layout::{self, InputLayout};
 use netdiv_node_common::sanitise::shell_word;
-use netdiv_rules::{Finding, policy};
+use netdiv_rules::{
+    Finding,
+    eligibility::{after_run, is_required},
+};
 use tracing::{error, warn};
 
 use crate::{
@@ -37,7 +40,8 @@ pub(crate) fn finish(
     );
     let log = DetailLog::read(&folder.join(output::DETAIL));
     let judgement = RunJudgement::new(test, &counted, outcome, log.as_ref());
-    let result = result(test, counted, judgement, &log.unwrap_or_default())?;
+    let mut result = result(test, counted, judgement, &log.unwrap_or_default());
+    result.logs = official_log::digests(folder).map_err(|e| RunError::Failed(e.to_string()))?;
     let json = serde_json::to_vec_pretty(&result)
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
     output::write(&folder.join(output::RESULT), &json).map_err(|error| match result.verdict {
@@ -90,19 +94,30 @@ pub(crate) fn give_up(test: &LoadGenTest, counted: RunCounters, reason: String) 
     loadgen_sys::exit_now(EXIT_FAILED);
 }
 
-/// Combines LoadGen's logs and our counters.
+/// Returns the record of a run that has not begun.
+pub(crate) fn record_without_outcome(test: &LoadGenTest, counted: RunCounters) -> RunResult {
+    let judgement = RunJudgement {
+        verdict: Verdict::Failed,
+        reasons: Vec::new(),
+        accuracy: None,
+        official_accuracy: None,
+    };
+    result(test, counted, judgement, &DetailLog::default())
+}
+
+/// Combines LoadGen's detail log and our counters. The digests of the logs are missing.
 fn result(
     test: &LoadGenTest,
     counted: RunCounters,
     judgement: RunJudgement,
     log: &DetailLog,
-) -> Result<RunResult, RunError> {
+) -> RunResult {
     let LoadGenTest { config, library, settings, .. } = test;
-    let after = policy::after_run(config.division, &counted.nodes);
-    let is_asked = |finding: &Finding| policy::is_required(config.division, finding.rule);
+    let after = after_run(config.division, &counted.nodes);
+    let is_asked = |finding: &Finding| is_required(config.division, finding.rule);
     let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
-    Ok(RunResult {
+    RunResult {
         samples: samples(&counted, config.mode, log),
         verdict: judgement.verdict,
         reasons: judgement.reasons,
@@ -147,11 +162,11 @@ fn result(
         evidence: counted.evidence,
         digests: counted.digests,
         settings: config.recorded_settings.clone(),
-        logs: official_log::digests(&config.output).map_err(|e| RunError::Failed(e.to_string()))?,
+        logs: BTreeMap::new(),
         test_settings: settings.fields().into_iter().collect(),
         process: process(),
         versions: record::versions(),
-    })
+    }
 }
 
 /// Returns the rate without ramp-up and drain, from the series of the run.

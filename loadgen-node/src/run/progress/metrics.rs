@@ -16,7 +16,7 @@ use netdiv_node_common::metrics::{
     },
 };
 use netdiv_qdl::NodeReport;
-use netdiv_rules::{Finding, Outcome, policy};
+use netdiv_rules::{Finding, Outcome, eligibility::is_required};
 use parking_lot::Mutex;
 
 use crate::{RunConfig, RunError};
@@ -82,7 +82,7 @@ impl Endpoint {
 
 impl RunFacts {
     pub(crate) fn new(config: &RunConfig, findings: &[Finding]) -> Self {
-        let is_asked = |finding: &&Finding| policy::is_required(config.division, finding.rule);
+        let is_asked = |finding: &&Finding| is_required(config.division, finding.rule);
         let asked = || findings.iter().filter(is_asked);
         let count = |outcome| asked().filter(|finding| finding.outcome == outcome).count();
         Self {

@@ -1,7 +1,6 @@
-//! A run before LoadGen starts: its settings, LoadGen's settings, and the rules and machines that
-//! they must fit.
+//! A run before LoadGen starts: its settings, LoadGen's settings, and the machines that they must
+//! fit.
 
-pub(crate) mod eligibility;
 mod footprint;
 pub(crate) mod length_estimate;
 mod loadgen_bounds;

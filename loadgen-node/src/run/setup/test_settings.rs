@@ -8,7 +8,7 @@ use netdiv_qdl::TokenBounds;
 use netdiv_rules::{
     Division,
     book::{Benchmark, Table, TokenLatencies},
-    policy::ACCURACY_COUNT,
+    eligibility::ACCURACY_COUNT,
     user_conf::{self, UserConf},
 };
 use tracing::{debug, warn};

@@ -20,6 +20,14 @@ const WHOLE: &str = "; LoadGen's whole log is needed, not a truncated one";
 pub(crate) struct AccuracyEntry(Map<String, Value>);
 
 impl AccuracyEntry {
+    /// Parses a line of a log that has one entry per line, as LoadGen writes it.
+    pub(super) fn of_line(line: &str) -> Option<Self> {
+        match serde_json::from_str(line.trim_end_matches(',')).ok()? {
+            UniqueKeyJson(Value::Object(entry)) => Some(Self(entry)),
+            UniqueKeyJson(_) => None,
+        }
+    }
+
     /// Returns the index of the sample in the data set.
     pub(crate) fn qsl_idx(&self) -> Result<u64, String> {
         self.integer("qsl_idx")

@@ -104,6 +104,12 @@ impl DetailLog {
         Ok(log)
     }
 
+    /// Creates a log with one entry for each key.
+    pub(crate) fn of(values: BTreeMap<String, Value>) -> Self {
+        let entry = |(key, value)| (key, vec![LoggedValue { value, ms: None }]);
+        Self { entries: values.into_iter().map(entry).collect(), ..Self::default() }
+    }
+
     /// Returns true if the log has no entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()

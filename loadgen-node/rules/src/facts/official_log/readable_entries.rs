@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
-use crate::input::{files, json::UniqueKeyJson};
+use super::accuracy::AccuracyEntry;
+use crate::input::files;
 
 /// Maximum size of a log to read, in bytes: complete logs of images, in run folders, have
 /// gigabytes.
@@ -64,14 +63,13 @@ pub(crate) fn read_entries(path: &Path) -> ReadableLog {
 }
 
 fn entry(line: &str) -> Option<ReadableEntry> {
-    let UniqueKeyJson(value) = serde_json::from_str(line.trim_end_matches(',')).ok()?;
-    let integer = |key: &str| value.get(key).and_then(Value::as_u64);
+    let entry = AccuracyEntry::of_line(line)?;
     Some(ReadableEntry {
-        seq_id: integer("seq_id")?,
-        qsl_idx: integer("qsl_idx")?,
-        data: hex::decode(value.get("data")?.as_str()?).ok()?,
-        token_count: integer("token_count"),
-        has_first_token: value.get("token_data").is_some(),
+        seq_id: entry.integer("seq_id").ok()?,
+        qsl_idx: entry.qsl_idx().ok()?,
+        data: entry.response().ok()?,
+        token_count: entry.integer("token_count").ok(),
+        has_first_token: entry.hex("token_data") != Ok(None),
     })
 }
 

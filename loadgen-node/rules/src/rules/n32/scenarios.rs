@@ -1,4 +1,4 @@
-//! Requires, for each benchmark of a system, the scenarios that the suite requires.
+//! Requires the scenarios of the suite: of each run, and of each benchmark of a system.
 
 use crate::{
     Scenario,
@@ -7,6 +7,14 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        if let Some(benchmark) = entry.benchmark
+            && entry.scenario.is_none_or(|scenario| !benchmark.scenarios.contains(&scenario))
+        {
+            let (name, scenarios) = (&benchmark.name, benchmark.required_scenarios());
+            found.fail(&entry.place, format!("{name} has no such scenario, but {scenarios}"));
+        }
+    }
     let text = "that all required scenarios are there";
     if found.tree(subject, text).is_none() {
         return;
@@ -34,10 +42,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let folder = entry.place.rsplit_once('/').map_or("", |(folder, _)| folder);
             let text = format!("{} missing, which {name} requires", missing.join(", "));
             found.fail(folder, text);
-        }
-        if entry.scenario.is_none_or(|scenario| !benchmark.scenarios.contains(&scenario)) {
-            let text = format!("{} has no such scenario", benchmark.name);
-            found.fail(&entry.place, text);
         }
     }
 }
