@@ -1,5 +1,6 @@
-//! Checks a user.conf before LoadGen reads it. LoadGen would log an error for an invalid line and
-//! continue to an invalid run; it silently ignores unknown keys.
+//! Checks a user.conf before LoadGen reads it, and compares one with the settings of a run (N2).
+//! LoadGen would log an error for an invalid line and continue to an invalid run; it silently
+//! ignores unknown keys.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,35 +9,11 @@ use std::{
 
 use netdiv_node_common::words::{TODO, did_you_mean, is_todo};
 
-use crate::input::files;
-
-/// Keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
-const KEYS: [&str; 24] = [
-    "use_token_latencies",
-    "ttft_latency",
-    "tpot_latency",
-    "infer_token_latencies",
-    "token_latency_scaling_factor",
-    "target_latency_percentile",
-    "samples_per_query",
-    "target_latency",
-    "target_qps",
-    "performance_issue_unique",
-    "performance_issue_same",
-    "performance_issue_same_index",
-    "sample_concatenate_permutation",
-    "coalesce_queries",
-    "max_async_queries",
-    "min_duration",
-    "max_duration",
-    "min_query_count",
-    "max_query_count",
-    "performance_sample_count_override",
-    "accuracy_sample_count_override",
-    "print_timestamps",
-    "accuracy_log_rng_seed",
-    "accuracy_log_sampling_target",
-];
+use crate::{
+    Scenario,
+    book::{LoadGenSetting, setting_number},
+    input::files,
+};
 
 /// Maximum latency bound in a user.conf, in milliseconds: a year.
 const MAX_LATENCY_MS: u64 = 366 * 24 * 3600 * 1000;
@@ -126,15 +103,20 @@ fn setting_of<'k>(key: &'k str, benchmark: &str, scenario: &str) -> Option<&'k s
 }
 
 /// Returns true if LoadGen reads a key in a scenario (`TestSettings::FromConfig`).
-pub(crate) fn is_read_in(setting: &str, scenario: &str) -> bool {
-    let is_server = matches!(scenario, "Server" | "Interactive");
-    match setting {
-        "ttft_latency" | "tpot_latency" | "coalesce_queries" | "max_async_queries" => is_server,
-        "target_latency" | "target_latency_percentile" => scenario != "Offline",
-        "samples_per_query" => scenario == "MultiStream",
-        "target_qps" => is_server || scenario == "Offline",
-        _ => true,
-    }
+fn is_read_in(setting: &str, scenario: &str) -> bool {
+    rows(setting).any(|row| is_of(row, scenario))
+}
+
+/// Returns the settings that a key of user.conf may set.
+fn rows(key: &str) -> impl Iterator<Item = &'static LoadGenSetting> {
+    LoadGenSetting::all().iter().filter(move |row| row.user_conf.as_deref() == Some(key))
+}
+
+/// Returns true if a line for a scenario, which may be `*`, sets a setting. LoadGen uses the
+/// scenario Server for Interactive.
+fn is_of(row: &LoadGenSetting, scenario: &str) -> bool {
+    let named = if scenario == "Interactive" { "Server" } else { scenario };
+    Scenario::of_official_name(named).is_none_or(|scenario| row.is_of(scenario))
 }
 
 pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
@@ -167,12 +149,12 @@ pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
     if setting == "mode" {
         return Err("the mode is chosen with --mode, not in user.conf".into());
     }
-    if !KEYS.contains(&setting) {
-        let meant = did_you_mean(setting, KEYS);
+    if rows(setting).next().is_none() {
+        let keys = LoadGenSetting::all().iter().filter_map(|row| row.user_conf.as_deref());
+        let meant = did_you_mean(setting, keys.collect::<BTreeSet<_>>());
         return Ok(Some(format!("LoadGen does not read `{setting}`{meant}; it has no effect")));
     }
-    let is_read = scenario == "*" || is_read_in(setting, scenario);
-    Ok((!is_read)
+    Ok((!is_read_in(setting, scenario))
         .then(|| format!("LoadGen does not read `{setting}` in {scenario}; it has no effect")))
 }
 
@@ -186,9 +168,11 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
         };
         return Err(format!("{setting} is still {TODO}: write {what}"));
     }
-    let is_stream = matches!(scenario, "SingleStream" | "MultiStream");
-    let is_real = matches!(setting, "target_qps" | "target_latency_percentile")
-        || setting == "target_latency" && is_stream;
+    let mut of_scenario: Vec<_> = rows(setting).filter(|row| is_of(row, scenario)).collect();
+    if of_scenario.is_empty() {
+        of_scenario = rows(setting).collect();
+    }
+    let is_real = !of_scenario.is_empty() && of_scenario.iter().all(|row| row.is_real());
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     let good = if is_real {
         value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0)
@@ -197,7 +181,7 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     };
     // LoadGen converts these values to nanoseconds. If the result does not fit into its integer
     // type, LoadGen silently uses another bound.
-    let is_time = matches!(setting, "target_latency" | "ttft_latency" | "tpot_latency");
+    let is_time = of_scenario.iter().any(|row| row.factor > 1.0);
     if is_time && value.parse::<u64>().is_ok_and(|ms| ms > MAX_LATENCY_MS) {
         return Err(format!("`{value}` ms is too long; {setting} is at most {MAX_LATENCY_MS}"));
     }
@@ -208,9 +192,59 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     }
 }
 
+/// Returns the keys that decide about a run in a scenario, with their settings. LoadGen reads keys
+/// about tokens only if another key tells it to.
+pub(crate) fn compared(
+    scenario: Scenario,
+) -> impl Iterator<Item = (&'static str, &'static LoadGenSetting)> {
+    LoadGenSetting::in_user_conf(scenario).filter(|(_, row)| !row.of_tokens)
+}
+
+/// Returns the differences between the text of a `user.conf` and a run's settings: first the lines
+/// that LoadGen would misread, each with the reason, then the names of keys with other values.
+/// `given` contains the fields that the run set explicitly, as `FIELD=VALUE`. `model` is LoadGen's
+/// name of the benchmark.
+pub(crate) fn differences(
+    file: &str,
+    settings: &BTreeMap<String, String>,
+    given: &[&str],
+    model: &str,
+    scenario: Scenario,
+) -> Vec<String> {
+    let lines: BTreeMap<_, _> = file
+        .lines()
+        .filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [key, "=", value] if !key.starts_with('#') => Some((key, value)),
+            _ => None,
+        })
+        .collect();
+    let name = scenario.official_name();
+    let differs = |(key, row): &(&str, &LoadGenSetting)| {
+        // Model and scenario in the name of a key, in LoadGen's order of precedence.
+        let places = [(model, name), ("*", name), (model, "*"), ("*", "*")];
+        let mut said = places.iter().filter_map(|(model, scenario)| {
+            lines.get(format!("{model}.{scenario}.{key}").as_str())
+        });
+        let said = said.next().and_then(|value| setting_number(value));
+        let said = said.map(|value| value * row.factor);
+        let is_given = given.iter().any(|pair| pair.split('=').next() == Some(row.field.as_str()));
+        let said = said.or(row.default.filter(|_| !is_given));
+        let run = settings.get(&row.field).and_then(|value| setting_number(value));
+        match (said, run) {
+            (Some(said), Some(run)) => (said - run).abs() > 1e-6 * run.abs().max(1e-3),
+            _ => false,
+        }
+    };
+    let misread = file
+        .lines()
+        .zip(1..)
+        .filter_map(|(line, number)| Some(format!("line {number}: {}", check_line(line).err()?)));
+    misread.chain(compared(scenario).filter(differs).map(|(key, _)| key.to_owned())).collect()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -296,5 +330,45 @@ mod tests {
         assert!(of_others.warnings[0].contains("no line applies") && of_others.keys.is_empty());
         let every = read("*.*.min_duration = 1\n*.Server.target_qps = 1\n");
         assert_eq!((every.keys.len(), every.of_other_runs), (2, None));
+    }
+
+    pub(crate) fn settings() -> BTreeMap<String, String> {
+        [
+            ("server_target_qps", "18000.500000"),
+            ("server_target_latency_ns", "15000000"),
+            ("server_target_latency_percentile", "0.990000"),
+            ("server_coalesce_queries", "false"),
+            ("min_duration_ms", "600000"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    #[test]
+    fn a_file_that_says_something_else_is_seen() {
+        let unlike = |text: &str| {
+            differences(
+                text,
+                &settings(),
+                &["server_target_qps=18000.5"],
+                "resnet50",
+                Scenario::Server,
+            )
+        };
+        assert_eq!(unlike("*.Server.target_qps = 17000\n"), ["target_qps"]);
+        // The most specific line counts, and other models and scenarios do not.
+        assert!(unlike("*.*.min_duration = 1\n*.Server.min_duration = 600000\n").is_empty());
+        assert!(unlike("gptj.Server.target_qps = 1\nresnet50.Offline.target_qps = 1\n").is_empty());
+        assert!(unlike("resnet50.Server.target_qps=18000.5\n")[0].starts_with("line 1: "));
+        let todo = unlike("\nresnet50.Offline.target_qps = TODO\n");
+        assert!(
+            todo[0].starts_with("line 2: target_qps is still TODO: write the queries"),
+            "{todo:?}"
+        );
+        // LoadGen uses the last of several lines, and its default if there is no line.
+        let twice = "*.Server.target_qps = 18000.5\n*.Server.target_qps = 1\n";
+        assert_eq!(unlike(twice), ["target_qps"]);
+        let none = differences("# none\n", &settings(), &[], "resnet50", Scenario::Server);
+        assert_eq!(none, ["target_qps"]);
     }
 }

@@ -6,9 +6,9 @@ use std::{collections::BTreeMap, io, path::Path};
 use super::runs::RunFolder;
 use crate::{
     Scenario,
+    book::setting_number,
     input::files,
-    judge::user_conf::{UserConfKey, keys, number},
-    user_conf::check_line,
+    user_conf::{check_line, compared},
 };
 
 /// Returns the text of the file for `model`, LoadGen's name of the model. Fails if the run's own
@@ -37,12 +37,12 @@ pub(super) fn path(run: &RunFolder) -> Option<&str> {
 fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
     let mut text = "# The settings of the run, from its result.json.\n".to_owned();
     let name = scenario.official_name();
-    for UserConfKey { name: key, field, factor, default } in keys(scenario) {
-        if let Some(value) = settings.get(*field).and_then(|value| number(value)) {
+    for (key, row) in compared(scenario) {
+        if let Some(value) = settings.get(&row.field).and_then(|value| setting_number(value)) {
             // LoadGen's factors are not binary fractions.
-            let value = (value / factor * 1e6).round() / 1e6;
+            let value = (value / row.factor * 1e6).round() / 1e6;
             let line = format!("{model}.{name}.{key} = {value}\n");
-            if *default != Some(value) && check_line(&line).is_ok() {
+            if row.default != Some(value) && check_line(&line).is_ok() {
                 text += &line;
             }
         }
@@ -53,7 +53,7 @@ fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Sce
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::user_conf::{differences, tests::settings};
+    use crate::user_conf::{differences, tests::settings};
 
     #[test]
     fn the_settings_become_a_file_that_says_the_same() {

@@ -12,7 +12,6 @@ pub(crate) mod statements;
 pub(crate) mod suite;
 pub(crate) mod switches;
 pub(crate) mod uniform_nodes;
-pub(crate) mod user_conf;
 
 use crate::record::Node;
 

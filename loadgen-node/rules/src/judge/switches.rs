@@ -3,7 +3,7 @@
 
 use crate::{
     Rule::{self, N2, N32},
-    book::{Benchmark, TokenLatencies},
+    book::{Benchmark, LoadGenSetting, TokenLatencies},
     official_log::DetailLog,
 };
 
@@ -25,9 +25,6 @@ pub(crate) struct RequiredSwitch {
     pub(crate) on: bool,
     pub(crate) why: &'static str,
     pub(crate) asked: SwitchScope,
-    /// Prefixes of the setting's keys in LoadGen's log, `requested` and `effective`; empty if
-    /// LoadGen does not log the setting.
-    logged: &'static [&'static str],
 }
 
 /// Runs that a switch applies to.
@@ -42,20 +39,18 @@ pub(crate) enum SwitchScope {
 }
 
 impl RequiredSwitch {
-    /// Lists the violations in a log. A setting that the log does not name is off.
-    pub(crate) fn violations(&self, log: &DetailLog) -> impl Iterator<Item = String> {
-        let keys = self.logged.iter().map(|before| format!("{before}_{}", self.setting));
-        keys.filter(|key| log.is_on(key).unwrap_or(false) != self.on)
-            .map(|key| format!("{key} must be {}: {}", self.on, self.why))
+    /// Returns the violation in a log, if there is one. A setting that the log does not name is
+    /// off, unless LoadGen does not log it.
+    pub(crate) fn violation(&self, log: &DetailLog) -> Option<String> {
+        let key = LoadGenSetting::of_field(self.setting)?.logged.as_deref()?;
+        (log.is_on(key).unwrap_or(false) != self.on)
+            .then(|| format!("{key} must be {}: {}", self.on, self.why))
     }
 }
 
 /// Returns the switches that the rules require for a benchmark.
 pub(crate) fn switches(benchmark: &Benchmark) -> Vec<RequiredSwitch> {
-    let off = |setting, why, asked| {
-        let logged = &["effective"];
-        RequiredSwitch { rule: N32, setting, on: false, why, asked, logged }
-    };
+    let off = |setting, why, asked| RequiredSwitch { rule: N32, setting, on: false, why, asked };
     let chosen = "samples are chosen at random; only an audit.config sets it";
     let mut all = vec![
         off("performance_issue_unique", chosen, SwitchScope::NoTest),
@@ -66,24 +61,19 @@ pub(crate) fn switches(benchmark: &Benchmark) -> Vec<RequiredSwitch> {
         let setting = "sample_concatenate_permutation";
         all.push(RequiredSwitch { on: true, ..off(setting, why, SwitchScope::Closed) });
     }
-    let tokens = |setting, why, logged| RequiredSwitch {
+    let tokens = |setting, why| RequiredSwitch {
         rule: N2,
         on: true,
-        logged,
         ..off(setting, why, SwitchScope::Always)
     };
     all.extend(benchmark.token_latencies.map(|kind| match kind {
         TokenLatencies::Measured => tokens(
             "use_token_latencies",
             "this benchmark is judged by the first token and the time for each token",
-            &["requested"],
         ),
-        TokenLatencies::Inferred => tokens(
-            "infer_token_latencies",
-            "the result of this benchmark is in tokens per second",
-            // LoadGen does not log it.
-            &[],
-        ),
+        TokenLatencies::Inferred => {
+            tokens("infer_token_latencies", "the result of this benchmark is in tokens per second")
+        }
     }));
     all
 }

@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use super::{Agreement, agreement, settings};
 use crate::{
     Outcome, Rule, Scenario,
-    book::Benchmark,
+    book::{Benchmark, setting_number},
     judge::{
         limits::{END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end},
         switches::{COALESCE, COALESCED},
-        user_conf::number,
     },
     official_log::{DetailLog, elapsed},
     record::RunResult,
@@ -178,8 +177,8 @@ fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
     wanted.into_iter().filter_map(|(field, value)| {
         let said = record.test_settings.get(&field)?;
         let is_same = said == &value
-            || number(said)
-                .zip(number(&value))
+            || setting_number(said)
+                .zip(setting_number(&value))
                 .is_some_and(|(said, given)| agreement::is_within(said, given));
         (!is_same).then(|| {
             format!("the settings of the run have {field} {value}, and test_settings has {said}")

@@ -3,14 +3,12 @@
 use super::agreement::is_within;
 use crate::{
     Rule, Scenario,
-    book::Seeds,
-    judge::{
-        switches::{SwitchScope, switches},
-        user_conf::{differences, keys, number},
-    },
+    book::{LoadGenSetting, Seeds, setting_number},
+    judge::switches::{SwitchScope, switches},
     official_log::DetailLog,
     record::RunResult,
     subject::{Findings, ResultEntry, RunFiles, RunKind, Subject},
+    user_conf::{compared, differences},
 };
 
 /// Settings that must be in every record.
@@ -25,7 +23,7 @@ pub(super) fn judge_requested(subject: &Subject, is_of_tokens: bool, found: &mut
         // A run folder has no kind; only its settings show that it is a compliance test.
         let is_test = run.is_test()
             || (subject.tree.is_none() && record.settings.contains_key("audit_config"));
-        for (key, text) in setting_differences(run, is_test, record, detail) {
+        for (key, text) in setting_differences(is_test, record, detail) {
             if key.ends_with("token_latencies") == is_of_tokens {
                 found.fail(&run.record_place, text);
             }
@@ -36,17 +34,12 @@ pub(super) fn judge_requested(subject: &Subject, is_of_tokens: bool, found: &mut
 /// Returns the requested settings that differ between log and record, each as the log's key and a
 /// text. An audit.config changes some of them after the record is filled.
 fn setting_differences<'d>(
-    run: &RunFiles,
     is_test: bool,
     record: &RunResult,
     detail: &'d DetailLog,
 ) -> Vec<(&'d str, String)> {
-    let is_changed = |name: &str| {
-        let of_samples = ["performance_issue_", "accuracy_log_"];
-        let of_tokens = ["min_query_count", "min_duration_ms", "sample_concatenate_permutation"];
-        (is_test && of_samples.iter().any(|start| name.starts_with(start)))
-            || (run.is_token_test() && of_tokens.contains(&name))
-    };
+    let is_changed =
+        |name: &str| is_test && LoadGenSetting::of_field(name).is_some_and(|row| row.audited);
     let mut wrong = Vec::new();
     for (key, value) in detail.starting_with("requested_") {
         let name = key.trim_start_matches("requested_");
@@ -58,7 +51,8 @@ fn setting_differences<'d>(
         let what = match said {
             None if REQUIRED_SETTINGS.contains(&name) => "nothing".to_owned(),
             Some(said)
-                if !is_bound && !number(said).is_some_and(|said| is_within(said, logged)) =>
+                if !is_bound
+                    && !setting_number(said).is_some_and(|said| is_within(said, logged)) =>
             {
                 said.clone()
             }
@@ -89,11 +83,8 @@ pub(super) fn wrong_switches(
         };
         switch.rule == rule && is_asked
     });
-    switches.flat_map(|switch| switch.violations(detail).collect::<Vec<_>>()).collect()
+    switches.filter_map(|switch| switch.violation(detail)).collect()
 }
-
-/// Prefixes of settings that the audit.config of a compliance test may change.
-const TEST_SETTING_PREFIXES: [&str; 3] = ["performance_issue_", "accuracy_log_", "min_"];
 
 /// Finds differences between `user.conf` and the settings of the runs whose kind `is_judged`
 /// selects. A difference from the performance run is not reported again for a test.
@@ -115,8 +106,7 @@ pub(super) fn judge_user_conf(
             let Some(record) = run.result() else { continue };
             let given = overridden_fields(record);
             let mut differ = differences(&text, &record.test_settings, &given, model, scenario);
-            let is_set =
-                |key: &str| TEST_SETTING_PREFIXES.iter().any(|start| key.starts_with(start));
+            let is_set = |key: &str| compared(scenario).any(|(k, row)| k == key && row.audited);
             differ.retain(|key| !(known.contains(key) || run.is_test() && is_set(key)));
             if differ.is_empty() {
                 continue;
@@ -146,8 +136,8 @@ pub(super) fn judge_user_conf(
 
 /// Returns the option of a run that overrode a key of `user.conf`, if there is one.
 fn overriding_option(record: &RunResult, scenario: Scenario, key: &str) -> Option<&'static str> {
-    let field = keys(scenario).find(|known| known.name == key)?.field;
-    if overridden_fields(record).iter().any(|pair| pair.split('=').next() == Some(field)) {
+    let (_, LoadGenSetting { field, .. }) = compared(scenario).find(|(known, _)| *known == key)?;
+    if overridden_fields(record).iter().any(|pair| pair.split('=').next() == Some(field.as_str())) {
         return Some("--setting");
     }
     let has_samples = record.settings.contains_key("performance_samples");

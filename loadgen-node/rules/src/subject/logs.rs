@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::unusable::{MISSING, UnusableFile};
 use crate::{
     Scenario,
-    book::Seeds,
+    book::{LoadGenSetting, Seeds},
     facts::official_log::Summary,
-    judge::user_conf::number,
     official_log::DetailLog,
     tree::{DETAIL, SUMMARY},
 };
@@ -70,109 +71,67 @@ impl Logs {
     }
 }
 
+/// LoadGen's verdicts, texts and figures: the line of the summary, and the key of the detail log.
+const RESULTS: [(&str, &str); 27] = [
+    ("  Performance constraints satisfied", "result_perf_constraints_met"),
+    ("  Min duration satisfied", "result_min_duration_met"),
+    ("  Min queries satisfied", "result_min_queries_met"),
+    ("  Early stopping satisfied", "early_stopping_met"),
+    ("SUT name", "sut_name"),
+    ("Scenario", "effective_scenario"),
+    ("Mode", "effective_test_mode"),
+    ("Result is", "result_validity"),
+    ("Samples per second", "result_samples_per_second"),
+    ("Completed samples per second", "result_completed_samples_per_sec"),
+    ("Scheduled samples per second", "result_scheduled_samples_per_sec"),
+    ("Min latency (ns)", "result_min_latency_ns"),
+    ("Max latency (ns)", "result_max_latency_ns"),
+    ("Mean latency (ns)", "result_mean_latency_ns"),
+    ("50.00 percentile latency (ns)", "result_50.00_percentile_latency_ns"),
+    ("90.00 percentile latency (ns)", "result_90.00_percentile_latency_ns"),
+    ("95.00 percentile latency (ns)", "result_95.00_percentile_latency_ns"),
+    ("97.00 percentile latency (ns)", "result_97.00_percentile_latency_ns"),
+    ("99.00 percentile latency (ns)", "result_99.00_percentile_latency_ns"),
+    ("99.90 percentile latency (ns)", "result_99.90_percentile_latency_ns"),
+    ("Tokens per second", "result_tokens_per_second"),
+    ("Completed tokens per second", "result_completed_tokens_per_second"),
+    ("Min First Token latency (ns)", "result_first_token_min_latency_ns"),
+    ("Max First Token latency (ns)", "result_first_token_max_latency_ns"),
+    ("Mean First Token latency (ns)", "result_first_token_mean_latency_ns"),
+    ("50.00 percentile first token latency (ns)", "result_first_token_50.00_percentile_latency_ns"),
+    ("99.00 percentile first token latency (ns)", "result_first_token_99.00_percentile_latency_ns"),
+];
+
 /// Lists the differences between the summary and the detail log. The summary of an accuracy run has
 /// no values to compare.
 pub(crate) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String> {
-    let texts = [
-        ("SUT name", "sut_name"),
-        ("Scenario", "effective_scenario"),
-        ("Mode", "effective_test_mode"),
-        ("Result is", "result_validity"),
-    ];
-    let numbers = [
-        ("Samples per second", "result_samples_per_second"),
-        ("Completed samples per second", "result_completed_samples_per_sec"),
-        ("Scheduled samples per second", "result_scheduled_samples_per_sec"),
-        ("Min latency (ns)", "result_min_latency_ns"),
-        ("Max latency (ns)", "result_max_latency_ns"),
-        ("Mean latency (ns)", "result_mean_latency_ns"),
-        ("50.00 percentile latency (ns)", "result_50.00_percentile_latency_ns"),
-        ("90.00 percentile latency (ns)", "result_90.00_percentile_latency_ns"),
-        ("95.00 percentile latency (ns)", "result_95.00_percentile_latency_ns"),
-        ("97.00 percentile latency (ns)", "result_97.00_percentile_latency_ns"),
-        ("99.00 percentile latency (ns)", "result_99.00_percentile_latency_ns"),
-        ("99.90 percentile latency (ns)", "result_99.90_percentile_latency_ns"),
-        ("target_qps", "effective_target_qps"),
-        ("min_duration (ms)", "effective_min_duration_ms"),
-        ("max_duration (ms)", "effective_max_duration_ms"),
-        ("min_query_count", "effective_min_query_count"),
-        ("max_query_count", "effective_max_query_count"),
-        ("samples_per_query", "effective_samples_per_query"),
-        ("target_latency (ns)", "effective_target_latency_ns"),
-        ("performance_sample_count", "effective_performance_sample_count"),
-        ("accuracy_sample_count", "effective_accuracy_sample_count"),
-        ("max_async_queries", "effective_max_async_queries"),
-        ("ttft_latency (ns)", "requested_server_ttft_latency"),
-        ("tpot_latency (ns)", "requested_server_tpot_latency"),
-        ("accuracy_log_rng_seed", "effective_accuracy_log_rng_seed"),
-        ("accuracy_log_probability", "effective_accuracy_log_probability"),
-        ("accuracy_log_sampling_target", "effective_accuracy_log_sampling_target"),
-        ("print_timestamps", "effective_print_timestamps"),
-        ("performance_issue_unique", "effective_performance_issue_unique"),
-        ("performance_issue_same", "effective_performance_issue_same"),
-        ("performance_issue_same_index", "effective_performance_issue_same_index"),
-        ("Tokens per second", "result_tokens_per_second"),
-        ("Completed tokens per second", "result_completed_tokens_per_second"),
-        ("Min First Token latency (ns)", "result_first_token_min_latency_ns"),
-        ("Max First Token latency (ns)", "result_first_token_max_latency_ns"),
-        ("Mean First Token latency (ns)", "result_first_token_mean_latency_ns"),
-        (
-            "50.00 percentile first token latency (ns)",
-            "result_first_token_50.00_percentile_latency_ns",
-        ),
-        (
-            "99.00 percentile first token latency (ns)",
-            "result_first_token_99.00_percentile_latency_ns",
-        ),
-        ("qsl_rng_seed", "effective_qsl_rng_seed"),
-        ("sample_index_rng_seed", "effective_sample_index_rng_seed"),
-        ("schedule_rng_seed", "effective_schedule_rng_seed"),
-    ];
-    let answers = [
-        ("  Performance constraints satisfied", "result_perf_constraints_met"),
-        ("  Min duration satisfied", "result_min_duration_met"),
-        ("  Min queries satisfied", "result_min_queries_met"),
-        ("  Early stopping satisfied", "early_stopping_met"),
-    ];
     // A MultiStream latency is of a query in the summary, but of a sample in these keys.
-    let is_of_queries = |name: &str| {
-        detail.scenario() == Some(Scenario::MultiStream) && name.ends_with("latency (ns)")
+    let is_of_queries = |line: &str| {
+        detail.scenario() == Some(Scenario::MultiStream) && line.ends_with("latency (ns)")
     };
-    let numbers = numbers.into_iter().filter(|(name, _)| !is_of_queries(name));
-    // N33 reports keys that occur on several lines although LoadGen writes one.
-    let values = |name: &str| match summary.repeats(name) {
-        true => [].iter(),
-        false => summary.values(name).iter(),
-    };
+    let settings = LoadGenSetting::all().iter();
+    let settings =
+        settings.filter_map(|row| Some((row.summary.as_deref()?, row.logged.as_deref()?)));
     let mut found = Vec::new();
-    for (name, key) in answers {
-        let Some(logged) = detail.is_on(key) else { continue };
-        let is_said = |said: &&String| (said.as_str() == "Yes") == logged;
-        for said in values(name).filter(|said| !is_said(said)) {
-            found.push(format!("`{}` is {said}, the detail log's {key} is {logged}", name.trim()));
+    for (line, key) in RESULTS.into_iter().chain(settings) {
+        // N33 reports keys that occur on several lines although LoadGen writes one.
+        let Some(logged) = detail.value(key).filter(|_| !summary.repeats(line)) else { continue };
+        if is_of_queries(line) {
+            continue;
         }
-    }
-    for (name, key) in texts {
-        let Some(logged) = detail.text(key) else { continue };
-        for said in values(name).filter(|said| *said != logged) {
-            found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
-        }
-    }
-    for (name, key) in numbers {
-        let switch = || detail.is_on(key).map(f64::from);
-        let Some(logged) = detail.number(key).or_else(switch) else { continue };
-        // Seeds have more digits than a floating-point number.
-        let is_whole = |said: &&String| {
-            let numbers = said.parse::<u64>().ok().zip(detail.integer(key));
-            numbers.map(|(said, logged)| said == logged)
-        };
-        let is_near = |said: &&String| number(said).is_some_and(|said| is_rounded(said, logged));
-        let is_said = |said: &&String| {
-            if name.ends_with("_seed") { is_whole(said).unwrap_or(false) } else { is_near(said) }
-        };
-        for said in values(name).filter(|said| !is_said(said)) {
-            let logged = detail.integer(key).map_or_else(|| logged.to_string(), |n| n.to_string());
-            found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
+        for said in summary.values(line).iter().filter(|said| !says(said, key, logged)) {
+            let logged = match logged {
+                Value::String(text) => text.clone(),
+                Value::Number(number) if number.is_f64() => {
+                    number.as_f64().unwrap_or(0.0).to_string()
+                }
+                other => other.to_string(),
+            };
+            let text = format!("`{}` is {said}, the detail log's {key} is {logged}", line.trim());
+            // Some settings of different scenarios have one line.
+            if !found.contains(&text) {
+                found.push(text);
+            }
         }
     }
     if summary.results.is_empty() && detail.text("result_validity").is_some() {
@@ -181,10 +140,24 @@ pub(crate) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
     found
 }
 
-/// Returns true if two values agree up to rounding: LoadGen's summary has two decimals or six
-/// significant figures.
-fn is_rounded(said: f64, logged: f64) -> bool {
-    (said - logged).abs() <= 0.0051 + logged.abs() * 1e-5
+/// Returns true if a line of the summary has the value that the detail log has under `key`, up to
+/// rounding: LoadGen's summary has two decimals or six significant figures. Values of other types
+/// are not compared.
+fn says(said: &str, key: &str, logged: &Value) -> bool {
+    match logged {
+        Value::String(logged) => said == logged,
+        Value::Bool(is_on) => ["Yes", "1"].contains(&said) == *is_on,
+        // Seeds have more digits than a floating-point number.
+        Value::Number(logged) if key.ends_with("_seed") => {
+            said.parse().is_ok_and(|said: u64| logged.as_u64() == Some(said))
+        }
+        Value::Number(logged) => {
+            let logged = logged.as_f64().unwrap_or(f64::NAN);
+            said.parse()
+                .is_ok_and(|said: f64| (said - logged).abs() <= 0.0051 + logged.abs() * 1e-5)
+        }
+        _ => true,
+    }
 }
 
 #[cfg(test)]
