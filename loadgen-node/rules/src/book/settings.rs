@@ -95,7 +95,7 @@ impl Bound {
     /// Returns the bounds as text, such as `from 0 to 256`, if they do not contain the value.
     pub fn check(self, value: &str) -> Result<(), String> {
         fn is_in<T: std::str::FromStr + PartialOrd>(bounds: RangeInclusive<T>, text: &str) -> bool {
-            text.parse().is_ok_and(|number| bounds.contains(&number))
+            text.parse::<T>().is_ok_and(|number| bounds.contains(&number))
         }
         let (is_in, range) = match self {
             Self::Whole(from, to) => (is_in(from..=to, value), format!("from {from} to {to}")),

@@ -70,20 +70,6 @@ pub struct Node {
     pub tokens: Option<Tokens>,
 }
 
-impl Node {
-    /// Returns the distributions of the node's times: the name and the distribution of each.
-    pub(crate) fn times(&self) -> [(&'static str, &Distribution); 5] {
-        let stages = &self.stages_ns;
-        [
-            ("latency_ns", &self.latency_ns),
-            ("qdl_queue", &stages.qdl_queue),
-            ("network", &stages.network),
-            ("sut_queue", &stages.sut_queue),
-            ("compute", &stages.compute),
-        ]
-    }
-}
-
 /// Tokens of a node's answers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -144,12 +130,4 @@ pub struct Distribution {
     pub p99_9: u64,
     /// Maximum.
     pub max: u64,
-}
-
-impl Distribution {
-    /// Returns true if the percentiles ascend to the maximum, and the mean does not exceed it.
-    pub(crate) fn is_ordered(&self) -> bool {
-        let Self { mean, p50, p90, p99, p99_9, max } = self;
-        [p50, p90, p99, p99_9, max].is_sorted() && (0.0..=*max as f64).contains(mean)
-    }
 }

@@ -6,16 +6,15 @@
 //! edit a valid submission; the edits that break N21 before any other rule are in
 //! `tests/mutations/n21.toml`.
 //!
-//! - `agreement`: comparisons of facts that are stated twice
 //! - `description`: comparison of a system description with its runs and links
 //! - `digests`: judgement of runs that compared every byte
 //! - `document_diff`: comparison of a document with the regenerated one
 //! - `purposes`: detection of runs that serve two purposes
 //! - `regeneration`: the documents that `submission` makes, regenerated from a tree
 //! - `separation`: judgement of the machines at both ends
-//! - `settings`: comparison of LoadGen's settings in its log, the record and `user.conf`
+//! - `settings`: comparison of LoadGen's settings with the required switches and `user.conf`
+//! - `versions`: comparison of the versions that records and machines state
 
-mod agreement;
 mod description;
 mod digests;
 mod document_diff;
@@ -63,6 +62,7 @@ mod separation;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use std::fmt;
 
@@ -72,7 +72,6 @@ use crate::{
     Rule::{self, *},
     subject::{AllFindings, Findings, Subject},
 };
-use agreement::Agreement;
 
 /// Row of a rule in the table. The rule's row in docs/RULES.md adds what keeps it and what tests
 /// it.
@@ -159,10 +158,6 @@ static RULES: [RuleRow; 38] = [
     rule(N38, "6.2", "what does not conform goes to the Open division", Open, n38::judge),
 ];
 
-/// Rules that are judged before the others. The others look up their findings, and do not report
-/// the consequences of such a violation again.
-const JUDGED_FIRST: [Rule; 3] = [N2, N16, N32];
-
 /// Rules that the settings of a run decide, so that they are judged before it begins.
 const OF_SETTINGS: [Rule; 7] = [N1, N2, N3, N25, N26, N31, N32];
 
@@ -178,7 +173,8 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
             || OF_SETTINGS.contains(&row.id)
             || has_nodes && OF_NODES.contains(&row.id)
     };
-    let is_first = |row: &&RuleRow| JUDGED_FIRST.contains(&row.id);
+    // Others look up whether the sources are those of the program (`judge_by_construction`).
+    let is_first = |row: &&RuleRow| row.id == N16;
     let others = RULES.iter().filter(|row| !is_first(row) && row.id != N38);
     for row in RULES.iter().filter(is_first).chain(others).filter(is_due) {
         row.id.judge(subject, found);

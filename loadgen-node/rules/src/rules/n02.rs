@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Agreement, agreement, n01::round_violations, n15::lost_nodes, settings};
+use super::{n01::round_violations, n15::lost_nodes, settings};
 use crate::{
     Scenario,
     book::{Benchmark, Round, TokenLatencies},
@@ -18,21 +18,7 @@ mod data_set;
 mod quality;
 mod same_system;
 
-const SAME: [Agreement; 2] = [
-    Agreement::LogEntry {
-        key: "qsl_reported_total_count",
-        log: agreement::integer,
-        record: |_, record, _| Some(record.dataset_samples.to_string()),
-    },
-    Agreement::EffectiveSetting {
-        effective: "target_latency_ns",
-        requested: "server_target_latency_ns",
-        scenario: Some(Scenario::Server),
-    },
-];
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     if subject.division == JudgedDivision::Closed {
         // For the other divisions, N1 and N15 judge this.
         for entry in &subject.results {
@@ -60,7 +46,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
     same_system::judge(subject, found);
     data_set::judge(subject, found);
-    settings::judge_requested(subject, true, found);
     settings::judge_user_conf(subject, |kind| kind == RunKind::Performance, found);
     retraining(subject, found);
 }

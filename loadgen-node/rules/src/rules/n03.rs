@@ -1,6 +1,8 @@
 //! N3: an unaltered LoadGen that the round accepts wrote every log (rules, section 5.1).
 
-use super::{Agreement, agreement};
+use super::{
+    versions::{find_conflicting_values, version_mismatch},
+};
 use crate::{
     book::{BuiltLoadGen, Sources},
     facts::machines::non_empty,
@@ -10,21 +12,14 @@ use crate::{
     subject::{Findings, ResultEntry, Subject},
 };
 
-const SAME: [Agreement; 1] = [Agreement::LogEntry {
-    key: "loadgen_version",
-    log: agreement::text,
-    record: |_, record, _| Some(record.versions.loadgen.clone()),
-}];
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     for entry in &subject.results {
         of_one_result(subject, entry, found);
     }
     let versions = |record: &RunResult| {
         (record.versions.loadgen.clone(), record.versions.loadgen_origin.clone())
     };
-    agreement::find_conflicting_values(subject, "origin of one LoadGen is", versions, found);
+    find_conflicting_values(subject, "origin of one LoadGen is", versions, found);
     found.records(subject, other_versions);
 }
 
@@ -85,8 +80,7 @@ fn other_versions(record: &RunResult) -> impl Iterator<Item = String> {
     let versions = &record.versions;
     let machine = record.evidence.as_ref().map(|evidence| &evidence.loadgen_node);
     let named = machine.and_then(|machine| non_empty(&machine.framework));
-    let other =
-        agreement::version_mismatch("the LoadGen node", named, "LoadGen ", &versions.loadgen);
+    let other = version_mismatch("the LoadGen node", named, "LoadGen ", &versions.loadgen);
     let number = versions.loadgen.split(' ').next().unwrap_or_default();
     let origin = versions.loadgen_origin.strip_prefix("mlcommons-loadgen ");
     let released = origin.and_then(|origin| origin.split(' ').next());

@@ -4,9 +4,8 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
 use netdiv_contract::v1::{Interface, Machine};
-use serde_json::json;
 
-use super::{Agreement, agreement, description};
+use super::description;
 use crate::{
     Rule,
     book::system_fields::network_fields,
@@ -24,23 +23,6 @@ use crate::{
     },
 };
 
-const SAME: [Agreement; 3] = [
-    Agreement::RunSetting {
-        key: "transport",
-        default: Some(|| json!(Transport::default())),
-        record: |record| json!(record.transport),
-    },
-    Agreement::RunSetting {
-        key: "connections",
-        default: Some(|| json!(1)),
-        record: |record| json!(record.connections_per_node),
-    },
-    Agreement::RunSetting {
-        key: "streams",
-        default: Some(|| json!(1)),
-        record: |record| json!(record.streams_per_connection),
-    },
-];
 
 /// Fields of the system description that describe OSI layers 1 to 4.
 const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "network_protocol"];
@@ -50,7 +32,6 @@ const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "net
 const TOLERANCE: f64 = 1.02;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     let seen = runs_with_evidence(subject, found);
     // N27 reports machines that are too slow for a submitted run, so that they are not reported
     // here.

@@ -1,23 +1,16 @@
 //! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
 
-use super::{Agreement, agreement};
-use crate::subject::{Findings, PlaceJudgement, RunFiles, Subject};
+use crate::{
+    Rule,
+    subject::{Findings, PlaceJudgement, RunFiles, Subject},
+};
 
-const SAME: [Agreement; 1] = [Agreement::LogEntry {
-    key: "get_sut_name_duration_ns",
-    log: agreement::integer,
-    record: |_, record, _| {
-        let nanoseconds = record.get_sut_name_duration_ns;
-        Some(nanoseconds.map_or_else(|| "nothing".into(), |ns| ns.to_string()))
-    },
-}];
 
 /// Minimum duration of `Name()`, in nanoseconds. Every implementation without a round trip took
 /// less, and every one with a round trip took more.
 const LEAST_NS: u64 = 10_000;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     // N13 finds a missing name.
     let named = subject.details().filter(|(_, _, detail)| detail.text("sut_name").is_some());
     for (_, run, detail) in named {

@@ -7,11 +7,7 @@ use crate::{
     subject::{Findings, PlaceJudgement, ResultEntry, RunFiles, Subject, System},
 };
 
-/// Default of the setting `cluster_name`.
-const UNNAMED: &str = "netdiv";
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    found.records(subject, other_name);
     for (entry, run, detail) in subject.details() {
         match detail.text("sut_name") {
             Some(name) => nodes(subject, entry, run, name, found.at(&run.place)),
@@ -25,18 +21,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let text = format!("{nodes} are on one machine, each with its own name");
         found.pass(place, text);
     }
-}
-
-/// Returns a finding if the SUT's name does not begin with the cluster's name from the run's
-/// settings.
-fn other_name(record: &RunResult) -> Option<String> {
-    let said = record.sut_name.as_deref()?;
-    record.recorded_settings()?;
-    let cluster = record.settings.get("cluster_name").and_then(|name| name.as_str());
-    let start = format!("{} Network SUT [", cluster.unwrap_or(UNNAMED));
-    (!said.starts_with(&start)).then(|| {
-        format!("sut_name is `{said}`, and by the settings of the run it begins with `{start}`")
-    })
 }
 
 fn nodes(
@@ -67,9 +51,6 @@ fn nodes(
             at.fail(format!("sut_name is `{name}`, the run's nodes are {recorded}"));
         }
         at.fail_each(lost_nodes(record));
-        if record.sut_name.as_deref() != Some(name) {
-            at.fail("the sut_name in result.json is missing, or differs from LoadGen's log");
-        }
     }
     let is_its = |system: &&System| entry.system() == Some(&system.name);
     if let Some(system) = subject.systems.iter().find(is_its)

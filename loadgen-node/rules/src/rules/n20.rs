@@ -1,12 +1,8 @@
 //! N20: the SUT's configuration is named: the evidence contains the settings of every machine
 //! (rules, section 6.2.3).
 
-use std::collections::BTreeMap;
-
 use netdiv_contract::v1::Machine;
-use serde_json::{Value, json};
 
-use super::{Agreement, agreement};
 use crate::{
     facts::machines::non_empty,
     input::files::sha256_of,
@@ -16,14 +12,7 @@ use crate::{
 
 mod same_machines;
 
-const SAME: [Agreement; 1] = [Agreement::RunSetting {
-    key: "checksums",
-    default: Some(|| json!(false)),
-    record: |record| json!(record.checksums),
-}];
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     for (place, nodes) in subject.shared_machines() {
         found.pass(place, format!("{nodes} are on one machine, and share its interfaces"));
     }
@@ -36,14 +25,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     found.records(subject, record_contradictions);
 }
 
-/// Returns contradictions between a record, the settings of the run, and the evidence of its
-/// machines.
+/// Returns contradictions between a record and the evidence of its machines.
 fn record_contradictions(record: &RunResult) -> Vec<String> {
     let mut wrong = Vec::new();
-    let given = record.recorded_settings().map(|given| given.get("digests") == Some(&json!(true)));
-    if record.digests.is_some() && given == Some(false) {
-        wrong.push("the record has digests, and the run's settings do not request them".into());
-    }
     if let Some(evidence) = &record.evidence {
         wrong.extend(record.nodes.iter().filter_map(|node| too_large_batch(node, evidence)));
     }
@@ -72,14 +56,8 @@ fn settings_violations(seen: &RunEvidence) -> Vec<String> {
     let settings = wrong_settings(loadgen, None);
     let mut wrong: Vec<_> =
         settings.into_iter().map(|what| format!("the LoadGen node {what}")).collect();
-    let published = loadgen.settings.as_deref().map(serde_json::from_str);
-    let published: Option<BTreeMap<String, Value>> = published.and_then(Result::ok);
     if seen.record.settings.is_empty() {
         wrong.push("the LoadGen node's own settings are not recorded".into());
-    } else if published.is_none_or(|published| published != seen.record.settings) {
-        let text =
-            "the settings that the LoadGen node recorded differ from the settings in its evidence";
-        wrong.push(text.into());
     }
     for node in &seen.record.nodes {
         let name = &node.name;

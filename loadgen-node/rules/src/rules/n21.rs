@@ -1,34 +1,112 @@
 //! N21: everything outside the LoadGen node is the SUT, and the figures are LoadGen's: summary,
 //! detail log and record belong to one test (rules, section 6.2.3).
 
-use super::n16::judge_by_construction;
-use crate::subject::{Findings, Subject, logs::disagreements};
+use std::collections::BTreeSet;
 
-mod clocks;
-mod issued;
-mod latencies;
-mod record_figures;
-mod required_figures;
+use serde_json::Value;
+
+use super::{n16::judge_by_construction};
+use crate::{
+    Rule,
+    book::{LoadGenSetting, setting_number},
+    official_log::{DetailLog, set_figures},
+    record::RunResult,
+    subject::{Findings, RunFiles, Subject, list_first, logs::disagreements},
+};
+
+mod counters;
 mod response_counts;
-mod tallies;
-mod throughput;
-mod times;
-mod token_counts;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    record_figures::judge(subject, found);
-    tallies::judge(subject, found);
+    record(subject, found);
     response_counts::judge(subject, found);
     let claim = "times and verdicts are LoadGen's, taken from its log (facts/official_log)";
     judge_by_construction(claim, subject, found);
     figures(subject, found);
-    required_figures::judge(subject, found);
-    clocks::judge(subject, found);
-    times::judge(subject, found);
-    issued::judge(subject, found);
-    throughput::judge(subject, found);
-    token_counts::judge(subject, found);
-    latencies::judge(subject, found);
+    counters::judge(subject, found);
+}
+
+/// Relative tolerance of the settings in LoadGen's log, which have six digits.
+const DIGITS: f64 = 1e-5;
+
+/// Compares each record with the one that LoadGen's detail log makes.
+fn record(subject: &Subject, found: &mut Findings) {
+    for (run, record) in subject.records() {
+        let Some(detail) = run.detail() else { continue };
+        let mut expected = record.clone();
+        set_figures(&mut expected, detail);
+        set_choices(&mut expected, run, detail);
+        let [said, logged] =
+            [record, &expected].map(|record| serde_json::to_value(record).unwrap_or_default());
+        let mut differ = Vec::new();
+        compare("", &said, &logged, &mut differ);
+        let mut at = found.at(&run.record_place);
+        if !differ.is_empty() {
+            let differ = list_first(&differ);
+            at.fail(format!("result.json {differ}: take the record as the run wrote it"));
+        }
+        at.or_pass("the record has the figures of LoadGen's log");
+    }
+}
+
+/// Sets the part of a record that the settings of the run make and that LoadGen's log repeats:
+/// scenario, mode, size of the data set, LoadGen's version, and its settings. The log also has the
+/// settings of an audit.config, which the record of a compliance test lacks.
+fn set_choices(record: &mut RunResult, run: &RunFiles, log: &DetailLog) {
+    record.scenario = log.scenario().unwrap_or(record.scenario);
+    record.mode = log.mode().unwrap_or(record.mode);
+    let total = log.integer("qsl_reported_total_count");
+    record.dataset_samples = total.unwrap_or(record.dataset_samples);
+    if let Some(version) = log.text("loadgen_version") {
+        record.versions.loadgen = version.into();
+    }
+    let is_audited = run.is_test() || record.settings.contains_key("audit_config");
+    for (field, said) in &mut record.test_settings {
+        let is_changed =
+            is_audited && LoadGenSetting::of_field(field).is_some_and(|row| row.audited);
+        let logged = log.value(&format!("requested_{field}")).filter(|_| !is_changed);
+        if let Some(logged) = logged.filter(|logged| !is_setting(said, logged)) {
+            *said = logged.to_string();
+        }
+    }
+}
+
+/// Returns true if a setting in a record has the value that LoadGen logged. Seeds have more digits
+/// than a floating-point number.
+fn is_setting(said: &str, logged: &Value) -> bool {
+    if let (Ok(said), Some(logged)) = (said.parse::<u64>(), logged.as_u64()) {
+        return said == logged;
+    }
+    let logged = logged.as_f64().or_else(|| logged.as_bool().map(f64::from));
+    let is_near = |logged: f64| {
+        setting_number(said).is_some_and(|said| (said - logged).abs() <= logged.abs() * DIGITS)
+    };
+    logged.is_none_or(is_near)
+}
+
+/// Adds the differences between a record and the one that LoadGen's log makes to `differ`, each
+/// with its JSON pointer, which begins with `pointer`.
+fn compare(pointer: &str, said: &Value, logged: &Value, differ: &mut Vec<String>) {
+    if let (Value::Object(said), Value::Object(logged)) = (said, logged) {
+        let names: BTreeSet<_> = said.keys().chain(logged.keys()).collect();
+        for name in names {
+            let [said, logged] =
+                [said, logged].map(|fields| fields.get(name).unwrap_or(&Value::Null));
+            compare(&format!("{pointer}/{name}"), said, logged, differ);
+        }
+        return;
+    }
+    // A number that was written and read again may differ in its last digit.
+    let numbers = said.as_f64().zip(logged.as_f64());
+    let is_near =
+        numbers.is_some_and(|(said, logged)| (said - logged).abs() <= logged.abs() * 1e-9);
+    if said != logged && !is_near {
+        let [said, logged] = [said, logged].map(|value| match value {
+            Value::Null => "nothing".to_owned(),
+            value => value.to_string(),
+        });
+        differ.push(format!("{pointer}: {said}, LoadGen's log gives {logged}"));
+    }
 }
 
 /// Compares LoadGen's figures in the detail log with the summary.

@@ -2,7 +2,9 @@
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::agreement;
+use super::{
+    versions::{find_conflicting_values, version_mismatch},
+};
 use crate::{
     facts::{interfaces::Interfaces as _, machines::non_empty},
     record::RunResult,
@@ -16,7 +18,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             format!("{}, wire contract {}", versions.loadgen_node, versions.wire_contract);
         (format!("sources {}", versions.sources_sha256), program)
     };
-    agreement::find_conflicting_values(subject, "versions of one program are", versions, found);
+    find_conflicting_values(subject, "versions of one program are", versions, found);
     found.records(subject, other_versions);
     unnamed_versions(subject, found);
 }
@@ -27,13 +29,12 @@ fn other_versions(record: &RunResult) -> Vec<String> {
     let Some(evidence) = &record.evidence else { return Vec::new() };
     let program = non_empty(&evidence.loadgen_node.program);
     let version = &record.versions.loadgen_node;
-    let loadgen =
-        agreement::version_mismatch("the LoadGen node", program, "loadgen-node ", version);
+    let loadgen = version_mismatch("the LoadGen node", program, "loadgen-node ", version);
     let of_nodes = record.nodes.iter().filter_map(|node| {
         let program =
             evidence.nodes.get(&node.name).and_then(|machine| non_empty(&machine.program));
         let who = format!("node {}", node.name);
-        agreement::version_mismatch(&who, program, "sut-node ", &node.software_version)
+        version_mismatch(&who, program, "sut-node ", &node.software_version)
     });
     loadgen.into_iter().chain(of_nodes).collect()
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use netdiv_contract::encoding::Encoding;
-use serde_json::json;
 
-use super::{Agreement, agreement};
 use crate::{
     book::Benchmark,
     judge::samples::permits_encoding,
@@ -15,14 +13,7 @@ use crate::{
     tree::documents,
 };
 
-const SAME: [Agreement; 1] = [Agreement::RunSetting {
-    key: "encoding",
-    default: Some(|| json!("none")),
-    record: |record| json!(record.encoding),
-}];
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     found.records(subject, |record| {
         let nodes =
             record.evidence.iter().flat_map(|all| record.nodes.iter().map(move |n| (n, all)));

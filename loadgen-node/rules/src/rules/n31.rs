@@ -1,30 +1,12 @@
 //! N31: no randomness but the announced seeds (rules, section 2.4).
 
-use super::{Agreement, agreement};
 use crate::{
     book::Round,
     official_log::DetailLog,
     subject::{Findings, PlaceJudgement, Subject},
 };
 
-const SAME: [Agreement; 9] = [
-    logged("requested_qsl_rng_seed"),
-    logged("effective_qsl_rng_seed"),
-    logged("requested_sample_index_rng_seed"),
-    logged("effective_sample_index_rng_seed"),
-    logged("requested_schedule_rng_seed"),
-    logged("effective_schedule_rng_seed"),
-    Agreement::effective_equals_requested("qsl_rng_seed"),
-    Agreement::effective_equals_requested("sample_index_rng_seed"),
-    Agreement::effective_equals_requested("schedule_rng_seed"),
-];
-
-const fn logged(key: &'static str) -> Agreement {
-    Agreement::LogEntry { key, log: agreement::integer, record: agreement::setting }
-}
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     for (_, run, detail) in subject.details() {
         seeds(subject.round, detail, found.at(&run.place));
     }

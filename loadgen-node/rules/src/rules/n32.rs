@@ -1,14 +1,11 @@
 //! N32: scenarios, duration and number of queries (rules, sections 3 and 4.1.1).
 
-use std::collections::BTreeMap;
-
 use netdiv_node_common::words::Mode;
-use serde_json::{Value, json};
 
-use super::{Agreement, agreement, settings};
+use super::settings;
 use crate::{
     Outcome, Rule, Scenario,
-    book::{Benchmark, setting_number},
+    book::Benchmark,
     judge::{
         limits::{END_SETTINGS, Limits, MAX_QUERIES, ServerLimits, check_early_end},
         switches::{COALESCE, COALESCED},
@@ -18,85 +15,12 @@ use crate::{
     subject::{Findings, NO_BENCHMARK, PlaceJudgement, ResultEntry, RunFiles, Subject},
 };
 
-mod effective_settings;
 mod scenarios;
 
-const SAME: [Agreement; 24] = [
-    Agreement::LogEntry {
-        key: "effective_scenario",
-        log: |detail, key| Some(detail.text(key).and_then(Scenario::of_official_name)?.to_string()),
-        record: |_, record, _| Some(record.scenario.to_string()),
-    },
-    Agreement::LogEntry {
-        key: "effective_test_mode",
-        log: agreement::text,
-        record: |_, record, _| Some(record.mode.official_name().into()),
-    },
-    Agreement::LogEntry {
-        key: "requested_min_duration_ms",
-        log: agreement::integer,
-        record: duration,
-    },
-    Agreement::LogEntry {
-        key: "effective_min_duration_ms",
-        log: agreement::integer,
-        record: duration,
-    },
-    Agreement::RunSetting {
-        key: "scenario",
-        default: None,
-        record: |record| json!(record.scenario),
-    },
-    Agreement::RunSetting {
-        key: "mode",
-        default: Some(|| json!(Mode::default())),
-        record: |record| json!(record.mode),
-    },
-    Agreement::effective_equals_requested("scenario"),
-    Agreement::effective_equals_requested("test_mode"),
-    Agreement::effective_equals_requested("min_duration_ms"),
-    Agreement::effective_equals_requested("max_duration_ms"),
-    Agreement::effective_equals_requested("max_query_count"),
-    Agreement::effective_equals_requested("accuracy_log_rng_seed"),
-    Agreement::effective_equals_requested("accuracy_log_probability"),
-    Agreement::effective_equals_requested("accuracy_log_sampling_target"),
-    Agreement::effective_equals_requested("print_timestamps"),
-    Agreement::effective_equals_requested("performance_issue_unique"),
-    Agreement::effective_equals_requested("performance_issue_same"),
-    Agreement::effective_equals_requested("performance_issue_same_index"),
-    Agreement::effective_equals_requested("sample_concatenate_permutation"),
-    in_server("target_qps", "server_target_qps"),
-    in_server("target_latency_percentile", "server_target_latency_percentile"),
-    in_server("max_async_queries", "server_max_async_queries"),
-    in_server("min_query_count", "min_query_count"),
-    Agreement::EffectiveSetting {
-        effective: "target_qps",
-        requested: "offline_expected_qps",
-        scenario: Some(Scenario::Offline),
-    },
-];
-
-/// Returns the minimum duration that the record requests; `None` for TEST06, whose audit.config
-/// sets another duration.
-fn duration(run: &RunFiles, record: &RunResult, key: &str) -> Option<String> {
-    agreement::setting(run, record, key).filter(|_| !run.is_token_test())
-}
-
-const fn in_server(effective: &'static str, requested: &'static str) -> Agreement {
-    Agreement::EffectiveSetting { effective, requested, scenario: Some(Scenario::Server) }
-}
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     for (entry, run) in subject.runs() {
         audit_configs(entry, run, found);
-        let Some(record) = run.result() else { continue };
-        if let Some(text) = run.detail().and_then(|detail| other_part(record, detail)) {
-            found.fail(&run.place, text);
-        }
     }
-    found.records(subject, other_fields);
-    settings::judge_requested(subject, false, found);
     for (entry, run, detail) in subject.details() {
         found.at(&run.place).fail_each(too_short(subject, entry, run, detail));
         let mut at = found.at(&run.place);
@@ -116,9 +40,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
     if !subject.is_open() {
         scenarios::judge(subject, found);
-    }
-    if !subject.is_upcoming {
-        effective_settings::judge(subject, found);
     }
 }
 
@@ -143,51 +64,8 @@ fn found_audit_config(detail: &DetailLog) -> bool {
     warnings.into_iter().any(|text| text.starts_with("Found Audit Config"))
 }
 
-/// Returns a finding if the QSL reported another number of performance samples than the run's
-/// settings state. Without that setting, it must report all samples.
-fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
-    if record.settings.is_empty() {
-        return None;
-    }
-    let logged = detail.integer("qsl_reported_performance_count")?;
-    let total = record.dataset_samples;
-    // A difference in the total number of samples is a separate finding.
-    detail.integer("qsl_reported_total_count").filter(|logged| *logged == total)?;
-    let given = record.settings.get("performance_samples").and_then(|given| given.as_u64());
-    let expected = given.unwrap_or(total).min(total);
-    (logged != expected).then(|| {
-        format!(
-            "qsl_reported_performance_count is {logged}, and the settings of the run have {expected} performance samples: \
-             submit the log as LoadGen wrote it"
-        )
-    })
-}
-
-/// Compares the fields of LoadGen's settings that the run's own settings override with the record.
-/// If they override a field several times, the last value counts.
-fn other_fields(record: &RunResult) -> impl Iterator<Item = String> {
-    let settings = record.recorded_settings();
-    let of = |key: &str| settings.and_then(|settings| settings.get(key));
-    let samples = of("performance_samples");
-    let samples = samples.map(|n| ("performance_sample_count_override".to_owned(), n.to_string()));
-    let given = of("setting").and_then(Value::as_array).into_iter().flatten();
-    let given = given.filter_map(|pair| pair.as_str()?.split_once('='));
-    let given = given.map(|(field, value)| (field.to_owned(), value.to_owned()));
-    let wanted: BTreeMap<_, _> = samples.into_iter().chain(given).collect();
-    wanted.into_iter().filter_map(|(field, value)| {
-        let said = record.test_settings.get(&field)?;
-        let is_same = said == &value
-            || setting_number(said)
-                .zip(setting_number(&value))
-                .is_some_and(|(said, given)| agreement::is_within(said, given));
-        (!is_same).then(|| {
-            format!("the settings of the run have {field} {value}, and test_settings has {said}")
-        })
-    })
-}
-
 /// Returns findings about a test that was too short, or had too few queries.
-pub(super) fn too_short(
+fn too_short(
     subject: &Subject,
     entry: &ResultEntry,
     run: &RunFiles,
@@ -200,6 +78,9 @@ pub(super) fn too_short(
     too_little_time(subject, entry, detail).into_iter().chain(too_few(detail)).collect()
 }
 
+/// Relative tolerance of LoadGen's rates, which have six digits.
+const DIGITS: f64 = 1e-5;
+
 /// Returns a finding if a test took less time than the minimum, as LoadGen measured it.
 fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -> Option<String> {
     let limits = Limits::of(subject.table, subject.round, entry.benchmark?, entry.scenario);
@@ -208,7 +89,7 @@ fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
     let took = elapsed::duration(detail.scenario()?, detail)?;
-    (took < least * (1.0 - agreement::DIGITS)).then(|| {
+    (took < least * (1.0 - DIGITS)).then(|| {
         format!(
             "by its figures the test took {took:.1} s, and the minimum is {least} s: run again, with more queries"
         )
@@ -216,8 +97,13 @@ fn too_little_time(subject: &Subject, entry: &ResultEntry, detail: &DetailLog) -
 }
 
 fn too_few(detail: &DetailLog) -> Option<String> {
-    let (count, least) =
-        (detail.integer("result_query_count")?, detail.integer("effective_min_query_count")?);
+    // A test that LoadGen has not ended has no result, which N33 reports.
+    detail.text("result_validity")?;
+    let Some(count) = detail.integer("result_query_count") else {
+        let text = "the detail log has no result_query_count: submit the log as LoadGen wrote it";
+        return Some(text.into());
+    };
+    let least = detail.integer("effective_min_query_count")?;
     (count < least).then(|| {
         format!("result_query_count is {count}, and effective_min_query_count requires {least}: run again")
     })

@@ -13,7 +13,6 @@ use crate::{
     subject::{Findings, JudgedDivision, PlaceJudgement, RunFiles, Subject, list_first},
 };
 
-mod verdict_parts;
 
 /// Maximum number of characters of a value in a finding.
 const LONGEST_VALUE: usize = 60;
@@ -40,7 +39,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         at.fail_each(repeated(run, detail));
         at.or_pass("LoadGen calls every result VALID, and no log has an error");
     }
-    verdict_parts::judge(subject, found);
 }
 
 fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
@@ -63,9 +61,6 @@ fn validity(run: &RunFiles, detail: &DetailLog, at: &mut PlaceJudgement) {
             });
         } else if detail.is_on("early_stopping_met") != Some(true) {
             at.fail("early_stopping_met is not true: run more queries, or reduce the load");
-        }
-        if validity == "VALID" {
-            at.fail_each(contradictions(detail));
         }
     }
     if let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary)
@@ -178,17 +173,4 @@ fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
         )),
         _ => None,
     }
-}
-
-/// Returns findings about entries of the log that contradict LoadGen's verdict VALID: unmet
-/// conditions, and a reason for INVALID.
-fn contradictions(detail: &DetailLog) -> impl Iterator<Item = String> {
-    let parts =
-        ["result_min_duration_met", "result_min_queries_met", "result_perf_constraints_met"];
-    let unmet = parts.into_iter().filter(|key| detail.is_on(key) == Some(false));
-    let unmet = unmet.map(|key| format!("result_validity is VALID, and {key} is false: run again"));
-    let reason = detail.text("result_invalid_reason");
-    unmet.chain(reason.map(|why| {
-        format!("result_validity is VALID, but result_invalid_reason contradicts it: {why}")
-    }))
 }

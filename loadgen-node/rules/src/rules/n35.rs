@@ -1,8 +1,6 @@
 //! N35: the files of a submission (submission rules).
 
-use serde_json::json;
-
-use super::{Agreement, agreement, purposes};
+use super::purposes;
 use crate::{
     book::{Round, Table},
     subject::{Findings, Subject, round::stated},
@@ -16,14 +14,7 @@ mod measurements;
 mod nameplates;
 mod readme;
 
-const SAME: [Agreement; 1] = [Agreement::RunSetting {
-    key: "benchmark",
-    default: None,
-    record: |record| json!(record.benchmark),
-}];
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    agreement::compare(&SAME, subject, found);
     of_round(subject, found);
     purposes::compare(subject, false, found);
     files::judge(subject, found);

@@ -1,70 +1,14 @@
-//! Compares LoadGen's settings in its log, in the record and in `user.conf` (N2, N32, N34).
+//! Compares LoadGen's settings in its log with the required switches, and those of the runs with
+//! `user.conf` (N2, N32, N34).
 
-use super::agreement::is_within;
 use crate::{
     Rule, Scenario,
-    book::{LoadGenSetting, Seeds, setting_number},
+    book::LoadGenSetting,
     judge::switches::{SwitchScope, switches},
-    official_log::DetailLog,
     record::RunResult,
     subject::{Findings, ResultEntry, RunFiles, RunKind, Subject},
     user_conf::{compared, differences},
 };
-
-/// Settings that must be in every record.
-const REQUIRED_SETTINGS: [&str; 4] =
-    ["max_duration_ms", "max_query_count", "min_duration_ms", "min_query_count"];
-
-/// Finds requested settings that differ between record and log: only settings of token latencies if
-/// `is_of_tokens` is true (for N2), otherwise only the other settings (for N32).
-pub(super) fn judge_requested(subject: &Subject, is_of_tokens: bool, found: &mut Findings) {
-    for (run, record) in subject.records() {
-        let Some(detail) = run.detail() else { continue };
-        // A run folder has no kind; only its settings show that it is a compliance test.
-        let is_test = run.is_test()
-            || (subject.tree.is_none() && record.settings.contains_key("audit_config"));
-        for (key, text) in setting_differences(is_test, record, detail) {
-            if key.ends_with("token_latencies") == is_of_tokens {
-                found.fail(&run.record_place, text);
-            }
-        }
-    }
-}
-
-/// Returns the requested settings that differ between log and record, each as the log's key and a
-/// text. An audit.config changes some of them after the record is filled.
-fn setting_differences<'d>(
-    is_test: bool,
-    record: &RunResult,
-    detail: &'d DetailLog,
-) -> Vec<(&'d str, String)> {
-    let is_changed =
-        |name: &str| is_test && LoadGenSetting::of_field(name).is_some_and(|row| row.audited);
-    let mut wrong = Vec::new();
-    for (key, value) in detail.starting_with("requested_") {
-        let name = key.trim_start_matches("requested_");
-        let logged = value.as_bool().map_or_else(|| value.as_f64(), |on| Some(f64::from(on)));
-        // N31 and N32 compare the seeds and the minimum duration with the log.
-        let is_bound = name == "min_duration_ms" || Seeds::SETTINGS.contains(&name);
-        let Some(logged) = logged.filter(|_| !is_changed(name)) else { continue };
-        let said = record.test_settings.get(name);
-        let what = match said {
-            None if REQUIRED_SETTINGS.contains(&name) => "nothing".to_owned(),
-            Some(said)
-                if !is_bound
-                    && !setting_number(said).is_some_and(|said| is_within(said, logged)) =>
-            {
-                said.clone()
-            }
-            _ => continue,
-        };
-        let text = format!(
-            "the log's {key} is {value}, test_settings has {what}: take the record as the run wrote it"
-        );
-        wrong.push((key, text));
-    }
-    wrong
-}
 
 /// Returns a text for each violation of a switch, a setting that `rule` requires to be on or off,
 /// in the log of a run.

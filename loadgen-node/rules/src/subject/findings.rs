@@ -117,12 +117,9 @@ impl Findings<'_> {
         }
     }
 
-    /// Returns true if a rule is broken: at `place`, or at any place if `place` is `None`.
-    pub(crate) fn is_broken(&self, rule: Rule, place: Option<&str>) -> bool {
-        let is_it = |finding: &Finding| {
-            finding.rule == rule && place.is_none_or(|place| finding.place == place)
-        };
-        self.list.iter().any(|finding| is_it(finding) && finding.outcome == Outcome::Fail)
+    /// Returns true if a rule is broken.
+    pub(crate) fn is_broken(&self, rule: Rule) -> bool {
+        self.list.iter().any(|finding| finding.rule == rule && finding.outcome == Outcome::Fail)
     }
 
     /// Returns the tree of a submission. For a run folder, which has no tree, reports that the rule

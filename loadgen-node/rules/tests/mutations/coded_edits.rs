@@ -5,14 +5,13 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, os::unix::fs::symlink, p
 use netdiv_rules::{
     Rule::{self, *},
     book::Table,
-    testing::sha256_of,
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
 
 use serde_json::Value;
 
 use super::{
-    change::ValidTree::{self, Chat, Images, Llama, Volumes},
+    change::ValidTree::{self, Chat, Images, Volumes},
     tree::{EditableTree, HOME},
 };
 
@@ -67,14 +66,6 @@ pub(super) const ONE_CAUSE: &[CodedEdit] = &[
 /// Edits with several causes.
 pub(super) const ROWS: &[CodedEdit] = &[
     ("a Server schedule of 300 s", Images, &[N32], half_the_schedule),
-    ("settings of the LoadGen node that were edited in its evidence", Images, &[N20], |tree| {
-        tree.every_record(|record| {
-            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
-            let text = machine.settings.take().unwrap().replace("50051", "50052");
-            machine.settings_sha256 = Some(sha256_of(&text));
-            machine.settings = Some(text);
-        });
-    }),
     ("an empty folder", Images, &[N35], |tree| {
         fs::create_dir(tree.path(&format!("{HOME}/empty"))).unwrap();
     }),
@@ -130,11 +121,6 @@ pub(super) const ROWS: &[CodedEdit] = &[
     ("a source that is not text", Images, &[N16], |tree| {
         let path = tree.path(&format!("{HOME}/code/netdiv/qdl/src/lib.rs"));
         fs::write(path, b"//! \xff\n").unwrap();
-    }),
-    ("tokens in no order", Llama, &[N21], |tree| {
-        tree.record(SERVER, |record| {
-            record.nodes[0].tokens.as_mut().unwrap().further_ns.p50 = u64::MAX;
-        });
     }),
     ("an interactive variant as a separate benchmark", Chat, &[N1, N32, N35], |tree| {
         move_interactive(tree, "llama2-70b-interactive-99/Server");

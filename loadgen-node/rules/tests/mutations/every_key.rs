@@ -1,5 +1,6 @@
-//! Edits every compared key separately: changes the key in one file, adapts the hashes and the
-//! documents generated from runs, and leaves everything else as it was.
+//! Edits every compared key of the evidence, the system description and the measurements file
+//! separately, adapts the hashes and the documents generated from runs, and leaves everything else
+//! as it was.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +11,6 @@ use super::{
     Outcome, report,
     tree::{EditableTree, HOME, SYSTEM},
 };
-use netdiv_rules::tree::{ACCURACY_LOG, DETAIL, SUMMARY};
-
-/// Runs whose logs and records are edited: for each key, the first run that has it.
-const RUNS: [&str; 5] = [
-    "Server/performance",
-    "Offline/performance",
-    "Server/accuracy",
-    "Server/digests",
-    "Offline/TEST01",
-];
 
 /// The nodes of the valid trees.
 const NODES: [&str; 2] = ["node-a", "node-b"];
@@ -47,78 +38,36 @@ fn an_edit_of_any_key_of_a_language_model_is_found() {
     unseen(EditableTree::of_llama);
 }
 
-/// Edit of a key, in the first run that has it.
-struct KeyEdit {
-    source: FactFile,
-    run: &'static str,
-    key: String,
-}
-
 /// Raises the value of each compared key in one copy of a valid tree, and lowers it in another.
 /// Fails if the check reports neither change of a key.
 fn unseen(valid: fn() -> EditableTree) {
     let tree = valid();
     let before = findings(&tree);
     let edits = edits(&tree);
-    let is_unseen = |KeyEdit { source, run, key }: &&KeyEdit| {
+    let is_unseen = |(source, key): &&(FactFile, String)| {
         ![true, false].into_iter().any(|up| {
             let tree = valid();
-            edit(&tree, *source, run, key, up);
+            edit(&tree, *source, key, up);
             findings(&tree).difference(&before).next().is_some()
         })
     };
-    let unseen = edits.iter().filter(is_unseen);
-    let unseen: Vec<_> =
-        unseen.map(|KeyEdit { source, run, key }| format!("{source:?}: {key} {run}")).collect();
+    let unseen: Vec<_> = edits.iter().filter(is_unseen).collect();
     let (count, all) = (unseen.len(), edits.len());
-    assert!(unseen.is_empty(), "{count} of {all} edits are not found:\n{}", unseen.join("\n"));
+    assert!(unseen.is_empty(), "{count} of {all} edits are not found: {unseen:#?}");
 }
 
-/// Lists an edit for each key that the table compares.
-fn edits(tree: &EditableTree) -> Vec<KeyEdit> {
-    let mut edits = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut add = |source: FactFile, run: &'static str, text: &str| {
-        for key in source.keys(text) {
-            let (kind, name) = source.entry(&key);
-            let is_everywhere = source == FactFile::Evidence;
-            let is_held = kind.is_held(name) && (!is_everywhere || kind.is_held_everywhere(name));
-            if is_held && seen.insert((source, key.clone())) {
-                edits.push(KeyEdit { source, run, key });
-            }
-        }
-    };
-    for run in RUNS {
-        let mut requested = BTreeSet::new();
-        // A submission has no logs of the run with digests.
-        if run != "Server/digests" && tree.path(&tree.folder(run)).exists() {
-            let [detail, summary] =
-                [DETAIL, SUMMARY].map(|name| tree.read(&format!("{}/{name}", tree.folder(run))));
-            requested = FactFile::DetailLog.keys(&detail);
-            add(FactFile::DetailLog, run, &detail);
-            add(FactFile::Summary, run, &summary);
-        }
-        let Some(mut record) = tree.record_of(run) else { continue };
-        // LoadGen logs the settings of the scenario, but the record contains all settings.
-        if let Some(settings) = record["test_settings"].as_object_mut() {
-            settings.retain(|name, _| requested.contains(&format!("requested_{name}")));
-        }
-        // The accuracy log of a performance run is empty, and not submitted.
-        if record["mode"] == "performance"
-            && let Some(logs) = record["logs"].as_object_mut()
-        {
-            logs.remove(ACCURACY_LOG);
-        }
-        if let Some(fields) = record.as_object_mut() {
-            fields.retain(|_, value| *value != json!({}));
-        }
-        add(FactFile::Record, run, &record.to_string());
-    }
-    add(FactFile::System, "", &tree.read(SYSTEM));
-    add(FactFile::Measurements, "", &tree.read(&tree.measurements_file()));
+/// Lists each key that the table compares, with its file.
+fn edits(tree: &EditableTree) -> Vec<(FactFile, String)> {
     let machine = format!("{HOME}/documentation/evidence/{}.json", NODES[0]);
-    add(FactFile::Evidence, "", &tree.read(&machine));
-    edits
+    let files = [
+        (FactFile::System, SYSTEM.to_owned()),
+        (FactFile::Measurements, tree.measurements_file()),
+        (FactFile::Evidence, machine),
+    ];
+    let keys = files.into_iter().flat_map(|(source, path)| {
+        FactFile::keys(&tree.read(&path)).into_iter().map(move |key| (source, key))
+    });
+    keys.filter(|(source, key)| source.is_held(key)).collect()
 }
 
 /// Lists the texts of all findings that are not passes.
@@ -128,44 +77,14 @@ fn findings(tree: &EditableTree) -> BTreeSet<String> {
     bad.map(|finding| format!("{} {:?} {}", finding.rule, finding.outcome, finding.text)).collect()
 }
 
-fn edit(tree: &EditableTree, source: FactFile, run: &str, key: &str, up: bool) {
+fn edit(tree: &EditableTree, source: FactFile, key: &str, up: bool) {
     match source {
-        FactFile::DetailLog => tree.log(run, DETAIL, |text| edited_log(&text, key, up)),
-        FactFile::Summary => tree.log(run, SUMMARY, |text| edited_summary(&text, key, up)),
-        FactFile::Record => tree.record_json(run, |record| change(record, "", key, up)),
         FactFile::Evidence => tree.every_machine(&NODES, |machine| change(machine, "", key, up)),
         FactFile::System => tree.json(SYSTEM, |system| change(system, "", key, up)),
         FactFile::Measurements => {
             tree.json(&tree.measurements_file(), |file| change(file, "", key, up));
         }
     }
-}
-
-fn edited_log(text: &str, key: &str, up: bool) -> String {
-    let lines = text.lines().map(|line| {
-        let entry = line.strip_prefix(":::MLLOG ").unwrap();
-        let mut entry: Value = serde_json::from_str(entry).unwrap();
-        if entry["key"] == key {
-            entry["value"] = other(&entry["value"], up);
-        }
-        format!(":::MLLOG {entry}\n")
-    });
-    lines.collect()
-}
-
-fn edited_summary(text: &str, key: &str, up: bool) -> String {
-    let lines = text.lines().map(|line| match line.split_once(':') {
-        Some((name, value)) if name.trim() == key => {
-            let value = value.trim();
-            let new = value
-                .parse()
-                .map_or_else(|_| json!(value), |number: serde_json::Number| json!(number));
-            let new = other(&new, up);
-            format!("{name}: {}\n", new.as_str().map_or_else(|| new.to_string(), Into::into))
-        }
-        _ => format!("{line}\n"),
-    });
-    lines.collect()
 }
 
 /// Changes the first value whose path is `key`. `path` is the path of `value`. Returns true if
@@ -191,16 +110,7 @@ fn change(value: &mut Value, path: &str, key: &str, up: bool) -> bool {
 }
 
 /// Groups of words: an edit replaces a word by another one of its group.
-const WORDS: [&[&str]; 8] = [
-    &["VALID", "INVALID"],
-    &["COMPLETE", "FAILED"],
-    &["grpc", "quic"],
-    &["none", "zstd"],
-    &["server", "offline"],
-    &["performance", "accuracy"],
-    &["Yes", "NO"],
-    &["uint8", "float32"],
-];
+const WORDS: [&[&str]; 3] = [&["grpc", "quic"], &["none", "zstd"], &["uint8", "float32"]];
 
 /// Returns another value of the same kind; `up` selects one of two such values.
 fn other(value: &Value, up: bool) -> Value {

@@ -3,8 +3,8 @@
 //!
 //! Edits are data: `n07.toml` contains the edits that break N7 first, and `change.rs` reads and
 //! makes them. `coded_edits.rs` contains edits as code, `tree.rs` the submission and its changes.
-//! `harmless_edits.rs` contains edits that break nothing, and `every_key.rs` edits every key
-//! separately.
+//! `harmless_edits.rs` contains edits that break nothing, and `every_key.rs` edits every key of the
+//! files that describe machines and runs separately.
 
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(

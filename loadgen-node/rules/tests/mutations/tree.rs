@@ -146,21 +146,6 @@ impl EditableTree {
         self.measurements(&path, &record);
     }
 
-    /// Returns the record of one run as JSON; `None` if the submission has no such run.
-    pub(super) fn record_of(&self, run: &str) -> Option<Value> {
-        let path = format!("{}/{run}.result.json", self.under("measurements"));
-        self.path(&path).exists().then(|| serde_json::from_str(&self.read(&path)).unwrap())
-    }
-
-    /// Edits the record of one run as JSON.
-    pub(super) fn record_json(&self, run: &str, change: impl FnOnce(&mut Value) -> bool) {
-        let path = format!("{}/{run}.result.json", self.under("measurements"));
-        self.json(&path, change);
-        if let Ok(record) = serde_json::from_str(&self.read(&path)) {
-            self.measurements(&path, &record);
-        }
-    }
-
     /// Edits a JSON file.
     pub(super) fn json(&self, path: &str, change: impl FnOnce(&mut Value) -> bool) {
         let mut value = serde_json::from_str(&self.read(path)).unwrap();

@@ -1,5 +1,6 @@
-//! Table of the keys in a submission's files (`stated.toml`): for each key, the statement that
-//! `check` compares it with. A statement is a value in a file that states a fact about a run.
+//! Table of the keys in the files that describe a submission (`stated.toml`): for each key, the
+//! statement that `check` compares it with. A statement is a value in a file that states a fact
+//! about a run. Records and LoadGen's logs have no table: `check` compares them as a whole.
 //!
 //! A cheat edits one statement and forgets another. So the table must state the comparison for each
 //! key that a new program writes: tests fail on a key that the table lacks, and on a key that an
@@ -12,7 +13,7 @@ use std::{
     sync::LazyLock,
 };
 
-use netdiv_rules::tree::{DETAIL, SUMMARY, list_files};
+use netdiv_rules::tree::list_files;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -20,13 +21,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FactFile {
-    /// LoadGen's detail log.
-    DetailLog,
-    /// LoadGen's summary.
-    Summary,
-    /// `result.json`.
-    Record,
-    /// Machine in a record; a submission also contains it as a separate file.
+    /// Evidence about a machine; the records contain it, too.
     Evidence,
     /// A system description.
     System,
@@ -41,8 +36,6 @@ pub(crate) enum FactFile {
 pub(crate) struct KeyClass {
     /// Keys whose value another statement repeats or bounds.
     pub(crate) compared: BTreeMap<String, String>,
-    /// Keys whose value follows from other statements.
-    pub(crate) derived: BTreeMap<String, String>,
     /// Keys whose value every run states, and nothing else does.
     pub(crate) runs: BTreeMap<String, String>,
     /// Keys whose value no other statement contains; the text gives the reason.
@@ -63,10 +56,6 @@ impl FactFile {
         }
         let is_json = name.ends_with(".json");
         match name {
-            DETAIL => Some(Self::DetailLog),
-            SUMMARY => Some(Self::Summary),
-            "result.json" => Some(Self::Record),
-            _ if name.ends_with(".result.json") => Some(Self::Record),
             "measurements.json" => Some(Self::Measurements),
             _ if is_json && name.contains("_netdiv_") => Some(Self::Measurements),
             _ if is_json && folder.ends_with("documentation/evidence") => Some(Self::Evidence),
@@ -75,59 +64,28 @@ impl FactFile {
         }
     }
 
-    /// Returns the kind of file and the key under which the table lists a key of this file. The
-    /// evidence in a record is listed under [`Self::Evidence`].
-    pub(crate) fn entry(self, key: &str) -> (Self, &str) {
-        match key.strip_prefix("evidence.machine.") {
-            Some(key) => (Self::Evidence, key),
-            None => (self, key),
-        }
-    }
-
     /// Returns true if the table has the key.
     fn has(self, key: &str) -> bool {
         let Some(class) = TABLE.get(&self) else { return false };
-        [&class.compared, &class.derived, &class.runs, &class.once]
+        [&class.compared, &class.runs, &class.once]
             .into_iter()
             .flat_map(BTreeMap::keys)
             .any(|pattern| matches(pattern, key))
     }
 
-    /// Lists the keys of a file.
-    pub(crate) fn keys(self, text: &str) -> BTreeSet<String> {
-        match self {
-            Self::DetailLog => {
-                let entries = text.lines().filter_map(|line| line.strip_prefix(":::MLLOG "));
-                let keys = entries.filter_map(|entry| {
-                    let entry: Value = serde_json::from_str(entry).ok()?;
-                    Some(entry.get("key")?.as_str()?.to_owned())
-                });
-                keys.collect()
-            }
-            Self::Summary => {
-                let keys = text.lines().filter_map(|line| line.split_once(':'));
-                keys.map(|(key, _)| key.trim().to_owned()).collect()
-            }
-            _ => {
-                let mut keys = BTreeSet::new();
-                if let Ok(value) = serde_json::from_str(text) {
-                    leaves(&value, "", &mut keys);
-                }
-                keys
-            }
+    /// Lists the keys of a JSON document.
+    pub(crate) fn keys(text: &str) -> BTreeSet<String> {
+        let mut keys = BTreeSet::new();
+        if let Ok(value) = serde_json::from_str(text) {
+            leaves(&value, "", &mut keys);
         }
-    }
-}
-
-impl FactFile {
-    /// Returns true if a check is expected to find an edit of the key in one file.
-    pub(crate) fn is_held(self, key: &str) -> bool {
-        !TABLE[&self].once.keys().any(|pattern| matches(pattern, key))
+        keys
     }
 
     /// Returns true if a check is expected to find an edit of the key in all files at once.
-    pub(crate) fn is_held_everywhere(self, key: &str) -> bool {
-        self.is_held(key) && !TABLE[&self].runs.keys().any(|pattern| matches(pattern, key))
+    pub(crate) fn is_held(self, key: &str) -> bool {
+        let class = &TABLE[&self];
+        !class.once.keys().chain(class.runs.keys()).any(|pattern| matches(pattern, key))
     }
 }
 
@@ -142,9 +100,8 @@ pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     for path in list_files(root)? {
         let Some(source) = path.to_str().and_then(FactFile::of) else { continue };
         let text = fs::read_to_string(root.join(&path))?;
-        for key in source.keys(&text) {
-            let (source, key) = source.entry(&key);
-            if !source.has(key) {
+        for key in FactFile::keys(&text) {
+            if !source.has(&key) {
                 missing.insert(format!("{source:?}: {key}"));
             }
         }
@@ -152,8 +109,8 @@ pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     Ok(missing)
 }
 
-/// Collects the paths of all values in a JSON document, such as `nodes[].name`, in `keys`. `path`
-/// is the path of `value`. Machines in the evidence have the path `evidence.machine`.
+/// Collects the paths of all values in a JSON document, such as `interfaces[].name`, in `keys`.
+/// `path` is the path of `value`.
 fn leaves(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
@@ -176,8 +133,6 @@ fn leaves(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
 pub(crate) fn join(path: &str, name: &str) -> String {
     match path {
         "" => name.into(),
-        "evidence" if name == "loadgen_node" => "evidence.machine".into(),
-        "evidence.nodes" => "evidence.machine".into(),
         _ => format!("{path}.{name}"),
     }
 }

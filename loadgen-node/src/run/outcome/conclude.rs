@@ -117,8 +117,8 @@ fn result(
     let is_asked = |finding: &Finding| is_required(config.division, finding.rule);
     let (findings, waived) = counted.findings.iter().cloned().chain(after).partition(is_asked);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
-    RunResult {
-        samples: samples(&counted, config.mode, log),
+    let mut result = RunResult {
+        samples: samples(&counted),
         verdict: judgement.verdict,
         reasons: judgement.reasons,
         division: config.division,
@@ -138,20 +138,16 @@ fn result(
         transport: counted.transport,
         tls: counted.tls,
         checksums: config.checksums,
-        metric: if measured { official_log::metric(config.scenario, log) } else { None },
-        token_metric: if measured {
-            official_log::token_metric(config.scenario, log)
-        } else {
-            None
-        },
+        metric: None,
+        token_metric: None,
         steady: (config.mode == Mode::Performance && measured)
             .then(|| steady_rate(&config.output))
             .flatten(),
         accuracy: judgement.accuracy,
         official_accuracy: judgement.official_accuracy,
-        loadgen_latency_ns: official_log::latencies(log),
-        sut_name: log.text("sut_name").map(Into::into),
-        get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
+        loadgen_latency_ns: BTreeMap::new(),
+        sut_name: None,
+        get_sut_name_duration_ns: None,
         nodes: counted.nodes,
         connections_per_node: counted.connections_per_node,
         streams_per_connection: counted.streams_per_connection,
@@ -166,7 +162,9 @@ fn result(
         test_settings: settings.fields().into_iter().collect(),
         process: process(),
         versions: record::versions(),
-    }
+    };
+    official_log::set_figures(&mut result, log);
+    result
 }
 
 /// Returns the rate without ramp-up and drain, from the series of the run.
@@ -175,15 +173,9 @@ fn steady_rate(folder: &Path) -> Option<Steady> {
     steady(&rows.inspect_err(|why| warn!("no rate of the steady state: {why}")).ok()?)
 }
 
-fn samples(counted: &RunCounters, mode: Mode, log: &DetailLog) -> Samples {
+fn samples(counted: &RunCounters) -> Samples {
     let (issued, completed) = (counted.issued, counted.completed());
-    let late = || log.number("result_overlatency_query_count").map(|late| late as u64);
-    Samples {
-        issued,
-        completed,
-        lost: issued - completed,
-        late: if mode == Mode::Performance { late() } else { None },
-    }
+    Samples { issued, completed, lost: issued - completed, late: None }
 }
 
 /// Returns the tensors of a sample: their shapes are those of the data set (`holds`), their names

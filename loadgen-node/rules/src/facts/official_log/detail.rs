@@ -1,4 +1,4 @@
-//! Reader of `mlperf_log_detail.txt`, with LoadGen's metric and latencies in it.
+//! Reader of `mlperf_log_detail.txt`.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,6 @@ use crate::{
     Scenario,
     book::formats::entry_of,
     input::{files, json::UniqueKeyJson},
-    record::Metric,
 };
 
 /// Maximum number of characters of a line in a message.
@@ -29,7 +28,6 @@ pub struct DetailLog {
     errors: Vec<String>,
     /// Lines that are not entries, each with the reason.
     unreadable: Vec<String>,
-    warnings: usize,
     begins_with_an_entry: bool,
     tests: usize,
 }
@@ -44,7 +42,7 @@ struct LoggedValue {
 /// Keys that LoadGen logs once for each set of samples that it loads. A performance test loads one
 /// set. An accuracy test loads as many sets as the data set needs (`loadgen.cc`: `RunAccuracyMode`,
 /// `LoadSamplesToRam`, `IssueQueries`).
-pub(crate) const KEYS_PER_SAMPLE_SET: [&str; 6] = [
+const KEYS_PER_SAMPLE_SET: [&str; 6] = [
     "generated_query_count",
     "generated_samples_per_query",
     "generated_query_duration",
@@ -69,8 +67,6 @@ struct DetailEntry {
 struct Metadata {
     #[serde(default)]
     is_error: bool,
-    #[serde(default)]
-    is_warning: bool,
 }
 
 impl DetailLog {
@@ -93,7 +89,6 @@ impl DetailLog {
                 }
             };
             let UniqueKeyJson(value) = entry.value;
-            log.warnings += usize::from(entry.metadata.is_warning);
             if entry.metadata.is_error {
                 log.errors.push(value.as_str().map_or_else(|| value.to_string(), Into::into));
             }
@@ -113,10 +108,6 @@ impl DetailLog {
     /// Returns true if the log has no entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    fn first(&self, key: &str) -> Option<&LoggedValue> {
-        self.entries.get(key)?.first()
     }
 
     /// Returns all values of a key, in the order of the log.
@@ -147,11 +138,6 @@ impl DetailLog {
         &self.unreadable
     }
 
-    /// Number of entries that LoadGen marked as warnings.
-    pub(crate) fn warnings(&self) -> usize {
-        self.warnings
-    }
-
     /// Returns true if the first line is an entry, as the official checkers require.
     pub(crate) fn begins_with_an_entry(&self) -> bool {
         self.begins_with_an_entry
@@ -161,17 +147,6 @@ impl DetailLog {
     /// log.
     pub(crate) fn tests(&self) -> usize {
         self.tests
-    }
-
-    /// Returns the time of the first entry of a key, in seconds since LoadGen's start.
-    pub(crate) fn seconds_of(&self, key: &str) -> Option<f64> {
-        self.first(key)?.ms.map(|ms| ms / 1e3)
-    }
-
-    /// Returns the times of all entries of a key, in seconds since LoadGen's start.
-    pub(crate) fn all_seconds_of(&self, key: &str) -> impl Iterator<Item = Option<f64>> {
-        let entries = self.entries.get(key).into_iter().flatten();
-        entries.map(|logged| logged.ms.map(|ms| ms / 1e3))
     }
 
     /// Returns the time of the last entry, in seconds since LoadGen's start.
@@ -205,17 +180,9 @@ impl DetailLog {
         self.value(key)?.as_bool()
     }
 
-    /// Samples per second; `None` for the streams, whose metric is a latency.
-    pub(crate) fn throughput(&self, scenario: Scenario) -> Option<f64> {
-        match scenario {
-            Scenario::Offline | Scenario::Server => Some(metric(scenario, self)?.value),
-            Scenario::SingleStream | Scenario::MultiStream => None,
-        }
-    }
-
     /// Returns the value of a key.
     pub fn value(&self, key: &str) -> Option<&Value> {
-        self.first(key).map(|logged| &logged.value)
+        self.entries.get(key)?.first().map(|logged| &logged.value)
     }
 
     /// Returns the value of a key as an integer with all digits, because seeds have 64 bits.
@@ -234,17 +201,8 @@ impl DetailLog {
     /// Returns true for LoadGen 5.0 and later. Earlier releases log other numbers of Offline's
     /// queries and samples than they issue, and some revisions do not log equal issue.
     pub(crate) fn logs_as_issued(&self) -> bool {
-        self.is_since([5, 0, 0])
-    }
-
-    /// Returns true if LoadGen has this version or a later one.
-    pub(crate) fn is_since(&self, version: [u64; 3]) -> bool {
-        let own = self.text("loadgen_version").and_then(|version| version.split(' ').next());
-        let numbers = own.map(|own| {
-            let mut parts = own.split('.').map(|number| number.parse().unwrap_or(0));
-            [(); 3].map(|()| parts.next().unwrap_or(0))
-        });
-        numbers.is_some_and(|numbers| numbers >= version)
+        let major = self.text("loadgen_version").and_then(|version| version.split('.').next());
+        major.is_some_and(|major| major.parse::<u64>().is_ok_and(|major| major >= 5))
     }
 
     /// Number of samples in a query. With equal issue, Offline's query consists of whole passes
@@ -262,90 +220,13 @@ impl DetailLog {
         self.value(key)?.as_f64()
     }
 
-    /// Returns all keys with a prefix, with their first values.
-    pub(crate) fn starting_with<'a>(
-        &'a self,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a str, &'a Value)> {
-        let from = self.entries.range(prefix.to_owned()..);
-        let with_prefix = from.take_while(move |(key, _)| key.starts_with(prefix));
-        with_prefix.filter_map(|(key, entries)| Some((key.as_str(), &entries.first()?.value)))
-    }
-
     /// Returns all keys with a prefix whose first value is a number, with these numbers.
     pub fn numbers<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
-        self.starting_with(prefix).filter_map(|(key, value)| Some((key, value.as_f64()?)))
+        let from = self.entries.range(prefix.to_owned()..);
+        let with_prefix = from.take_while(move |(key, _)| key.starts_with(prefix));
+        with_prefix
+            .filter_map(|(key, entries)| Some((key.as_str(), entries.first()?.value.as_f64()?)))
     }
-}
-
-/// Returns LoadGen's metric of the scenario (rules, section 3). For the streams it is the
-/// early-stopping estimate of the percentile (Appendix A), as in the official checker, or the
-/// measured percentile if there is no estimate.
-pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
-    let choices: &[(&str, &str, &str)] = match scenario {
-        Scenario::Offline => &[("result_samples_per_second", "samples per second", "samples/s")],
-        Scenario::Server => {
-            &[("result_completed_samples_per_sec", "completed samples per second", "samples/s")]
-        }
-        Scenario::SingleStream => &[
-            ("early_stopping_latency_ss", "90th percentile latency, early-stopping estimate", "ns"),
-            ("result_90.00_percentile_latency_ns", "90th percentile latency, as measured", "ns"),
-        ],
-        Scenario::MultiStream => &[
-            (
-                "early_stopping_latency_ms",
-                "99th percentile query latency, early-stopping estimate",
-                "ns",
-            ),
-            (
-                "result_99.00_percentile_per_query_latency_ns",
-                "99th percentile query latency, as measured",
-                "ns",
-            ),
-        ],
-    };
-    choices.iter().find_map(|(key, name, unit)| {
-        let value = log.number(key).filter(|value| *value > 0.0)?;
-        Some(Metric { name: (*name).into(), value, unit: (*unit).into() })
-    })
-}
-
-/// Returns LoadGen's tokens per second, if LoadGen counts or infers tokens; `None` in the streams.
-pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
-    let choices = match scenario {
-        Scenario::Offline => [
-            ("result_tokens_per_second", "tokens per second"),
-            ("result_inferred_tokens_per_second", "inferred tokens per second"),
-        ],
-        Scenario::Server => [
-            ("result_completed_tokens_per_second", "completed tokens per second"),
-            ("result_inferred_completed_tokens_per_second", "inferred completed tokens per second"),
-        ],
-        Scenario::SingleStream | Scenario::MultiStream => return None,
-    };
-    choices.into_iter().find_map(|(key, name)| {
-        let value = log.number(key).filter(|value| *value > 0.0)?;
-        Some(Metric { name: name.into(), value, unit: "tokens/s".into() })
-    })
-}
-
-/// Prefixes of the keys with the time for each token after the first. Releases up to v5.1 log keys
-/// with both prefixes.
-const FURTHER_TOKENS: [&str; 2] = ["result_time_per_output_token_", "result_time_to_output_token_"];
-
-/// Returns LoadGen's latencies by name, in nanoseconds: `result_mean_latency_ns` becomes `mean`,
-/// `result_first_token_max_latency_ns` becomes `first_token_max`, and
-/// `result_time_to_output_token_mean` becomes `further_token_mean`.
-pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
-    let name = |key: &str| {
-        let further = FURTHER_TOKENS.iter().find_map(|start| key.strip_prefix(start));
-        let name = match further {
-            Some(statistic) => format!("further_token_{}", statistic.trim_end_matches("_ns")),
-            None => key.strip_prefix("result_")?.strip_suffix("latency_ns")?.to_owned(),
-        };
-        Some(name.trim_end_matches('_').replace("_percentile", ""))
-    };
-    log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
 }
 
 /// Parses an entry. LoadGen also writes numbers that JSON does not support, such as an infinite
@@ -410,42 +291,6 @@ mod tests {
             for key in ["result_validity", "sut_name", "effective_min_duration_ms", "unheard_of"] {
                 assert_eq!(repeated(mode, &[key]), [format!("{key} 2")]);
             }
-        }
-    }
-
-    #[test]
-    fn a_latency_is_no_throughput() {
-        let log = |key: &str| {
-            let text = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": 7.5}}\n");
-            DetailLog::read(file(&text).path()).unwrap()
-        };
-        let server = log("result_completed_samples_per_sec");
-        assert_eq!(server.throughput(Scenario::Server), Some(7.5));
-        assert_eq!(log("result_samples_per_second").throughput(Scenario::Offline), Some(7.5));
-        for (scenario, key) in [
-            (Scenario::SingleStream, "early_stopping_latency_ss"),
-            (Scenario::MultiStream, "early_stopping_latency_ms"),
-        ] {
-            assert_eq!(log(key).throughput(scenario), None);
-            assert_eq!(metric(scenario, &log(key)).unwrap().value, 7.5);
-        }
-    }
-
-    #[test]
-    fn tokens_are_counted_or_inferred() {
-        let entry = |key: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": 7.5}}\n");
-        for (scenario, key, name) in [
-            (Scenario::Offline, "result_tokens_per_second", "tokens per second"),
-            (
-                Scenario::Server,
-                "result_inferred_completed_tokens_per_second",
-                "inferred completed tokens per second",
-            ),
-        ] {
-            let log = DetailLog::read(file(&entry(key)).path()).unwrap();
-            let metric = token_metric(scenario, &log).unwrap();
-            assert_eq!((metric.name.as_str(), metric.value), (name, 7.5));
-            assert!(token_metric(Scenario::SingleStream, &log).is_none());
         }
     }
 }

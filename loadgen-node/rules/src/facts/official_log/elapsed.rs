@@ -1,6 +1,6 @@
 //! Duration of a performance test, from several entries of LoadGen's detail log.
 
-use super::{DetailLog, timestamp::parse_power_mark};
+use super::DetailLog;
 use crate::Scenario;
 
 /// Maximum by which the duration that a clock around a test measures may exceed the test's own
@@ -22,7 +22,7 @@ pub(crate) fn duration(scenario: Scenario, log: &DetailLog) -> Option<f64> {
 
 /// Returns the time of all queries but the last, in seconds, computed from a rate: LoadGen computes
 /// its rates over this time. `rate` is the key of the rate.
-pub(crate) fn until_last(rate: &str, log: &DetailLog) -> Option<f64> {
+fn until_last(rate: &str, log: &DetailLog) -> Option<f64> {
     let rate = log.number(rate).filter(|rate| *rate > 0.0)?;
     Some((log.number("result_query_count")? - 1.0) / rate)
 }
@@ -30,16 +30,4 @@ pub(crate) fn until_last(rate: &str, log: &DetailLog) -> Option<f64> {
 /// Returns the maximum latency of a sample, in seconds.
 pub(crate) fn greatest_latency(log: &DetailLog) -> Option<f64> {
     log.number("result_max_latency_ns").map(|ns| ns / 1e9)
-}
-
-/// Returns the time from the start of the test to its last response, in seconds, by LoadGen's marks
-/// for power meters. Returns `None` if a mark is not a date and time. The error names a missing
-/// mark.
-pub(crate) fn between_power_marks(log: &DetailLog) -> Result<Option<f64>, String> {
-    let mark = |key: &str| -> Result<Option<f64>, String> {
-        let text = log.text(key).ok_or_else(|| format!("the detail log has no {key}"))?;
-        Ok(parse_power_mark(text))
-    };
-    let (end, begin) = (mark("power_end")?, mark("power_begin")?);
-    Ok(end.zip(begin).map(|(end, begin)| end - begin))
 }

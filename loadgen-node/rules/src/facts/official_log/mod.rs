@@ -3,16 +3,16 @@
 mod accuracy;
 mod detail;
 pub(crate) mod elapsed;
+mod figures;
 mod log_ends;
 pub(crate) mod readable_entries;
 mod summary;
-pub(crate) mod timestamp;
 mod truncated;
 
 pub(crate) use accuracy::for_each_entry;
 pub use accuracy::{LoggedResponse, read_responses, responses};
-pub(crate) use detail::KEYS_PER_SAMPLE_SET;
-pub use detail::{DetailLog, latencies, metric, token_metric};
+pub use detail::DetailLog;
+pub use figures::{latencies, metric, set_figures, token_metric};
 pub use log_ends::check_ends;
 pub(crate) use summary::{Score, Summary};
 pub(crate) use truncated::{TruncatedLog, is_truncated};

@@ -19,8 +19,6 @@ pub(crate) struct Summary {
     pub(crate) results: Vec<String>,
     /// Numbers of errors, as written, if LoadGen counts any.
     pub(crate) errors: Vec<String>,
-    /// Number of warnings, if the summary states it.
-    warnings: Option<u64>,
     /// Values of all `key: value` lines by key, in file order. They include the effective settings.
     values: BTreeMap<String, Vec<String>>,
     /// Problem of the first line that an official script cannot read.
@@ -62,13 +60,6 @@ impl Summary {
             self.score = Some(score(value(line)?)?);
         } else if line.starts_with("Result is") {
             self.results.push(value(line)?.into());
-        } else if line.starts_with("No warnings encountered") {
-            self.warnings = Some(0);
-        } else if let Some((count, rest)) = line.split_once(' ')
-            && rest.starts_with("warning")
-            && let Ok(count) = count.parse()
-        {
-            self.warnings = Some(count);
         } else if let Some((count, rest)) = line.split_once(' ')
             && rest.starts_with("ERROR")
             && !count.is_empty()
@@ -77,11 +68,6 @@ impl Summary {
             self.errors.push(count.into());
         }
         Ok(())
-    }
-
-    /// Returns the number of warnings; `None` if the summary does not state it.
-    pub(crate) fn warnings(&self) -> Option<u64> {
-        self.warnings
     }
 
     /// Returns the summary if an official script can read all of it, or else the reason.

@@ -100,7 +100,7 @@ fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
         "offline/performance/mlperf_log_summary.txt: was changed after the run",
         "N33 (section 5.1): offline/accuracy: the run's verdict is Invalid: 3 samples lost",
         "server/performance: the run was exploratory, and is not a result: run again with --division",
-        "N3 (section 5.1): server/performance: the log's loadgen_version is 5.0.11 @ ef1bd3b95e, result.json has 5.0.12 @ abc",
+        "N21 (section 6.2.3): server/performance: result.json /versions/loadgen: \"5.0.12 @ abc\", LoadGen's log gives \"5.0.11 @ ef1bd3b95e\"",
         "N30 (section 5.1): differs from server/performance in model of node-a: repeat all runs with one configuration (in server/digests and ",
         "N32 (section 3, 4.1.1): server/accuracy: is of a run of offline, not of server",
         "server/digests: that run was made without --digests",
