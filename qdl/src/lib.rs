@@ -31,6 +31,7 @@ mod agreement;
 mod calls;
 mod capacity;
 #[cfg(test)]
+#[path = "../tests/closing_peers/mod.rs"]
 mod closing_peers;
 mod cluster;
 mod connect_error;

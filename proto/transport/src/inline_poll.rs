@@ -54,12 +54,14 @@ impl Drop for DeferredTasks {
 }
 
 /// Executor for hyper. Its tasks run on the runtime, and [`poll_inline`] can poll them too.
+#[derive(Clone)]
 pub(crate) struct Spawner(pub(crate) Handle);
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl Executor<Work> for Spawner {
-    fn execute(&self, work: Work) {
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Spawner {
+    fn execute(&self, work: F) {
+        let work: Work = Box::pin(work);
         let (work, runtime) = (Mutex::new(Some(work)), self.0.clone());
         self.0.spawn(Owner(Arc::new(Task { work, runtime, owner: OnceLock::new() })));
     }

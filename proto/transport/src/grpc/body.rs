@@ -17,9 +17,18 @@ use crate::connections::StreamPermit;
 /// Stream of the chunks of a received body. If the call fails, the last item is the status of the
 /// call, as an error.
 pub(crate) struct BodyChunks {
-    pub(super) body: Body,
-    /// Record of the connection's end, which explains the errors of broken calls; at a client only.
-    pub(super) ending: Option<ConnectionEnd>,
+    body: Body,
+    /// End of the connection, which explains the error of a broken call; at a client only.
+    end: Option<ConnectionEnd>,
+    /// Status of a broken call, once the end of the connection explains it.
+    broken: Option<Pin<Box<dyn Future<Output = Status> + Send>>>,
+}
+
+impl BodyChunks {
+    /// Creates the stream; with `end` at a client only.
+    pub(super) fn new(body: Body, end: Option<ConnectionEnd>) -> Self {
+        Self { body, end, broken: None }
+    }
 }
 
 impl Stream for BodyChunks {
@@ -27,15 +36,20 @@ impl Stream for BodyChunks {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
+            if let Some(broken) = &mut self.broken {
+                let status = ready!(broken.as_mut().poll(context));
+                self.broken = None;
+                return Poll::Ready(Some(Err(status)));
+            }
             let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 None => return Poll::Ready(None),
-                Some(Err(status)) => {
-                    let explained = match &self.ending {
-                        Some(ending) => ending.explain(status),
-                        None => status,
-                    };
-                    return Poll::Ready(Some(Err(explained)));
-                }
+                Some(Err(status)) => match self.end.take() {
+                    Some(end) => {
+                        self.broken = Some(Box::pin(end.explain(status)));
+                        continue;
+                    }
+                    None => return Poll::Ready(Some(Err(status))),
+                },
                 Some(Ok(frame)) => frame,
             };
             match frame.into_data() {

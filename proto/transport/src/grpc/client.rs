@@ -2,8 +2,6 @@
 
 use std::{
     error::Error,
-    future::{poll_fn, ready},
-    io,
     net::SocketAddr,
     sync::{
         Arc,
@@ -13,8 +11,16 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
-use hyper_util::rt::TokioIo;
+use http::{
+    Extensions, HeaderMap, Method, Request, Response, StatusCode, Uri, header,
+    uri::{InvalidUri, PathAndQuery},
+};
+use hyper::{
+    body::Incoming,
+    client::conn::http2::{Builder, SendRequest},
+    rt::Executor as _,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use netdiv_contract::{
     CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER, limits, tokens,
     v1::{
@@ -27,12 +33,7 @@ use tokio::{
     runtime::Handle,
     time::{Instant, timeout_at},
 };
-use tonic::{
-    Status,
-    body::Body,
-    metadata::MetadataMap,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Status, body::Body, metadata::MetadataMap};
 use tower::{Service, service_fn};
 
 use super::{
@@ -53,9 +54,11 @@ use crate::{
 /// HTTP/2 connection to a node. It never reconnects: a lost node stays lost.
 #[derive(Debug, Clone)]
 pub(crate) struct GrpcClient {
-    channel: Channel,
+    send: SendRequest<Body>,
+    /// Scheme and authority of the calls.
+    origin: Uri,
     token: Option<Token>,
-    ending: ConnectionEnd,
+    end: ConnectionEnd,
     has_tls: bool,
     /// Set once the node has answered a call of `Describe`.
     answered: Arc<AtomicBool>,
@@ -91,18 +94,22 @@ impl GrpcClient {
         let deadline = Instant::now() + options.connect_timeout;
         let dialled = timeout_at(deadline, dial(peer, address, options)).await;
         let stream = dialled.map_err(|_| unreachable(address, options.egress.no_answer()))??;
-        let ending = ConnectionEnd::default();
+        let origin = origin(address, options)?;
+        let spawner = Spawner(Handle::current());
         let opening = timeout_at(deadline, async {
-            let wire = wire(stream, address, options, &ending).await?;
-            let endpoint = endpoint(address, options)?;
-            endpoint.connect_with_connector(only_once(wire)).await.map_err(|error| {
-                unreachable(address, ending.error().map_or_else(|| chain(&error), Into::into))
-            })
+            let wire = wire(stream, address, options).await?;
+            let broken = wire.error.clone();
+            let opened =
+                http2(spawner.clone(), options).handshake::<_, Body>(TokioIo::new(wire)).await;
+            let opened = opened.map(|opened| (opened, broken));
+            opened.map_err(|error| unreachable(address, chain(&error)))
         });
         let silent = |_| unreachable(address, "it accepts the connection but sends nothing");
-        let channel = opening.await.map_err(silent)??;
+        let ((send, connection), broken) = opening.await.map_err(silent)??;
+        let (end, run) = ConnectionEnd::of(connection, broken);
+        spawner.execute(run);
         let (token, has_tls) = (options.token.clone(), options.tls.is_some());
-        Ok(Self { channel, token, ending, has_tls, answered: Arc::default() })
+        Ok(Self { send, origin, token, end, has_tls, answered: Arc::default() })
     }
 
     pub(crate) async fn describe(
@@ -110,39 +117,36 @@ impl GrpcClient {
         request: DescribeRequest,
     ) -> Result<DescribeResponse, Status> {
         let answer = self.calls().describe(self.request(request)).await;
-        let answer = answer.map(tonic::Response::into_inner);
         self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
-        answer.map_err(|status| self.cause(status))
+        self.message(answer).await
     }
 
     pub(crate) async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
-        let answer = self.calls().flush(self.request(request)).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+        self.message(self.calls().flush(self.request(request)).await).await
     }
 
     pub(crate) async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
-        let answer = self.calls().digests(self.request(request)).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+        self.message(self.calls().digests(self.request(request)).await).await
     }
 
     pub(crate) async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
-        let answer = self.calls().measure(self.request(request)).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+        self.message(self.calls().measure(self.request(request)).await).await
+    }
+
+    async fn message<T>(&self, answer: Result<tonic::Response<T>, Status>) -> Result<T, Status> {
+        match answer {
+            Ok(answer) => Ok(answer.into_inner()),
+            Err(status) => Err(self.cause(status).await),
+        }
     }
 
     /// Returns the status of a failed call. If the connection broke, the status contains the error
     /// that broke it.
-    fn cause(&self, status: Status) -> Status {
+    async fn cause(&self, status: Status) -> Status {
         if status.source().is_none() {
             return status;
         }
-        if let Some(error) = self.ending.error()
-            && error.contains("fatal alert")
-        {
-            // With TLS 1.3, a client may send before the node has checked its certificate.
-            return Status::unauthenticated(error);
-        }
-        let status = self.ending.explain(status);
+        let status = self.end.clone().explain(status).await;
         let speaks_http2 =
             self.answered.load(Ordering::Relaxed) || Http2Close::of(&status).is_some();
         if self.has_tls || speaks_http2 {
@@ -153,8 +157,16 @@ impl GrpcClient {
         Status::new(status.code(), format!("{cause}; if the node uses TLS, give --tls-ca"))
     }
 
-    fn calls(&self) -> SutNodeClient<Channel> {
-        SutNodeClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_REPLY_BYTES)
+    fn calls(
+        &self,
+    ) -> SutNodeClient<
+        impl Service<Request<Body>, Response = Response<Incoming>, Error = hyper::Error, Future: Send>
+        + Send,
+    > {
+        let mut send = self.send.clone();
+        let service = service_fn(move |request: Request<Body>| send.send_request(request));
+        SutNodeClient::with_origin(service, self.origin.clone())
+            .max_decoding_message_size(limits::MAX_REPLY_BYTES)
     }
 
     fn authorize(&self, headers: &mut HeaderMap) {
@@ -177,7 +189,10 @@ impl GrpcClient {
     ) -> Result<BodyChunks, Status> {
         let mut request = Request::new(Body::new(RequestBody(requests)));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::from_static(INFER);
+        let mut uri = self.origin.clone().into_parts();
+        uri.path_and_query = Some(PathAndQuery::from_static(INFER));
+        let uri = Uri::from_parts(uri);
+        *request.uri_mut() = uri.map_err(|error| Status::internal(error.to_string()))?;
         let headers = request.headers_mut();
         headers.insert(header::TE, header::HeaderValue::from_static("trailers"));
         let content_type = header::HeaderValue::from_static("application/grpc");
@@ -196,18 +211,17 @@ impl GrpcClient {
             headers.insert(TOKENS_HEADER, header::HeaderValue::from_static(word));
         }
         self.authorize(headers);
-        let mut channel = self.channel.clone();
-        let lost = |error: tonic::transport::Error| self.cause(Status::from_error(error.into()));
-        poll_fn(|context| channel.poll_ready(context)).await.map_err(lost)?;
-        let response = channel.call(request).await.map_err(lost)?;
-        let (head, body) = response.into_parts();
+        let (head, body) = match self.send.clone().send_request(request).await {
+            Ok(response) => response.into_parts(),
+            Err(error) => return Err(self.cause(Status::from_error(error.into())).await),
+        };
         if head.status != StatusCode::OK || !is_grpc(&head.headers) {
             let text = format!("it answers like a web server, with {}", head.status);
             return Err(Status::unknown(text));
         }
         // A node that refuses the call at once sends the status in these headers.
         status(head.headers)?;
-        Ok(BodyChunks { body, ending: Some(self.ending.clone()) })
+        Ok(BodyChunks::new(Body::new(body), Some(self.end.clone())))
     }
 }
 
@@ -232,16 +246,11 @@ async fn dial(
 }
 
 /// Returns the client's end of the connection, after the TLS handshake if TLS is enabled.
-async fn wire(
-    stream: TcpStream,
-    address: &Address,
-    options: &Options,
-    ending: &ConnectionEnd,
-) -> Result<Wire, OpenError> {
+async fn wire(stream: TcpStream, address: &Address, options: &Options) -> Result<Wire, OpenError> {
     match &options.tls {
-        None => Ok(Wire::plain(stream, ending.clone())),
+        None => Ok(Wire::plain(stream)),
         Some(tls) => {
-            let agreed = Wire::client(stream, tls, address.certified_host(), ending.clone()).await;
+            let agreed = Wire::client(stream, tls, address.certified_host()).await;
             agreed.map_err(|error| {
                 let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
@@ -256,35 +265,27 @@ async fn wire(
     }
 }
 
-fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError> {
-    let bad = |error: http::uri::InvalidUri| OpenError::BadAddress {
+/// Returns the URI of a node. Its scheme becomes the pseudo-header `:scheme`.
+fn origin(address: &Address, options: &Options) -> Result<Uri, OpenError> {
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let uri = format!("{scheme}://{}", address.authority()).parse();
+    uri.map_err(|error: InvalidUri| OpenError::BadAddress {
         address: address.to_string(),
         why: error.to_string(),
-    };
-    let uri =
-        |scheme: &str| format!("{scheme}://{}", address.authority()).parse::<Uri>().map_err(bad);
-    let connection_window = limits::connection_window_bytes(options.window_bytes);
-    Ok(Endpoint::from(uri("http")?)
-        .executor(Spawner(Handle::current()))
-        // This URI becomes the pseudo-header `:scheme`.
-        .origin(uri(if options.tls.is_some() { "https" } else { "http" })?)
-        .http2_keep_alive_interval(options.keepalive_interval)
+    })
+}
+
+fn http2(spawner: Spawner, options: &Options) -> Builder<Spawner> {
+    let mut builder = Builder::new(spawner);
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(options.keepalive_interval)
         .keep_alive_timeout(options.keepalive_timeout)
         .keep_alive_while_idle(true)
         .max_frame_size(limits::MAX_FRAME_BYTES)
         .initial_stream_window_size(options.window_bytes)
-        .initial_connection_window_size(connection_window))
-}
-
-/// Returns a connector that gives tonic the open connection once, and never another.
-fn only_once(
-    wire: Wire,
-) -> impl Service<Uri, Response = TokioIo<Wire>, Error = io::Error, Future: Send> + Send {
-    let mut wire = Some(wire);
-    service_fn(move |_: Uri| {
-        let wire = wire.take().map(TokioIo::new);
-        ready(wire.ok_or_else(|| io::Error::other("the connection was lost")))
-    })
+        .initial_connection_window_size(limits::connection_window_bytes(options.window_bytes));
+    builder
 }
 
 /// Returns the text of an error and its causes, without repeating a cause.

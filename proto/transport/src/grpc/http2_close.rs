@@ -14,23 +14,18 @@ const VIOLATION: &str =
 /// according to RFC 9113, section 7.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http2Close {
-    frame: Frame,
+    /// Set for RST_STREAM: the peer ended one call and keeps the connection open.
+    pub(super) ends_call_alone: bool,
     reason: Reason,
     /// Text that the peer sent with the code, escaped and truncated; empty for RST_STREAM, which
-    /// has no text.
+    /// has no text, and for a shutdown, whose text hyper drops.
     debug_data: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Frame {
-    GoAway,
-    RstStream,
-}
-
 impl Http2Close {
-    /// Creates the value for a GOAWAY frame with this code and text.
-    pub(super) fn go_away(code: u32, debug_data: &[u8]) -> Self {
-        Self { frame: Frame::GoAway, reason: code.into(), debug_data: shown(debug_data) }
+    /// Creates the value for a peer that shuts the connection down.
+    pub(super) fn shutdown() -> Self {
+        Self { ends_call_alone: false, reason: Reason::NO_ERROR, debug_data: String::new() }
     }
 
     /// Returns the code with which a peer caused an error, found in the error or its sources;
@@ -45,40 +40,34 @@ impl Http2Close {
 
     fn of_library(error: &h2::Error) -> Option<Self> {
         let reason = error.reason().filter(|_| error.is_remote())?;
-        let frame = if error.is_go_away() { Frame::GoAway } else { Frame::RstStream };
         // The library exposes the text only here, as in `… (b"too_many_pings")`.
         let text = error.to_string();
         let debug_data = text.split_once(" (b\"").and_then(|(_, text)| text.strip_suffix("\")"));
         let debug_data = shown(debug_data.unwrap_or_default().as_bytes());
-        Some(Self { frame, reason, debug_data })
+        Some(Self { ends_call_alone: error.is_reset(), reason, debug_data })
     }
 
     /// Returns true if the client may try again: the peer asks for a new connection, or has refused
     /// the call without processing it.
     pub fn invites_retry(&self) -> bool {
-        self.refuses_call() || !self.ends_call_alone() && self.reason == Reason::NO_ERROR
+        self.refuses_call() || !self.ends_call_alone && self.reason == Reason::NO_ERROR
     }
 
     /// Returns true if the peer refused one call without processing it.
     pub fn refuses_call(&self) -> bool {
-        self.ends_call_alone() && self.reason == Reason::REFUSED_STREAM
-    }
-
-    /// Returns true if the peer ended one call and keeps the connection open.
-    pub(super) fn ends_call_alone(&self) -> bool {
-        self.frame == Frame::RstStream
+        self.ends_call_alone && self.reason == Reason::REFUSED_STREAM
     }
 
     /// Returns true if the peer closed the connection because this program exceeds a limit of the
     /// peer. The peer has not processed a call that ended with this code.
     pub fn limits_load(&self) -> bool {
-        (self.frame, self.reason) == (Frame::GoAway, Reason::ENHANCE_YOUR_CALM)
+        !self.ends_call_alone && self.reason == Reason::ENHANCE_YOUR_CALM
     }
 
     /// Returns the meaning of the code, and the remedy, for display.
     fn advice(&self) -> (&'static str, &'static str) {
         match self.reason {
-            Reason::NO_ERROR if self.ends_call_alone() => {
+            Reason::NO_ERROR if self.ends_call_alone => {
                 ("it does not need the rest of the call", "see the log there")
             }
             Reason::NO_ERROR => {
@@ -121,9 +110,10 @@ impl Http2Close {
 
 impl fmt::Display for Http2Close {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.frame {
-            Frame::GoAway => "it closed the connection with GOAWAY ",
-            Frame::RstStream => "it ended the call with RST_STREAM ",
+        f.write_str(if self.ends_call_alone {
+            "it ended the call with RST_STREAM "
+        } else {
+            "it closed the connection with GOAWAY "
         })?;
         match u32::from(self.reason) {
             ..=13 => write!(f, "{:?}", self.reason)?,

@@ -7,7 +7,6 @@
 mod body;
 mod client;
 mod connection_end;
-mod frames;
 mod guarded;
 mod http2_close;
 mod listener;

@@ -170,7 +170,7 @@ fn infer<H: Handler>(
         Status::invalid_argument("the header netdiv-tokens must be `first`, `every` or absent")
     })?;
     let session = SessionHeader { name: name.into(), digests, checksums, tokens };
-    let requests = Messages::new(BodyChunks { body, ending: None }, handler.longest_request());
+    let requests = Messages::new(BodyChunks::new(body, None), handler.longest_request());
     let replies = handler.infer(&session, requests)?;
     let mut response = Response::new(Body::new(ReplyBody::new(replies, place)));
     let content_type = header::HeaderValue::from_static("application/grpc");

@@ -1,14 +1,16 @@
 //! TCP connection, plain or with TLS.
 
 use std::{
-    io::{self, IoSlice},
+    io::{self, ErrorKind, IoSlice},
+    mem,
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
     time::Duration,
 };
 
+use rustls::AlertDescription;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -19,9 +21,10 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
 use tracing::{field::display, warn};
 
-use super::{connection_end::ConnectionEnd, frames::Frames, pending_peer::PendingPeer};
+use super::pending_peer::PendingPeer;
 use crate::{
     connections::PeerConnection,
+    open_error::CERTIFICATE_REMEDY,
     security::{self, ClientTls, ServerTls},
 };
 
@@ -38,6 +41,9 @@ const FEW: usize = 4 << 10;
 /// ALPN of HTTP/2.
 const HTTP2: &[u8] = b"h2";
 
+/// Beginning of an HTTP/1 answer, which a peer without HTTP/2 sends instead of the first frame.
+const HTTP1: &[u8] = b"HTTP/1.";
+
 /// TCP connection, plain or with TLS.
 pub struct Wire {
     stream: Inner,
@@ -46,9 +52,11 @@ pub struct Wire {
     /// Set once a new connection was refused.
     refused: bool,
     caller: Caller,
-    ending: ConnectionEnd,
-    /// Parser of the node's frames; at the client only.
-    frames: Option<Frames>,
+    /// Set at a client until it has received its first bytes.
+    awaits_answer: bool,
+    /// First error of the connection, unless it only says that the peer is gone. Later errors
+    /// follow from it.
+    pub(super) error: Arc<OnceLock<String>>,
     /// Timer that starts when the node closes its half.
     lingering: Option<Pin<Box<Sleep>>>,
 }
@@ -76,26 +84,28 @@ enum Inner {
 
 impl Wire {
     /// Creates a client's end without TLS.
-    pub(super) fn plain(stream: TcpStream, ending: ConnectionEnd) -> Self {
-        Self { frames: Some(Frames::default()), ..Self::new(Inner::Plain(stream), ending) }
+    pub(super) fn plain(stream: TcpStream) -> Self {
+        Self { awaits_answer: true, ..Self::new(Inner::Plain(stream)) }
     }
 
     /// Performs the TLS handshake as the client.
-    pub(super) async fn client(
-        stream: TcpStream,
-        tls: &ClientTls,
-        host: &str,
-        ending: ConnectionEnd,
-    ) -> io::Result<Self> {
+    pub(super) async fn client(stream: TcpStream, tls: &ClientTls, host: &str) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
         let stream = Inner::Tls(Box::new(stream.into()));
-        Ok(Self { frames: Some(Frames::default()), ..Self::new(stream, ending) })
+        Ok(Self { awaits_answer: true, ..Self::new(stream) })
     }
 
-    fn new(stream: Inner, ending: ConnectionEnd) -> Self {
-        let (newcomer, caller) = (None, Caller::default());
-        Self { stream, newcomer, refused: false, caller, ending, frames: None, lingering: None }
+    fn new(stream: Inner) -> Self {
+        Self {
+            stream,
+            newcomer: None,
+            refused: false,
+            caller: Caller::default(),
+            awaits_answer: false,
+            error: Arc::default(),
+            lingering: None,
+        }
     }
 
     /// Accepts a connection as the node. If the TLS handshake fails, the error contains the socket,
@@ -111,7 +121,7 @@ impl Wire {
             None => Inner::Plain(stream),
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::new(tls.config(HTTP2)));
-                let late = |why| (io::Error::new(io::ErrorKind::TimedOut, why), None);
+                let late = |why| (io::Error::new(ErrorKind::TimedOut, why), None);
                 let accepted = tokio::select! {
                     accepted = acceptor.accept(stream).into_fallible() => accepted,
                     () = sleep(PATIENCE) => return Err(late("no TLS handshake")),
@@ -121,7 +131,7 @@ impl Wire {
                 Inner::Tls(Box::new(stream.into()))
             }
         };
-        let mut wire = Self::new(stream, ConnectionEnd::default());
+        let mut wire = Self::new(stream);
         wire.newcomer = Some(PendingPeer::new(&guest, closing));
         wire.caller = Caller { address: Some(peer), guest: Some(guest) };
         Ok(wire)
@@ -138,7 +148,7 @@ impl Wire {
                 Ok(())
             }
             Poll::Ready(Err(why)) => {
-                if !std::mem::replace(&mut self.refused, true) {
+                if !mem::replace(&mut self.refused, true) {
                     let peer = self.caller.address.map(display);
                     warn!(peer, %why, "a connection was refused");
                 }
@@ -149,19 +159,29 @@ impl Wire {
 
     fn read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        let read = match &mut self.stream {
+        let mut read = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
             Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
         };
-        let read = self.ending.note(read);
-        if let Some(frames) = &mut self.frames {
-            self.ending.follow(frames, &into.filled()[before..]);
+        let received = &into.filled()[before..];
+        // NOTE: an answer whose first read is shorter is not recognized.
+        if !received.is_empty() && mem::take(&mut self.awaits_answer) && received.starts_with(HTTP1)
+        {
+            let why = "it answers over HTTP/1.1, like a web server";
+            read = Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, why)));
         }
-        let nothing = into.filled().len() == before && into.remaining() > 0;
-        if nothing && matches!(read, Poll::Ready(Ok(()))) {
-            self.ending.close();
+        self.note(read)
+    }
+
+    /// Notes the outcome of an attempt to read or write.
+    fn note<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(error)) = &outcome
+            // Errors by which TLS and writers detect that the peer is gone.
+            && !matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe)
+        {
+            drop(self.error.set(with_remedy(error)));
         }
-        read
+        outcome
     }
 
     /// Reads and drops what the peer still sends, until the peer closes its half or takes too long.
@@ -222,7 +242,7 @@ impl AsyncWrite for Wire {
             Inner::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Inner::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         };
-        self.ending.note(outcome)
+        self.note(outcome)
     }
 
     fn poll_write_vectored(
@@ -235,7 +255,7 @@ impl AsyncWrite for Wire {
             Inner::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
             Inner::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
         };
-        self.ending.note(outcome)
+        self.note(outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -250,7 +270,7 @@ impl AsyncWrite for Wire {
             Inner::Plain(stream) => Pin::new(stream).poll_flush(context),
             Inner::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
-        self.ending.note(outcome)
+        self.note(outcome)
     }
 
     /// Closes this end's half. At the node, for a client with an admitted call, it completes only
@@ -266,6 +286,16 @@ impl AsyncWrite for Wire {
         }
         let serves_client = self.caller.guest.is_some() && self.newcomer.is_none();
         if serves_client { self.poll_linger(context).map(Ok) } else { Poll::Ready(Ok(())) }
+    }
+}
+
+/// Returns the text of an error, with the remedy where a node requires a certificate of the client.
+fn with_remedy(error: &io::Error) -> String {
+    match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(AlertDescription::CertificateRequired)) => {
+            format!("{error}{CERTIFICATE_REMEDY}")
+        }
+        _ => error.to_string(),
     }
 }
 

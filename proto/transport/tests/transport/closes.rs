@@ -9,11 +9,7 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use super::{
-    describe,
-    http2_frames::{HEADERS, RST_STREAM, SETTINGS, frame, go_away},
-    ids, infer, open, options,
-};
+use super::{describe, ids, infer, open, options};
 use crate::{Http2Close, OpenError, Transport, security::ServerTls};
 
 /// Names of the error codes of RFC 9113, by number.
@@ -33,6 +29,21 @@ const CODES: [&str; 14] = [
     "INADEQUATE_SECURITY",
     "HTTP_1_1_REQUIRED",
 ];
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GO_AWAY: u8 = 7;
+
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// Returns a GOAWAY frame. The first call has the stream 1.
+fn go_away(last_stream: u8, code: u32, text: &[u8]) -> Vec<u8> {
+    frame(GO_AWAY, 0, 0, &[&[0, 0, 0, last_stream], &code.to_be_bytes()[..], text].concat())
+}
 
 fn rst_stream(code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, 1, &code.to_be_bytes())
@@ -95,13 +106,15 @@ async fn each_code_of_go_away_has_a_message_of_its_own() {
             assert_eq!(status.code(), Code::Unavailable, "{name}: {status}");
             let close = Http2Close::of(&status).expect("it has the code");
             assert_eq!(close.invites_retry(), *name == "NO_ERROR", "{name}");
-            let begins = format!("it closed the connection with GOAWAY {name} (\"too_many\\");
+            let begins = format!("it closed the connection with GOAWAY {name}");
             let message = status.message();
+            // hyper drops the text of a shutdown before the call.
+            let has_text = message.contains(" (\"too_many\\") || *name == "NO_ERROR";
             assert!(
-                message.starts_with(&begins) && !message.contains('\x1b'),
+                message.starts_with(&begins) && has_text && !message.contains('\x1b'),
                 "{when:?}: {message}"
             );
-            let (_, advice) = message.split_once("\"): ").expect("advice follows");
+            let (_, advice) = message.split_once(": ").expect("advice follows");
             messages.insert(advice.to_owned());
         }
         assert_eq!(messages.len(), CODES.len(), "{messages:?}");

@@ -6,7 +6,6 @@ mod closes;
 mod fake_client;
 mod fake_node;
 mod framing;
-pub(crate) mod http2_frames;
 mod inline_poll;
 mod lifecycle;
 mod limits;
