@@ -1,10 +1,8 @@
-//! Options of a network measurement: egress interface, DSCP, congestion control, and TLS beside
-//! plaintext.
+//! Options of a network measurement: egress interface, DSCP and congestion control.
 
 use std::{path::Path, process::Command};
 
 use e2e::{SutNode, process::program};
-use netdiv_transport::security::make_certificates;
 use serde_json::Value;
 
 /// Runs `loadgen-node fabric` with short measurements. Returns the exit code, both outputs as one
@@ -76,43 +74,5 @@ fn pictures_of_an_earlier_measurement_are_replaced_or_removed() {
         let plot = std::fs::read_to_string(path("fabric.svg"));
         assert_eq!(plot.is_ok_and(|svg| svg.starts_with("<svg")), has_plot, "{text}");
         assert_eq!((path("fabric.svg").exists(), path("matrix.svg").exists()), (has_plot, false));
-    }
-}
-
-#[test]
-fn tls_is_measured_beside_plaintext() {
-    let folder = tempfile::tempdir().expect("a folder");
-    make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    let (certificate, key, ca) = (file("127.0.0.1.pem"), file("127.0.0.1.key"), file("ca.pem"));
-    let none = ["--engine", "none"];
-    let tls = ["--tls-certificate", &certificate, "--tls-key", &key];
-    let secure = SutNode::start("secure", &[&none[..], &tls].concat());
-    let plain = SutNode::start("plain", &none);
-    let nodes = ["--nodes", &secure.address, "--tls-ca", &ca, "--plaintext-nodes", &plain.address];
-    let (code, text, report) = fabric(folder.path(), &nodes);
-    assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("what TLS costs"), "{text}");
-    for (side, name) in [(&report, "secure"), (&report["plaintext"], "plain")] {
-        assert_eq!(side["bandwidth"].as_array().map(Vec::len), Some(3), "{side}");
-        assert_eq!(side["round_trips"][0]["node"], name);
-        for cell in side["bandwidth"].as_array().expect("cells") {
-            assert_eq!(cell["nodes"][0]["name"], name);
-            assert_eq!(cell["rounds_bytes_per_second"].as_array().map(Vec::len), Some(2));
-        }
-    }
-    let plain = &*plain.address;
-    for (args, words) in [
-        (&["--nodes", plain, "--plaintext-nodes", plain][..], "compares plaintext with TLS"),
-        (&[&nodes[..], &["--soak", "1s"]].concat(), "leave out --matrix, --soak and --rate"),
-        (&[&nodes[..], &["--transport", "quic"]].concat(), "QUIC is always encrypted"),
-        (
-            &[&nodes[..5], &["127.0.0.1:1,127.0.0.1:2"]].concat(),
-            "2 nodes without TLS and 1 with TLS",
-        ),
-    ] {
-        let (code, text, _) = fabric(folder.path(), args);
-        assert_eq!(code, Some(2), "{text}");
-        assert!(text.contains(words), "{words}: {text}");
     }
 }

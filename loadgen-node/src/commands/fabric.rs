@@ -11,7 +11,7 @@ use netdiv_node_common::{
     process::{ByteCount, SettingsFile, TimeSpan},
     words::did_you_mean,
 };
-use netdiv_qdl::{Settings, Transport};
+use netdiv_qdl::Settings;
 use netdiv_rules::book::{BandwidthNeed, Table};
 use netdiv_transport::EgressOptions;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub(super) struct FabricArgs {
     /// Measure more sizes, each for longer, so that figures vary less: 64,16KiB,128KiB,1MiB,64MiB,
     /// each for 5s after 1s of warm-up. With one node that takes five minutes instead of half a
     /// minute
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", conflicts_with_all = ["soak", "rate"], help_heading = MEASUREMENT)]
     thorough: Option<bool>,
     /// Message sizes; with --target also the sizes of the benchmark's samples and responses
     /// [default: 64,16KiB,1MiB]
@@ -115,10 +115,6 @@ pub(super) struct FabricArgs {
     /// report leaves out other benchmarks
     #[arg(long, value_name = "BENCHMARK", help_heading = MEASUREMENT)]
     benchmark: Option<String>,
-    /// Nodes without TLS beside those of --nodes, such as a second sut-node on each host.
-    /// Everything is measured over both in turn, and the report shows what TLS costs
-    #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
-    plaintext_nodes: Option<Vec<String>>,
     /// Bind to this interface: send only through it, whatever the routes are. Answers have to arrive
     /// on it, too
     #[arg(long, value_name = "NAME", help_heading = EGRESS)]
@@ -131,8 +127,7 @@ pub(super) struct FabricArgs {
     #[arg(long, value_name = "NAME", help_heading = EGRESS)]
     congestion_control: Option<String>,
     /// Write the statement about the network that the rules of MLPerf Endpoints require into this
-    /// file, in Markdown: interconnect, hops, latency and bandwidth. For the measurement of all
-    /// sizes
+    /// file, in Markdown: interconnect, latency and bandwidth. For the measurement of all sizes
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     statement: Option<PathBuf>,
     /// File for the report as JSON; - writes it to standard output instead of the tables
@@ -143,25 +138,12 @@ pub(super) struct FabricArgs {
     output: Option<PathBuf>,
 }
 
-/// Plan of a measurement, and the files for its report.
-struct FabricConfig {
-    plan: Plan,
-    json: Option<PathBuf>,
-    statement: Option<PathBuf>,
-    output: PathBuf,
-}
-
 impl FabricArgs {
-    fn resolve(&self, names: DnsNames) -> Result<FabricConfig, RunError> {
+    fn resolve(&self, names: DnsNames) -> Result<Plan, RunError> {
         let kind = self.kind()?;
-        let thorough = self.thorough.unwrap_or(false);
         let has_rounds = matches!(kind, MeasurementKind::Sweep { .. } | MeasurementKind::Matrix);
-        if thorough && !has_rounds {
-            return usage(
-                "--thorough is for the measurement of all sizes and for --matrix; leave it out",
-            );
-        }
-        let defaults = if has_rounds && !thorough { &QUICK } else { &THOROUGH };
+        let is_quick = has_rounds && !self.thorough.unwrap_or(false);
+        let defaults = if is_quick { &QUICK } else { &THOROUGH };
         let Times { warm_up, mut duration } = defaults.times;
         set_time("duration", &mut duration, self.duration)?;
         set_time("soak", &mut duration, self.soak)?;
@@ -176,41 +158,27 @@ impl FabricArgs {
             );
         }
         let given = [self.network.connections, self.network.streams, self.network.io_threads];
-        let settings = self.settings("--nodes", &self.network, names)?;
-        let plaintext = self.plaintext(&settings, &kind, names)?;
+        let settings = self.settings(names)?;
         let times = Times { warm_up, duration };
         if matches!(kind, MeasurementKind::Matrix) {
             check_matrix(&settings, times, names)?;
         }
-        let plan = Plan {
+        Ok(Plan {
             sizes: self.sizes(&default_sizes(&kind, defaults))?,
             settings,
-            plaintext,
             times,
             // --duration applies to every measurement.
             round_trips: self.duration.map_or(defaults.round_trips, |_| Duration::MAX),
             rounds: if has_rounds { rounds } else { 1 },
-            is_quick: has_rounds && !thorough,
+            is_quick,
             should_choose_connections: given.iter().all(Option::is_none),
             kind,
-        };
-        let output = self.output.clone().unwrap_or_else(|| "out/fabric".into());
-        Ok(FabricConfig {
-            plan,
-            json: self.json.clone(),
-            statement: self.statement.clone(),
-            output,
         })
     }
 
-    /// Returns the QDL's settings for nodes, with the egress options of this machine.
-    fn settings(
-        &self,
-        option: &'static str,
-        network: &NetworkArgs,
-        names: DnsNames,
-    ) -> Result<Settings, RunError> {
-        let mut settings = network.resolve_for(option, names)?;
+    /// Returns the QDL's settings, with the egress options of this machine.
+    fn settings(&self, names: DnsNames) -> Result<Settings, RunError> {
+        let mut settings = self.network.resolve(names)?;
         let options = &mut settings.network.options;
         options.egress = EgressOptions {
             interface: self.interface.clone(),
@@ -219,47 +187,6 @@ impl FabricArgs {
         };
         options.egress.check(options.transport).map_err(RunError::Usage)?;
         Ok(settings)
-    }
-
-    /// Returns the settings for nodes without TLS, if there are any.
-    fn plaintext(
-        &self,
-        secure: &Settings,
-        kind: &MeasurementKind,
-        names: DnsNames,
-    ) -> Result<Option<Settings>, RunError> {
-        if self.plaintext_nodes.is_none() {
-            return Ok(None);
-        }
-        if !matches!(kind, MeasurementKind::Sweep { .. }) {
-            return usage(
-                "--plaintext-nodes is for the measurement of all sizes; leave out --matrix, --soak and --rate",
-            );
-        }
-        if secure.network.options.transport == Transport::Quic {
-            return usage("--plaintext-nodes: QUIC is always encrypted; leave it out");
-        }
-        if secure.network.options.tls.is_none() {
-            return usage("--plaintext-nodes compares plaintext with TLS; give --tls-ca");
-        }
-        let plain = NetworkArgs {
-            nodes: self.plaintext_nodes.clone(),
-            tls_ca: None,
-            tls_certificate: None,
-            tls_key: None,
-            // The token would travel in plaintext.
-            token_file: None,
-            insecure: Some(true),
-            ..self.network.clone()
-        };
-        let plain = self.settings("--plaintext-nodes", &plain, names)?;
-        let (nodes, secure) = (plain.nodes.len(), secure.nodes.len());
-        if nodes != secure && names == DnsNames::LookUp {
-            return usage(format!(
-                "--plaintext-nodes: {nodes} nodes without TLS and {secure} with TLS; give the same number of both"
-            ));
-        }
-        Ok(Some(plain))
     }
 
     /// Returns the message sizes in bytes, in ascending order.
@@ -363,15 +290,11 @@ impl FabricCommand {
         let interruptions = Interruptions::listen()?;
         let names = DnsNames::of(&self.file);
         self.args.check_benchmarks()?;
-        let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
-        let Some(FabricConfig { plan, json, statement, output: folder }) = config else {
-            return Ok(0);
-        };
+        let plan = |args: &FabricArgs| args.resolve(names).map(|plan| (plan, args.clone()));
+        let Some((plan, args)) = self.file.resolve(&self.args, plan)? else { return Ok(0) };
+        let folder = args.output.unwrap_or_else(|| "out/fabric".into());
         let _claim = interruptions.prepare(&folder)?;
-        let mut figures = plan.run()?;
-        if statement.is_some() {
-            figures.count_hops();
-        }
+        let figures = plan.run()?;
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
         let text = serde_json::to_string_pretty(&figures)
@@ -381,26 +304,25 @@ impl FabricCommand {
             output::remove(&folder.join(picture))?;
         }
         output::write(&folder.join(FABRIC), format!("{text}\n").as_bytes())?;
-        if let Some(path) = &statement {
+        if let Some(path) = &args.statement {
             output::write(path, report::statement::markdown(&figures).as_bytes())?;
         }
         let mut files = FABRIC.to_owned();
-        if !figures.bandwidth.is_empty() {
-            let svg = report::fabric_plot::svg(&figures)
-                .map_err(|error| failed(PLOT, error.to_string()))?;
-            output::write(&folder.join(PLOT), svg.as_bytes())?;
-            files += &format!(" and {PLOT}");
+        let has_plot = !figures.bandwidth.is_empty();
+        let pictures = [
+            (PLOT, has_plot.then(|| report::fabric_plot::svg(&figures))),
+            (HEAT_MAP, figures.matrix.as_ref().map(report::fabric_matrix::svg)),
+        ];
+        for (picture, svg) in pictures {
+            let Some(svg) = svg else { continue };
+            let svg = svg.map_err(|error| failed(picture, error.to_string()))?;
+            output::write(&folder.join(picture), svg.as_bytes())?;
+            files += &format!(" and {picture}");
         }
-        if let Some(matrix) = &figures.matrix {
-            let svg = report::fabric_matrix::svg(matrix)
-                .map_err(|error| failed(HEAT_MAP, error.to_string()))?;
-            output::write(&folder.join(HEAT_MAP), svg.as_bytes())?;
-            files += &format!(" and {HEAT_MAP}");
-        }
-        if json.as_deref() == Some(Path::new("-")) {
+        if args.json.as_deref() == Some(Path::new("-")) {
             output::say(text)?;
         } else {
-            if let Some(path) = &json {
+            if let Some(path) = &args.json {
                 output::write(path, format!("{text}\n").as_bytes())?;
             }
             let tables = report::fabric::render(&figures);

@@ -25,7 +25,7 @@ pub struct AllKeys {
 impl Keys for AllKeys {
     type All = Self;
     const MIXED: &'static [(&'static str, Replace)] =
-        &[("nodes", with_files), ("plaintext_nodes", with_files), ("dataset", replace_paths)];
+        &[("nodes", with_files), ("dataset", replace_paths)];
 }
 
 impl Keys for RunArgs {

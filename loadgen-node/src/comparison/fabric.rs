@@ -84,7 +84,6 @@ fn figures(report: &Report) -> Vec<MeasuredFigure> {
         figures.push(ns(format!("{name}, p99"), trip.p99_ns));
     }
     report.bandwidth.iter().for_each(|cell| figures.extend(of_cell(cell, "")));
-    report.plaintext.bandwidth.iter().for_each(|cell| figures.extend(of_cell(cell, "plaintext, ")));
     if let Some(cell) = &report.soak {
         figures.extend(of_cell(cell, "soak, "));
         figures.extend(cell.p99_9_ns.map(|p99_9| ns("soak, p99.9".into(), p99_9)));

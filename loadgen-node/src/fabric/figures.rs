@@ -27,9 +27,6 @@ pub(crate) struct Route {
     pub(crate) link: Option<Link>,
     /// Interface of the node, as the node reports it.
     pub(crate) node_link: Option<Link>,
-    /// IP hops to the node, with `--statement`: 1 without a router on the path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) hops: Option<u32>,
 }
 
 impl Route {
@@ -50,7 +47,6 @@ impl Route {
                 .map(str::to_owned)
                 .or(own.interface)
                 .map(|name| Link::of(name, &System::default().interfaces())),
-            hops: None,
             node_link: back.map(|name| Link::of(name, &theirs.interfaces)),
         }
     }

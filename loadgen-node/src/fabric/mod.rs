@@ -9,7 +9,6 @@ pub(crate) mod connection_choice;
 mod counters;
 pub(crate) mod defaults;
 pub(crate) mod figures;
-mod hops;
 pub(crate) mod matrix;
 mod open_loop;
 mod path;

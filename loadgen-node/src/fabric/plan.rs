@@ -19,7 +19,7 @@ use super::{
     matrix::measure::{self, ConnectedPairs, connect_all, matrix},
     open_loop::open_loop,
     progress,
-    report::{Plaintext, Report},
+    report::Report,
     round_trip::round_trip,
     watch::Times,
 };
@@ -57,9 +57,6 @@ const FORM: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
-    /// Settings of the nodes of `--plaintext-nodes`. They are measured in turn with the nodes of
-    /// `settings`.
-    pub(crate) plaintext: Option<Settings>,
     /// Message sizes in bytes, in ascending order.
     pub(crate) sizes: Vec<usize>,
     pub(crate) times: Times,
@@ -94,8 +91,6 @@ impl Plan {
         let (started, begin) = (SystemTime::now(), Instant::now());
         let mut settings = self.settings.clone();
         let nodes = client::nodes(&settings, self.longest())?;
-        let plain = self.plaintext.as_ref().map(|plain| client::nodes(plain, self.longest()));
-        let plain = plain.transpose()?.unwrap_or_default();
         // Nodes that were not started for a matrix refuse it before anything is measured.
         let connected = match self.kind {
             MeasurementKind::Matrix => connect_all(&settings, &nodes, self.longest())?,
@@ -103,9 +98,6 @@ impl Plan {
         };
         progress::begin(self.estimate(self.max_connections()), self.is_quick);
         let round_trips = self.round_trips(&settings, &nodes)?;
-        let plaintext = self.plaintext.as_ref();
-        let plaintext =
-            plaintext.map(|plaintext| self.round_trips(plaintext, &plain)).transpose()?;
         let tried =
             if self.should_choose_connections { self.choose(&mut settings)? } else { Vec::new() };
         let way_out = &settings.network.options.egress;
@@ -129,23 +121,11 @@ impl Plan {
             rounds: self.rounds,
             routes: nodes.iter().map(|node| Route::from_node(node, interface)).collect(),
             round_trips,
-            plaintext: Plaintext {
-                round_trips: plaintext.unwrap_or_default(),
-                ..Plaintext::default()
-            },
             ..Report::default()
         };
         match &self.kind {
             MeasurementKind::Sweep { needs, targets } => {
-                let mut sides = vec![settings.clone()];
-                sides.extend(self.plaintext.clone().map(|plaintext| Settings {
-                    connections_per_node: settings.connections_per_node,
-                    io_threads: settings.io_threads,
-                    ..plaintext
-                }));
-                let mut cells = self.sweep(&sides)?.into_iter();
-                report.bandwidth = cells.next().unwrap_or_default();
-                report.plaintext.bandwidth = cells.next().unwrap_or_default();
+                report.bandwidth = self.sweep(&settings)?;
                 report.benchmarks = benchmarks(needs, &report.bandwidth, targets);
             }
             MeasurementKind::Matrix => {
@@ -226,9 +206,7 @@ impl Plan {
             MeasurementKind::Sweep { .. } => {
                 let cells = self.sizes.len() * Direction::ALL.len() * self.rounds;
                 let (trips, time) = self.round_trip_time();
-                let side = measurements(cells, self.times);
-                let side = side.saturating_add(time.saturating_mul(trips));
-                side.saturating_mul(if self.plaintext.is_some() { 2 } else { 1 })
+                measurements(cells, self.times).saturating_add(time.saturating_mul(trips))
             }
             MeasurementKind::Matrix => {
                 let steps = measure::steps(self.settings.nodes.len()) * self.rounds;
@@ -284,19 +262,16 @@ impl Plan {
         Ok(tried)
     }
 
-    /// Measures each size in each direction, for each of `sides` in turn, round by round: with TLS
-    /// and, if requested, in plaintext. Returns the cells of each side; a cell is the bandwidth of
-    /// one size in one direction. Known rates keep a slow network from taking minutes for each
-    /// cell.
-    fn sweep(&self, sides: &[Settings]) -> Result<Vec<Vec<Bandwidth>>, RunError> {
+    /// Measures each size in each direction, round by round. Returns the cells; a cell is the
+    /// bandwidth of one size in one direction. Known rates keep a slow network from taking minutes
+    /// for each cell.
+    fn sweep(&self, settings: &Settings) -> Result<Vec<Bandwidth>, RunError> {
         let mut cells: Vec<Vec<Bandwidth>> = Vec::new();
         let mut sizes = self.sizes.clone();
+        let Some(first) = sizes.first() else { return Ok(Vec::new()) };
         // Rate of the slowest node. Without it, the first cell would have less in flight than the
         // next one.
-        let (Some(first), Some(size)) = (sides.first(), sizes.first()) else {
-            return Ok(Vec::new());
-        };
-        let mut known = measure_slowest_rate(first, *size, self.times)?;
+        let mut known = measure_slowest_rate(settings, *first, self.times)?;
         for round in 1..=self.rounds {
             let (mut next_cell, mut left_out) = (0, Vec::new());
             for size in &sizes {
@@ -306,14 +281,9 @@ impl Plan {
                     left_out.push(*size);
                     continue;
                 }
-                let turns = Direction::ALL
-                    .iter()
-                    .flat_map(|direction| sides.iter().map(move |settings| (*direction, settings)));
-                for (direction, settings) in turns {
+                for direction in Direction::ALL {
                     let cell = bandwidth(settings, *size, direction, self.times, known, |_| {})?;
-                    let is_plain = sides.len() > 1 && settings.network.options.tls.is_none();
-                    let plain = if is_plain { "in plaintext, " } else { "" };
-                    progress::cell(&format!("round {round} of {}, {plain}", self.rounds), &cell);
+                    progress::cell(&format!("round {round} of {}, ", self.rounds), &cell);
                     known = known.max(cell.slowest_bytes_per_second());
                     match cells.get_mut(next_cell) {
                         Some(rounds) => rounds.push(cell),
@@ -324,11 +294,7 @@ impl Plan {
             }
             sizes.retain(|size| !left_out.contains(size));
         }
-        let mut of_side = vec![Vec::new(); sides.len()];
-        for (number, rounds) in cells.into_iter().enumerate() {
-            of_side[number % sides.len()].extend(Bandwidth::median(rounds));
-        }
-        Ok(of_side)
+        Ok(cells.into_iter().filter_map(Bandwidth::median).collect())
     }
 
     fn soak(&self, settings: &Settings) -> Result<Bandwidth, RunError> {

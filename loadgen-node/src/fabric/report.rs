@@ -3,12 +3,10 @@
 use netdiv_qdl::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tracing::info;
 
 use super::{
     connection_choice::ConnectionTrial,
     figures::{Bandwidth, Benchmark, OpenLoop, RoundTrip, Route},
-    hops::hops,
     matrix::figures::Matrix,
 };
 
@@ -49,8 +47,6 @@ pub(crate) struct Report {
     pub(crate) routes: Vec<Route>,
     pub(crate) round_trips: Vec<RoundTrip>,
     pub(crate) bandwidth: Vec<Bandwidth>,
-    /// Figures of the nodes of `--plaintext-nodes`, measured in turn with the others.
-    pub(crate) plaintext: Plaintext,
     /// Figures of one message size for a long time, with `--soak`.
     pub(crate) soak: Option<Bandwidth>,
     /// Figures of messages at a fixed rate, with `--rate`.
@@ -61,17 +57,6 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Counts the hops to each node.
-    pub(crate) fn count_hops(&mut self) {
-        info!("counting the hops to each node");
-        let interface = self.interface.as_deref();
-        std::thread::scope(|scope| {
-            for route in &mut self.routes {
-                scope.spawn(move || route.hops = hops(&route.address, interface));
-            }
-        });
-    }
-
     /// Returns the chosen options of egress: each name with its value.
     pub(crate) fn way_out(&self) -> impl Iterator<Item = (&'static str, String)> {
         let chosen = [
@@ -81,13 +66,6 @@ impl Report {
         ];
         chosen.into_iter().filter_map(|(what, value)| Some((what, value?)))
     }
-}
-
-/// Figures without TLS, beside the same figures with TLS.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Plaintext {
-    pub(crate) round_trips: Vec<RoundTrip>,
-    pub(crate) bandwidth: Vec<Bandwidth>,
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ pub(crate) fn render(report: &Report) -> String {
             Some(rounds(report)),
             Some(effort(&report.bandwidth)),
             notes(&report.bandwidth),
-            cost_of_tls(report),
             by_node_and_stream(&report.bandwidth),
             slow_nodes(report),
             share_of_link(report),
@@ -113,45 +112,6 @@ fn nanos(seconds: Option<f64>) -> String {
 
 fn or_empty<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(String::new, shown)
-}
-
-/// Returns a table of the cost of TLS, if there are the same measurements in plaintext: each figure
-/// with TLS and in plaintext, and their ratio.
-fn cost_of_tls(report: &Report) -> Option<String> {
-    let plaintext = &report.plaintext;
-    let ratio = |with: f64, without: f64| {
-        or_empty((without > 0.0).then_some(with / without), |r| format!("{r:.3}"))
-    };
-    let trips = report.round_trips.iter().zip(&plaintext.round_trips).map(|(with, without)| {
-        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-        [
-            format!("{} {} round trip, p50 in µs", with.node, size(with.message_bytes)),
-            us(with.p50_ns),
-            us(without.p50_ns),
-            ratio(with.p50_ns as f64, without.p50_ns as f64),
-        ]
-    });
-    let cells = report.bandwidth.iter().zip(&plaintext.bandwidth);
-    let cells = cells.flat_map(|(with, without)| {
-        let name = format!("{} {}", size(with.message_bytes), with.direction);
-        let spent = |cell: &Bandwidth| cell.processor_seconds_per_byte;
-        let rate = [
-            format!("{name}, GB/s"),
-            gigabytes(with.bytes_per_second()),
-            gigabytes(without.bytes_per_second()),
-            ratio(with.bytes_per_second(), without.bytes_per_second()),
-        ];
-        let processor = [
-            format!("{name}, CPU ns/B"),
-            nanos(spent(with)),
-            nanos(spent(without)),
-            ratio(spent(with).unwrap_or_default(), spent(without).unwrap_or_default()),
-        ];
-        [rate, processor]
-    });
-    let rows: Vec<_> = trips.chain(cells).collect();
-    (!rows.is_empty())
-        .then(|| table::table(["what TLS costs", "TLS", "plaintext", "ratio"], 1, rows))
 }
 
 /// Returns notes on saturated I/O threads, busy machines, and nodes that did not count all messages.

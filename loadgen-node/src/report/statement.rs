@@ -21,23 +21,22 @@ pub(crate) fn markdown(report: &Report) -> String {
     let mut text = format!(
         "# Network between client and server\n\nMeasured by netdiv {version} on {host}, starting at {started}: messages over {transport} {security} TLS, \
          {connections_per_node} connections to each server.\n\n## Interconnect and hops\n\n\
-         | server | host | address | client's interface | server's interface | IP hops |\n|---|---|---|---|---|---|\n"
+         | server | host | address | client's interface | server's interface |\n|---|---|---|---|---|\n"
     );
     for route in &report.routes {
-        let Route { node, node_host, address, link, node_link, hops, .. } = route;
+        let Route { node, node_host, address, link, node_link, .. } = route;
         let cells = [
             node.clone(),
             node_host.clone(),
             address.clone(),
             interface(link),
             interface(node_link),
-            distance(*hops),
         ];
         let _ = writeln!(text, "| {} |", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
     }
     let _ = writeln!(
         text,
-        "\nOne IP hop means that there is no router on the path. Switches, which hosts cannot count: {TODO}: write how many are on the path, with their models.\n\n## Baseline latency\n\nRound trips of one message at a time, without other load.\n\n\
+        "\nHops: {TODO}: write how many routers and switches are on the path, with their models.\n\n## Baseline latency\n\nRound trips of one message at a time, without other load.\n\n\
          | server | message | round trips | p50, µs | p90, µs | p99, µs | max, µs |\n|---|---|---|---|---|---|---|"
     );
     for trip in &report.round_trips {
@@ -62,10 +61,6 @@ pub(crate) fn markdown(report: &Report) -> String {
 
 fn interface(link: &Option<Link>) -> String {
     link.as_ref().map_or_else(|| "not known".into(), Link::to_string)
-}
-
-fn distance(hops: Option<u32>) -> String {
-    hops.map_or_else(|| "not known".into(), |hops| hops.to_string())
 }
 
 fn rate(cells: &[Bandwidth], bytes: usize, direction: Direction) -> String {

@@ -41,11 +41,10 @@ pub struct DiscoveryArgs {
 }
 
 impl DiscoveryArgs {
-    /// Returns the addresses of the nodes that `named`, the value of `option`, names. Looks up DNS
+    /// Returns the addresses of the nodes that `named`, the value of `--nodes`, names. Looks up DNS
     /// names until they are found, for at most `patience`.
     pub(super) fn nodes(
         &self,
-        option: &'static str,
         named: Option<&[String]>,
         patience: Duration,
         names: DnsNames,
@@ -53,6 +52,7 @@ impl DiscoveryArgs {
         let expected = self.nodes_expected;
         let expected = expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
         let port = self.nodes_port.unwrap_or(discovery::PORT);
+        let option = "--nodes";
         let nodes = Nodes { option, named: named.unwrap_or_default(), port, expected, patience };
         let found = match names {
             DnsNames::LookUp => nodes.discover(),

@@ -93,18 +93,9 @@ pub struct NetworkArgs {
 impl NetworkArgs {
     /// Resolves the QDL's settings about the network. Reads certificates and token.
     pub(crate) fn resolve(&self, names: DnsNames) -> Result<Settings, RunError> {
-        self.resolve_for("--nodes", names)
-    }
-
-    /// Like [`NetworkArgs::resolve`], but `option` names the nodes.
-    pub(crate) fn resolve_for(
-        &self,
-        option: &'static str,
-        names: DnsNames,
-    ) -> Result<Settings, RunError> {
         let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
         let patience = network.options.connect_timeout;
-        let nodes = self.discovery.nodes(option, self.nodes.as_deref(), patience, names)?;
+        let nodes = self.discovery.nodes(self.nodes.as_deref(), patience, names)?;
         set_time("control-timeout", &mut network.control_timeout, self.control_timeout)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));

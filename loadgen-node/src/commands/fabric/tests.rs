@@ -13,8 +13,8 @@ fn plan(nodes: usize, options: &[&str]) -> Result<Plan, RunError> {
     let nodes: Vec<_> = (1..=nodes).map(|port| format!("127.0.0.1:{port}")).collect();
     let nodes = nodes.join(",");
     let line = ["fabric", "--nodes", &nodes].into_iter().chain(options.iter().copied());
-    let args = FabricCommandLine::try_parse_from(line).unwrap().args;
-    args.resolve(DnsNames::LookUp).map(|config| config.plan)
+    let parsed = FabricCommandLine::try_parse_from(line);
+    parsed.map_err(|error| RunError::Usage(error.to_string()))?.args.resolve(DnsNames::LookUp)
 }
 
 #[test]
