@@ -9,13 +9,16 @@ use std::{
 use netdiv_node_common::resources::{files, json};
 use netdiv_rules::Scenario;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     kind::SubjectKind,
-    run::{LATENCIES, PERCENTILES},
     subject::{MeasuredFigure, Subject},
 };
-use crate::{RunError, recording::histograms::Histograms};
+use crate::{
+    RunError,
+    recording::{LATENCIES, PERCENTILES, histograms::Histograms},
+};
 
 const FILE: &str = "result_summary.json";
 
@@ -44,7 +47,8 @@ struct Summary {
     output_sequence_lengths: SummarySeries,
     #[serde(default)]
     finish_reason_counts: BTreeMap<String, u64>,
-    run_config: Option<EndpointsRunConfig>,
+    #[serde(default)]
+    run_config: Value,
 }
 
 /// Statistics of a series of values. Empty if there were no values.
@@ -59,21 +63,10 @@ struct SummarySeries {
 impl SummarySeries {
     /// Returns a percentile. Its key may be `99` or `99.0`.
     fn percentile(&self, wanted: &str) -> Option<f64> {
-        let wanted: f64 = wanted.parse().ok()?;
-        let is_it = |key: &&String| key.parse::<f64>().is_ok_and(|key| key == wanted);
-        let key = self.percentiles.keys().find(is_it)?;
-        self.percentiles.get(key).copied()
+        let wanted = wanted.parse::<f64>();
+        let found = self.percentiles.iter().find(|(key, _)| key.parse::<f64>() == wanted);
+        found.map(|(_, value)| *value)
     }
-}
-
-#[derive(Debug, Deserialize)]
-struct EndpointsRunConfig {
-    load_pattern: Option<LoadPattern>,
-}
-
-#[derive(Debug, Deserialize)]
-struct LoadPattern {
-    r#type: String,
 }
 
 /// Returns the path of the summary in a folder, or in its subfolder `performance/`, where
@@ -110,8 +103,7 @@ pub(super) fn read(folder: &Path, path: &Path) -> Result<Subject, RunError> {
 
 /// Returns the scenario of LoadGen that matches the load pattern.
 fn scenario(summary: &Summary) -> Result<Scenario, String> {
-    let pattern = summary.run_config.as_ref().and_then(|config| config.load_pattern.as_ref());
-    match pattern.map(|pattern| pattern.r#type.as_str()) {
+    match summary.run_config.pointer("/load_pattern/type").and_then(Value::as_str) {
         Some("max_throughput") => Ok(Scenario::Offline),
         Some("poisson") => Ok(Scenario::Server),
         Some(other) => Err(format!(
@@ -130,13 +122,11 @@ fn scenario(summary: &Summary) -> Result<Scenario, String> {
 /// Returns the figures, under the names that runs of LoadGen use.
 fn figures(summary: &Summary, scenario: Scenario) -> Vec<MeasuredFigure> {
     let completed = if scenario == Scenario::Server { "completed " } else { "" };
-    let rates = [
-        (format!("{completed}samples per second"), "samples/s", summary.qps),
-        (format!("{completed}tokens per second"), "tokens/s", summary.tps),
-    ];
-    let rates = rates
-        .into_iter()
-        .filter_map(|(name, unit, value)| Some(MeasuredFigure::new(name, unit, vec![value?])));
+    let rate = |(what, value): (&str, Option<f64>)| {
+        let name = format!("{completed}{what} per second");
+        Some(MeasuredFigure::new(name, &format!("{what}/s"), vec![value?]))
+    };
+    let rates = [("samples", summary.qps), ("tokens", summary.tps)].into_iter().filter_map(rate);
     let series = |what: &str| match what {
         "TTFT" => &summary.ttft,
         "TPOT" => &summary.tpot,
@@ -161,18 +151,12 @@ fn facts(summary: &Summary) -> BTreeMap<String, String> {
 fn workload(summary: &Summary) -> BTreeMap<String, String> {
     let lengths =
         |series: &SummarySeries| Some(format!("mean {:.2}, max {}", series.avg?, series.max?));
-    let finish: Vec<_> =
-        summary.finish_reason_counts.iter().filter(|(_, count)| **count > 0).collect();
-    let finish: Vec<_> = finish.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let Summary { version, n_samples_issued, n_samples_completed, .. } = summary;
+    let finish = summary.finish_reason_counts.iter().filter(|(_, count)| **count > 0);
+    let finish: Vec<_> = finish.map(|(reason, count)| format!("{reason} {count}")).collect();
     [
-        ("client", Some(format!("MLPerf Endpoints {}", summary.version))),
-        (
-            "samples",
-            Some(format!(
-                "{} issued, {} completed",
-                summary.n_samples_issued, summary.n_samples_completed
-            )),
-        ),
+        ("client", Some(format!("MLPerf Endpoints {version}"))),
+        ("samples", Some(format!("{n_samples_issued} issued, {n_samples_completed} completed"))),
         ("tokens of a prompt", lengths(&summary.input_sequence_lengths)),
         ("tokens of an output", lengths(&summary.output_sequence_lengths)),
         ("finish reasons", (!finish.is_empty()).then(|| finish.join(", "))),
@@ -220,7 +204,7 @@ fn remarks(summary: &Summary, scenario: Scenario) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

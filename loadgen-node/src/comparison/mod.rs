@@ -16,6 +16,7 @@ mod subject;
 
 pub(crate) use self::{
     figure::{Change, ChangeJudgement, Figure, Spread, TOLERANCE, figures},
+    run::{interface, machine},
     side::Side,
 };
 

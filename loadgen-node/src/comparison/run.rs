@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netdiv_machine::evidence::Machine;
+use netdiv_machine::evidence::{Machine, Route};
 use netdiv_rules::{Mode, Scenario};
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     record::{Accuracy, Metric, RunResult, Verdict},
-    recording::run::RecordedRun,
+    recording::{LATENCIES, PERCENTILES, run::RecordedRun},
 };
 
 /// Settings that name a destination and do not affect a run.
@@ -34,13 +34,6 @@ pub(super) fn subject(run: RecordedRun) -> Subject {
         histograms: run.histograms,
     }
 }
-
-/// Kinds of latencies: the prefix of each kind's keys in `result.json`, and its name.
-pub(super) const LATENCIES: [(&str, &str); 3] =
-    [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")];
-/// Percentiles: the end of each percentile's keys in `result.json`, and its name.
-pub(super) const PERCENTILES: [(&str, &str); 4] =
-    [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
 
 /// Returns the figures of a run.
 fn figures(result: &RunResult) -> Vec<MeasuredFigure> {
@@ -101,29 +94,30 @@ fn workload(result: &RunResult) -> BTreeMap<String, String> {
 
 /// Returns all facts that may make a run faster or slower, by name.
 fn facts(result: &RunResult) -> BTreeMap<String, String> {
-    let mut facts = BTreeMap::new();
-    let mut add = |name: String, value: Option<String>| {
-        if !DESTINATION_SETTINGS.contains(&&*name) {
-            facts.extend(value.map(|value| (name, value)));
-        }
+    let mut facts = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut add = |what: String, value: String| {
+        facts.entry(what).or_default().insert(value);
     };
     for (key, value) in &result.settings {
-        add(format!("settings {key}"), Some(value.to_string()));
+        add(format!("settings {key}"), value.to_string());
     }
     for (key, value) in &result.test_settings {
-        add(format!("LoadGen {key}"), Some(value.clone()));
+        add(format!("LoadGen {key}"), value.clone());
     }
     let versions = &result.versions;
-    add("version of loadgen-node".into(), Some(versions.loadgen_node.clone()));
-    add("sources of loadgen-node".into(), Some(versions.sources_sha256.clone()));
-    add("version of LoadGen".into(), Some(versions.loadgen.clone()));
-    add("data set".into(), Some(result.dataset.clone()));
-    add("encoding".into(), Some(result.encoding.to_string()));
-    add("transport".into(), Some(result.transport.to_string()));
-    add("TLS".into(), Some(result.tls.to_string()));
-    add("nodes".into(), Some(result.nodes.len().to_string()));
+    for (what, value) in [
+        ("version of loadgen-node", versions.loadgen_node.clone()),
+        ("sources of loadgen-node", versions.sources_sha256.clone()),
+        ("version of LoadGen", versions.loadgen.clone()),
+        ("data set", result.dataset.clone()),
+        ("encoding", result.encoding.to_string()),
+        ("transport", result.transport.to_string()),
+        ("TLS", result.tls.to_string()),
+        ("nodes", result.nodes.len().to_string()),
+    ] {
+        add(what.into(), value);
+    }
     // The order and the names of nodes do not matter: only their programs and machines count.
-    let mut of_nodes = BTreeMap::<&str, BTreeSet<String>>::new();
     for node in &result.nodes {
         for (what, value) in [
             ("engines", &node.engine),
@@ -132,45 +126,51 @@ fn facts(result: &RunResult) -> BTreeMap<String, String> {
             ("configurations of nodes", &node.config_sha256),
             ("versions of sut-node", &node.software_version),
         ] {
-            of_nodes.entry(what).or_default().insert(value.clone());
+            add(what.into(), value.clone());
         }
-    }
-    for (what, values) in of_nodes {
-        add(what.into(), Some(values.into_iter().collect::<Vec<_>>().join(", ")));
     }
     if let Some(evidence) = &result.evidence {
-        for (what, value) in machine(&evidence.loadgen_node) {
-            add(format!("LoadGen node {what}"), value);
-        }
-        let mut of_machines = BTreeMap::<&str, BTreeSet<String>>::new();
-        for (what, value) in evidence.nodes.values().flat_map(machine) {
-            of_machines.entry(what).or_default().extend(value);
-        }
-        for (what, values) in of_machines {
-            let values: Vec<_> = values.into_iter().collect();
-            add(format!("SUT nodes' {what}"), (!values.is_empty()).then(|| values.join(", ")));
+        let nodes = evidence.nodes.values().map(|node| ("SUT nodes'", node));
+        for (whose, of) in [("LoadGen node", &evidence.loadgen_node)].into_iter().chain(nodes) {
+            let interface = |route: &Route| Some(("interfaces", interface(of, route)?));
+            let interfaces = of.routes.iter().filter_map(interface);
+            for (what, value) in machine(of).into_iter().chain(interfaces) {
+                add(format!("{whose} {what}"), value);
+            }
         }
     }
-    facts
+    facts.retain(|what, _| !DESTINATION_SETTINGS.contains(&what.as_str()));
+    let joined = |values: BTreeSet<String>| values.into_iter().collect::<Vec<_>>().join(", ");
+    facts.into_iter().map(|(what, values)| (what, joined(values))).collect()
 }
 
-fn machine(of: &Machine) -> [(&'static str, Option<String>); 8] {
-    let names = |names: Vec<String>| (!names.is_empty()).then(|| names.join(", "));
-    let interface = |route: &netdiv_machine::evidence::Route| {
-        let found = of.interfaces.iter().find(|i| Some(&i.name) == route.interface.as_ref())?;
-        let speed = found.speed_mbit_per_second.map(|mbit| format!(" {mbit} Mbit/s"));
-        let mtu = found.mtu_bytes.map(|mtu| format!(" MTU {mtu}"));
-        Some(format!("{}{}{}", found.name, speed.unwrap_or_default(), mtu.unwrap_or_default()))
-    };
-    let interfaces: BTreeSet<_> = of.routes.iter().filter_map(interface).collect();
-    [
+/// Returns the known facts about a machine, without its interfaces.
+pub(crate) fn machine(of: &Machine) -> Vec<(&'static str, String)> {
+    let threads = of.cpu_threads.map(|threads| format!(", {threads} threads")).unwrap_or_default();
+    let gib = of.memory_bytes.map(|bytes| bytes as f64 / (1u64 << 30) as f64);
+    let accelerators: Vec<_> = of.accelerators.iter().map(|one| one.name.as_str()).collect();
+    let facts = [
         ("host", of.host_name.clone()),
-        ("processors", of.cpu_model.clone()),
-        ("threads", of.cpu_threads.map(|threads| threads.to_string())),
-        ("memory, bytes", of.memory_bytes.map(|bytes| bytes.to_string())),
+        ("product", of.product.clone()),
+        ("processors", of.cpu_model.as_ref().map(|model| format!("{model}{threads}"))),
+        ("memory", gib.map(|gib| format!("{gib:.1} GiB"))),
+        ("accelerators", (!accelerators.is_empty()).then(|| accelerators.join(", "))),
+        ("operating system", of.operating_system.clone()),
         ("kernel", of.kernel.clone()),
         ("container", of.container_image.clone()),
-        ("accelerators", names(of.accelerators.iter().map(|a| a.name.clone()).collect())),
-        ("interfaces", names(interfaces.into_iter().collect())),
-    ]
+        ("framework", of.framework.clone()),
+    ];
+    facts.into_iter().filter_map(|(what, fact)| Some((what, fact?))).collect()
+}
+
+/// Describes the interface of a route.
+pub(crate) fn interface(of: &Machine, route: &Route) -> Option<String> {
+    let name = route.interface.as_ref()?;
+    let Some(found) = of.interfaces.iter().find(|interface| interface.name == *name) else {
+        return Some(name.clone());
+    };
+    let speed = found.speed_mbit_per_second.map(|mbit| format!("{} Gbit/s", mbit as f64 / 1e3));
+    let mtu = found.mtu_bytes.map(|mtu| format!("MTU {mtu}"));
+    let facts = [Some(found.kind.clone()), found.model.clone(), speed, mtu];
+    Some(format!("{name} ({})", facts.into_iter().flatten().collect::<Vec<_>>().join(", ")))
 }

@@ -46,26 +46,14 @@ pub(crate) struct MeasuredFigure {
     pub(crate) values: Vec<f64>,
 }
 
-/// Units of figures, each with the better direction. For any other unit, such as that of LoadGen's
-/// rates, more is better.
-const UNITS: [(&str, BetterDirection); 4] = [
-    ("ns", BetterDirection::Less),
-    ("ns/B", BetterDirection::Less),
-    ("GB/s", BetterDirection::More),
-    ("", BetterDirection::More),
-];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BetterDirection {
-    More,
-    Less,
-}
+/// Units of figures of which less is better. For any other unit, such as that of LoadGen's rates,
+/// more is better.
+const LESS_IS_BETTER: [&str; 2] = ["ns", "ns/B"];
 
 impl MeasuredFigure {
     /// Returns a figure that may vary by chance.
     pub(crate) fn new(name: impl Into<String>, unit: &str, values: Vec<f64>) -> Self {
-        let known = UNITS.iter().find(|(known, _)| *known == unit);
-        let more_is_better = known.is_none_or(|(_, better)| *better == BetterDirection::More);
+        let more_is_better = !LESS_IS_BETTER.contains(&unit);
         Self { name: name.into(), unit: unit.into(), more_is_better, exact: false, values }
     }
 

@@ -13,6 +13,15 @@ use netdiv_rules::{Mode, official_log, record::RunResult};
 
 use crate::{RunError, output};
 
+/// Latencies that LoadGen logs: the prefix of each in the keys of `loadgen_latency_ns`, and its
+/// name.
+pub(crate) const LATENCIES: [(&str, &str); 3] =
+    [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")];
+
+/// Percentiles of latencies: the end of each in the keys of `loadgen_latency_ns`, and its name.
+pub(crate) const PERCENTILES: [(&str, &str); 4] =
+    [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
+
 /// Reads the record of a run. The error names the file.
 pub(crate) fn read_result(folder: &Path) -> Result<RunResult, String> {
     let path = folder.join(output::RESULT);

@@ -27,7 +27,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     }
     parts.push(String::new());
     let titles = ["figure", "", "median", "minimum", "maximum", "change", "ranges touch", ""];
-    parts.push(table::table(titles, 2, figures.iter().flat_map(figure)));
+    parts.push(table::table(titles, 2, figures.iter().flat_map(figure_rows)));
     parts.push(conclusion(comparison));
     parts.join("\n")
 }
@@ -81,7 +81,9 @@ fn rows(difference: &Difference) -> Vec<[String; 3]> {
     difference.values.iter().enumerate().map(row).collect()
 }
 
-fn figure(figure: &Figure) -> Vec<[String; 8]> {
+/// Returns a row for each side: the name of the figure in the first one, the side, median, minimum,
+/// maximum, and the cells of the change.
+pub(super) fn figure_rows(figure: &Figure) -> Vec<[String; 8]> {
     let (scale, unit) = scale(&figure.unit);
     let changes = [None].into_iter().chain(figure.changes.iter().map(Some));
     let sides = figure.spreads.iter().zip(changes).enumerate();
@@ -99,7 +101,7 @@ fn figure(figure: &Figure) -> Vec<[String; 8]> {
 }
 
 /// Returns median, minimum and maximum of a side. A single value has no range.
-pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
+fn values(spread: &Spread, scale: f64) -> [String; 3] {
     let shown = |value: f64| format!("{:.3}", value / scale);
     let range = match spread.runs {
         1 => ["–".to_owned(), "–".to_owned()],
@@ -110,7 +112,7 @@ pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
 }
 
 /// Returns a change, whether the ranges touch, and the judgement, as text.
-pub(super) fn change_cells(change: &Change) -> [String; 3] {
+fn change_cells(change: &Change) -> [String; 3] {
     let touch = match (change.ranges_touch, change.noise) {
         (Some(true), _) => "yes",
         (Some(false), _) => "no",
@@ -122,7 +124,7 @@ pub(super) fn change_cells(change: &Change) -> [String; 3] {
 }
 
 /// Returns the divisor of a unit's values, and the unit in which they are shown.
-pub(super) fn scale(unit: &str) -> (f64, &str) {
+fn scale(unit: &str) -> (f64, &str) {
     match unit {
         "ns" => (1e6, "ms"),
         unit => (1.0, unit),

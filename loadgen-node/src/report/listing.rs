@@ -1,116 +1,81 @@
 //! Runs as tables: Markdown for documents, CSV for spreadsheets.
 
-use serde::Serialize;
+use serde_json::Value;
 
-use super::run::{facts, verdict};
-use crate::{
-    RunError,
-    record::{Node, RunResult},
-    recording::run::RecordedRun,
+use super::{
+    columns,
+    run::{facts, verdict},
 };
+use crate::{RunError, record::RunResult, recording::run::RecordedRun};
 
-/// A run, or one of its nodes. Times are in nanoseconds.
-#[derive(Debug, Serialize)]
-struct ListingRow<'a> {
-    run: String,
-    benchmark: String,
-    scenario: String,
-    mode: String,
-    verdict: &'a str,
-    started: Option<&'a str>,
-    test_seconds: f64,
-    /// Metric of LoadGen; set for the run only.
-    metric: Option<&'a str>,
-    value: Option<f64>,
-    unit: Option<&'a str>,
-    accuracy: Option<&'a str>,
-    /// Name of the node; empty for the run.
-    node: String,
-    issued: Option<u64>,
-    answered: u64,
-    bytes_sent: u64,
-    bytes_received: u64,
-    /// Latency: LoadGen's figure for the run, the QDL's for a node.
-    p50_ns: Option<f64>,
-    p90_ns: Option<f64>,
-    p99_ns: Option<f64>,
-    p99_9_ns: Option<f64>,
-    max_ns: Option<f64>,
-    mean_qdl_queue_ns: Option<f64>,
-    mean_network_ns: Option<f64>,
-    mean_sut_queue_ns: Option<f64>,
-    mean_compute_ns: Option<f64>,
-}
+/// First columns of a run and of its nodes, after the run's name: keys of `result.json`.
+const OF_BOTH: [&str; 6] = ["benchmark", "scenario", "mode", "verdict", "started", "test_seconds"];
+
+/// Further columns of the CSV table. Each has its name, the JSON pointer to the run's value in
+/// `result.json`, and the JSON pointer from a node's entry to the node's value. Times are in
+/// nanoseconds: LoadGen's latencies for a run, the QDL's for a node.
+const COLUMNS: [(&str, &str, &str); 18] = [
+    ("metric", "/metric/name", ABSENT),
+    ("value", "/metric/value", ABSENT),
+    ("unit", "/metric/unit", ABSENT),
+    ("accuracy", "/accuracy/reported", ABSENT),
+    ("node", ABSENT, "/name"),
+    ("issued", "/samples/issued", ABSENT),
+    ("answered", "/samples/completed", "/answered"),
+    ("bytes_sent", SUM, "/bytes_sent"),
+    ("bytes_received", SUM, "/bytes_received"),
+    ("p50_ns", "/loadgen_latency_ns/50.00", "/latency_ns/p50"),
+    ("p90_ns", "/loadgen_latency_ns/90.00", "/latency_ns/p90"),
+    ("p99_ns", "/loadgen_latency_ns/99.00", "/latency_ns/p99"),
+    ("p99_9_ns", "/loadgen_latency_ns/99.90", "/latency_ns/p99_9"),
+    ("max_ns", "/loadgen_latency_ns/max", "/latency_ns/max"),
+    ("mean_qdl_queue_ns", ABSENT, "/stages_ns/qdl_queue/mean"),
+    ("mean_network_ns", ABSENT, "/stages_ns/network/mean"),
+    ("mean_sut_queue_ns", ABSENT, "/stages_ns/sut_queue/mean"),
+    ("mean_compute_ns", ABSENT, "/stages_ns/compute/mean"),
+];
+
+/// Pointer of a column that a run or a node does not have. No value is there, because a pointer
+/// begins with a slash.
+const ABSENT: &str = "absent";
+
+/// Pointer of a run's column that is the sum of its nodes' values.
+const SUM: &str = "sum";
 
 /// Returns a row for each run and for each of its nodes, as CSV.
 pub(crate) fn csv(runs: &[RecordedRun]) -> Result<String, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(format!("CSV table: {error}"));
     let mut table = csv::Writer::from_writer(Vec::new());
+    let titles = ["run"].into_iter().chain(OF_BOTH).chain(COLUMNS.map(|(name, ..)| name));
+    table.write_record(titles).map_err(|error| failed(&error))?;
     for run in runs {
-        table.serialize(of_run(run)).map_err(|error| failed(&error))?;
-        for node in &run.result.nodes {
-            table.serialize(of_node(run, node)).map_err(|error| failed(&error))?;
+        let result = serde_json::to_value(&run.result).map_err(|error| failed(&error))?;
+        let nodes = result["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut both = vec![escape_formula(&run.name())];
+        both.extend(OF_BOTH.map(|key| value(result.get(key))));
+        let of_run = COLUMNS.map(|(_, pointer, of_node)| match pointer {
+            SUM => {
+                let values = nodes.iter().filter_map(|node| node.pointer(of_node)?.as_u64());
+                values.fold(0, u64::saturating_add).to_string()
+            }
+            _ => value(result.pointer(pointer)),
+        });
+        let of_nodes =
+            nodes.iter().map(|node| COLUMNS.map(|(.., pointer)| value(node.pointer(pointer))));
+        for row in [of_run].into_iter().chain(of_nodes) {
+            table.write_record(both.iter().chain(&row)).map_err(|error| failed(&error))?;
         }
     }
     let bytes = table.into_inner().map_err(|error| failed(&error))?;
     String::from_utf8(bytes).map_err(|error| failed(&error))
 }
 
-fn of_run(run: &RecordedRun) -> ListingRow<'_> {
-    let result = &run.result;
-    let latency = |name: &str| result.loadgen_latency_ns.get(name).copied();
-    let sum = |of: fn(&Node) -> u64| result.nodes.iter().map(of).fold(0, u64::saturating_add);
-    ListingRow {
-        run: escape_formula(&run.name()),
-        benchmark: escape_formula(&result.benchmark),
-        scenario: result.scenario.to_string(),
-        mode: result.mode.to_string(),
-        verdict: verdict(result.verdict),
-        started: result.started.as_deref(),
-        test_seconds: result.test_seconds,
-        metric: result.metric.as_ref().map(|metric| &*metric.name),
-        value: result.metric.as_ref().map(|metric| metric.value),
-        unit: result.metric.as_ref().map(|metric| &*metric.unit),
-        accuracy: result.accuracy.as_ref().map(|accuracy| &*accuracy.reported),
-        node: String::new(),
-        issued: Some(result.samples.issued),
-        answered: result.samples.completed,
-        bytes_sent: sum(|node| node.bytes_sent),
-        bytes_received: sum(|node| node.bytes_received),
-        p50_ns: latency("50.00"),
-        p90_ns: latency("90.00"),
-        p99_ns: latency("99.00"),
-        p99_9_ns: latency("99.90"),
-        max_ns: latency("max"),
-        mean_qdl_queue_ns: None,
-        mean_network_ns: None,
-        mean_sut_queue_ns: None,
-        mean_compute_ns: None,
-    }
-}
-
-fn of_node<'a>(run: &'a RecordedRun, node: &'a Node) -> ListingRow<'a> {
-    let (latency, stages) = (&node.latency_ns, &node.stages_ns);
-    ListingRow {
-        metric: None,
-        value: None,
-        unit: None,
-        accuracy: None,
-        node: escape_formula(&node.name),
-        issued: None,
-        answered: node.answered,
-        bytes_sent: node.bytes_sent,
-        bytes_received: node.bytes_received,
-        p50_ns: Some(latency.p50 as f64),
-        p90_ns: Some(latency.p90 as f64),
-        p99_ns: Some(latency.p99 as f64),
-        p99_9_ns: Some(latency.p99_9 as f64),
-        max_ns: Some(latency.max as f64),
-        mean_qdl_queue_ns: Some(stages.qdl_queue.mean),
-        mean_network_ns: Some(stages.network.mean),
-        mean_sut_queue_ns: Some(stages.sut_queue.mean),
-        mean_compute_ns: Some(stages.compute.mean),
-        ..of_run(run)
+/// Returns a value of a record for a cell of the CSV table.
+fn value(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(word)) => escape_formula(word),
+        Some(number) => number.to_string(),
     }
 }
 
@@ -118,7 +83,7 @@ fn of_node<'a>(run: &'a RecordedRun, node: &'a Node) -> ListingRow<'a> {
 pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
     let mut text = String::new();
     for run in runs {
-        let RunResult { benchmark, scenario, mode, nodes, .. } = &run.result;
+        let RunResult { benchmark, scenario, mode, .. } = &run.result;
         let name = cell(&run.name());
         text += &format!("## {name}: {benchmark} {scenario} {mode}\n\n");
         let outcome = [verdict(run.result.verdict)].into_iter();
@@ -126,30 +91,21 @@ pub(crate) fn markdown(runs: &[RecordedRun]) -> String {
         text += &format!("**{}**\n\n", cell(&outcome.collect::<Vec<_>>().join("; ")));
         text += "| | |\n|---|---|\n";
         for (label, fact) in facts(&run.result) {
-            text += &format!("| {} | {} |\n", cell(label), cell(&fact));
+            text += &row([label, &fact]);
         }
-        text += "\n| node, ms | answered | p50 | p99 | p99.9 | maximum | QDL queue | network | SUT queue | compute |\n";
-        text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
-        nodes.iter().for_each(|node| text += &of_node_in_ms(node));
+        let (titles, nodes) = columns::table(&run.result, 3);
+        text += &format!("\n{}|---|", row(titles.iter().map(|title| title.trim())));
+        text += &format!("{}\n", "---:|".repeat(titles.len() - 1));
+        nodes.iter().for_each(|node| text += &row(node.iter().map(String::as_str)));
         text += "\n";
     }
     text
 }
 
-fn of_node_in_ms(node: &Node) -> String {
-    let (latency, stages) = (&node.latency_ns, &node.stages_ns);
-    let times = [
-        latency.p50 as f64,
-        latency.p99 as f64,
-        latency.p99_9 as f64,
-        latency.max as f64,
-        stages.qdl_queue.mean,
-        stages.network.mean,
-        stages.sut_queue.mean,
-        stages.compute.mean,
-    ];
-    let times: Vec<_> = times.iter().map(|ns| format!("{:.3}", ns / 1e6)).collect();
-    format!("| {} | {} | {} |\n", cell(&node.name), node.answered, times.join(" | "))
+/// Returns a row of a Markdown table.
+fn row<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
+    let cells: Vec<_> = cells.into_iter().map(cell).collect();
+    format!("| {} |\n", cells.join(" | "))
 }
 
 /// Escapes a text for a cell of a Markdown table, so that it is shown unchanged.

@@ -1,6 +1,7 @@
 //! Output for users: tables for the terminal, pages and pictures.
 
 pub(crate) mod benchmarks;
+mod columns;
 pub(crate) mod comparison;
 pub(crate) mod fabric;
 pub(crate) mod fabric_matrix;

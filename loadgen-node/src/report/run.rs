@@ -1,7 +1,7 @@
 //! Closing table of a run.
 
-use super::{table, tokens};
-use crate::record::{Distribution, Division, Metric, Node, RunResult, Steady, Verdict};
+use super::{columns, table, tokens};
+use crate::record::{Division, Metric, RunResult, Steady, Verdict};
 
 /// Returns the run for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {
@@ -16,8 +16,9 @@ pub(crate) fn render(result: &RunResult) -> String {
     lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(table::facts(facts(result)));
     lines.push(String::new());
-    let nodes = if tokens::has_token_times(result) { tokens::nodes } else { nodes };
-    lines.push(nodes(&result.nodes));
+    let digits = if tokens::has_token_times(result) { 3 } else { 2 };
+    let (titles, nodes) = columns::table(result, digits);
+    lines.push(table::table_of_rows(titles, 1, nodes));
     lines.join("\n")
 }
 
@@ -106,41 +107,4 @@ pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
         facts.push(("SUT name", format!("{name} (returned in {} µs)", ns / 1000)));
     }
     facts
-}
-
-fn nodes(nodes: &[Node]) -> String {
-    let titles = [
-        "\nnode",
-        "\nanswered",
-        "batch\nmean",
-        "latency, ms\np50",
-        "\np99",
-        "\np99.9",
-        "\nmax",
-        "mean ms in\nQDL queue",
-        "\nnetwork",
-        "\nSUT queue",
-        "\ncompute",
-    ];
-    table::table(titles, 1, nodes.iter().map(node))
-}
-
-fn node(node: &Node) -> [String; 11] {
-    let batches: u64 = node.batches.values().sum();
-    let ms = |ns: f64| format!("{:.2}", ns / 1e6);
-    let mean = |times: &Distribution| ms(times.mean);
-    let (latency, stages) = (&node.latency_ns, &node.stages_ns);
-    [
-        node.name.clone(),
-        node.answered.to_string(),
-        format!("{:.1}", node.answered as f64 / batches.max(1) as f64),
-        ms(latency.p50 as f64),
-        ms(latency.p99 as f64),
-        ms(latency.p99_9 as f64),
-        ms(latency.max as f64),
-        mean(&stages.qdl_queue),
-        mean(&stages.network),
-        mean(&stages.sut_queue),
-        mean(&stages.compute),
-    ]
 }

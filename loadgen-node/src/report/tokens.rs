@@ -1,11 +1,9 @@
 //! Tokens in the closing table of a run.
 
-use super::table;
-use crate::record::{Distribution, Node, RunResult, Tokens};
-
-/// Percentiles that LoadGen logs: the name of each in LoadGen's log, and its label in the table.
-const PERCENTILES: [(&str, &str); 4] =
-    [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
+use crate::{
+    record::{Distribution, RunResult},
+    recording::PERCENTILES,
+};
 
 /// Returns true if LoadGen counts tokens.
 pub(super) fn has_token_counts(result: &RunResult) -> bool {
@@ -72,48 +70,6 @@ fn times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
     let bound = bound.filter(|_| has_bounds).map(|ns| format!("; the bound for p99 is {}", ms(ns)));
     let text = format!("{} ms{}", percentiles.join(", "), bound.unwrap_or_default());
     (!percentiles.is_empty()).then_some(text)
-}
-
-/// Returns the table of nodes for a run with times of tokens, in place of the usual table.
-pub(super) fn nodes(nodes: &[Node]) -> String {
-    let titles = [
-        "\nnode",
-        "\nanswered",
-        "tokens\nmean",
-        "TTFT, ms\np50",
-        "\np99",
-        "\np99.9",
-        "TPOT, ms\np50",
-        "\np99",
-        "mean ms in\nQDL queue",
-        "\nnetwork",
-        "\nSUT queue",
-        "\nprefill",
-        "\ndecode",
-    ];
-    let nodes = nodes.iter().filter_map(|node| Some((node, node.tokens.as_ref()?)));
-    table::table(titles, 1, nodes.map(|(node, tokens)| row(node, tokens)))
-}
-
-fn row(node: &Node, tokens: &Tokens) -> [String; 13] {
-    let at = |ns: u64| ms(ns as f64);
-    let mean = |times: &Distribution| ms(times.mean);
-    let (first, further, stages) = (&tokens.first_ns, &tokens.further_ns, &node.stages_ns);
-    [
-        node.name.clone(),
-        node.answered.to_string(),
-        format!("{:.1}", tokens.per_answer.mean),
-        at(first.p50),
-        at(first.p99),
-        at(first.p99_9),
-        at(further.p50),
-        at(further.p99),
-        mean(&stages.qdl_queue),
-        mean(&stages.network),
-        mean(&stages.sut_queue),
-        mean(&tokens.prefill_ns),
-        mean(&tokens.decode_ns),
-    ]
 }
 
 fn ms(ns: f64) -> String {

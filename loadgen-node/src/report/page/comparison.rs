@@ -9,7 +9,7 @@ use super::{
 use crate::{
     comparison::{ChangeJudgement, Comparison, Figure, Side},
     recording::histograms::{Histograms, Measure},
-    report::comparison::{change_cells, conclusion, scale, side_label, values},
+    report::comparison::{conclusion, figure_rows, side_label},
 };
 
 /// Returns the page as an HTML document.
@@ -62,21 +62,14 @@ pub(crate) fn comparison(of: &Comparison) -> String {
 }
 
 fn rows(figure: &Figure) -> Markup {
-    let (scale, unit) = scale(&figure.unit);
+    let worse = ChangeJudgement::Worse.to_string();
     html! {
-        @for (number, spread) in figure.spreads.iter().enumerate() {
-            @let change = number.checked_sub(1).and_then(|place| figure.changes.get(place));
-            @let worse = change.is_some_and(|change| change.judgement == ChangeJudgement::Worse);
-            @let [median, least, most] = values(spread, scale);
-            @let [by, touch, judgement] = change.map(change_cells).unwrap_or_default();
-            tr {
-                th.word scope="row" { @if number == 0 { (figure.name) @if !unit.is_empty() { ", " (unit) } } }
-                td.word { (side_label(number)) }
-                td { (median) } td { (least) } td { (most) }
-                td { (by) } td { (touch) }
-                td.word.bad[worse] { (judgement) }
-            }
-        }
+        @for [name, side, figures @ .., judgement] in figure_rows(figure) { tr {
+            th.word scope="row" { (name) }
+            td.word { (side) }
+            @for figure in figures { td { (figure) } }
+            td.word.bad[judgement == worse] { (judgement) }
+        } }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Elements of all parts of a page.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+
+use crate::report::columns::text;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -75,12 +78,15 @@ pub(super) fn picture(
     }
 }
 
-/// Returns a cell with a figure of `result.json` and its JSON pointer there.
-pub(super) fn figure(pointer: &str, text: impl std::fmt::Display) -> Markup {
-    html! { td data-pointer=(pointer) { (text) } }
-}
-
-/// Returns a cell with nanoseconds of `result.json`, in milliseconds.
-pub(super) fn ms(pointer: &str, ns: f64) -> Markup {
-    figure(pointer, format_args!("{:.3}", ns / 1e6))
+/// Returns a cell with a figure of `result.json`, and its JSON pointer there if the cell shows it as
+/// it is, or a time in milliseconds. A word in place of a figure is bad.
+pub(super) fn figure(result: &Value, pointer: &str) -> Markup {
+    let value = result.pointer(pointer).unwrap_or(&Value::Null);
+    let is_exact =
+        value.is_string() || value.is_u64() || value.is_number() && pointer.contains("_ns");
+    html! {
+        td.bad[value.is_string()] data-pointer=[is_exact.then_some(pointer)] {
+            (text(result, pointer, 3))
+        }
+    }
 }

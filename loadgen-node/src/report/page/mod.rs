@@ -74,6 +74,7 @@ const PARTS: [(&str, &str); 6] = [
 ];
 
 fn section(number: usize, run: &RecordedRun) -> Markup {
+    let json = serde_json::to_value(&run.result).unwrap_or_default();
     let part = |place: usize, content: Markup| {
         let (part, heading) = PARTS[place];
         html! {
@@ -85,11 +86,11 @@ fn section(number: usize, run: &RecordedRun) -> Markup {
         section {
             (verdict_line(&run.result))
             (facts_table(run))
-            (part(0, times::latency(run)))
+            (part(0, times::latency(run, &json)))
             (part(1, times::over_time(run)))
-            (part(2, nodes::render(run)))
+            (part(2, nodes::render(&run.result, &json)))
             (part(3, settings(&run.result)))
-            (part(4, machines::render(&run.result)))
+            (part(4, machines::render(&run.result, &json)))
             (part(5, rules(&run.result)))
         }
     }

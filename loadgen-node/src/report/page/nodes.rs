@@ -1,29 +1,26 @@
 //! Nodes side by side: the slow nodes, and their slow stages.
 
 use maud::{Markup, html};
+use serde_json::Value;
 
-use super::elements::{figure, ms, table};
+use super::elements::{figure, table};
 use crate::{
-    record::{Node, StageTimes},
-    recording::run::RecordedRun,
+    record::{Node, RunResult, StageTimes},
+    report::columns::{columns, titles},
 };
 
 /// Ratio of a node's mean latency to the median of all nodes, above which the node is called slow.
 const SLOW: f64 = 1.2;
 
-/// Stages of a sample: the key of each in `result.json`, and its label on the page.
-const STAGES: [(&str, &str); 4] = [
-    ("qdl_queue", "QDL queue"),
-    ("network", "network"),
-    ("sut_queue", "SUT queue"),
-    ("compute", "compute"),
-];
+/// Stages of a sample.
+const STAGES: [&str; 4] = ["QDL queue", "network", "SUT queue", "compute"];
 
-pub(super) fn render(run: &RecordedRun) -> Markup {
-    let nodes = &run.result.nodes;
+/// Shows the nodes of a run; `json` is its `result.json`.
+pub(super) fn render(result: &RunResult, json: &Value) -> Markup {
+    let nodes = &result.nodes;
     html! {
         (slow(nodes))
-        (counts(nodes))
+        (counts(result, json))
         (stages(nodes))
         (batches(nodes))
     }
@@ -59,7 +56,7 @@ fn slow(nodes: &[Node]) -> Markup {
             let more = |place: &usize| means(&node.stages_ns)[*place] - stage(*place);
             let most = (0..STAGES.len()).max_by(|a, b| more(a).total_cmp(&more(b))).unwrap_or(0);
             let times = node.latency_ns.mean / typical;
-            (*node, times, STAGES[most].1, more(&most) / 1e6)
+            (*node, times, STAGES[most], more(&most) / 1e6)
         })
         .collect();
     html! {
@@ -75,39 +72,18 @@ fn slow(nodes: &[Node]) -> Markup {
     }
 }
 
-fn counts(nodes: &[Node]) -> Markup {
-    let before = ["answered", "lost", "batch, mean", "p50", "p90", "p99", "p99.9", "maximum"];
-    let stages = STAGES.map(|(_, name)| name);
-    let figures = [&before[..], &stages, &["bytes sent", "received"]].concat();
-    let rows = html! { @for (place, node) in nodes.iter().enumerate() { (row(place, node)) } };
-    table(
-        "Counts of the QDL for each node; times in ms, stages as means",
-        &["node"],
-        &figures,
-        &rows,
-    )
-}
-
-fn row(place: usize, node: &Node) -> Markup {
-    let at = |key: &str| format!("/nodes/{place}/{key}");
-    let latency = &node.latency_ns;
-    let batches = node.batches.values().fold(0, |all: u64, count| all.saturating_add(*count));
-    html! { tr {
+fn counts(result: &RunResult, json: &Value) -> Markup {
+    let columns = columns(result, true);
+    let titles = titles(&columns);
+    let titles: Vec<_> = titles.iter().map(String::as_str).collect();
+    let (names, figures) = titles.split_at(1);
+    let rows = html! { @for (place, node) in result.nodes.iter().enumerate() { tr {
         th.word scope="row" title=(node.address) { (node.name) }
-        (figure(&at("answered"), node.answered))
-        td.bad { (node.lost.as_deref().unwrap_or_default()) }
-        td { (format!("{:.1}", node.answered as f64 / batches.max(1) as f64)) }
-        (ms(&at("latency_ns/p50"), latency.p50 as f64))
-        (ms(&at("latency_ns/p90"), latency.p90 as f64))
-        (ms(&at("latency_ns/p99"), latency.p99 as f64))
-        (ms(&at("latency_ns/p99_9"), latency.p99_9 as f64))
-        (ms(&at("latency_ns/max"), latency.max as f64))
-        @for ((key, _), mean) in STAGES.iter().zip(means(&node.stages_ns)) {
-            (ms(&at(&format!("stages_ns/{key}/mean")), mean))
+        @for (.., pointer) in &columns[1..] {
+            (figure(json, &format!("/nodes/{place}{pointer}")))
         }
-        (figure(&at("bytes_sent"), node.bytes_sent))
-        (figure(&at("bytes_received"), node.bytes_received))
-    } }
+    } } };
+    table("Counts of the QDL for each node", names, figures, &rows)
 }
 
 /// Shows where the time of an average sample went, node by node, on one scale.
@@ -130,7 +106,7 @@ fn stages(nodes: &[Node]) -> Markup {
             } } } }
             figcaption {
                 strong { "Mean time of a sample in each stage" }
-                @for (number, (_, name)) in STAGES.iter().enumerate() {
+                @for (number, name) in STAGES.iter().enumerate() {
                     span.key style=(format!("background:var(--c{number})")) {} (name)
                 }
             }

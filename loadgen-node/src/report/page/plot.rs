@@ -4,10 +4,10 @@ use std::error::Error;
 
 use hdrhistogram::Histogram;
 use plotters::{
-    chart::{ChartBuilder, ChartContext},
+    chart::ChartBuilder,
     coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter},
     element::PathElement,
-    prelude::{Cartesian2d, IntoDrawingArea as _, IntoLogRange as _, SVGBackend},
+    prelude::{IntoDrawingArea as _, IntoLogRange as _, SVGBackend},
     series::LineSeries,
     style::{Color as _, RGBColor},
 };
@@ -66,7 +66,7 @@ pub(super) fn percentiles(
     }
     let x = (x0 / 1.1..x1 * 1.1).log_scale().base(2.0);
     let label = |nines: &f64| percent(*nines);
-    picture(&lines, x, 0.0..y1.ceil().max(1.0), "ms", &|ms| milliseconds(*ms), &label, bound)
+    draw(&lines, x, 0.0..y1.ceil().max(1.0), "ms", &|ms| plain(*ms), &label, bound).ok()
 }
 
 /// Draws values over the seconds of a run.
@@ -82,7 +82,7 @@ pub(super) fn over_time(lines: &[PlotLine], unit: &str) -> Option<String> {
     let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
     let title = format!("{unit}, over seconds");
     let label = |value: &f64| plain(*value);
-    picture(lines, from..to, 0.0..top, &title, &label, &label, None)
+    draw(lines, from..to, 0.0..top, &title, &label, &label, None).ok()
 }
 
 /// Returns the line of a histogram. Each point has a latency in milliseconds, and the share of
@@ -115,10 +115,6 @@ fn percent(nines: f64) -> String {
     format!("{percent:.digits$} %")
 }
 
-fn milliseconds(ms: f64) -> String {
-    plain(ms)
-}
-
 /// Formats a number with as many digits as it needs.
 fn plain(value: f64) -> String {
     match value.abs() {
@@ -138,8 +134,8 @@ fn trimmed(value: f64) -> String {
     }
 }
 
-/// Returns an SVG element; `None` if it cannot be drawn.
-fn picture<X>(
+/// Returns an SVG element.
+fn draw<X>(
     lines: &[PlotLine],
     x: X,
     y: std::ops::Range<f64>,
@@ -147,72 +143,41 @@ fn picture<X>(
     x_label: &dyn Fn(&f64) -> String,
     y_label: &dyn Fn(&f64) -> String,
     bound: Option<(f64, f64)>,
-) -> Option<String>
+) -> Result<String, Box<dyn Error>>
 where
     X: AsRangedCoord<Value = f64>,
     X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
     let mut svg = String::new();
-    let drawn = draw(&mut svg, lines, x, y, title, x_label, y_label, bound);
-    drawn.ok().map(|()| themed(&svg))
-}
-
-#[allow(
-    clippy::too_many_arguments,
-    reason = "a part of one function, separate only for its errors"
-)]
-fn draw<X>(
-    svg: &mut String,
-    lines: &[PlotLine],
-    x: X,
-    y: std::ops::Range<f64>,
-    title: &str,
-    x_label: &dyn Fn(&f64) -> String,
-    y_label: &dyn Fn(&f64) -> String,
-    bound: Option<(f64, f64)>,
-) -> Result<(), Box<dyn Error>>
-where
-    X: AsRangedCoord<Value = f64>,
-    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
-{
-    let area = SVGBackend::with_string(svg, PIXELS).into_drawing_area();
-    let mut chart = ChartBuilder::on(&area)
-        .margin(8)
-        .margin_right(24)
-        .x_label_area_size(40)
-        .y_label_area_size(64)
-        .build_cartesian_2d(x, y)?;
-    chart
-        .configure_mesh()
-        .x_desc(title)
-        .x_label_formatter(x_label)
-        .y_label_formatter(y_label)
-        .y_labels(8)
-        .axis_style(INK)
-        .bold_line_style(GRID)
-        .light_line_style(GRID.mix(0.0))
-        .draw()?;
-    for (number, PlotLine { points, .. }) in lines.iter().enumerate() {
-        stroke(&mut chart, points, line(number))?;
+    {
+        let area = SVGBackend::with_string(&mut svg, PIXELS).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .margin(8)
+            .margin_right(24)
+            .x_label_area_size(40)
+            .y_label_area_size(64)
+            .build_cartesian_2d(x, y)?;
+        chart
+            .configure_mesh()
+            .x_desc(title)
+            .x_label_formatter(x_label)
+            .y_label_formatter(y_label)
+            .y_labels(8)
+            .axis_style(INK)
+            .bold_line_style(GRID)
+            .light_line_style(GRID.mix(0.0))
+            .draw()?;
+        for (number, PlotLine { points, .. }) in lines.iter().enumerate() {
+            let style = line(number).stroke_width(2);
+            chart.draw_series(LineSeries::new(points.iter().copied(), style))?;
+        }
+        if let Some((at, nines)) = bound {
+            let corner = [(at, 0.0), (at, nines)];
+            chart.draw_series([PathElement::new(corner, BOUND.stroke_width(2))])?;
+        }
+        area.present()?;
     }
-    if let Some((at, nines)) = bound {
-        let corner = [(at, 0.0), (at, nines)];
-        chart.draw_series([PathElement::new(corner, BOUND.stroke_width(2))])?;
-    }
-    area.present()?;
-    Ok(())
-}
-
-type Chart<'a, 'b, X> =
-    ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, plotters::coord::types::RangedCoordf64>>;
-
-fn stroke<X: Ranged<ValueType = f64>>(
-    chart: &mut Chart<'_, '_, X>,
-    points: &[(f64, f64)],
-    colour: RGBColor,
-) -> Result<(), Box<dyn Error>> {
-    chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
-    Ok(())
+    Ok(themed(&svg))
 }
 
 /// Replaces the placeholders by the page's colours.

@@ -2,14 +2,15 @@
 
 use hdrhistogram::Histogram;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use super::{
-    elements::{ms, picture},
+    elements::{figure, picture, table},
     plot::{self, LINES, PlotLine},
 };
 use crate::{
     record::RunResult,
-    recording::{histograms::Measure, run::RecordedRun, series::SeriesRow},
+    recording::{LATENCIES, histograms::Measure, run::RecordedRun, series::SeriesRow},
 };
 use netdiv_rules::{Mode, Scenario};
 
@@ -28,11 +29,11 @@ const PERCENTILES: [(&str, &str); 8] = [
     ("max", "maximum"),
 ];
 
-/// Shows the distributions of latencies.
-pub(super) fn latency(run: &RecordedRun) -> Markup {
+/// Shows the distributions of latencies; `json` is the run's `result.json`.
+pub(super) fn latency(run: &RecordedRun, json: &Value) -> Markup {
     let result = &run.result;
     html! {
-        (loadgen(result))
+        (loadgen(json))
         @if run.histograms.of_all(Measure::Latency).is_none() {
             p.note { "The run wrote no histograms (histograms.hlog), so there is no picture of its latencies." }
         } @else {
@@ -44,30 +45,18 @@ pub(super) fn latency(run: &RecordedRun) -> Markup {
 }
 
 /// Shows LoadGen's own statistics.
-fn loadgen(result: &RunResult) -> Markup {
-    let prefixes = [
-        ("", "whole responses"),
-        ("first_token_", "first token"),
-        ("further_token_", "each further token"),
-    ];
-    let has = |prefix: &str| result.loadgen_latency_ns.contains_key(&format!("{prefix}99.00"));
-    let rows: Vec<_> = prefixes.into_iter().filter(|(prefix, _)| has(prefix)).collect();
+fn loadgen(json: &Value) -> Markup {
+    let pointer = |prefix: &str, name: &str| format!("/loadgen_latency_ns/{prefix}{name}");
+    let has = |prefix: &str| json.pointer(&pointer(prefix, "99.00")).is_some();
+    let rows: Vec<_> = LATENCIES.into_iter().filter(|(prefix, _)| has(prefix)).collect();
     html! {
         @if !rows.is_empty() {
-            div.wide { table {
-                caption.note { "LoadGen's latencies, in ms" }
-                thead { tr { th.word {} @for (_, shown) in PERCENTILES { th { (shown) } } } }
-                tbody { @for (prefix, what) in rows { tr {
+            (table("LoadGen's latencies, in ms", &[""], &PERCENTILES.map(|(_, shown)| shown), &html! {
+                @for (prefix, what) in rows { tr {
                     th.word scope="row" { (what) }
-                    @for (name, _) in PERCENTILES {
-                        @let key = format!("{prefix}{name}");
-                        @match result.loadgen_latency_ns.get(&key) {
-                            Some(ns) => (ms(&format!("/loadgen_latency_ns/{key}"), *ns)),
-                            None => td {},
-                        }
-                    }
-                } } }
-            } }
+                    @for (name, _) in PERCENTILES { (figure(json, &pointer(prefix, name))) }
+                } }
+            }))
         }
     }
 }
