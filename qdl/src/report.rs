@@ -232,9 +232,9 @@ impl NodeReport {
         self.stages.compute.saturating_record_n(compute_ns, answers);
     }
 
-    /// Adds the counters and latencies of another lane to the same node. Fields that describe the
+    /// Adds the counters and latencies of another lane, or of another node. Fields that describe the
     /// node itself stay: `name`, `address`, `acknowledged` and `lost`.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.sent += other.sent;
         self.answered += other.answered;
         self.last_answered = self.last_answered.max(other.last_answered);

@@ -118,88 +118,51 @@ fn rounded(seconds: f64) -> f64 {
 
 /// Returns the rows between two readings: all nodes together, then each node.
 fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading) -> Vec<SeriesRow> {
-    let mut all: Option<IntervalActivity> = None;
-    let mut rows = vec![SeriesRow::default()];
-    for (before, now) in before.nodes.iter().zip(&now.nodes) {
-        let lately = IntervalActivity::between(before, now);
-        rows.push(SeriesRow { node: now.name.clone(), ..lately.row() });
-        match &mut all {
-            Some(all) => all.add(&lately),
-            None => all = Some(lately),
-        }
-    }
-    if let Some(all) = all {
-        let sent = now.nodes.iter().map(|node| node.sent.saturating_sub(node.taken_back)).sum();
-        rows[0] = SeriesRow {
-            issued: Some(now.issued.saturating_sub(before.issued)),
-            waiting: Some(now.issued.saturating_sub(sent)),
-            ..all.row()
-        };
-    }
-    rows.iter_mut().for_each(|row| {
-        (row.start_seconds, row.end_seconds) = (start_seconds, end_seconds);
-    });
-    rows
+    let (all_before, all_now) = (sum(before), sum(now));
+    let sent = all_now.sent.saturating_sub(all_now.taken_back);
+    let all = SeriesRow {
+        issued: Some(now.issued.saturating_sub(before.issued)),
+        waiting: Some(now.issued.saturating_sub(sent)),
+        ..row(&all_before, &all_now)
+    };
+    let nodes = before.nodes.iter().zip(&now.nodes).map(|(before, now)| row(before, now));
+    let rows = [all].into_iter().chain(nodes);
+    rows.map(|row| SeriesRow { start_seconds, end_seconds, ..row }).collect()
 }
 
-/// Activity of a node, or of all nodes together, between two readings.
-struct IntervalActivity {
-    /// Counts, without a node's name and without the fields that `latency` and `first_token`
-    /// supply.
-    counts: SeriesRow,
-    latency: Histogram<u64>,
-    first_token: Option<Histogram<u64>>,
+/// Returns the report of all nodes together. It has no name.
+fn sum(reading: &Reading) -> NodeReport {
+    let mut all = NodeReport::new("", "");
+    reading.nodes.iter().for_each(|node| all.merge(node));
+    all
 }
 
-impl IntervalActivity {
-    fn between(before: &NodeReport, now: &NodeReport) -> Self {
-        let tokens = |report: &NodeReport| report.tokens.as_ref().map_or(0, |tokens| tokens.tokens);
-        let earlier = before.tokens.as_deref().map(|tokens| &tokens.first);
-        Self {
-            counts: SeriesRow {
-                sent: now.sent.saturating_sub(before.sent),
-                completed: now.answered.saturating_sub(before.answered),
-                in_flight: now.sent.saturating_sub(now.answered + now.taken_back),
-                bytes_sent: now.bytes_sent.saturating_sub(before.bytes_sent),
-                bytes_received: now.bytes_received.saturating_sub(before.bytes_received),
-                tokens: now.tokens.as_ref().map(|_| tokens(now).saturating_sub(tokens(before))),
-                ..SeriesRow::default()
-            },
-            latency: subtract(&now.latency, Some(&before.latency)),
-            first_token: now.tokens.as_deref().map(|tokens| subtract(&tokens.first, earlier)),
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        let (all, counts) = (&mut self.counts, &other.counts);
-        all.sent += counts.sent;
-        all.completed += counts.completed;
-        all.in_flight += counts.in_flight;
-        all.bytes_sent += counts.bytes_sent;
-        all.bytes_received += counts.bytes_received;
-        all.tokens = all.tokens.into_iter().chain(counts.tokens).reduce(|a, b| a + b);
-        // All histograms have the same bounds, so adding cannot fail.
-        let _ = self.latency.add(&other.latency);
-        match (&mut self.first_token, &other.first_token) {
-            (Some(all), Some(first)) => drop(all.add(first)),
-            (all, first) => *all = all.take().or_else(|| first.clone()),
-        }
-    }
-
-    fn row(&self) -> SeriesRow {
-        let at = |times: &Histogram<u64>, quantile| {
-            (!times.is_empty()).then(|| times.value_at_quantile(quantile))
-        };
-        let first = |quantile| self.first_token.as_ref().and_then(|times| at(times, quantile));
-        SeriesRow {
-            p50_ns: at(&self.latency, 0.5),
-            p99_ns: at(&self.latency, 0.99),
-            max_ns: at(&self.latency, 1.0),
-            first_tokens: self.first_token.as_ref().map(Histogram::len),
-            first_p50_ns: first(0.5),
-            first_p99_ns: first(0.99),
-            ..self.counts.clone()
-        }
+/// Returns the counts between two reports of a node, or of all nodes together.
+fn row(before: &NodeReport, now: &NodeReport) -> SeriesRow {
+    let since = |count: fn(&NodeReport) -> u64| count(now).saturating_sub(count(before));
+    let at = |times: &Histogram<u64>, quantile| {
+        (!times.is_empty()).then(|| times.value_at_quantile(quantile))
+    };
+    let latency = subtract(&now.latency, Some(&before.latency));
+    let (tokens, earlier) = (now.tokens.as_deref(), before.tokens.as_deref());
+    let first_token =
+        tokens.map(|tokens| subtract(&tokens.first, earlier.map(|earlier| &earlier.first)));
+    let first = |quantile| at(first_token.as_ref()?, quantile);
+    SeriesRow {
+        node: now.name.clone(),
+        sent: since(|report| report.sent),
+        completed: since(|report| report.answered),
+        in_flight: now.sent.saturating_sub(now.answered + now.taken_back),
+        p50_ns: at(&latency, 0.5),
+        p99_ns: at(&latency, 0.99),
+        max_ns: at(&latency, 1.0),
+        bytes_sent: since(|report| report.bytes_sent),
+        bytes_received: since(|report| report.bytes_received),
+        first_tokens: first_token.as_ref().map(Histogram::len),
+        first_p50_ns: first(0.5),
+        first_p99_ns: first(0.99),
+        tokens: tokens.map(|_| since(|report| report.tokens.as_ref().map_or(0, |one| one.tokens))),
+        ..SeriesRow::default()
     }
 }
 
