@@ -8,23 +8,38 @@
 //! [`did_you_mean`] suggests known values for an unknown one, and [`todos`] finds the placeholders
 //! for values.
 
-mod division;
-mod mode;
+/// Declares an enumeration whose names are its words.
+macro_rules! word {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($variants:tt)* }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(strum::Display, strum::IntoStaticStr)]
+        #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+        #[serde(rename_all = "kebab-case")]
+        #[strum(serialize_all = "kebab-case")]
+        pub enum $name { $($variants)* }
+
+        impl $name {
+            /// Returns the name on the command line and in records.
+            pub fn word(self) -> &'static str {
+                self.into()
+            }
+        }
+    };
+}
+
+mod enumerations;
 mod prefix_caching;
-mod scenario;
 mod speculative_decoding;
 mod suggestion;
 mod todo;
-mod transport;
 
-pub use division::Division;
-pub use mode::Mode;
+pub use enumerations::{Division, Mode, Scenario, Transport};
 pub use prefix_caching::{EngineFacts, PrefixCaching};
-pub use scenario::Scenario;
 pub use speculative_decoding::SpeculativeDecoding;
 pub use suggestion::{did_you_mean, nearest, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, refuse_dates, todos};
-pub use transport::Transport;
 
 /// Facts that LoadGen receives about the tokens of a response. A token is an int32.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

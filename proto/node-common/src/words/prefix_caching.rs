@@ -1,35 +1,17 @@
 //! Facts that a node detects about its serving engines.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::{Display, IntoStaticStr};
 
-/// Reuse of results of earlier prompts by a serving engine.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    Display,
-    IntoStaticStr,
-)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum PrefixCaching {
-    /// The engine computes every prompt completely.
-    Off,
-    /// The engine does not report it.
-    CannotTell,
-    /// The engine reuses results of earlier prompts.
-    On,
+word! {
+    /// Reuse of results of earlier prompts by a serving engine.
+    pub enum PrefixCaching {
+        /// The engine computes every prompt completely.
+        Off,
+        /// The engine does not report it.
+        CannotTell,
+        /// The engine reuses results of earlier prompts.
+        On,
+    }
 }
 
 /// Facts that a node detected when it started: the table `found` of its published settings.

@@ -1,0 +1,115 @@
+//! Scenarios, modes, divisions and transports.
+
+use strum::VariantArray as _;
+
+word! {
+    /// Pattern in which LoadGen issues queries.
+    pub enum Scenario {
+        /// All samples at the start, in a single query
+        Offline,
+        /// Queries of one sample, by a Poisson distribution
+        Server,
+        /// A query of one sample as soon as the last is answered
+        SingleStream,
+        /// A query of eight samples as soon as the last is answered
+        MultiStream,
+    }
+}
+
+impl Scenario {
+    /// All scenarios.
+    pub const ALL: [Self; 4] = [Self::Offline, Self::Server, Self::SingleStream, Self::MultiStream];
+
+    /// Returns the name in LoadGen's settings and logs and in a submission's folders.
+    pub const fn official_name(self) -> &'static str {
+        match self {
+            Self::Offline => "Offline",
+            Self::Server => "Server",
+            Self::SingleStream => "SingleStream",
+            Self::MultiStream => "MultiStream",
+        }
+    }
+
+    /// Returns the scenario with an official name. Older submissions have it in lower case.
+    pub fn of_official_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scenario| scenario.official_name().eq_ignore_ascii_case(name))
+    }
+}
+
+word! {
+    /// Use of a scenario by LoadGen.
+    #[derive(Default, strum::VariantArray)]
+    pub enum Mode {
+        /// The scenario's traffic, measured
+        #[default]
+        Performance,
+        /// Every sample once; all responses are logged
+        Accuracy,
+        /// Accuracy, then performance
+        Submission,
+        /// Search for the highest rate that meets the latency bound (server only)
+        FindPeak,
+    }
+}
+
+impl Mode {
+    /// Returns the name in LoadGen's settings and logs.
+    pub const fn official_name(self) -> &'static str {
+        match self {
+            Self::Performance => "PerformanceOnly",
+            Self::Accuracy => "AccuracyOnly",
+            Self::Submission => "SubmissionRun",
+            Self::FindPeak => "FindPeakPerformance",
+        }
+    }
+
+    /// Returns the mode with an official name.
+    pub fn of_official_name(name: &str) -> Option<Self> {
+        Self::VARIANTS.iter().copied().find(|mode| mode.official_name() == name)
+    }
+}
+
+word! {
+    /// Division that a run is made for.
+    #[derive(Default)]
+    pub enum Division {
+        /// For exploration; the result is not an MLPerf result
+        #[default]
+        Exploratory,
+        /// The Closed division (rules, section 4.1.1), also for several nodes behind a network
+        Closed,
+        /// The Network division (rules, section 6.2)
+        Network,
+        /// The Open division (rules, section 6.3)
+        Open,
+    }
+}
+
+impl Division {
+    /// Returns the name in documents, which is empty for an exploratory run.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Exploratory => "",
+            Self::Closed => "Closed",
+            Self::Network => "Network",
+            Self::Open => "Open",
+        }
+    }
+
+    /// Returns true if a run for the division must keep rules.
+    pub fn has_rules(self) -> bool {
+        matches!(self, Self::Closed | Self::Network)
+    }
+}
+
+word! {
+    /// Transport between the LoadGen node and a SUT node.
+    #[derive(Default)]
+    pub enum Transport {
+        /// gRPC: HTTP/2 over TCP
+        #[default]
+        Grpc,
+        /// QUIC: streams over UDP
+        Quic,
+    }
+}
