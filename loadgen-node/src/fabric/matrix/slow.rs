@@ -122,19 +122,36 @@ pub(crate) fn usual_rate(rates: impl Iterator<Item = f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns the slow parts among `hosts` nodes whose pairs have these rates.
-    fn named(hosts: usize, rate: impl Fn(usize, usize) -> f64) -> Vec<SlowPart> {
-        let node = |number: usize| Host::Node(number.to_string());
-        let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
-        let pair = |(from, to)| Pair {
-            from: node(from),
-            to: node(to),
-            bytes_per_second: Some(rate(from, to)),
-            rounds_bytes_per_second: vec![rate(from, to)],
+    fn node(name: impl ToString) -> Host {
+        Host::Node(name.to_string())
+    }
+
+    fn pair(from: Host, to: Host, rounds: &[f64]) -> Pair {
+        let rates = rounds.to_vec();
+        let median = rates[rates.len() / 2];
+        Pair {
+            from,
+            to,
+            bytes_per_second: Some(median),
+            rounds_bytes_per_second: rates,
             busy: None,
-        };
-        let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).map(pair).collect();
-        find_slow(&pairs).into_iter().map(|slow| slow.what).collect()
+        }
+    }
+
+    /// Returns the slow parts among `hosts` nodes whose pairs have these rates in each round.
+    fn found<const N: usize>(
+        hosts: usize,
+        rounds: impl Fn(usize, usize) -> [f64; N],
+    ) -> Vec<SlowFinding> {
+        let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
+        let pairs = pairs.filter(|(from, to)| from != to);
+        let pairs = pairs.map(|(from, to)| pair(node(from), node(to), &rounds(from, to)));
+        find_slow(&pairs.collect::<Vec<_>>())
+    }
+
+    fn named(hosts: usize, rate: impl Fn(usize, usize) -> f64) -> Vec<SlowPart> {
+        let found = found(hosts, |from, to| [rate(from, to)]);
+        found.into_iter().map(|slow| slow.what).collect()
     }
 
     #[test]
@@ -154,7 +171,7 @@ mod tests {
     fn a_slow_pair_is_named_alone() {
         for hosts in 3..8 {
             let found = named(hosts, |from, to| if (from, to) == (0, 2) { 0.5 } else { 1.0 });
-            let pair = SlowPart::Pair(Host::Node("0".into()), Host::Node("2".into()));
+            let pair = SlowPart::Pair(node(0), node(2));
             assert_eq!(found, [pair], "{hosts} hosts");
         }
         assert_eq!(named(5, |from, to| 1.0 - (from + to) as f64 / 100.0), []);
@@ -164,62 +181,34 @@ mod tests {
     #[test]
     fn of_two_hosts_only_the_pair_is_known() {
         let found = named(2, |from, _| if from == 0 { 0.5 } else { 1.0 });
-        let pair = SlowPart::Pair(Host::Node("0".into()), Host::Node("1".into()));
+        let pair = SlowPart::Pair(node(0), node(1));
         assert_eq!(found, [pair]);
-    }
-
-    /// Returns the slow parts among three nodes. Pairs from node 1 have the rounds `from_1`; all
-    /// others have the rounds `usual`.
-    fn named_with_rounds(usual: [f64; 3], from_1: [f64; 3]) -> Vec<SlowFinding> {
-        let node = |number: usize| Host::Node(number.to_string());
-        let ends = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
-        let pair = |(from, to)| {
-            let rounds = if from == 1 { from_1 } else { usual };
-            Pair {
-                from: node(from),
-                to: node(to),
-                bytes_per_second: Some(rounds[1]),
-                rounds_bytes_per_second: rounds.into(),
-                busy: None,
-            }
-        };
-        find_slow(&ends.filter(|(from, to)| from != to).map(pair).collect::<Vec<_>>())
     }
 
     #[test]
     fn differences_between_rounds_blame_no_node() {
-        let slow = named_with_rounds([0.9, 1.0, 1.1], [0.4, 0.5, 0.6]);
+        let from_1 =
+            |usual: [f64; 3]| found(3, |from, _| if from == 1 { [0.4, 0.5, 0.6] } else { usual });
+        let slow = from_1([0.9, 1.0, 1.1]);
         assert_eq!(slow.len(), 1);
         assert_eq!((&slow[0].what, slow[0].rounds), (&SlowPart::Sender("1".into()), 3));
         // The medians differ as much as before, but one round of the slow node is faster than one
         // round of the others.
-        assert_eq!(named_with_rounds([0.55, 1.0, 1.1], [0.4, 0.5, 0.6]), []);
+        assert_eq!(from_1([0.55, 1.0, 1.1]), []);
     }
 
     #[test]
     fn this_machine_is_compared_with_itself() {
-        let pair = |from: &str, to: &str, rate| {
-            let host = |name: &str| match name {
-                "" => Host::Here,
-                name => Host::Node(name.into()),
-            };
-            Pair {
-                from: host(from),
-                to: host(to),
-                bytes_per_second: Some(rate),
-                rounds_bytes_per_second: vec![rate],
-                busy: None,
-            }
-        };
+        let here = || Host::Here;
         let pairs = [
-            pair("", "a", 9.0),
-            pair("", "b", 2.0),
-            pair("a", "", 3.0),
-            pair("b", "", 3.0),
-            pair("a", "b", 1.0),
-            pair("b", "a", 1.0),
+            pair(here(), node("a"), &[9.0]),
+            pair(here(), node("b"), &[2.0]),
+            pair(node("a"), here(), &[3.0]),
+            pair(node("b"), here(), &[3.0]),
+            pair(node("a"), node("b"), &[1.0]),
+            pair(node("b"), node("a"), &[1.0]),
         ];
         let found: Vec<_> = find_slow(&pairs).into_iter().map(|slow| slow.what).collect();
-        assert_eq!(found, [SlowPart::Pair(Host::Here, Host::Node("b".into()))]);
+        assert_eq!(found, [SlowPart::Pair(Host::Here, node("b"))]);
     }
 }
