@@ -18,37 +18,26 @@ use crate::{
 /// Place of a finding about the LoadGen node's machine.
 pub(crate) const LOADGEN_NODE: &str = "LoadGen node";
 
-/// Finding about a machine, or about its route to a peer.
-pub(crate) struct MachineFinding {
-    /// Finding whose place is the name of the machine.
-    pub(crate) finding: Finding,
-    /// Peer, if the finding is about a route.
-    pub(crate) peer: Option<String>,
-}
-
 /// Returns the violations that the evidence about the machines and their routes shows, and the gaps
-/// in that evidence.
-pub(crate) fn check_machines(evidence: &Evidence) -> Vec<MachineFinding> {
+/// in that evidence. The place of each finding is the name of its machine.
+pub(crate) fn check_machines(evidence: &Evidence) -> Vec<Finding> {
     let mine = &evidence.loadgen_node;
-    let of_machine = |finding| MachineFinding { finding, peer: None };
     let nodes = || evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
     let indistinct = nodes().filter_map(|(name, machine)| check_distinct(mine, machine, name));
-    let mut all: Vec<_> = indistinct.map(of_machine).collect();
+    let mut all: Vec<_> = indistinct.collect();
     if mine.routes.is_empty() {
         let text = "its evidence names no route to a node; run again with a loadgen-node that records its routes";
-        all.push(of_machine(Finding::cannot_tell(N5, LOADGEN_NODE, text)));
+        all.push(Finding::cannot_tell(N5, LOADGEN_NODE, text));
     }
     for (name, machine) in [(LOADGEN_NODE, mine)].into_iter().chain(nodes()) {
         for route in &machine.routes {
-            let of_way = |finding| MachineFinding { finding, peer: Some(route.peer.clone()) };
-            all.extend(check_route(machine, route, name).into_iter().map(of_way));
+            all.extend(check_route(machine, route, name));
         }
         all.extend(machine.serving_engines.iter().filter_map(|engine| {
             let at_loadgen = is_at(mine, engine);
-            check_serving_engine(engine, at_loadgen, name).map(of_machine)
+            check_serving_engine(engine, at_loadgen, name)
         }));
-        let unclear = check_bare_metal(machine).map(|why| Finding::cannot_tell(N4, name, why));
-        all.extend(unclear.map(of_machine));
+        all.extend(check_bare_metal(machine).map(|why| Finding::cannot_tell(N4, name, why)));
     }
     all
 }

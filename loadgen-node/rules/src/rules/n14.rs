@@ -1,7 +1,6 @@
 //! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
 
 use crate::{
-    Rule,
     subject::{Findings, PlaceJudgement, RunFiles, Subject},
 };
 

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{n16::judge_by_construction};
+use super::n16::judge_by_construction;
 use crate::{
-    Rule,
     book::{LoadGenSetting, setting_number},
     official_log::{DetailLog, set_figures},
     record::RunResult,

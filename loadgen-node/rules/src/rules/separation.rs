@@ -1,9 +1,9 @@
 //! Judges the rules about the machines at both ends by their evidence (N4, N5).
 
 use crate::{
-    GroupedFinding, Outcome, Rule,
+    Finding, GroupedFinding, Outcome, Rule,
     grouping::grouped,
-    judge::machines::{MachineFinding, check_machines},
+    judge::machines::check_machines,
     subject::{Findings, RunEvidence},
 };
 
@@ -28,9 +28,8 @@ pub(super) fn judge_run(
 }
 
 /// Returns each violation once, after the names of all machines that it concerns.
-fn grouped_violations(of_machines: Vec<MachineFinding>, rule: Rule) -> Vec<(Outcome, String)> {
-    let findings = of_machines.into_iter().map(|one| one.finding);
-    let of_rule: Vec<_> = findings.filter(|finding| finding.rule == rule).collect();
+fn grouped_violations(of_machines: Vec<Finding>, rule: Rule) -> Vec<(Outcome, String)> {
+    let of_rule: Vec<_> = of_machines.into_iter().filter(|finding| finding.rule == rule).collect();
     let reason = |GroupedFinding { outcome, places, text, .. }| {
         (outcome, format!("{}: {text}", places.join(", ")))
     };
@@ -40,20 +39,12 @@ fn grouped_violations(of_machines: Vec<MachineFinding>, rule: Rule) -> Vec<(Outc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Finding;
 
     #[test]
     fn a_reason_is_said_once_of_all_machines() {
-        let ways = [
-            ("LoadGen node", "10.0.0.2:1"),
-            ("LoadGen node", "10.0.0.3:1"),
-            ("a to b", "10.0.0.1"),
-        ];
-        let virtual_interface = |(machine, peer): (&str, &str)| MachineFinding {
-            finding: Finding::fail(Rule::N5, machine, "lg0 is virtual"),
-            peer: Some(peer.into()),
-        };
-        let reasons = grouped_violations(ways.map(virtual_interface).into(), Rule::N5);
+        let found = ["LoadGen node", "LoadGen node", "a to b"]
+            .map(|machine| Finding::fail(Rule::N5, machine, "lg0 is virtual"));
+        let reasons = grouped_violations(found.into(), Rule::N5);
         assert_eq!(reasons, [(Outcome::Fail, "LoadGen node, a to b: lg0 is virtual".into())]);
     }
 }
