@@ -88,7 +88,7 @@ Exit codes:\n\
 pub(super) const CERTIFICATES: &str = "\
 Examples:\n\
 \x20 loadgen-node certificates --hosts 'rack[1-8]'\n\
-\x20 loadgen-node certificates --authority certificates --hosts rack9\n\
+\x20 loadgen-node certificates --hosts rack9 --output kept --keep-authority\n\
 \n\
 Exit codes:\n\
 \x20 0  done\n\

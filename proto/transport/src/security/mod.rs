@@ -8,9 +8,7 @@ mod plaintext;
 mod tls;
 mod token;
 
-pub use certificates::{
-    Authority, CertificateError, Subject, VALID_FOR, make_certificates, make_requests,
-};
+pub use certificates::{CertificateError, CertificateSet, make_certificates};
 pub use error::SecurityError;
 pub use plaintext::is_loopback;
 pub(crate) use tls::server_name;

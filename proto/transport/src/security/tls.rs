@@ -244,7 +244,7 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
 
 /// Fails if a private key in PEM format is encrypted, in PKCS #8 or in the older form with a
 /// header.
-pub(super) fn refuse_encrypted(key: &str) -> Result<(), &'static str> {
+fn refuse_encrypted(key: &str) -> Result<(), &'static str> {
     let marks = ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"];
     if marks.iter().any(|mark| key.contains(mark)) {
         return Err(

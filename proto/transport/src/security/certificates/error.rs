@@ -34,47 +34,7 @@ pub enum CertificateError {
         /// Error of the system.
         error: io::Error,
     },
-    /// A file could not be read.
-    #[error("cannot read {path}: {error}")]
-    Unreadable {
-        /// Path of the file.
-        path: String,
-        /// Error of the system.
-        error: io::Error,
-    },
-    /// The authority's key was not kept.
-    #[error(
-        "{0} is missing: the authority's key was not kept, so no certificate can be added; create a new authority with \
-         --keep-authority, and new certificates for all nodes and clients"
-    )]
-    NoKey(String),
-    /// Other users could sign with the authority's key.
-    #[error(
-        "{0} can be read by other users; chmod 600 it, or create a new authority if another user has read it"
-    )]
-    OpenKey(String),
-    /// The certificate or the key of the authority is missing or unusable, so it cannot sign.
-    #[error("{path} cannot sign certificates: {why}")]
-    NoAuthority {
-        /// Path of the authority's certificate or key.
-        path: String,
-        /// Fault of the certificate or key.
-        why: String,
-    },
-    /// A certificate would outlive its authority, or its lifetime is out of range.
-    #[error("--valid-for {0}")]
-    ValidFor(String),
-    /// A request cannot be signed.
-    #[error("{path} is refused: {why}")]
-    Request {
-        /// Path of the request.
-        path: String,
-        /// Fault of the request.
-        why: String,
-    },
-    /// The folder holds another authority's certificate.
-    #[error(
-        "{0} is the certificate of another authority than the one that signs; choose another folder"
-    )]
-    OtherAuthority(String),
+    /// The lifetime is out of range.
+    #[error("--valid-for must be a minute to ten years (3650d)")]
+    ValidFor,
 }

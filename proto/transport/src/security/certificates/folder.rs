@@ -26,17 +26,6 @@ impl Folder {
         Self { path: path.to_owned(), files: Vec::new() }
     }
 
-    /// Fails if the folder already has a file of this name. Called for all files before the first
-    /// is written, so that either all files are written or none.
-    pub(super) fn will_hold(&self, name: &str) -> Result<(), CertificateError> {
-        let path = self.path.join(name);
-        // A link to a missing file counts as existing too.
-        match path.symlink_metadata() {
-            Ok(_) => Err(CertificateError::Exists(path.display().to_string())),
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Adds a file that all users may read.
     pub(super) fn add(&mut self, name: String, text: String) {
         self.files.push(NewFile { name, text, mode: 0o644 });
@@ -48,8 +37,14 @@ impl Folder {
     }
 
     /// Creates the folder and writes the files, first under temporary names. Returns the names of
-    /// the files, in the order in which they were added.
+    /// the files, in the order in which they were added. Fails if the folder already has one of
+    /// them.
     pub(super) fn write(self) -> Result<Vec<String>, CertificateError> {
+        let mut paths = self.files.iter().map(|file| self.path.join(&file.name));
+        // A link to a missing file counts as existing too.
+        if let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) {
+            return Err(CertificateError::Exists(path.display().to_string()));
+        }
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |error: io::Error| CertificateError::Write { path, error }

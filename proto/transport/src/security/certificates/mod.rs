@@ -1,45 +1,121 @@
-//! Certificates for a lab: an authority, a certificate for each node, and one for each client. Also
-//! requests for certificates, for a site that has its own authority.
+//! Certificates for a lab: an authority, a certificate for each node, and one for each client.
 
-mod authority;
 mod error;
 mod folder;
-mod subject;
 #[cfg(test)]
 mod tests;
 
-use std::{path::Path, time::Duration};
+use std::{net::IpAddr, path::Path, time::Duration};
 
-pub use authority::Authority;
 pub use error::CertificateError;
 use folder::Folder;
-pub use subject::Subject;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
 
-/// Default lifetime of certificates: a year.
-pub const VALID_FOR: Duration = Duration::from_secs(365 * 86_400);
+use super::lifetime::{LONGEST, Lifetime};
 
-/// Creates a new authority, whose key is not kept. It signs certificates for these hosts (DNS names
-/// or IP addresses) and for the client `client`. Writes `ca.pem`, and `NAME.pem` and `NAME.key` for
-/// each certificate, into the folder. Returns the names of the files. If a file exists already,
-/// fails without writing any file.
-pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
-    let subjects = Subject::all(hosts, &[String::from("client")])?;
-    Authority::new(VALID_FOR)?.certify(folder, &subjects, VALID_FOR)
+/// Certificates to make for a lab, and their new authority.
+#[derive(Debug)]
+pub struct CertificateSet {
+    /// DNS names or IP addresses at which clients reach the nodes.
+    pub hosts: Vec<String>,
+    /// Names of the clients.
+    pub clients: Vec<String>,
+    /// Lifetime of the certificates, from a minute to ten years.
+    pub valid_for: Duration,
+    /// Set if the authority's key is kept (`ca.key`), so that openssl can sign more certificates.
+    /// The authority is then valid for ten years.
+    pub keep_authority: bool,
 }
 
-/// Writes a new key (`NAME.key`) and a request for a certificate (`NAME.csr`) for each subject into
-/// the folder. Returns the names of the files.
-pub fn make_requests(folder: &Path, subjects: &[Subject]) -> Result<Vec<String>, CertificateError> {
-    let mut folder = Folder::new(folder);
-    for subject in subjects {
-        folder.will_hold(&subject.file("key"))?;
-        folder.will_hold(&subject.file("csr"))?;
+/// Creates certificates of a new authority for these hosts and for the client `client`, as
+/// [`CertificateSet::write`] does.
+pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
+    let set = CertificateSet {
+        hosts: hosts.to_vec(),
+        clients: vec!["client".into()],
+        valid_for: LONGEST,
+        keep_authority: false,
+    };
+    set.write(folder)
+}
+
+impl CertificateSet {
+    /// Writes the authority's certificate (`ca.pem`), and a certificate (`NAME.pem`) and its key
+    /// (`NAME.key`) for each host and client, into the folder. Returns the names of the files. If a
+    /// file exists already, fails without writing any file.
+    pub fn write(&self, folder: &Path) -> Result<Vec<String>, CertificateError> {
+        let lifetime = lifetime(self.valid_for)?;
+        let mut folder = Folder::new(folder);
+        let issuer = self.add_authority(&mut folder)?;
+        for (name, purpose) in self.subjects()? {
+            let is_node = purpose == ExtendedKeyUsagePurpose::ServerAuth;
+            let reached_by = if is_node { vec![name.clone()] } else { Vec::new() };
+            let mut own = CertificateParams::new(reached_by)
+                .map_err(|error| CertificateError::Name { name: name.clone(), error })?;
+            own.distinguished_name.push(DnType::CommonName, name);
+            own.extended_key_usages = vec![purpose];
+            (own.not_before, own.not_after) = (lifetime.begin, lifetime.end);
+            let key = KeyPair::generate()?;
+            folder.add(format!("{name}.pem"), own.signed_by(&key, &issuer)?.pem());
+            folder.add_secret(format!("{name}.key"), key.serialize_pem());
+        }
+        folder.write()
     }
-    for subject in subjects {
-        let key = rcgen::KeyPair::generate()?;
-        let request = subject.parameters()?.serialize_request(&key)?;
-        folder.add_secret(subject.file("key"), key.serialize_pem());
-        folder.add(subject.file("csr"), request.pem()?);
+
+    /// Creates the authority, and adds its files to the folder.
+    fn add_authority(
+        &self,
+        folder: &mut Folder,
+    ) -> Result<Issuer<'static, KeyPair>, CertificateError> {
+        let lifetime = lifetime(if self.keep_authority { LONGEST } else { self.valid_for })?;
+        let mut own = CertificateParams::new([])?;
+        let key = KeyPair::generate()?;
+        // Two authorities with the same name would be confused, and their certificates refused as
+        // forged.
+        let tag: String =
+            key.public_key_raw().iter().rev().take(4).map(|b| format!("{b:02x}")).collect();
+        own.distinguished_name
+            .push(DnType::CommonName, format!("netdiv development authority {tag}"));
+        own.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        own.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        (own.not_before, own.not_after) = (lifetime.begin, lifetime.end);
+        folder.add("ca.pem".into(), own.self_signed(&key)?.pem());
+        if self.keep_authority {
+            folder.add_secret("ca.key".into(), key.serialize_pem());
+        }
+        Ok(Issuer::new(own, key))
     }
-    folder.write()
+
+    /// Returns the name and the purpose of each certificate.
+    fn subjects(&self) -> Result<Vec<(&String, ExtendedKeyUsagePurpose)>, CertificateError> {
+        let hosts = self.hosts.iter().map(|host| (host, ExtendedKeyUsagePurpose::ServerAuth));
+        let clients = self.clients.iter().map(|name| (name, ExtendedKeyUsagePurpose::ClientAuth));
+        let all: Vec<_> = hosts.chain(clients).collect();
+        for (place, (name, purpose)) in all.iter().enumerate() {
+            // `HOST:PORT` is not a host, and its certificate would be useless; but IPv6 addresses
+            // contain colons too.
+            let has_port = *purpose == ExtendedKeyUsagePurpose::ServerAuth
+                && name.contains(':')
+                && name.parse::<IpAddr>().is_err();
+            let is_taken = all[..place].iter().any(|(other, _)| other == name);
+            if has_port || is_taken || !is_file_name(name) {
+                return Err(CertificateError::FileName((*name).clone()));
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn lifetime(valid_for: Duration) -> Result<Lifetime, CertificateError> {
+    Lifetime::of_new(valid_for).ok_or(CertificateError::ValidFor)
+}
+
+/// Returns true if a certificate can have a file of this name. `ca` is the authority's.
+fn is_file_name(name: &str) -> bool {
+    !["ca", "", ".", ".."].contains(&name)
+        && !name.contains('/')
+        && !name.chars().any(char::is_control)
 }
