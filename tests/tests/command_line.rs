@@ -1,7 +1,6 @@
 //! Command lines of both programs: sources of settings, units, help, completions and man pages.
 
 use std::{
-    collections::BTreeSet,
     fs,
     io::Write as _,
     path::Path,
@@ -139,103 +138,6 @@ fn units_are_asked_for() {
         (&["--max-payload-bytes", "0"], "--max-payload-bytes 0: must be from 1"),
     ] {
         refused("sut-node", &[&["--engine", "echo"], args].concat(), &[], &[words]);
-    }
-}
-
-#[test]
-fn a_removed_engine_or_key_names_its_successor() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (loadgen, node) = (&RUN[..], &["--print-config"][..]);
-    for (program, args, words) in [
-        ("sut-node", &["--engine", "vllm-grpc"][..], "it was removed; use --engine openai, with"),
-        ("sut-node", &["--engine", "sglang-grpc"], "use --engine openai --openai-dialect sglang"),
-        ("sut-node", &["--engine=trtllm-grpc"], "use --engine openai --openai-dialect trtllm"),
-        ("sut-node", &["--otlp", "http://a:1"], "it was removed: traces are no longer sent"),
-        ("sut-node", &["--otlp-ratio=1"], "it was removed: traces are no longer sent"),
-        ("sut-node", &["--echo-batch-us", "250"], "it was removed; write --echo-batch 10us"),
-        ("loadgen-node", &["run", "--otlp", "http://a:1"], "traces are no longer sent"),
-        ("loadgen-node", &["run", "--connect-timeout-ms=5"], "write --connect-timeout 10ms"),
-        ("loadgen-node", &["fabric", "--connect-timeout-ms", "5"], "write --connect-timeout 10ms"),
-    ] {
-        refused(program, args, &[], &[words]);
-    }
-    for (program, args, text, words) in [
-        ("sut-node", node, "engine = 'vllm-grpc'", "it was removed; use --engine openai, with"),
-        ("sut-node", node, "otlp = 'http://a:1'", "it was removed: traces are no longer sent"),
-        (
-            "sut-node",
-            node,
-            "batch_timeout_us = 5",
-            "it was removed; write batch_timeout = \"10us\"",
-        ),
-        ("loadgen-node", loadgen, "otlp = 'http://a:1'", "traces are no longer sent"),
-        ("loadgen-node", loadgen, "sample_timeout_ms = 5", "write sample_timeout = \"10ms\""),
-    ] {
-        let path = file(folder.path(), text);
-        let args = [args, &["--config", &path]].concat();
-        refused(program, &args, &[], &["settings.toml, line 1: ", words]);
-    }
-    for (program, args, variable, words) in [
-        ("sut-node", node, "NETDIV_ENGINE", "choose one of onnx, "),
-        ("sut-node", node, "NETDIV_OTLP", "NETDIV_OTLP sets nothing: traces are no longer sent"),
-        ("loadgen-node", loadgen, "NETDIV_SAMPLE_TIMEOUT_MS", "write NETDIV_SAMPLE_TIMEOUT=10ms"),
-    ] {
-        refused(program, args, &[(variable, "vllm-grpc")], &[words]);
-    }
-}
-
-#[test]
-fn a_variable_that_is_nearly_an_option_is_refused() {
-    for (program, args, variable, words) in [
-        ("loadgen-node", &RUN[..], "NETDIV_STREAM", "did you mean NETDIV_STREAMS?"),
-        ("loadgen-node", &["run"], "NETDIV_SCENARIOS", "did you mean NETDIV_SCENARIO?"),
-        ("loadgen-node", &["check", "."], "NETDIV_JSON", "give --json on the command line"),
-        ("loadgen-node", &RUN, "NETDIV_PRINT_CONFIG", "give --print-config on the command line"),
-        ("sut-node", &["--engine", "echo"], "NETDIV_MAX_BACTH", "did you mean NETDIV_MAX_BATCH?"),
-        (
-            "sut-node",
-            &["--engine", "echo"],
-            "NETDIV_BATCH_TIMEOUT_US",
-            "write NETDIV_BATCH_TIMEOUT=10us",
-        ),
-    ] {
-        let words = format!("environment variable {variable} sets nothing: {words}");
-        refused(program, args, &[(variable, "1")], &[&words]);
-        printed(program, &["--help"], &[(variable, "1")]);
-        printed(program, &["--version"], &[(variable, "1")]);
-    }
-}
-
-/// Returns the environment variables of all options of a program.
-fn variables(program: &str) -> BTreeSet<String> {
-    let completion = printed(program, &["completions", "bash"], &[]);
-    let options = completion.split([' ', '"', ')']).filter_map(|word| word.strip_prefix("--"));
-    let is_option = |text: &&str| text.len() > 1 && !text.ends_with('|');
-    let variable = |option: &str| format!("NETDIV_{}", option.to_uppercase().replace('-', "_"));
-    options.filter(is_option).map(variable).collect()
-}
-
-#[test]
-fn variables_of_the_other_program_and_of_services_are_left_alone() {
-    let (loadgen, node) = (variables("loadgen-node"), variables("sut-node"));
-    assert!(loadgen.contains("NETDIV_NODES") && node.contains("NETDIV_MAX_BATCH"), "{node:?}");
-    let service = "tcp://10.0.0.1:50051";
-    let services = [
-        ("NETDIV_PORT", service),
-        ("NETDIV_NODE_PORT", service),
-        ("NETDIV_NODE_PORT_50051_TCP", service),
-        ("NETDIV_NODE_PORT_50051_TCP_ADDR", "10.0.0.1"),
-        ("NETDIV_NODE_SERVICE_HOST", "10.0.0.1"),
-        ("NETDIV_NODE_SERVICE_PORT", "50051"),
-    ];
-    for (program, args, own, other) in [
-        ("loadgen-node", &RUN[..], &loadgen, &node),
-        ("sut-node", &["--print-config", "--engine", "echo"], &node, &loadgen),
-    ] {
-        let others: Vec<_> = other.difference(own).map(|name| (name.as_str(), "1")).collect();
-        assert!(others.len() > 20, "{others:?}");
-        let others = others.into_iter().filter(|(name, _)| *name != "NETDIV_JSON");
-        printed(program, args, &others.chain(services).collect::<Vec<_>>());
     }
 }
 

@@ -126,14 +126,6 @@ fn named_otherwise(text: &str) -> Option<&'static str> {
         "trtllm" | "tensorrtllm" | "tensorrt" => {
             "TensorRT-LLM: openai with --openai-dialect trtllm"
         }
-        // Engines of earlier builds.
-        "vllmgrpc" => "it was removed; use --engine openai, with vLLM's HTTP server",
-        "sglanggrpc" => {
-            "it was removed; use --engine openai --openai-dialect sglang, with SGLang's HTTP server"
-        }
-        "trtllmgrpc" => {
-            "it was removed; use --engine openai --openai-dialect trtllm, with trtllm-serve's HTTP server"
-        }
         "llamacpp" | "llamaserver" => "llama.cpp: openai with --openai-dialect llamacpp",
         "triton" | "tritonserver" => "Triton: kserve",
         "pytorch" | "libtorch" | "torchscript" => "PyTorch: torch",
@@ -192,9 +184,6 @@ mod tests {
             ("tensorrt-llm", "openai with --openai-dialect trtllm)"),
             ("TensorRT_LLM", "openai with --openai-dialect trtllm)"),
             ("sglang", "openai with --openai-dialect sglang)"),
-            ("vllm-grpc", "(it was removed; use --engine openai, with vLLM's HTTP server)"),
-            ("sglang-grpc", "--openai-dialect sglang, with SGLang's HTTP server)"),
-            ("trtllm-grpc", "--openai-dialect trtllm, with trtllm-serve's HTTP server)"),
             ("llama.cpp", "(llama.cpp: openai with --openai-dialect llamacpp)"),
             ("triton", "(Triton: kserve)"),
             ("tgi", "no engine is known to work with this server)"),

@@ -9,21 +9,42 @@ use std::{
 
 use clap::{
     Arg, ArgAction, Command, Parser,
-    error::{ContextKind, ContextValue, ErrorKind},
+    error::{ContextKind, ContextValue},
 };
 
-use crate::{
-    process::{
-        log_format::LogFormat,
-        unknown::{Successor, all_options, successor},
-        variable_check,
-        variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
-    },
-    words::nearest,
-};
+use crate::{process::log_format::LogFormat, words::nearest};
 
 const MORE_OPTIONS: &str = "--help-all shows all options and details. Each option can also be set in the environment: --tls-key is \
      NETDIV_TLS_KEY.";
+
+/// Prefix of the environment variables that set options.
+const PREFIX: &str = "NETDIV_";
+
+/// Variables with the prefix that are not options, but have a meaning for a build, a test,
+/// libtorch, or the evidence.
+const OTHER_VARIABLES: [&str; 13] = [
+    "NETDIV_CONTAINER_IMAGE",
+    "NETDIV_DIAGRAM_OUT",
+    "NETDIV_FAULT",
+    "NETDIV_KEEP_TREE",
+    "NETDIV_LOADGEN_DIR",
+    "NETDIV_LOADGEN_ORIGIN",
+    "NETDIV_LOADGEN_RELEASE",
+    "NETDIV_RULES_TEXT",
+    "NETDIV_SEED",
+    "NETDIV_TEST_TRANSPORT",
+    "NETDIV_TORCH_CUDNN_ATTENTION",
+    "NETDIV_TORCH_FUSER",
+    "NETDIV_TREE_OUT",
+];
+
+/// Options that request a single action, and have no environment variable.
+const ASKED_ONCE: [&str; 6] = ["check", "help", "help-all", "version", "print-config", "json"];
+
+/// Returns the environment variable of an option or a key.
+pub(crate) fn variable(option: &str) -> String {
+    format!("{PREFIX}{}", option.to_uppercase().replace('-', "_"))
+}
 
 /// Returns a command that runs one of the two programs, without the settings in this process's
 /// environment. The program logs in the same format as this process.
@@ -142,24 +163,17 @@ pub fn check_index(program: &Command, document: &str) -> Result<(), String> {
     if document.contains(&want) { Ok(()) } else { Err(format!("it has to have:\n{want}")) }
 }
 
-/// Parses the arguments and the environment. Fails if the name of a variable resembles an option,
-/// unless help is requested.
+/// Parses the arguments and the environment.
 pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
     let mut command = command(C::command());
     let args: Vec<_> = args.into_iter().collect();
     let matches = command.try_get_matches_from_mut(&args);
-    let is_help = matches.as_ref().is_err_and(|error| !error.use_stderr());
-    let variables = env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into(), value.to_string_lossy().into()));
-    if let Some(why) = variable_check::refusal(&command, variables).filter(|_| !is_help) {
-        return Err(clap::Error::raw(ErrorKind::UnknownArgument, why));
-    }
     let mut matches = matches.map_err(|error| with_tip(error, &command, &args))?;
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// Adds a tip to an error: the command that resembles an unknown one, the successor of a removed
-/// option, or the variable that set an option which is not on the command line.
+/// Adds a tip to an error: the command that resembles an unknown one, or the variable that set an
+/// option which is not on the command line.
 fn with_tip(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
         let commands = command.get_subcommands().map(Command::get_name);
@@ -173,21 +187,6 @@ fn with_tip(mut error: clap::Error, command: &Command, args: &[OsString]) -> cla
         return error;
     };
     let option = option.split([' ', '=']).next().unwrap_or_default();
-    if error.kind() == ErrorKind::UnknownArgument {
-        let key = option.trim_start_matches('-').replace('-', "_");
-        let Some(successor) = successor(all_options(command).into_iter(), &key) else {
-            return error;
-        };
-        let tip = match successor {
-            Successor::Time(time, unit) => {
-                format!("it was removed; write --{} 10{unit}", time.replace('_', "-"))
-            }
-            Successor::Feature(instead) => format!("it was removed: {instead}"),
-        };
-        error.remove(ContextKind::SuggestedArg);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        return error;
-    }
     let is_it = |arg: &OsString| arg.to_string_lossy().split('=').next() == Some(option);
     let name = variable(option.trim_start_matches('-'));
     if args.iter().any(is_it) || env::var_os(&name).is_none_or(|value| value == OsStr::new("")) {

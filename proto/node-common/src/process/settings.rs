@@ -7,11 +7,8 @@ use std::{
 };
 
 use crate::{
-    process::{
-        paths::{Keys, absolute, replace_paths, resolve_in_folder},
-        unknown::unknown_key,
-    },
-    words::{Todo, todos, with_suggestion},
+    process::paths::{Keys, absolute, replace_paths, resolve_in_folder},
+    words::{Todo, did_you_mean, todos, with_suggestion},
 };
 use clap::Command;
 use serde_json::{Map, Value};
@@ -85,6 +82,15 @@ pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
         }
     }
     serde_json::from_value(settings).map_err(|e| failed(&e))
+}
+
+/// Returns the reason why `key` is not allowed in a settings table. Returns `None` if `T` has an
+/// option of that name.
+pub fn unknown_key<T: clap::Args>(key: &str) -> Option<String> {
+    let known = T::augment_args(Command::new(""));
+    let keys: Vec<_> = known.get_arguments().map(|option| option.get_id().as_str()).collect();
+    let is_unknown = !keys.contains(&key);
+    is_unknown.then(|| format!("there is no such setting{}", did_you_mean(key, keys)))
 }
 
 /// Content of a settings file.
@@ -266,15 +272,6 @@ mod tests {
             ),
             ("wait = 5", "line 1: `wait`: invalid type: integer `5`, expected a time with a unit"),
             ("wait = '5 parsecs'", "line 1: `wait`: `5 parsecs` is not a time"),
-            ("wait_ms = 5", "line 1: `wait_ms`: it was removed; write wait = \"10ms\"; see --help"),
-            (
-                "wait = '5ms'\nwait_us = 5",
-                "line 2: `wait_us`: it was removed; write wait = \"10us\"",
-            ),
-            (
-                "otlp = 'x'",
-                "line 1: `otlp`: it was removed: traces are no longer sent; use --metrics",
-            ),
         ] {
             let file = file(text);
             let error = merge_settings(&Own::default(), Some(file.path())).unwrap_err().to_string();

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 use crate::{
     process::{
         SettingsError,
+        command_line::variable,
         paths::Keys,
         say,
         settings::{override_with, read, with_absolute_paths},
-        variables::variable,
     },
     sanitise::sanitise,
 };
