@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_machine::doctor::{ReportArgs, ReportWriteError};
 use netdiv_node_common::{
-    process::{SettingsFile, ShellCommand, columns, fold_tables, say},
+    process::{CommandSettings, ShellCommand, columns, fold_tables, say},
     resources::{descriptors, threads},
 };
 use netdiv_plugin::{end_without_destructors, is_device_lost};
@@ -56,7 +56,7 @@ struct Cli {
     #[arg(long, help_heading = "Settings")]
     check: bool,
     #[command(flatten)]
-    settings: SettingsArgs,
+    settings: CommandSettings<Args>,
 }
 
 /// Subcommands, which do not serve.
@@ -76,7 +76,7 @@ enum Command {
     ///
     /// Reads the metrics of the node on this machine.
     #[command(after_help = help::HEALTH)]
-    Health(Box<SettingsArgs>),
+    Health(Box<CommandSettings<Args>>),
     /// Find causes of bad measurements on this machine
     ///
     /// Shows what keeps a node with these settings from measuring well, what that costs, and what
@@ -84,7 +84,7 @@ enum Command {
     #[command(after_help = help::DOCTOR)]
     Doctor {
         #[command(flatten)]
-        settings: Box<SettingsArgs>,
+        settings: Box<CommandSettings<Args>>,
         #[command(flatten)]
         doctor: ReportArgs,
     },
@@ -92,21 +92,13 @@ enum Command {
     #[command(after_help = help::BENCH)]
     Bench {
         #[command(flatten)]
-        settings: Box<SettingsArgs>,
+        settings: Box<CommandSettings<Args>>,
         #[command(flatten)]
         bench: BenchArgs,
     },
     /// Completions and man pages.
     #[command(flatten)]
     Shell(ShellCommand),
-}
-
-#[derive(Debug, clap::Args)]
-struct SettingsArgs {
-    #[command(flatten)]
-    file: SettingsFile,
-    #[command(flatten)]
-    args: Args,
 }
 
 /// Executes the command line `args`, which begins with the program's name, and returns the exit
@@ -151,7 +143,7 @@ const EXIT_FAILED: u8 = 3;
 /// Executes the command and returns the exit code.
 fn execute(cli: Cli) -> anyhow::Result<u8> {
     let done = match cli.command {
-        None => match cli.settings.resolve()? {
+        None => match cli.settings.resolve(resolve_checked)? {
             Some(config) if cli.check => say(try_engine(&config)?).context("standard output"),
             config => config.map_or(Ok(()), serve),
         },
@@ -169,14 +161,14 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
         }
         Some(Command::Health(settings)) => {
             let address = |args: &Args| Ok::<_, anyhow::Error>(args.metrics_address()?);
-            match settings.file.resolve(&settings.args, address)? {
+            match settings.resolve(address)? {
                 Some(address) => Ok(health(address)?),
                 None => Ok(()),
             }
         }
         Some(Command::Doctor { settings, doctor }) => {
-            let without_model = |args: &Args| resolve_checked(args.without_model());
-            let Some(config) = settings.file.resolve(&settings.args, without_model)? else {
+            let without_model = |args: &Args| resolve_checked(&args.without_model());
+            let Some(config) = settings.resolve(without_model)? else {
                 return Ok(0);
             };
             let report = crate::doctor::doctor(&config);
@@ -186,7 +178,7 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             return Ok(code);
         }
         Some(Command::Bench { settings, bench }) => {
-            if let Some(config) = settings.resolve()? {
+            if let Some(config) = settings.resolve(resolve_checked)? {
                 let measured = crate::bench::bench(&config, &bench)?.to_string();
                 say(fold_tables(&measured, columns())).context("standard output")?;
             }
@@ -197,18 +189,10 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
     done.map(|()| 0)
 }
 
-impl SettingsArgs {
-    /// Resolves the settings that the settings file and the command line state together. Returns
-    /// `None` if the command line only asks to print them.
-    fn resolve(&self) -> anyhow::Result<Option<Config>> {
-        self.file.resolve(&self.args, |args: &Args| resolve_checked(args.clone()))
-    }
-}
-
 /// Resolves the settings and checks their files. Fails if two settings contradict each other, or if
 /// a file is missing.
-fn resolve_checked(args: Args) -> anyhow::Result<Config> {
-    let config = args.resolve()?;
+fn resolve_checked(args: &Args) -> anyhow::Result<Config> {
+    let config = args.clone().resolve()?;
     check(&config)?;
     Ok(config)
 }

@@ -11,6 +11,7 @@ use e2e::{
     round::table_of_v5_0,
 };
 use loadgen_node::RunArgs;
+use netdiv_node_common::process::read_settings;
 use netdiv_rules::{book::Table, submission, user_conf};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -64,21 +65,13 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
                 // The table's v5.0 has the seeds of the program's LoadGen.
                 let expected = if round == "v5.0" { "done" } else { "make LOADGEN=" };
                 assert!(said.contains(expected), "{} {args:?}: {said}", benchmark.name);
-                let args = netdiv_node_common::process::merge_settings(
-                    &sut_node::Args::default(),
-                    Some(&at("node.toml")),
-                );
+                let args = read_settings::<sut_node::Args>(&at("node.toml"));
                 assert!(args.expect("a node's settings").engine.model.is_some());
                 whole(&at("whole.toml"), &at("node.toml"), |path| {
-                    netdiv_node_common::process::merge_settings(
-                        &sut_node::Args::default(),
-                        Some(path),
-                    )
-                    .map(drop)
+                    read_settings::<sut_node::Args>(path).map(drop)
                 });
                 whole(&at("whole.toml"), &at("run.toml"), |path| {
-                    netdiv_node_common::process::merge_settings(&RunArgs::default(), Some(path))
-                        .map(drop)
+                    read_settings::<RunArgs>(path).map(drop)
                 });
                 let settings = submission::SubmissionSettings::read(&at("submission.toml"));
                 assert_eq!(
@@ -247,17 +240,12 @@ fn every_command_takes_run_toml_from_any_folder() {
         let again = print(&folder.join("elsewhere"), command, "../printed.toml");
         assert_eq!(set(&again), set(&text));
     }
-    // A path relative to the current folder.
+    // A file in the current folder is another one.
     fs::remove_file(own.join("dataset.npy")).expect("a writable path");
     fs::write(folder.join("dataset.npy"), "").expect("a writable path");
     let output = loadgen_node(&folder, &["run", "--config", "resnet50/run.toml"]);
     assert_eq!(output.status.code(), Some(2));
-    for part in [
-        "`dataset`: dataset.npy is relative to the folder of run.toml, no longer to the current folder",
-        "/dataset.npy",
-    ] {
-        assert!(words(&output).contains(part), "{part}: {}", words(&output));
-    }
+    assert!(words(&output).contains("resnet50/dataset.npy"), "{}", words(&output));
     fs::write(own.join("node.toml"), "name = 'a'\nmodel = 'digits'\nready_file = 'ready.json'\n")
         .expect("a writable path");
     let output = sut_node(&folder, &["--config", "resnet50/node.toml", "--print-config"]);
@@ -339,8 +327,7 @@ fn node_toml_suits_its_engine() {
             starts_once_it_is_filled(&file);
         }
         fill(&file, "done");
-        let args =
-            netdiv_node_common::process::merge_settings(&sut_node::Args::default(), Some(&file));
+        let args = read_settings::<sut_node::Args>(&file);
         let args = args.expect("a node's settings").engine;
         assert_eq!(args.engine.map(String::from).as_deref(), Some(engine));
         assert_eq!(args.served.url.is_some(), ["openai", "kserve"].contains(&engine));

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use netdiv_node_common::process::unknown_key;
+use netdiv_node_common::process::{absolute, unknown_key};
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -76,7 +76,8 @@ impl AuditArgs {
         let reference = Reference { accuracy_log: &log, summary: &summary };
         let mut settings = performance.settings;
         if let Some(file) = &self.table.benchmarks {
-            settings.insert("benchmarks".into(), file.display().to_string().into());
+            let file = absolute(&file.display().to_string()).map_err(RunError::Usage)?;
+            settings.insert("benchmarks".into(), file.into());
         }
         let mut passed = true;
         for test in tests {
@@ -127,7 +128,7 @@ fn run_test(
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
     let claim = output::prepare(folder)?;
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
-    let settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
+    let mut settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
     let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<RunArgs>(key)?));
     if let Some(why) = settings.keys().find_map(unknown) {
         let why = format!(
@@ -135,11 +136,7 @@ fn run_test(
         );
         return Err(failed(&why));
     }
-    let mut settings: RunArgs = settings.try_into().map_err(|error| failed(&error))?;
-    settings.output = Some(folder.to_path_buf());
-    settings.audit_config = Some(audit_config.clone());
-    settings.mode = None;
-    let settings = netdiv_node_common::process::with_absolute_paths(&settings)?;
+    settings.retain(|key, _| !["output", "audit_config", "mode"].contains(&key));
     let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
     output::write(&config, settings.as_bytes())?;
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
@@ -153,6 +150,10 @@ fn run_test(
         .arg("run")
         .arg("--config")
         .arg(&config)
+        .arg("--output")
+        .arg(folder)
+        .arg("--audit-config")
+        .arg(&audit_config)
         .args(options)
         .status()
         .map_err(|error| failed(&error))?;

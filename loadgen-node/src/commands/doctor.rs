@@ -6,7 +6,7 @@ use netdiv_machine::{
     doctor::{Facts, Report, ReportArgs, examine},
     evidence::System,
 };
-use netdiv_node_common::process::SettingsFile;
+use netdiv_node_common::process::CommandSettings;
 use netdiv_qdl::Settings;
 use netdiv_rules::Scenario;
 
@@ -21,9 +21,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorCommand {
     #[command(flatten)]
-    file: SettingsFile,
-    #[command(flatten)]
-    run: RunArgs,
+    settings: CommandSettings<RunArgs>,
     #[command(flatten)]
     report: ReportArgs,
 }
@@ -84,11 +82,11 @@ impl DoctorCommand {
     /// Examines the machine and the nodes, prints the findings, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
-        let names = DnsNames::of(&self.file);
-        let looked: Result<_, RunError> = self.file.resolve(&self.run, |run: &RunArgs| {
+        let names = DnsNames::of(&self.settings);
+        let looked: Result<_, RunError> = self.settings.resolve(|run| {
             let mut looked = resolve(run, names)?;
             // If settings are only printed, an invalid one is not a finding: it ends the command.
-            if self.file.only_prints() {
+            if self.settings.only_prints() {
                 looked.run.take().map(prepare).transpose()?;
             }
             Ok(looked)

@@ -8,13 +8,13 @@ use std::{
 
 use netdiv_contract::limits::{MAX_MEASURE, MAX_PAYLOAD_BYTES, MEASURE_CONNECTIONS};
 use netdiv_node_common::{
-    process::{ByteCount, SettingsFile, TimeSpan},
+    process::{ByteCount, CommandSettings, TimeSpan},
     words::did_you_mean,
 };
 use netdiv_qdl::Settings;
 use netdiv_rules::book::{BandwidthNeed, Table};
 use netdiv_transport::EgressOptions;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tracing::warn;
 
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     output::{self, FABRIC},
     report,
     run::Interruptions,
-    settings::{DnsNames, bytes, set_time, usage},
+    settings::{DnsNames, bytes, time, usage},
 };
 
 /// Error text for the rate of an open loop, in messages per second.
@@ -60,13 +60,11 @@ const EGRESS: &str = "Egress";
 #[derive(Debug, clap::Args)]
 pub(crate) struct FabricCommand {
     #[command(flatten)]
-    file: SettingsFile,
-    #[command(flatten)]
-    args: FabricArgs,
+    settings: CommandSettings<FabricArgs>,
 }
 
 /// Keys of `loadgen-node fabric`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 pub(super) struct FabricArgs {
     /// Keys of the connections to nodes.
     #[command(flatten)]
@@ -145,8 +143,9 @@ impl FabricArgs {
         let is_quick = has_rounds && !self.thorough.unwrap_or(false);
         let defaults = if is_quick { &QUICK } else { &THOROUGH };
         let Times { warm_up, mut duration } = defaults.times;
-        set_time("duration", &mut duration, self.duration)?;
-        set_time("soak", &mut duration, self.soak)?;
+        for (key, given) in [("duration", self.duration), ("soak", self.soak)] {
+            duration = given.map_or(Ok(duration), |given| time(key, given))?;
+        }
         let warm_up = self.warm_up.map_or(warm_up, TimeSpan::duration);
         let rounds = self.rounds.unwrap_or(ROUNDS);
         if !(1..=MAX_ROUNDS).contains(&rounds) {
@@ -191,7 +190,7 @@ impl FabricArgs {
 
     /// Returns the message sizes in bytes, in ascending order.
     fn sizes(&self, default: &[usize]) -> Result<Vec<usize>, RunError> {
-        let size = |size: &ByteCount| bytes("sizes", Some(*size), 1, 1..=MAX_PAYLOAD_BYTES);
+        let size = |size: &ByteCount| bytes("sizes", *size, 1..=MAX_PAYLOAD_BYTES);
         let mut sizes = match &self.sizes {
             Some(sizes) => sizes.iter().map(size).collect::<Result<_, _>>()?,
             None => default.to_vec(),
@@ -288,10 +287,14 @@ impl FabricCommand {
     /// Measures, prints the figures and writes them into files.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let interruptions = Interruptions::listen()?;
-        let names = DnsNames::of(&self.file);
-        self.args.check_benchmarks()?;
-        let plan = |args: &FabricArgs| args.resolve(names).map(|plan| (plan, args.clone()));
-        let Some((plan, args)) = self.file.resolve(&self.args, plan)? else { return Ok(0) };
+        let names = DnsNames::of(&self.settings);
+        let plan = self.settings.resolve(|args| {
+            if self.settings.is_given("benchmark") {
+                args.check_benchmarks()?;
+            }
+            args.resolve(names).map(|plan| (plan, args.clone()))
+        })?;
+        let Some((plan, args)) = plan else { return Ok(0) };
         let folder = args.output.unwrap_or_else(|| "out/fabric".into());
         let _claim = interruptions.prepare(&folder)?;
         let figures = plan.run()?;

@@ -4,13 +4,13 @@ use netdiv_dataset::replace_paths;
 use netdiv_node_common::process::{Keys, Replace};
 use netdiv_rules::user_conf;
 use netdiv_transport::discovery::with_files;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{fabric::FabricArgs, probe::ProbeArgs};
 use crate::{NetworkArgs, RunArgs};
 
 /// Keys of all commands that read a settings file.
-#[derive(Debug, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, clap::Args, Serialize)]
 pub struct AllKeys {
     /// Keys of `probe`, which include the keys of `run`, `doctor` and `nodes`.
     #[command(flatten)]
@@ -54,7 +54,7 @@ mod tests {
     use std::{collections::BTreeMap, fs, path::Path};
 
     use clap::{Args as _, Command};
-    use netdiv_node_common::process::merge_settings;
+    use netdiv_node_common::process::read_settings;
     use tempfile::TempDir;
 
     use super::*;
@@ -88,26 +88,26 @@ mod tests {
         let (folder, path) = run_toml(text);
         let at = |name: &str| folder.path().join(name).display().to_string();
         let nodes = Some(vec!["a".to_owned(), format!("@{}", at("list"))]);
-        let network = merge_settings(&NetworkArgs::default(), Some(&path)).unwrap();
+        let network = read_settings::<NetworkArgs>(&path).unwrap();
         assert_eq!(network.nodes, nodes);
-        let run = merge_settings(&RunArgs::default(), Some(&path)).unwrap();
+        let run = read_settings::<RunArgs>(&path).unwrap();
         assert_eq!(run.dataset, Some(format!("{}+synthetic:4x16", at("x.npy"))));
         assert_eq!(run.user_conf.as_deref(), Some(Path::new(&at("user.conf"))));
         assert_eq!((run.network.nodes, run.benchmark), (nodes, Some("bert-99".to_owned())));
-        assert!(merge_settings(&ProbeArgs::default(), Some(&path)).is_ok());
-        assert!(merge_settings(&FabricArgs::default(), Some(&path)).is_ok());
+        assert!(read_settings::<ProbeArgs>(&path).is_ok());
+        assert!(read_settings::<FabricArgs>(&path).is_ok());
     }
 
     #[test]
     fn placeholders_of_user_conf_are_listed_with_those_of_the_file() {
         let (folder, path) = run_toml("dataset = 'TODO-dataset.npy'\nuser_conf = 'user.conf'\n");
         fs::write(folder.path().join("user.conf"), "*.Server.target_qps = TODO\n").unwrap();
-        let run = merge_settings(&RunArgs::default(), Some(&path)).unwrap_err().to_string();
+        let run = read_settings::<RunArgs>(&path).unwrap_err().to_string();
         let lines: Vec<_> = run.lines().collect();
         assert_eq!(lines.len(), 2, "{run}");
         assert!(lines[0].contains("run.toml, line 1: dataset is still TODO"), "{run}");
         assert!(lines[1].contains("user.conf, line 1: target_qps is still TODO"), "{run}");
-        assert!(merge_settings(&NetworkArgs::default(), Some(&path)).is_ok());
+        assert!(read_settings::<NetworkArgs>(&path).is_ok());
     }
 
     #[test]
@@ -115,13 +115,12 @@ mod tests {
         for (text, words) in [
             ("roundz = 2", "(did you mean round?)"),
             ("tolerance = '5%'", "there is no such setting"),
-            ("rounds = 'two'", "`rounds`: invalid type"),
-            ("benchmark = ['bert-99']", "`benchmark`: invalid type"),
+            ("rounds = 'two'", "`rounds`: invalid value 'two'"),
+            ("benchmark = ['bert-99']", "`benchmark`: expected a single value"),
         ] {
             let (_folder, path) = run_toml(text);
-            let run = merge_settings(&RunArgs::default(), Some(&path)).unwrap_err().to_string();
-            let fabric =
-                merge_settings(&FabricArgs::default(), Some(&path)).unwrap_err().to_string();
+            let run = read_settings::<RunArgs>(&path).unwrap_err().to_string();
+            let fabric = read_settings::<FabricArgs>(&path).unwrap_err().to_string();
             assert!(run == fabric && run.contains(words), "{text}: {run}");
         }
     }

@@ -4,7 +4,7 @@ use netdiv_machine::{
     doctor::{Facts, ReportArgs, identify},
     evidence::System,
 };
-use netdiv_node_common::process::SettingsFile;
+use netdiv_node_common::process::CommandSettings;
 
 use super::doctor::write_report;
 use crate::{NetworkArgs, RunError, doctor, report, run::Interruptions, settings::DnsNames};
@@ -13,9 +13,7 @@ use crate::{NetworkArgs, RunError, doctor, report, run::Interruptions, settings:
 #[derive(Debug, clap::Args)]
 pub(crate) struct NodesCommand {
     #[command(flatten)]
-    file: SettingsFile,
-    #[command(flatten)]
-    args: NetworkArgs,
+    settings: CommandSettings<NetworkArgs>,
     #[command(flatten)]
     report: ReportArgs,
 }
@@ -24,8 +22,8 @@ impl NodesCommand {
     /// Asks every node, prints the replies, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
-        let names = DnsNames::of(&self.file);
-        let settings = self.file.resolve(&self.args, |args: &NetworkArgs| args.resolve(names))?;
+        let names = DnsNames::of(&self.settings);
+        let settings = self.settings.resolve(|args| args.resolve(names))?;
         let Some(settings) = settings else { return Ok(0) };
         let asked = doctor::survey(&settings)?;
         let peers = doctor::peers(&asked);

@@ -5,10 +5,10 @@ use netdiv_machine::{
     doctor::{Facts, ReportArgs, identify},
     evidence::System,
 };
-use netdiv_node_common::process::SettingsFile;
+use netdiv_node_common::process::CommandSettings;
 use netdiv_rules::Scenario;
 use netdiv_transport::discovery::DiscoveryError;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::doctor::write_report;
 use crate::{
@@ -28,15 +28,13 @@ const NO_DATA_SET: &str = "no data set to take a sample from; give --dataset PAT
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProbeCommand {
     #[command(flatten)]
-    file: SettingsFile,
-    #[command(flatten)]
-    args: ProbeArgs,
+    settings: CommandSettings<ProbeArgs>,
     #[command(flatten)]
     report: ReportArgs,
 }
 
 /// Keys of `loadgen-node probe`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 pub(super) struct ProbeArgs {
     /// Keys of `run`; those about LoadGen have no effect.
     #[command(flatten)]
@@ -78,8 +76,8 @@ impl ProbeCommand {
     /// Asks every node and prints its responses.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
-        let names = DnsNames::of(&self.file);
-        let probe = self.file.resolve(&self.args, |args: &ProbeArgs| args.resolve(names))?;
+        let names = DnsNames::of(&self.settings);
+        let probe = self.settings.resolve(|args| args.resolve(names))?;
         let Some(Probe { config, data }) = probe else { return Ok(0) };
         let Some(settings) = config.target.nodes() else {
             return usage("no nodes; give --nodes HOST:PORT,…");

@@ -8,20 +8,18 @@ use crate::{
     run::{InProcessEngines, Interruptions, prepare, run},
     settings::{DnsNames, Target},
 };
-use netdiv_node_common::process::SettingsFile;
+use netdiv_node_common::process::CommandSettings;
 
 /// Arguments of `loadgen-node run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunCommand {
     #[command(flatten)]
-    file: SettingsFile,
-    #[command(flatten)]
-    args: RunArgs,
+    settings: CommandSettings<RunArgs>,
 }
 
 impl RunCommand {
     pub(super) fn execute(&self, in_process: Option<InProcessEngines>) -> Result<u8, RunError> {
-        let (names, interruptions) = (DnsNames::of(&self.file), Interruptions::listen()?);
+        let (names, interruptions) = (DnsNames::of(&self.settings), Interruptions::listen()?);
         let test = |args: &RunArgs| {
             let config = args.resolve_with(names)?;
             if let Target::InProcess(file) = &config.target {
@@ -30,7 +28,7 @@ impl RunCommand {
             }
             prepare(config)
         };
-        match self.file.resolve(&self.args, test)? {
+        match self.settings.resolve(test)? {
             None => Ok(0),
             Some(test) => run(&test, in_process, &interruptions).map(exit_code),
         }

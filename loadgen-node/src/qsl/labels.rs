@@ -85,10 +85,10 @@ mod tests {
 
     /// Returns the error for the labels in a file, for 4 samples.
     fn refused(benchmark: &str, file: &Path) -> Option<String> {
-        let settings = serde_json::json!({
-            "nodes": ["127.0.0.1:1"], "scenario": "offline", "benchmark": benchmark, "dataset": "synthetic:4x4", "labels": file,
-        });
-        let args: RunArgs = serde_json::from_value(settings).unwrap();
+        let labels = format!("--labels={}", file.display());
+        let fixed = ["--nodes=127.0.0.1:1", "--scenario=offline", "--dataset=synthetic:4x4"];
+        let options = [&fixed[..], &["--benchmark", benchmark, labels.as_str()]].concat();
+        let args: RunArgs = netdiv_node_common::process::parse_keys(options).unwrap();
         let config = args.resolve().unwrap();
         let error = read_labels(&config, 4).err()?.to_string();
         assert!(error.contains(&file.display().to_string()), "{error}");

@@ -19,32 +19,20 @@ pub(crate) fn at_least_one<N: PartialEq + From<u8>>(key: &str, value: N) -> Resu
 /// Minimum time limit.
 const LEAST_TIME: TimeSpan = TimeSpan::from_millis(1);
 
-/// Sets a time limit, if one is given.
-pub(crate) fn set_time(
-    key: &str,
-    limit: &mut Duration,
-    given: Option<TimeSpan>,
-) -> Result<(), RunError> {
-    if let Some(time) = given {
-        if time < LEAST_TIME {
-            return usage(format!("--{key} {time}: must be at least {LEAST_TIME}"));
-        }
-        *limit = time.duration();
+/// Returns a time limit. Fails if it is too short.
+pub(crate) fn time(key: &str, limit: TimeSpan) -> Result<Duration, RunError> {
+    if limit < LEAST_TIME {
+        return usage(format!("--{key} {limit}: must be at least {LEAST_TIME}"));
     }
-    Ok(())
+    Ok(limit.duration())
 }
 
-/// Returns the given number of bytes, or the default. Fails for a number out of the range.
-pub(crate) fn bytes<N>(
+/// Returns a number of bytes. Fails for a number out of the range.
+pub(crate) fn bytes<N: PartialOrd + Display + TryFrom<u64>>(
     key: &str,
-    given: Option<ByteCount>,
-    default: N,
+    given: ByteCount,
     range: RangeInclusive<N>,
-) -> Result<N, RunError>
-where
-    N: PartialOrd + Display + TryFrom<u64>,
-{
-    let Some(given) = given else { return Ok(default) };
+) -> Result<N, RunError> {
     match N::try_from(given.bytes()) {
         Ok(value) if range.contains(&value) => Ok(value),
         _ => usage(format!("--{key} {given}: must be from {} to {}", range.start(), range.end())),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use netdiv_node_common::process::SettingsFile;
+use netdiv_node_common::process::{CommandSettings, Keys};
 use netdiv_transport::discovery::{self, Nodes};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::bounds::at_least_one;
 use crate::RunError;
@@ -20,20 +20,20 @@ pub(crate) enum DnsNames {
 }
 
 impl DnsNames {
-    /// Returns the treatment of DNS names in a command with this settings file. A command that only
+    /// Returns the treatment of DNS names in a command with these settings. A command that only
     /// prints its settings does not look them up.
-    pub(crate) fn of(file: &SettingsFile) -> Self {
-        if file.only_prints() { Self::Leave } else { Self::LookUp }
+    pub(crate) fn of<T: Keys>(settings: &CommandSettings<T>) -> Self {
+        if settings.only_prints() { Self::Leave } else { Self::LookUp }
     }
 }
 
 /// Keys about the nodes besides their addresses.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Network")]
 pub struct DiscoveryArgs {
-    /// Port of nodes that are named without a port [default: 50051]
-    #[arg(long, value_name = "PORT")]
-    pub nodes_port: Option<u16>,
+    /// Port of nodes that are named without a port
+    #[arg(long, value_name = "PORT", default_value_t = discovery::PORT)]
+    pub nodes_port: u16,
     /// Required number of nodes. DNS names are looked up until as many are found, for at most
     /// --connect-timeout [default: as many as are found]
     #[arg(long, value_name = "N")]
@@ -51,7 +51,7 @@ impl DiscoveryArgs {
     ) -> Result<Vec<String>, RunError> {
         let expected = self.nodes_expected;
         let expected = expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
-        let port = self.nodes_port.unwrap_or(discovery::PORT);
+        let port = self.nodes_port;
         let option = "--nodes";
         let nodes = Nodes { option, named: named.unwrap_or_default(), port, expected, patience };
         let found = match names {

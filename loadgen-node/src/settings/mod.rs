@@ -11,7 +11,7 @@ mod run_args;
 mod run_config;
 mod table;
 
-pub(crate) use bounds::{bytes, set_time, usage, within};
+pub(crate) use bounds::{bytes, time, usage, within};
 pub use discovery::DiscoveryArgs;
 pub(crate) use discovery::DnsNames;
 pub use network::NetworkArgs;

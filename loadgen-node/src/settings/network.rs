@@ -6,10 +6,10 @@ use netdiv_contract::limits;
 use netdiv_node_common::process::{ByteCount, TimeSpan};
 use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
 use netdiv_transport::security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
-    bounds::{at_least_one, bytes, set_time, usage, within},
+    bounds::{at_least_one, bytes, time, usage, within},
     discovery::{DiscoveryArgs, DnsNames},
 };
 use crate::RunError;
@@ -25,7 +25,7 @@ const MOST_THREADS: usize = 1024;
 const SECURITY: &str = "Security";
 
 /// Keys of all commands that connect to nodes.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
     /// SUT nodes: hosts, host lists such as rack[1-8]:50051, DNS names and files, named as in
@@ -36,9 +36,9 @@ pub struct NetworkArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub discovery: DiscoveryArgs,
-    /// Transport of the messages [default: grpc]
-    #[arg(long)]
-    pub transport: Option<Transport>,
+    /// Transport of the messages
+    #[arg(long, default_value_t)]
+    pub transport: Transport,
     /// Number of connections to each node, which accepts 64 from all clients, or its
     /// --max-connections [default: 1]
     #[arg(long, value_name = "N")]
@@ -71,32 +71,37 @@ pub struct NetworkArgs {
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = SECURITY)]
     pub insecure: Option<bool>,
     /// Flow control: maximum number of bytes that a node may send on one stream before they are
-    /// read [default: 64MiB]
+    /// read
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
-    pub receive_window_bytes: Option<ByteCount>,
+    #[arg(default_value = format!("{}MiB", limits::STREAM_WINDOW_BYTES >> 20))]
+    pub receive_window_bytes: ByteCount,
     /// QUIC: maximum UDP payload to try; above 6550 there is no segmentation offload [default:
     /// 1452; on loopback 65000]
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub quic_mtu: Option<u16>,
-    /// Time limit for connecting to a node [default: 10s]
+    /// Time limit for connecting to a node
     #[arg(long, value_name = "TIME", hide_short_help = true)]
-    pub connect_timeout: Option<TimeSpan>,
-    /// Time limit for a node to report its name or to acknowledge a flush [default: 10s]
+    #[arg(default_value_t = Options::default().connect_timeout.into())]
+    pub connect_timeout: TimeSpan,
+    /// Time limit for a node to report its name or to acknowledge a flush
     #[arg(long, value_name = "TIME", hide_short_help = true)]
-    pub control_timeout: Option<TimeSpan>,
-    /// Maximum time for which a connection may be silent before its node counts as lost [default:
-    /// 3s]
-    #[arg(long, value_name = "TIME")]
-    pub keepalive_timeout: Option<TimeSpan>,
+    #[arg(default_value_t = NetworkSettings::default().control_timeout.into())]
+    pub control_timeout: TimeSpan,
+    /// Maximum time for which a connection may be silent before its node counts as lost
+    #[arg(long, value_name = "TIME", default_value_t = Options::default().keepalive_timeout.into())]
+    pub keepalive_timeout: TimeSpan,
 }
 
 impl NetworkArgs {
     /// Resolves the QDL's settings about the network. Reads certificates and token.
     pub(crate) fn resolve(&self, names: DnsNames) -> Result<Settings, RunError> {
-        let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
+        let network = NetworkSettings {
+            options: self.options()?,
+            control_timeout: time("control-timeout", self.control_timeout)?,
+            ..Default::default()
+        };
         let patience = network.options.connect_timeout;
         let nodes = self.discovery.nodes(self.nodes.as_deref(), patience, names)?;
-        set_time("control-timeout", &mut network.control_timeout, self.control_timeout)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));
         match (self.insecure.unwrap_or(false), stranger) {
@@ -129,24 +134,23 @@ impl NetworkArgs {
 
     fn options(&self) -> Result<Options, RunError> {
         let refused = |error: SecurityError| RunError::Usage(error.to_string());
-        let mut options = Options {
-            transport: self.transport.unwrap_or_default(),
+        let options = Options {
+            transport: self.transport,
             tls: self.tls()?,
             token: self.token_file.as_deref().map(Token::read).transpose().map_err(refused)?,
             window_bytes: bytes(
                 "receive-window-bytes",
                 self.receive_window_bytes,
-                limits::STREAM_WINDOW_BYTES,
                 limits::WINDOW_BYTES,
             )?,
             quic_mtu: self.quic_mtu,
+            connect_timeout: time("connect-timeout", self.connect_timeout)?,
+            keepalive_timeout: time("keepalive-timeout", self.keepalive_timeout)?,
             ..Options::default()
         };
         if let Some(mtu) = options.quic_mtu {
             within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES)?;
         }
-        set_time("connect-timeout", &mut options.connect_timeout, self.connect_timeout)?;
-        set_time("keepalive-timeout", &mut options.keepalive_timeout, self.keepalive_timeout)?;
         Ok(options)
     }
 

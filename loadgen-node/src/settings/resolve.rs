@@ -3,24 +3,20 @@
 
 use std::path::PathBuf;
 
-use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name};
+use clap::{Args as _, Command};
+use netdiv_contract::{NAME_RULE, is_name};
 use netdiv_dataset::{self as dataset, SORTING};
 use netdiv_machine::evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{Division, Mode, Scenario};
-use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::{
-    RunArgs, RunConfig, Target,
-    bounds::{at_least_one, bytes, set_time, usage},
+    NetworkArgs, QdlArgs, RunArgs, RunConfig, Target,
+    bounds::{at_least_one, bytes, time, usage},
     discovery::DnsNames,
 };
 use crate::{RunError, own_loadgen};
-
-/// Default of --min-free-bytes. A performance run's logs take some hundred kilobytes, an accuracy
-/// run's twice its responses.
-const MIN_FREE_BYTES: u64 = 64 << 20;
 
 impl RunArgs {
     /// Resolves the run. Reads the named files once: certificates, token, table of benchmarks, a
@@ -79,13 +75,8 @@ impl RunArgs {
             checksums: self.qdl.checksums.unwrap_or(false),
             labels: self.labels.clone(),
             user_conf: self.user_conf.clone(),
-            min_free_bytes: bytes(
-                "min-free-bytes",
-                self.min_free_bytes,
-                MIN_FREE_BYTES,
-                0..=u64::MAX,
-            )?,
-            encoding: self.qdl.encoding.unwrap_or(Encoding::None),
+            min_free_bytes: self.min_free_bytes.bytes(),
+            encoding: self.qdl.encoding,
             trace: self.trace.unwrap_or(false),
             quiet: self.quiet.unwrap_or(false),
             benchmarks,
@@ -98,7 +89,7 @@ impl RunArgs {
             let words = Scenario::ALL.map(Scenario::word).join(", ");
             return usage(format!("no scenario; give --scenario with one of {words}"));
         };
-        let mode = self.mode.unwrap_or_default();
+        let mode = self.mode;
         if mode == Mode::FindPeak && scenario != Scenario::Server {
             return usage("--mode find-peak: LoadGen searches in the scenario server only");
         }
@@ -108,7 +99,7 @@ impl RunArgs {
     /// Returns the division, whether the run is a rehearsal that only lists broken rules, and
     /// whether an undecided rule is refused.
     fn division(&self) -> Result<(Division, bool, bool), RunError> {
-        let division = self.division.unwrap_or_default();
+        let division = self.division;
         let (rehearsal, strict) = (self.rehearsal.unwrap_or(false), self.strict.unwrap_or(false));
         for (given, option) in [(rehearsal, "--rehearsal"), (strict, "--strict")] {
             if given && !division.has_rules() {
@@ -178,17 +169,12 @@ impl RunArgs {
 
     fn target(&self, scenario: Scenario, names: DnsNames) -> Result<Target, RunError> {
         let Some(file) = &self.in_process else { return self.nodes(scenario, names) };
-        let given: [Map<String, Value>; 2] = serde_json::to_value((&self.network, &self.qdl))
-            .and_then(serde_json::from_value)
-            .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
+        let given = self.given()?;
+        let of_network = QdlArgs::augment_args(NetworkArgs::augment_args(Command::new("")));
+        let keys = of_network.get_arguments().map(|option| option.get_id().as_str());
         // An option with its default value has no effect, and is harmless.
-        let is_nothing = |(key, value): &(&String, &Value)| {
-            value.is_null()
-                || **value == false
-                || *key == "encoding" && **value == Encoding::None.word()
-        };
-        let unused = given.iter().flatten().filter(|option| !is_nothing(option));
-        let unused: Vec<_> = unused.map(|(key, _)| key.as_str()).collect();
+        let is_used = |key: &&str| given.get(*key).is_some_and(|value| *value != false);
+        let unused: Vec<_> = keys.filter(is_used).collect();
         if !unused.is_empty() {
             let unused = unused.join(", ");
             return usage(format!("--in-process uses no network: {unused} cannot be set"));
@@ -200,15 +186,15 @@ impl RunArgs {
     fn nodes(&self, scenario: Scenario, names: DnsNames) -> Result<Target, RunError> {
         let mut settings = self.network.resolve(names)?;
         let network = &mut settings.network;
-        set_time("sample-timeout", &mut network.sample_timeout, self.qdl.sample_timeout)?;
-        set_time("sample-deadline", &mut network.sample_deadline, self.qdl.sample_deadline)?;
-        let cluster_name = self.qdl.cluster_name.clone().unwrap_or(settings.cluster_name);
+        network.sample_timeout = time("sample-timeout", self.qdl.sample_timeout)?;
+        network.sample_deadline = time("sample-deadline", self.qdl.sample_deadline)?;
+        let cluster_name = self.qdl.cluster_name.clone();
         if !is_name(&cluster_name) {
             let said = netdiv_node_common::sanitise::sanitise(&cluster_name);
             return usage(format!("--cluster-name `{said}`: {NAME_RULE}"));
         }
         let digests = self.qdl.digests.unwrap_or(false);
-        let on_node_loss = self.qdl.on_node_loss.unwrap_or_default();
+        let on_node_loss = self.qdl.on_node_loss;
         if digests && on_node_loss == OnNodeLoss::Redispatch {
             return usage(
                 "--digests needs --on-node-loss fail: a lost node cannot be asked what it has received",
@@ -227,7 +213,7 @@ impl RunArgs {
             window_bytes: self
                 .qdl
                 .window_bytes
-                .map(|given| bytes("window-bytes", Some(given), 1, 1..=usize::MAX))
+                .map(|given| bytes("window-bytes", given, 1..=usize::MAX))
                 .transpose()?,
             checksums: self.qdl.checksums.unwrap_or(false),
             one_query_at_a_time: matches!(scenario, Scenario::SingleStream | Scenario::MultiStream),
@@ -267,49 +253,5 @@ fn demo_settings(benchmark: &str, scenario: Scenario) -> &'static [(&'static str
         _ if benchmark != SORTING => &[],
         Scenario::Offline => &DEMO_TOKENS_OFFLINE,
         Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => &DEMO_TOKENS,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Args as _;
-    use netdiv_node_common::process::{ByteCount, TimeSpan};
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn resolved(extra: Option<(&str, Value)>) -> String {
-        let mut settings =
-            json!({"nodes": ["127.0.0.1:1"], "scenario": "server", "benchmark": "digits"});
-        if let Some((key, value)) = extra {
-            settings[key] = value;
-        }
-        let args: RunArgs = serde_json::from_value(settings).unwrap();
-        let mut config = args.resolve().unwrap();
-        config.recorded_settings.clear();
-        format!("{config:?}")
-    }
-
-    #[test]
-    fn the_defaults_that_the_help_names_are_in_force() {
-        let mut tried = 0;
-        for key in RunArgs::augment_args(clap::Command::new("")).get_arguments() {
-            let help = key.get_help().map(ToString::to_string).unwrap_or_default();
-            let Some((_, default)) = help.split_once("[default: ") else { continue };
-            let Some((default, _)) = default.split_once(']') else { continue };
-            let words = key.get_possible_values();
-            let is_unit =
-                default.parse::<TimeSpan>().is_ok() || default.parse::<ByteCount>().is_ok();
-            let value = match default.parse::<u64>() {
-                Ok(number) => number.into(),
-                Err(_) if is_unit => default.into(),
-                Err(_) if words.iter().any(|word| word.get_name() == default) => default.into(),
-                Err(_) => continue,
-            };
-            let id = key.get_id().as_str();
-            assert_eq!(resolved(Some((id, value))), resolved(None), "{id}");
-            tried += 1;
-        }
-        assert!(tried > 12, "{tried} defaults have one value");
     }
 }

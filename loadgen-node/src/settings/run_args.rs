@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use netdiv_node_common::process::ByteCount;
 use netdiv_rules::{Division, Mode, Scenario, book::RoundName};
 use netdiv_transport::socket_address;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     NetworkArgs, QdlArgs, TableArgs,
@@ -19,17 +19,17 @@ const OUTPUT: &str = "Output";
 
 /// Options of `loadgen-node run`. Each is also a key of the settings file, with underscores instead
 /// of hyphens.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Test")]
 pub struct RunArgs {
     /// Keys of the connections to nodes.
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
-    /// Division of the run [default: exploratory]. A run for the Network or the Closed division is
-    /// refused if its settings break a rule of the division
-    #[arg(long, help_heading = RULES)]
-    pub division: Option<Division>,
+    /// Division of the run. A run for the Network or the Closed division is refused if its settings
+    /// break a rule of the division
+    #[arg(long, default_value_t, help_heading = RULES)]
+    pub division: Division,
     /// List the rules of the division that the settings break, and run anyway: for practice, not
     /// for a submission
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
@@ -52,9 +52,9 @@ pub struct RunArgs {
     /// Scenario, by which LoadGen issues queries
     #[arg(long)]
     pub scenario: Option<Scenario>,
-    /// Mode of LoadGen's test [default: performance]
-    #[arg(long)]
-    pub mode: Option<Mode>,
+    /// Mode of LoadGen's test
+    #[arg(long, default_value_t)]
+    pub mode: Mode,
     /// Benchmark, as `loadgen-node benchmarks` lists it; digits and sorting belong to the demo
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
@@ -87,9 +87,11 @@ pub struct RunArgs {
     /// out/BENCHMARK-SCENARIO-MODE]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
-    /// Free space that the file system of --output must keep during the run [default: 64MiB]
+    /// Free space that the file system of --output must keep during the run
+    // A performance run's logs take some hundred kilobytes, an accuracy run's twice its responses.
     #[arg(long, value_name = "BYTES", help_heading = FAILURES, hide_short_help = true)]
-    pub min_free_bytes: Option<ByteCount>,
+    #[arg(default_value = "64MiB")]
+    pub min_free_bytes: ByteCount,
     /// Run the model in this process, without a network; FILE has the settings of a SUT node. For
     /// comparison: such a result does not belong to the Network division
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -107,7 +109,7 @@ pub struct RunArgs {
 }
 
 /// Keys of a run's observability.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, clap::Args, Serialize)]
 #[command(next_help_heading = "Observability")]
 pub struct ObserveArgs {
     /// Address of the Prometheus endpoint during the run [default: none]

@@ -24,7 +24,7 @@ pub struct RunConfig {
     /// Facts about this machine that the operator states (`--evidence`).
     pub(crate) evidence: Option<Statement>,
     pub(crate) benchmarks: Arc<Table>,
-    /// Settings as the operator gave them, by key.
+    /// Settings that are not the defaults, by key.
     pub(crate) recorded_settings: BTreeMap<String, serde_json::Value>,
     pub(crate) dataset: String,
     pub(crate) labels: Option<PathBuf>,

@@ -3,12 +3,12 @@
 use std::{path::PathBuf, sync::Arc};
 
 use netdiv_rules::book::Table;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::RunError;
 
 /// Key that selects the table of benchmarks.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
 #[command(next_help_heading = "Test")]
 pub struct TableArgs {
     /// Use this table of benchmarks, in TOML, instead of the built-in one

@@ -277,8 +277,7 @@ mod tests {
             ("name", "m.toml", "m.toml".into()),
         ] {
             std::fs::write(&path, format!("{key} = {value:?}\n")).unwrap();
-            let args =
-                netdiv_node_common::process::merge_settings(&Args::default(), Some(&path)).unwrap();
+            let args: Args = netdiv_node_common::process::read_settings(&path).unwrap();
             assert_eq!(
                 toml::Table::try_from(args).unwrap()[key].as_str(),
                 Some(&want[..]),
@@ -286,8 +285,7 @@ mod tests {
             );
         }
         std::fs::write(&path, "fabric_peers = ['a,@peers']\n").unwrap();
-        let args =
-            netdiv_node_common::process::merge_settings(&Args::default(), Some(&path)).unwrap();
+        let args: Args = netdiv_node_common::process::read_settings(&path).unwrap();
         assert_eq!(args.fabric.fabric_peers, Some(vec![format!("a,@{}", at("peers"))]));
     }
 }

@@ -18,9 +18,7 @@ use crate::input::with_file;
 /// Reads a node's settings file. Files that it names are not opened.
 pub(crate) fn settings(data: &[u8]) {
     with_file(data, |path| {
-        let Ok(mut args) =
-            netdiv_node_common::process::merge_settings(&Args::default(), Some(path))
-        else {
+        let Ok(mut args) = netdiv_node_common::process::read_settings::<Args>(path) else {
             return;
         };
         let network = &mut args.network;

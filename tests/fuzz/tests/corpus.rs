@@ -75,8 +75,7 @@ fn no_settings_of_a_run_make_it_fall_over() {
     fn settings(data: &[u8]) {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(data).expect("room for it");
-        let args =
-            netdiv_node_common::process::merge_settings(&RunArgs::default(), Some(file.path()));
+        let args = netdiv_node_common::process::read_settings::<RunArgs>(file.path());
         // Files that the settings name are not opened here.
         let _ = args
             .map(|args| RunArgs { evidence: None, table: TableArgs::default(), ..args }.resolve());

@@ -147,6 +147,8 @@ fn check_memory(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use loadgen_sys::{Abort, Samples};
 
     use super::*;
@@ -175,15 +177,17 @@ mod tests {
     }
 
     fn test(output: &std::path::Path, more: &[(&str, &str)]) -> Result<LoadGenTest, RunError> {
-        let mut settings = serde_json::json!({
-            "nodes": ["127.0.0.1:1"], "scenario": "offline", "benchmark": "fabric",
-            "dataset": "synthetic:4x4", "output": output,
-        });
-        for (key, value) in more {
-            settings[key] =
-                if *key == "setting" { serde_json::json!([value]) } else { (*value).into() };
-        }
-        let args: RunArgs = serde_json::from_value(settings).unwrap();
+        let output = output.display().to_string();
+        let mut settings = BTreeMap::from([
+            ("nodes", "127.0.0.1:1"),
+            ("scenario", "offline"),
+            ("benchmark", "fabric"),
+            ("dataset", "synthetic:4x4"),
+            ("output", output.as_str()),
+        ]);
+        settings.extend(more.iter().copied());
+        let options = settings.iter().map(|(key, value)| format!("--{key}={value}"));
+        let args: RunArgs = netdiv_node_common::process::parse_keys(options).unwrap();
         LoadGenTest::new(args.resolve()?)
     }
 
@@ -205,14 +209,14 @@ mod tests {
         let refused = |more: &[(&str, &str)]| test(folder.path(), more).err().unwrap().to_string();
         for more in [
             &[("scenario", "multi-stream"), ("setting", "multi_stream_samples_per_query=0")][..],
-            &[("scenario", "multi-stream"), ("audit_config", &file)],
+            &[("scenario", "multi-stream"), ("audit-config", &file)],
         ] {
             let error = refused(more);
             assert!(error.contains("multi_stream_samples_per_query is 0, and must be"), "{error}");
         }
         let error = refused(&[("dataset", "synthetic:1000000000x1000000")]);
         assert!(error.contains("its samples do not fit"), "{error}");
-        let error = refused(&[("audit_config", "/dev/zero")]);
+        let error = refused(&[("audit-config", "/dev/zero")]);
         assert!(error.contains("/dev/zero: it is a device"), "{error}");
     }
 }

@@ -24,13 +24,13 @@ pub use kept_log::{keep_log, last_of_log, release_log};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, LogGuard, report_usage_error, start_logging};
 pub use paths::{Keys, Replace, absolute};
-pub use settings::{SettingsError, merge_settings, unknown_key, with_absolute_paths};
-pub use settings_file::SettingsFile;
+pub use settings::{CommandSettings, parse_keys, read_settings, with_absolute_paths};
+pub use settings_file::{SettingsError, unknown_key};
 pub use shell::ShellCommand;
 pub use signals::{Signal, Signals};
 pub use terminal::{columns, fold_tables};
 use tokio::signal::unix::{SignalKind, signal};
-pub use units::{ByteCount, TimeSpan, finite};
+pub use units::{ByteCount, TimeSpan};
 
 /// Prints lines to standard output, with unprintable characters such as a peer's control characters
 /// escaped. A closed pipe is not an error, because the reader may have ended.

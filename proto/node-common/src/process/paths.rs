@@ -6,8 +6,7 @@ use std::{
 };
 
 use clap::Arg;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde::Serialize;
 
 /// Function that returns a value, its first argument, with the paths in it replaced. Its second
 /// argument returns the replacement of a path, or the reason why the path is unusable.
@@ -15,7 +14,7 @@ pub type Replace =
     fn(&str, &mut dyn FnMut(&str) -> Result<String, String>) -> Result<String, String>;
 
 /// Settings of a command that accepts a settings file. Each field is a key of the file.
-pub trait Keys: clap::Args + Serialize + DeserializeOwned {
+pub trait Keys: clap::Args + Serialize {
     /// Keys of all commands of the program that accept a settings file. They share a file: a key of
     /// another command has no effect.
     type All: Keys;
@@ -31,56 +30,28 @@ pub trait Keys: clap::Args + Serialize + DeserializeOwned {
     }
 }
 
-/// Keys of paths that a command writes. A path of this name in the current folder may be the output
-/// of an earlier run, so it is not an error.
-const OUTPUT_KEYS: [&str; 3] = ["json", "output", "ready_file"];
-
-/// Returns the value of a key, with the paths in it replaced by `place`.
+/// Returns a value of a key, with the paths in it replaced by `place`.
 pub(crate) fn replace_paths<T: Keys>(
     key: &Arg,
-    value: Value,
-    place: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Value, String> {
-    let mixed = T::MIXED.iter().find(|(mixed, _)| key.get_id() == *mixed);
-    let replace: Replace = match mixed {
-        Some((_, replace)) => *replace,
-        None if key.get_value_parser().type_id() == TypeId::of::<PathBuf>() => replace_path,
-        None => return Ok(value),
-    };
-    match value {
-        Value::String(text) => replace(&text, place).map(Value::String),
-        Value::Array(values) => {
-            let values = values.into_iter().map(|value| replace_paths::<T>(key, value, place));
-            values.collect::<Result<_, _>>().map(Value::Array)
-        }
-        other => Ok(other),
-    }
-}
-
-/// Replaces a value that is a path. `-` means standard output and is not replaced.
-fn replace_path(
-    text: &str,
+    value: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<String, String> {
-    if text == "-" { Ok(text.into()) } else { place(text) }
+    let is_path = key.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    match T::MIXED.iter().find(|(mixed, _)| key.get_id() == *mixed) {
+        Some((_, replace)) => replace(value, place),
+        // `-` means standard output.
+        None if is_path && value != "-" => place(value),
+        None => Ok(value.into()),
+    }
 }
 
 /// Returns the path that a settings file names, relative to the file's folder. An empty value stays
 /// empty, and its reader refuses it.
-pub(crate) fn resolve_in_folder(file: &Path, key: &str, text: &str) -> Result<String, String> {
+pub(crate) fn resolve_in_folder(file: &Path, text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Ok(String::new());
     }
     let place = file.parent().unwrap_or(Path::new("")).join(text);
-    let is_old = !OUTPUT_KEYS.contains(&key) && !place.exists() && Path::new(text).exists();
-    if is_old {
-        let file = file.file_name().unwrap_or_default().display();
-        return Err(format!(
-            "{text} is relative to the folder of {file}, no longer to the current folder, and does not exist there; it exists \
-             relative to the current folder: write {}",
-            absolute(text)?
-        ));
-    }
     place.into_os_string().into_string().map_err(|_| "the folder of the file is not UTF-8".into())
 }
 

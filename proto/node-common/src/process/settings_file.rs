@@ -1,135 +1,108 @@
-//! Options `--config` and `--print-config`: settings of a command, and the source of each.
+//! Settings files: the values of keys, as the command line would have them.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::Path};
+
+use clap::{Arg, ArgAction, Command};
+use toml::{Value, de::DeTable};
 
 use crate::{
-    process::{
-        SettingsError,
-        command_line::variable,
-        paths::Keys,
-        say,
-        settings::{override_with, read, with_absolute_paths},
-    },
-    sanitise::sanitise,
+    process::paths::{Keys, replace_paths, resolve_in_folder},
+    words::{did_you_mean, todos},
 };
-use clap::{ArgMatches, Command, FromArgMatches, parser::ValueSource};
 
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Settings")]
-struct FileArgs {
-    /// Settings file in TOML for all commands: its keys are the options, with underscores instead
-    /// of hyphens, and its paths are relative to its folder
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Print the settings as TOML, each with its source, and exit
-    #[arg(long)]
-    print_config: bool,
+/// Error of settings.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingsError(pub(crate) String);
+
+/// Content of a settings file.
+#[derive(Debug, Default)]
+pub(crate) struct FileSettings {
+    /// Values of each key of the command.
+    pub(crate) values: BTreeMap<String, Vec<String>>,
+    /// Line of each key in the file, from 1.
+    pub(crate) lines: BTreeMap<String, usize>,
+    /// Keys that have placeholders instead of values, each with the reason to refuse it.
+    pub(crate) todos: Vec<(String, String)>,
 }
 
-/// Options `--config` and `--print-config`. Flatten this type **before** the settings, because it
-/// records the options that the command line and the environment set.
-#[derive(Debug, Clone)]
-pub struct SettingsFile {
-    args: FileArgs,
-    /// Source of each option that the command line or the environment sets, by id.
-    given: BTreeMap<String, ValueSource>,
+/// Returns the reason why `key` is not allowed in a settings table. Returns `None` if `T` has an
+/// option of that name.
+pub fn unknown_key<T: clap::Args>(key: &str) -> Option<String> {
+    let known = T::augment_args(Command::new(""));
+    let keys: Vec<_> = known.get_arguments().map(|option| option.get_id().as_str()).collect();
+    let is_unknown = !keys.contains(&key);
+    is_unknown.then(|| format!("there is no such setting{}", did_you_mean(key, keys)))
 }
 
-impl SettingsFile {
-    /// Returns true if the process only prints its settings.
-    pub fn only_prints(&self) -> bool {
-        self.args.print_config
-    }
-
-    /// Overrides the settings of the file with `given`, the settings of environment and command
-    /// line, and passes them to `resolve`. Returns its result, or `None` if the process only prints
-    /// the settings. Returns an error of `resolve` in both cases.
-    pub fn resolve<T, R, E>(
-        &self,
-        given: &T,
-        resolve: impl FnOnce(&T) -> Result<R, E>,
-    ) -> Result<Option<R>, E>
-    where
-        T: Keys,
-        E: From<SettingsError>,
-    {
-        let file = self.args.config.as_deref().map(read::<T>).transpose()?.unwrap_or_default();
-        let lines = file.lines.clone();
-        let settings = override_with(given, file)?;
-        let resolved = resolve(&settings)?;
-        if !self.args.print_config {
-            return Ok(Some(resolved));
+/// Reads the keys of a file. Fails if a key belongs to no command of the program, or has an invalid
+/// value. Ignores keys of other commands. Resolves paths relative to the file's folder.
+pub(crate) fn read<T: Keys>(path: &Path) -> Result<FileSettings, SettingsError> {
+    let shown = path.display();
+    let text = crate::resources::files::read_toml(path).map_err(|error| {
+        SettingsError(format!("cannot read the settings file {shown}: {error}"))
+    })?;
+    let not_toml = |error: toml::de::Error| SettingsError(format!("{shown}: {error}"));
+    let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
+    let own = T::augment_args(Command::new(""));
+    let all = <T::All as clap::Args>::augment_args(Command::new(""));
+    let mut file = FileSettings::default();
+    let todos = todos(&text);
+    for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
+        let line = 1 + text[..key.span().start].matches('\n').count();
+        let key = key.get_ref().to_string();
+        let invalid = |why: String| SettingsError(format!("{shown}, line {line}: `{key}`: {why}"));
+        let Some(value) = table.get(&key) else { continue };
+        let Some(option) = all.get_arguments().find(|option| option.get_id() == key.as_str())
+        else {
+            let why = unknown_key::<T::All>(&key).unwrap_or_default();
+            return Err(invalid(format!("{why}; see --help")));
+        };
+        file.lines.insert(key.clone(), line);
+        // A command does not need the values of other commands.
+        let is_own = own.get_arguments().any(|option| option.get_id() == key.as_str());
+        let mut of_key = todos.iter().filter(|todo| todo.top == key).peekable();
+        if of_key.peek().is_some() {
+            let of_key = of_key.filter(|_| is_own);
+            file.todos.extend(of_key.map(|todo| (key.clone(), format!("{shown}, {todo}"))));
+            continue;
         }
-        let text = self.text(&with_absolute_paths(&settings)?, &lines)?;
-        say(text.trim_end()).map_err(|error| SettingsError::Unprinted(error.to_string()))?;
-        Ok(None)
-    }
-
-    /// Returns the settings as a settings file: set keys with their source, and unset keys as
-    /// comments with their default.
-    fn text<T: Keys>(
-        &self,
-        settings: &T,
-        lines: &BTreeMap<String, usize>,
-    ) -> Result<String, SettingsError> {
-        let unprinted = |error: toml::ser::Error| SettingsError::Unprinted(error.to_string());
-        let settings = toml::Table::try_from(settings).map_err(unprinted)?;
-        let mut groups: Vec<(String, String)> = Vec::new();
-        for option in T::augment_args(Command::new("")).get_arguments() {
-            let key = option.get_id().as_str();
-            let line = match settings.get(key) {
-                Some(value) => format!("{key} = {value}  # {}\n", self.origin(key, lines)),
-                None => format!("# {key}: {}\n", default(option)),
-            };
-            let heading = option.get_help_heading().unwrap_or_default();
-            match groups.iter_mut().find(|(before, _)| before == heading) {
-                Some((_, group)) => *group += &line,
-                None => groups.push((heading.into(), line)),
-            }
-        }
-        let group = |(heading, lines): &(String, String)| format!("# {heading}\n{lines}");
-        Ok(groups.iter().map(group).collect::<Vec<_>>().join("\n"))
-    }
-
-    fn origin(&self, key: &str, lines: &BTreeMap<String, usize>) -> String {
-        match (self.given.get(key), &self.args.config, lines.get(key)) {
-            (Some(ValueSource::EnvVariable), ..) => format!("environment, {}", variable(key)),
-            (None, Some(file), Some(line)) => {
-                format!("{}, line {line}", sanitise(&file.display().to_string()))
-            }
-            _ => "command line".into(),
+        let values = texts(option, value).map_err(invalid)?;
+        if is_own {
+            let place = &mut |text: &str| resolve_in_folder(path, text);
+            let values = values.iter().map(|text| replace_paths::<T>(option, text, place));
+            let values = values.collect::<Result<_, _>>().map_err(invalid)?;
+            file.values.insert(key.clone(), values);
         }
     }
+    Ok(file)
 }
 
-/// Returns the default of an option, according to its help.
-fn default(option: &clap::Arg) -> String {
-    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-    match help.rsplit_once("[default: ").and_then(|(_, default)| default.split_once(']')) {
-        Some((default, _)) => format!("{default} (default)"),
-        None => "not set".into(),
+/// Returns the values of an option in a file, as texts. Fails if the option does not accept them.
+fn texts(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(_) | Value::Table(_) => Err("expected a single value".to_owned()),
+        other => Ok(other.to_string()),
+    };
+    let texts = match value {
+        Value::Array(values) if matches!(option.get_action(), ArgAction::Append) => {
+            values.iter().map(text).collect::<Result<Vec<_>, _>>()?
+        }
+        value => vec![text(value)?],
+    };
+    let long = option.get_long().unwrap_or_default();
+    let command = Command::new("").no_binary_name(true).disable_help_flag(true);
+    let given = texts.iter().map(|text| format!("--{long}={text}"));
+    match command.arg(option.clone()).try_get_matches_from(given) {
+        Ok(_) => Ok(texts),
+        Err(error) => Err(one_line(&error)),
     }
 }
 
-impl clap::Args for SettingsFile {
-    fn augment_args(command: Command) -> Command {
-        FileArgs::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        FileArgs::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for SettingsFile {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let source = |id: &clap::Id| Some((id.to_string(), matches.value_source(id.as_str())?));
-        let given = matches.ids().filter_map(source).collect();
-        Ok(Self { args: FileArgs::from_arg_matches(matches)?, given })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
+/// Returns the text of an error of the command line, without line breaks.
+pub(crate) fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let words: Vec<_> = text.trim_start_matches("error: ").split_whitespace().collect();
+    words.join(" ")
 }

@@ -30,6 +30,12 @@ impl TimeSpan {
     }
 }
 
+impl From<Duration> for TimeSpan {
+    fn from(duration: Duration) -> Self {
+        Self(duration)
+    }
+}
+
 /// Units in which a time is displayed, from the longest, each with its length in microseconds. The
 /// display uses the first unit that gives an integer, else microseconds.
 const UNITS: [(u128, &str); 4] =
@@ -64,13 +70,6 @@ impl FromStr for TimeSpan {
             Err(_) => refused("is not a time"),
         }
     }
-}
-
-/// Parses a number and refuses NaN and infinity. Settings are combined as JSON, which cannot
-/// represent these and would drop them silently.
-pub fn finite(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| format!("`{}` is not a number", text.escape_debug()))
 }
 
 /// Returns true if a text consists of digits.
@@ -176,14 +175,6 @@ impl<'de> Deserialize<'de> for ByteCount {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_number_is_finite() {
-        assert_eq!(finite("0.25"), Ok(0.25));
-        for text in ["NaN", "inf", "-infinity", "1e999", "", "a"] {
-            assert!(finite(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn times_have_units() {

@@ -44,7 +44,7 @@ pub(crate) fn check(settings: &Path) -> Result<(), String> {
 }
 
 fn config(settings: &Path) -> Result<Config, String> {
-    let args = netdiv_node_common::process::merge_settings(&Args::default(), Some(settings));
+    let args = netdiv_node_common::process::read_settings::<Args>(settings);
     let args = args.map_err(|error| error.to_string())?;
     args.resolve().map_err(|error| error.to_string())
 }
