@@ -51,7 +51,7 @@ fn the_way_out_is_chosen_or_refused() {
     // Nothing on lo answers for an address of a documentation network (RFC 5737).
     for transport in ["grpc", "quic"] {
         let args = ["--nodes", "192.0.2.1:50051", "--interface", "lo", "--transport", transport];
-        let args = [&args[..], &["--connect-timeout", "500ms"]].concat();
+        let args = [&args[..], &["--insecure", "--connect-timeout", "500ms"]].concat();
         let (found, text, _) = fabric(folder.path(), &args);
         assert_ne!(found, Some(0), "{text}");
         assert!(text.contains("answers must arrive on it, too: check the route back"), "{text}");

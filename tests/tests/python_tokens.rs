@@ -136,6 +136,10 @@ fn faults_of_generate_are_found_at_the_start_or_fail_the_sample_and_the_engine_g
             let log = PythonEngine::new(&change(&with_body(new))).try_node(&[]);
             let log = log.expect_err("it fails when it is tried");
             assert!(is_named(&log), "{words}: {log}");
+            if !new.contains("yield") {
+                // With the `yield` of `once_ready` it would be a generator.
+                continue;
+            }
             let engine = PythonEngine::new(&change(&once_ready(new)));
             let mut node = engine.node(&[]);
             for _ in 0..2 {

@@ -164,8 +164,8 @@ fn the_name_is_asked_over_the_network_every_time() {
     let took = result["get_sut_name_duration_ns"].as_u64().expect("a time");
     assert!(took >= 100_000_000, "LoadGen waited {took} ns for a node that takes 100 ms");
     for node in [slow, quick] {
-        // The handshake, LoadGen's first call, and its call for the summary.
-        assert_eq!(node.seen(|seen| seen.describes), BEFORE_THE_RUN + 2);
+        // The handshake, LoadGen's first call, its call for the summary, and the node's counts.
+        assert_eq!(node.seen(|seen| seen.describes), BEFORE_THE_RUN + 3);
     }
 }
 
