@@ -117,7 +117,7 @@ impl RunArgs {
                 "--in-process: a run of the {title} division needs SUT nodes; leave out --in-process or --division"
             ));
         }
-        if division.has_rules() && self.mode == Some(Mode::FindPeak) {
+        if division.has_rules() && self.mode == Mode::FindPeak {
             return usage(format!(
                 "--mode find-peak: a run of the {title} division has the mode performance, accuracy or submission; give one of \
                  these, or leave out --division"
