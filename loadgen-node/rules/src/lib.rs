@@ -30,7 +30,6 @@ pub mod template;
 pub mod tree;
 pub mod user_conf;
 
-mod derived;
 mod drafting;
 mod facts;
 mod finding;
@@ -58,8 +57,6 @@ extern crate self as netdiv_rules;
 #[doc(hidden)]
 pub mod testing {
     pub use crate::{
-        derived::readme,
-        facts::measurements::recorded,
         grouping::lines,
         input::files::sha256_of,
         sources_digest::{SourceFile, sources_sha256},

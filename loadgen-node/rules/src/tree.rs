@@ -58,6 +58,8 @@ pub mod documents {
     pub const WHY_OPEN: &str = "why-open.md";
     /// Report on a retrained model (retraining rules, section 10).
     pub const RETRAINING: &str = "retraining.md";
+    /// Settings from which the documents were drafted.
+    pub const SETTINGS: &str = "submission.toml";
     /// Description of the power measurement.
     pub const POWER: &str = "power.md";
     /// Names of the documents that every submission to the Network division contains.

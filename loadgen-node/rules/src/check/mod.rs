@@ -17,9 +17,9 @@ pub use report::{Judgement, Report};
 use crate::{
     Rule,
     book::{RoundName, Table},
-    rules::{self, regeneration},
+    drafting::folder::FileTree,
+    rules::{self, redraft},
     subject::{AllFindings, Subject, read, round, unusable_files},
-    tree,
 };
 
 /// Options of a check, besides the folder and the table.
@@ -51,22 +51,11 @@ pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, Che
     Ok(Report { subject: dir.display().to_string(), judgements })
 }
 
-/// Returns the documents about machines and bandwidth that `submission` would generate from the
-/// runs in a tree, as path and text. `texts` are the submitter's two texts in the architecture.
-/// Only for tests.
+/// Drafts the files of a tree again that its `submission.toml` and its runs determine. Only for
+/// tests.
 #[doc(hidden)]
-pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, String)>> {
-    let table = Table::builtin().map_err(std::io::Error::other)?;
-    let subjects = read::all(root, table, None).map_err(std::io::Error::other)?;
-    let mut all = Vec::new();
-    for subject in &subjects {
-        let Some(there) = &subject.tree else { continue };
-        let papers = regeneration::regenerated_documents(subject, there, texts).into_iter();
-        let bandwidth = regeneration::report_on_bandwidth(subject);
-        let bandwidth = bandwidth.map(|text| (tree::documents::BANDWIDTH, text));
-        all.extend(papers.chain(bandwidth).map(|(name, text)| (there.home.document(name), text)));
-    }
-    Ok(all)
+pub fn drafted(root: &Path, table: &Table) -> Result<FileTree, CheckError> {
+    Ok(read::all(root, table, None)?.iter().flat_map(redraft::files).collect())
 }
 
 /// Judges a run or a submitter's folder by the rules of its division and the figures of its round.

@@ -2,29 +2,18 @@
 //! the capacity of the network interfaces (N27).
 
 use super::{
-    machine_documents::with_mark,
     markdown::{known, table},
+    results::RecordedResult,
 };
 use crate::{
-    book::{Benchmark, TokenLimits},
+    book::TokenLimits,
     facts::rate::format_rate,
     judge::bandwidth::{Demand, MachineDemand, TrafficDirection},
-    record::RunResult,
 };
 
-/// A result, with the data that determine its bandwidth.
-pub(crate) struct MeasuredResult<'a> {
-    /// Benchmark and scenario, such as `resnet50 Offline`.
-    pub(crate) name: String,
-    pub(crate) benchmark: Option<&'a Benchmark>,
-    /// Record of the performance run.
-    pub(crate) record: &'a RunResult,
-    /// Samples per second, from LoadGen's log.
-    pub(crate) rate: Option<f64>,
-}
-
 /// Generates the document, with the same computation as the check.
-pub(crate) fn bandwidth(system: &str, mut results: Vec<MeasuredResult<'_>>) -> String {
+pub(super) fn bandwidth(system: &str, results: &[RecordedResult<'_>]) -> String {
+    let mut results: Vec<_> = results.iter().collect();
     results.sort_by(|one, other| one.name.cmp(&other.name));
     let mut text = format!(
         "# Bandwidth of {system}\n\nAppendix B of the rules: throughput times the bytes of a sample, by the formula with the \
@@ -32,21 +21,21 @@ pub(crate) fn bandwidth(system: &str, mut results: Vec<MeasuredResult<'_>>) -> S
          directions is asked of each machine, for the samples that went through it. The capacity is what the interfaces on \
          its routes carry together, in each direction.\n"
     );
-    for result in &results {
+    for result in results {
         text += &format!("\n## {}\n\n{}", result.name, one(result));
     }
-    with_mark(text)
+    text
 }
 
-fn one(result: &MeasuredResult<'_>) -> String {
+fn one(result: &RecordedResult<'_>) -> String {
     let Some(benchmark) = result.benchmark else {
         return "Appendix B does not name this benchmark.\n".into();
     };
-    let Some(evidence) = &result.record.evidence else {
+    let Some(evidence) = &result.performance.evidence else {
         return "The run has no evidence of the machines.\n".into();
     };
     let Some(rate) = result.rate else { return "The run has no throughput.\n".into() };
-    let demand = Demand::of(benchmark, result.record, evidence, rate);
+    let demand = Demand::of(benchmark, result.performance, evidence, rate);
     let Some(row) = &demand.row else {
         return "Appendix B does not name this benchmark.\n".into();
     };

@@ -7,18 +7,18 @@ use super::{
     documents,
     folder::{FileTree, is_folder_name},
     gap::Gap,
+    named_files::NamedFiles,
     problems::Problems,
-    results::{self, LoadedResult, SubmissionContext},
+    results::{self, LoadedResult, RecordedResult, SubmissionContext},
     runs, sources,
     submission_toml::SubmissionSettings,
-    systems,
     tree_builder::TreeBuilder,
 };
 use crate::{
     book::Table,
     record::{Division, RunResult},
     sources_digest::SourceFile,
-    tree::{Layout, SubmitterFolder},
+    tree::{Layout, SubmitterFolder, documents as names},
 };
 
 /// A submission before its check.
@@ -55,6 +55,10 @@ pub(crate) fn draft(
     let (home, system) = home(settings, table, &mut problems);
     let round = settings.round.and_then(|name| table.round(name));
     let common = SubmissionContext { base, table, round };
+    let (mut tree, mut in_tree) = (FileTree::new(), settings.clone());
+    NamedFiles { base, home: &home, tree: &mut tree, problems: &mut problems }
+        .documents(&mut in_tree);
+    let settings = &in_tree;
     if settings.results.is_empty() {
         problems.fault("there is no [[result]]; add one for each benchmark and scenario");
     }
@@ -73,27 +77,24 @@ pub(crate) fn draft(
         );
     }
 
-    let mut tree = FileTree::new();
-    let names: Vec<_> = results.iter().map(|result| result.folders[0].as_str()).collect();
-    sources::put(sources, &home, &names, &mut tree, &mut problems);
-    let mut parts = TreeBuilder {
+    let benchmarks: Vec<_> = results.iter().map(|result| result.folders[0].as_str()).collect();
+    sources::put(sources, &home, &benchmarks, &mut tree, &mut problems);
+    for result in &results {
+        NamedFiles { base, home: &home, tree: &mut tree, problems: &mut problems }
+            .runs(result, settings, &system);
+    }
+    tree.insert(home.document(names::SETTINGS), settings.in_tree().into_bytes());
+    let recorded: Vec<_> = results.iter().map(|result| result.recorded(&home, &system)).collect();
+    TreeBuilder {
         settings,
         round: settings.round.filter(|_| is_of_round),
-        base,
         home: &home,
         system: &system,
-        results: &results,
+        results: &recorded,
         tree: &mut tree,
         problems: &mut problems,
-    };
-    parts.texts();
-    for result in &results {
-        parts.result(result);
     }
-    match results.first() {
-        Some(first) => parts.machines(&first.performance),
-        None => systems::check_without_runs(settings, &mut problems),
-    }
+    .build();
     let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
     let named = |is_it: fn(&RunResult) -> bool| {
         let all = results.iter().flat_map(LoadedResult::runs).filter(move |run| is_it(&run.result));
@@ -102,6 +103,27 @@ pub(crate) fn draft(
     let rehearsed = named(|result| result.rehearsal);
     let open = named(|result| result.division == Division::Open);
     Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
+}
+
+/// Drafts the files again that the settings in a tree and the records of its runs determine.
+pub(crate) fn redraft(
+    settings: &SubmissionSettings,
+    home: &SubmitterFolder,
+    system: &str,
+    results: &[RecordedResult<'_>],
+) -> FileTree {
+    let (mut tree, mut problems) = (FileTree::new(), Problems::default());
+    TreeBuilder {
+        settings,
+        round: settings.round,
+        home,
+        system,
+        results,
+        tree: &mut tree,
+        problems: &mut problems,
+    }
+    .build();
+    tree
 }
 
 /// Returns the submitter's folder in the tree, and the name of the system. Names that are missing or

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+pub(super) use super::cluster::LinkEnd;
 use super::{cluster::Cluster, submission_toml::LinkSettings};
-pub(super) use crate::derived::cluster::LinkEnd;
 
 /// A link whose ends exist.
 #[derive(Debug, Clone)]

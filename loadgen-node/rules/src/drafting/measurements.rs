@@ -4,28 +4,21 @@ use serde_json::{Map, Value, json};
 
 use super::{
     problems::Problems,
-    results::LoadedResult,
+    readme::reproduction,
+    results::RecordedResult,
     submission_toml::{ResultSettings, Retrained, Retraining},
 };
-use crate::{
-    book::RoundName,
-    derived::{
-        self,
-        readme::{DIGESTS, of_test},
-    },
-    facts::measurements::recorded,
-};
+use crate::{book::RoundName, record::RunResult};
 
 /// Makes the measurements file: the five fields that the official checkers require, and further
 /// fields that distinguish this result from others.
 pub(super) fn measurements(
-    loaded: &LoadedResult<'_>,
+    result: &RecordedResult<'_>,
     round: Option<RoundName>,
     retraining: Option<&Retraining>,
     problems: &mut Problems,
 ) -> Map<String, Value> {
-    let settings = loaded.settings;
-    let name = &loaded.name;
+    let (settings, name) = (result.settings, &result.name);
     let mut fields = Map::new();
     let ResultSettings {
         starting_weights_filename: weights,
@@ -55,9 +48,33 @@ pub(super) fn measurements(
     {
         fields.insert("retraining_tag".into(), retraining_tag(tag));
     }
-    let recorded = recorded(&loaded.performance.result).into_iter();
+    let recorded = recorded(result.performance).into_iter();
     fields.extend(recorded.map(|(key, value)| (key.to_owned(), value)));
     fields
+}
+
+/// Returns the fields that the record of the performance run determines.
+fn recorded(record: &RunResult) -> [(&'static str, Value); 8] {
+    let nodes = record.nodes.iter().map(|node| {
+        json!({
+            "name": node.name,
+            "engine": node.engine,
+            "model": node.model,
+            "model_sha256": node.model_sha256,
+            "config_sha256": node.config_sha256,
+            "software_version": node.software_version,
+        })
+    });
+    [
+        ("nodes", nodes.collect()),
+        ("input", json!(record.input)),
+        ("encoding", json!(record.encoding)),
+        ("transport", json!(record.transport)),
+        ("tls", json!(record.tls)),
+        ("connections_per_node", json!(record.connections_per_node)),
+        ("streams_per_connection", json!(record.streams_per_connection)),
+        ("versions", json!(record.versions)),
+    ]
 }
 
 /// Returns the fields about a retrained result that the retraining rules require.
@@ -75,15 +92,9 @@ pub(super) fn retraining_tag(tag: &Retraining) -> Value {
 }
 
 /// Makes `README.md`: the submitter's text, the result, and the steps to reproduce it.
-pub(super) fn readme(loaded: &LoadedResult<'_>, written: &str) -> String {
-    let LoadedResult { name, performance, accuracy, digests, audits, .. } = loaded;
-    let digests = digests.iter().map(|run| (DIGESTS.to_owned(), &run.result));
-    let audits = audits.iter().map(|audit| (of_test(audit.test), &audit.run.result));
-    let mut audits: Vec<_> = audits.collect();
-    audits.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let others: Vec<_> = digests.chain(audits).collect();
-    let made = derived::readme::text(name, &performance.result, &accuracy.result, &others);
-    match written.trim() {
+pub(super) fn readme(result: &RecordedResult<'_>) -> String {
+    let made = reproduction(result);
+    match result.settings.readme.as_deref().unwrap_or_default().trim() {
         "" => made,
         written => format!("{written}\n\n{made}"),
     }

@@ -3,25 +3,28 @@
 
 mod architecture;
 mod audits;
-pub(crate) mod bandwidth_document;
+mod bandwidth_document;
+mod cluster;
+mod description;
 mod diagram;
 pub(crate) mod documents;
 pub(crate) mod draft;
 pub(crate) mod folder;
 pub(crate) mod gap;
 mod graph;
-pub(crate) mod machine_documents;
 mod make_accuracy_txt;
 mod make_user_conf;
+mod markdown;
 mod measurements;
+mod named_files;
+mod network;
 mod power;
 mod problems;
-mod results;
+mod readme;
+pub(crate) mod results;
 mod runs;
 pub(crate) mod sources;
 pub(crate) mod submission_toml;
 pub(crate) mod systems;
 mod topology;
 mod tree_builder;
-
-use crate::derived::{cluster, markdown};

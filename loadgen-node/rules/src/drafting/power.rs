@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{results::LoadedResult, tree_builder::TreeBuilder};
+use super::{named_files::NamedFiles, results::LoadedResult, submission_toml::SubmissionSettings};
 use crate::{
     input::files,
     tree::{self, ResultPaths},
@@ -16,10 +16,16 @@ const PROTOCOL: [&str; 5] =
 /// Name of the file that contains the samples of the power analyzer.
 const SAMPLES: &str = "spl.txt";
 
-impl TreeBuilder<'_> {
+impl NamedFiles<'_> {
     /// Adds the files of a measured run: `power/`, `ranging/` and the samples of the performance
     /// run.
-    pub(super) fn power(&mut self, result: &LoadedResult<'_>, place: &ResultPaths, folder: &Path) {
+    pub(super) fn power(
+        &mut self,
+        result: &LoadedResult<'_>,
+        place: &ResultPaths,
+        folder: &Path,
+        settings: &SubmissionSettings,
+    ) {
         let performance = format!("{}/performance", place.results());
         let mut files = Vec::new();
         files
@@ -43,11 +49,11 @@ impl TreeBuilder<'_> {
             );
             self.problems.fault_in(measured.display(), why);
         }
-        let about = self.settings.power.clone().unwrap_or_default();
+        let about = settings.power.clone().unwrap_or_default();
         if let Some(path) = &about.nameplate
             && let Some(bytes) = self.bytes("nameplate", path)
         {
-            self.tree.insert(self.home.nameplate(self.system), bytes);
+            self.tree.insert(self.home.nameplate(&place.system), bytes);
         }
         for (key, path) in
             [("analyzer_table", about.analyzer_table), ("power_settings", about.power_settings)]

@@ -1,10 +1,12 @@
 //! A `[[result]]` of `submission.toml`: reads its runs, and adds their files to a submission.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
     audits::{self, Audit},
-    bandwidth_document::MeasuredResult,
     folder::{FileTree, is_folder_name},
     make_accuracy_txt, make_user_conf,
     problems::Problems,
@@ -13,7 +15,8 @@ use super::{
 };
 use crate::{
     Scenario,
-    book::{Benchmark, Formats, Round, Table},
+    book::{Benchmark, Formats, Round, Table, Test},
+    record::RunResult,
     tree::{self, INTERACTIVE, ResultPaths, SubmitterFolder},
 };
 
@@ -33,6 +36,30 @@ pub(super) struct LoadedResult<'a> {
     pub(super) audits: Vec<Audit>,
     /// Text of accuracy.txt; `None` if there is a gap about it.
     accuracy_txt: Option<String>,
+}
+
+/// Result with the records of its runs, which are in run folders or in a tree.
+pub(crate) struct RecordedResult<'a> {
+    pub(crate) settings: &'a ResultSettings,
+    /// Benchmark and scenario, such as `resnet50 Offline`.
+    pub(crate) name: String,
+    /// Benchmark, if the table has it.
+    pub(crate) benchmark: Option<&'a Benchmark>,
+    /// Paths of the result in a tree.
+    pub(crate) place: ResultPaths,
+    pub(crate) performance: &'a RunResult,
+    pub(crate) accuracy: &'a RunResult,
+    /// Records of compliance tests, and of the run with digests, whose key is `None`.
+    pub(crate) others: BTreeMap<Option<Test>, &'a RunResult>,
+    /// Samples per second of the performance run, from LoadGen's log.
+    pub(crate) rate: Option<f64>,
+}
+
+impl<'a> RecordedResult<'a> {
+    /// Returns the records of all runs.
+    pub(super) fn records(&self) -> impl Iterator<Item = &'a RunResult> {
+        [self.performance, self.accuracy].into_iter().chain(self.others.values().copied())
+    }
 }
 
 /// Data that all results of a submission share.
@@ -130,12 +157,18 @@ impl LoadedResult<'_> {
         self.records().map(|(_, run)| run)
     }
 
-    /// Returns the data that determine the result's bandwidth.
-    pub(super) fn measured(&self) -> MeasuredResult<'_> {
-        MeasuredResult {
+    /// Returns the result with its records, for a submission in the folder `home`.
+    pub(super) fn recorded(&self, home: &SubmitterFolder, system: &str) -> RecordedResult<'_> {
+        let digests = self.digests.iter().map(|run| (None, &run.result));
+        let audits = self.audits.iter().map(|audit| (Some(audit.test), &audit.run.result));
+        RecordedResult {
+            settings: self.settings,
             name: self.name.clone(),
             benchmark: self.benchmark,
-            record: &self.performance.result,
+            place: self.place(home, system),
+            performance: &self.performance.result,
+            accuracy: &self.accuracy.result,
+            others: digests.chain(audits).collect(),
             rate: self.performance.throughput(),
         }
     }

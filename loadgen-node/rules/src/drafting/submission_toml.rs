@@ -1,6 +1,7 @@
 //! `submission.toml`: the submitter's statements, in addition to the records of the runs.
 //!
-//! All keys are optional here. The construction of the tree reports all missing keys at once.
+//! All keys are optional here. The construction of the tree reports all missing keys at once. The
+//! tree contains the file, too, so that a check can draft the same documents from it.
 
 use std::{
     collections::BTreeMap,
@@ -11,16 +12,18 @@ use netdiv_node_common::words::{Todo, todos, with_suggestion};
 use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer as _};
 use strum::Display;
 
-use super::gap::Gap;
-use crate::{
-    Division, Scenario,
-    book::RoundName,
-    derived::markdown::{UNKNOWN, on_one_line},
-    input::files,
+use super::{
+    gap::Gap,
+    markdown::{UNKNOWN, on_one_line},
 };
+use crate::{Division, Scenario, book::RoundName, input::files};
+
+/// First line of the file in a tree. Increase its number with every change of a document that is
+/// drafted from the file: a check cannot judge documents of another format.
+pub(crate) const HEAD: &str = "# Made by loadgen-node submission, format 1.\n";
 
 /// Contents of a `submission.toml`. Paths in it are relative to its folder.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubmissionSettings {
     /// Name of the submitter, and of its folder.
@@ -36,13 +39,13 @@ pub struct SubmissionSettings {
     /// Approval of the compression of samples: by whom, when, and where it is documented (section
     /// 6.2.4).
     pub compression_approval: Option<String>,
-    /// Description of the power measurement.
-    pub power: Option<Power>,
     /// Reason why the submission is in the Open division.
     pub reason: Option<String>,
     /// Table `[system]`: `id`, which is the name of the system's folder, and fields of the system
     /// description.
     pub system: BTreeMap<String, toml::Value>,
+    /// Description of the power measurement.
+    pub power: Option<Power>,
     /// Network between the machines.
     pub topology: Topology,
     /// Path from the network to the accelerators (section 5.1).
@@ -84,7 +87,7 @@ pub enum Retrained {
 }
 
 /// Switches and links between the machines (section 6.2.3).
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Topology {
     /// Explanation of the diagram.
@@ -105,7 +108,7 @@ impl Topology {
 }
 
 /// A switch.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSettings {
     /// Name by which the links in this file refer to the switch.
@@ -121,7 +124,7 @@ pub struct SwitchSettings {
 }
 
 /// A link between two ends: a cable.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSettings {
     /// First end: `MACHINE:INTERFACE` or `SWITCH:PORT`. The LoadGen node is `loadgen`, and SUT
@@ -153,7 +156,7 @@ fn length<'de, D: Deserializer<'de>>(text: D) -> Result<Option<String>, D::Error
 
 /// Description of the power measurement. The measured files belong to the results
 /// ([`ResultSettings::power`]).
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Power {
     /// Description of the setup.
@@ -167,7 +170,7 @@ pub struct Power {
 }
 
 /// Path from the network to the accelerators.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Architecture {
     /// Path from the NIC to the accelerator, with the bandwidth of each part.
@@ -178,7 +181,7 @@ pub struct Architecture {
 }
 
 /// A benchmark in a scenario: the folders of its runs, and the changes to the model.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResultSettings {
     /// Name of the benchmark.
@@ -217,7 +220,7 @@ pub struct ResultSettings {
 }
 
 /// Report on a retrained model.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retraining {
     /// Share of the training data that was used, above 0 and at most 1.
@@ -252,8 +255,34 @@ impl SubmissionSettings {
         let file = path.display().to_string();
         let refused = |text| Gap { file: Some(file.clone()), text };
         let text = files::read_toml(path).map_err(|error| refused(error.to_string()))?;
-        let settings: Self =
-            toml::from_str(&text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
+        let settings = Self::of_text(&text).map_err(refused)?;
         Ok(Self { todos: todos(&text), file, ..settings })
+    }
+
+    /// Parses the text of a `submission.toml`.
+    pub(crate) fn of_text(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| with_suggestion(&error.to_string()))
+    }
+
+    /// Returns the text of the file in a tree. It has no paths of runs and of power files, which
+    /// the tree contains in other folders.
+    pub(super) fn in_tree(&self) -> String {
+        let mut settings = self.clone();
+        for result in &mut settings.results {
+            *result = ResultSettings {
+                performance: None,
+                accuracy: None,
+                accuracy_txt: None,
+                compliance: None,
+                digests: None,
+                power: None,
+                ..std::mem::take(result)
+            };
+        }
+        if let Some(power) = &mut settings.power {
+            *power = Power { text: power.text.take(), ..Power::default() };
+        }
+        // Values that were read from TOML are always valid TOML.
+        format!("{HEAD}{}", toml::to_string(&settings).unwrap_or_default())
     }
 }

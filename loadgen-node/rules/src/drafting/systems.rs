@@ -1,5 +1,5 @@
-//! Makes the system description: from the fields that the submitter wrote, and from fields derived
-//! from the runs for those that the submitter left out.
+//! Makes the system description: from fields derived from the runs and the links, and from the
+//! fields that the submitter wrote where these determine nothing.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,17 @@ const FIXED_FIELDS: [(&str, &str); 5] = [
     ("is_network", "it follows from the division"),
 ];
 
+/// Field that the links determine, unless the submitter describes it in words.
+const HOST_TOPOLOGY: &str = "host_networking_topology";
+
 /// Returns true if a field of the description must not be a key of `[system]`.
 pub(crate) fn is_fixed_field(field: &str) -> bool {
     FIXED_FIELDS.iter().any(|(name, _)| *name == field)
 }
 
-/// Makes the description. Fields in the settings take precedence over `derived`, the fields derived
-/// from the runs. Adds a fault for each required field without a meaningful value. The check of the
-/// tree finds fields that contradict the runs.
+/// Makes the description. `derived`, the fields derived from the runs and the links, take precedence
+/// over those in the settings; the check of the tree finds settings with another value. Adds a fault
+/// for each required field without a meaningful value.
 pub(super) fn description(
     settings: &SubmissionSettings,
     derived: &BTreeMap<&'static str, String>,
@@ -102,16 +105,18 @@ fn field_value(
     problems: &mut Problems,
 ) -> String {
     let SystemField { name, kind, example } = field;
-    let value = match settings.system.get(*name) {
-        None => derived.get(name).cloned().unwrap_or_default(),
-        Some(toml::Value::String(text)) if is_todo(text) => return String::new(),
-        Some(toml::Value::String(text)) => text.trim().to_owned(),
-        Some(toml::Value::Integer(number)) => number.to_string(),
-        Some(toml::Value::Float(number)) => number.to_string(),
-        Some(_) => {
+    let value = match (settings.system.get(*name).map(stated_text), derived.get(name)) {
+        (Some(None), _) => {
             problems.fault(format!("[system] {name}: write a text or a number"));
             return String::new();
         }
+        (Some(Some(text)), derived) if derived.is_none() || *name == HOST_TOPOLOGY => {
+            if is_todo(&text) {
+                return String::new();
+            }
+            text
+        }
+        (_, derived) => derived.cloned().unwrap_or_default(),
     };
     let must = *kind != FieldRequirement::Free;
     if is_placeholder(&value) && (must || !value.is_empty()) {
@@ -122,6 +127,16 @@ fn field_value(
         problems.fault(format!("[system] {name}: {why}; write it, such as \"{example}\""));
     }
     value
+}
+
+/// Returns the text of a value in the settings; `None` if it is neither a text nor a number.
+pub(crate) fn stated_text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.trim().to_owned()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,11 @@
 //! - [`machines`]: the machines of a run and their identities; [`interfaces`]: the adapters that
 //!   carry their traffic
 //! - [`node_software`]: the software of the nodes
-//! - [`measurements`]: the fields of a measurements file that come from the record
 //! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
 pub(crate) mod fabric;
 pub(crate) mod interfaces;
 pub(crate) mod machines;
-pub(crate) mod measurements;
 pub(crate) mod node_software;
 pub mod official_log;
 pub(crate) mod rate;

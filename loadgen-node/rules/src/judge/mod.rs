@@ -8,7 +8,6 @@ pub(crate) mod limits;
 pub(crate) mod loadgen;
 pub(crate) mod machines;
 pub(crate) mod samples;
-pub(crate) mod statements;
 pub(crate) mod suite;
 pub(crate) mod switches;
 pub(crate) mod uniform_nodes;

@@ -6,18 +6,14 @@
 //! edit a valid submission; the edits that break N21 before any other rule are in
 //! `tests/mutations/n21.toml`.
 //!
-//! - `description`: comparison of a system description with its runs and links
 //! - `digests`: judgement of runs that compared every byte
-//! - `document_diff`: comparison of a document with the regenerated one
 //! - `purposes`: detection of runs that serve two purposes
-//! - `regeneration`: the documents that `submission` makes, regenerated from a tree
+//! - `redraft`: comparison of a tree with the documents that `submission` makes of its runs
 //! - `separation`: judgement of the machines at both ends
 //! - `settings`: comparison of LoadGen's settings with the required switches and `user.conf`
 //! - `versions`: comparison of the versions that records and machines state
 
-mod description;
 mod digests;
-mod document_diff;
 mod n01;
 mod n02;
 mod n03;
@@ -57,7 +53,7 @@ mod n36;
 mod n37;
 mod n38;
 mod purposes;
-pub(crate) mod regeneration;
+pub(crate) mod redraft;
 mod separation;
 mod settings;
 #[cfg(test)]
@@ -179,6 +175,7 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     for row in RULES.iter().filter(is_first).chain(others).filter(is_due) {
         row.id.judge(subject, found);
     }
+    redraft::judge(subject, found);
 }
 
 impl Rule {

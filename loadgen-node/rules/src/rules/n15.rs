@@ -79,7 +79,7 @@ pub(super) fn lost_nodes(record: &RunResult) -> Vec<String> {
 
 /// Returns the field `number_of_nodes` if it is neither `nodes`, the number of a run's nodes, nor
 /// the number of their machines. Several nodes may share a machine.
-pub(super) fn other_count(system: &System, run: &RunFiles, nodes: usize) -> Option<String> {
+fn other_count(system: &System, run: &RunFiles, nodes: usize) -> Option<String> {
     let count = system.text("number_of_nodes")?;
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
     let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());

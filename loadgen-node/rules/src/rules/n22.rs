@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::{Interface, Machine};
 
-use super::regeneration::only_system;
 use crate::{
-    derived::markdown::rows,
-    facts::{interfaces::Interfaces as _, machines::non_empty, rate::bits_per_second},
+    facts::{interfaces::Interfaces as _, machines::non_empty},
     input::files::entries,
-    subject::{Findings, Subject, SubmissionTree, report_missing, runs_with_evidence, topology},
+    subject::{Findings, Subject, SubmissionTree, report_missing, runs_with_evidence},
     tree::documents,
 };
 
@@ -19,11 +17,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let machines = evidence.flat_map(|evidence| evidence.machines());
         machines.flat_map(|(name, machine)| misnamed(name, machine))
     });
-    if let Some(tree) = found.own_tree(subject, "switches, diagram and architecture") {
-        switches(subject, tree, found);
-    }
     of_runs(subject, found);
-    published(subject, found);
+    if let Some(tree) = &subject.tree {
+        strangers(subject, tree, found);
+    }
 }
 
 /// Returns findings about interfaces of a machine that share a name, or whose underlying interface
@@ -87,36 +84,12 @@ fn unknown(machine: &Machine, interface: &Interface) -> Vec<&'static str> {
     known.iter().filter(|(_, known)| !known).map(|(what, _)| *what).collect()
 }
 
-/// Compares the published evidence of each machine with the runs.
-fn published(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else { return };
-    let evidence = || subject.records().filter_map(|(_, record)| record.evidence.as_ref());
-    let machines = || evidence().flat_map(|all| all.machines());
-    let with_nodes = evidence().filter(|all| !all.nodes.is_empty());
+/// Finds evidence files that belong to no machine and that the architecture does not link to.
+fn strangers(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
+    let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
+    let with_nodes = evidence.filter(|all| !all.nodes.is_empty());
     let names: BTreeSet<_> =
         with_nodes.flat_map(|all| all.machines()).map(|(name, _)| name).collect();
-    strangers(tree, &names, found);
-    // A missing or unusable record may be the only one with this evidence.
-    let all_known = subject.runs().all(|(_, run)| run.result().is_some());
-    for name in names {
-        let place = tree.home.evidence(name);
-        let Some(text) = tree.text(&place) else {
-            let text = "is missing or empty: copy the machine's evidence from a result.json";
-            found.fail(place, text);
-            continue;
-        };
-        let shown: Option<Machine> = serde_json::from_str(&text).ok();
-        let is_shown = |machine: &Machine| shown.as_ref() == Some(machine);
-        if all_known && !machines().any(|(said_by, machine)| said_by == name && is_shown(machine)) {
-            let text =
-                "differs from the machine's evidence in every run: copy it from a result.json";
-            found.fail(place, text);
-        }
-    }
-}
-
-/// Finds evidence files that belong to no machine and that the architecture does not name.
-fn strangers(tree: &SubmissionTree, names: &BTreeSet<&str>, found: &mut Findings) {
     let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
     let Some(architecture) = architecture else { return };
     let folder = tree.home.document("evidence");
@@ -126,69 +99,5 @@ fn strangers(tree: &SubmissionTree, names: &BTreeSet<&str>, found: &mut Findings
             let text = "belongs to no machine of the runs: remove it, or link to it in system-architecture.md";
             found.fail(format!("{folder}/{name}"), text);
         }
-    }
-}
-
-/// Requires that system-diagram.md describes every switch in the systems' `network_topology`, and
-/// no other switch if there is only one system.
-fn switches(subject: &Subject, tree: &SubmissionTree, found: &mut Findings) {
-    let text = tree.document(documents::DIAGRAM).unwrap_or_default();
-    for system in &subject.systems {
-        let Some(field) = system.text("network_topology") else { continue };
-        let Some(links) = topology::links(&field) else {
-            let text = "network_topology is not a list of links, such as `loadgen:eth0 <-> leaf:1; leaf:2 <-> node-a:eth0`, \
-         so the switches are unknown";
-            found.unknown(&system.place, text);
-            continue;
-        };
-        let switches = topology::switches(subject, &links);
-        let mut at = found.at(&system.place);
-        if only_system(subject).is_some() {
-            let named = rows(&text).into_iter().filter(|row| row.head[0] == "switch");
-            let named = named.filter_map(|row| row.cells.into_iter().next());
-            at.fail_each(named.filter(|name| !switches.contains(name)).map(|name| {
-                format!("system-diagram.md has the switch {name}, to which no link in network_topology leads")
-            }));
-        }
-        for switch in switches.iter().filter(|switch| !is_described(&text, switch)) {
-            at.fail(format!(
-                "the switch {switch} is not described: state its model, its ports and their speed in system-diagram.md"
-            ));
-        }
-        at.or_pass("every switch is described");
-    }
-}
-
-/// Returns true if a line has the name of the switch, a number of ports and a speed.
-fn is_described(text: &str, switch: &str) -> bool {
-    text.lines().any(|line| {
-        let Some(rest) = without(line, switch) else { return false };
-        let is_count = |word: &str| word.parse::<u32>().is_ok();
-        let has_ports = rest.split(|c: char| !c.is_alphanumeric()).any(is_count);
-        has_ports && bits_per_second(&rest).is_some()
-    })
-}
-
-/// Returns the line without the name, if the name is a word of the line and not a part of
-/// `NAME:PORT`.
-fn without(line: &str, name: &str) -> Option<String> {
-    let is_part = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
-    line.match_indices(name).find_map(|(start, _)| {
-        let (before, after) = (&line[..start], &line[start + name.len()..]);
-        let is_word = !before.ends_with(is_part) && !after.starts_with(is_part);
-        is_word.then(|| format!("{before}{after}"))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_switch_needs_a_model_ports_and_a_speed() {
-        let text = "| switch | model | ports | speed |\n| leaf | SN3700 | 32 | 200 Gb/s |\n| spine | | | |\n\
-                    | leaf:1 | core:2 | fiber | 200 Gb/s |";
-        assert!(is_described(text, "leaf"));
-        assert!(!is_described(text, "spine") && !is_described(text, "core"));
     }
 }

@@ -12,7 +12,6 @@ mod files;
 mod log_hashes;
 mod measurements;
 mod nameplates;
-mod readme;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     of_round(subject, found);
@@ -21,7 +20,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     contents::judge(subject, found);
     log_hashes::judge(subject, found);
     nameplates::judge(subject, found);
-    readme::judge(subject, found);
 }
 
 /// Requires that the folders have the layout of the round, and that all measurements files name the

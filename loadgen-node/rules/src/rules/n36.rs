@@ -1,13 +1,10 @@
 //! N36: the description of a system has the fields that the official checker requires, in the
 //! required form. In the Network division, it also has the fields of a network system.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value};
 
-use super::{description, n15::other_count};
 use crate::{
-    Outcome, Rule,
+    Outcome,
     book::system_fields::{FIELDS, FieldRequirement, SystemField},
     input::json::REPEATED_KEY,
     placeholder::{is_not_applicable, is_placeholder},
@@ -49,25 +46,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 is_network(json, subject.division, &mut at);
                 fields(json, subject.division, &mut at);
                 words(system, tree, &mut at);
-                if subject.division == JudgedDivision::Closed {
-                    at.fail_each(other_number_of_nodes(subject, system));
-                }
             }
         }
         at.or_pass("every field that the checker asks for is there");
     }
-}
-
-/// Finds runs with another number of nodes than the description. For the other divisions, N15
-/// judges this.
-fn other_number_of_nodes(subject: &Subject, system: &System) -> BTreeSet<String> {
-    let of_system = subject.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
-    let wrong = of_system.filter_map(|(_, run)| {
-        let nodes = run.result()?.nodes.len();
-        let count = other_count(system, run, nodes)?;
-        Some(format!("number_of_nodes is {count}, and the runs have {nodes}"))
-    });
-    wrong.collect()
 }
 
 /// Returns true if `is_network` in the system description is the text `true`, in upper or lower

@@ -16,8 +16,6 @@ use crate::{
 pub(crate) struct RunEvidence<'a> {
     /// Path of the run's record.
     pub(crate) place: &'a str,
-    /// Name of the run's system; `None` for a run folder.
-    pub(crate) system: Option<&'a str>,
     pub(crate) record: &'a RunResult,
     pub(crate) evidence: &'a Evidence,
 }
@@ -41,7 +39,7 @@ pub(crate) fn runs_with_evidence<'a>(
     found: &mut Findings,
 ) -> Vec<RunEvidence<'a>> {
     let mut all = Vec::new();
-    for (entry, run) in subject.runs() {
+    for (_, run) in subject.runs() {
         let place = &run.record_place;
         let Some(record) = run.result() else { continue };
         let mut at = found.at(place);
@@ -54,7 +52,7 @@ pub(crate) fn runs_with_evidence<'a>(
         for node in record.nodes.iter().filter(|node| !evidence.nodes.contains_key(&node.name)) {
             at.unknown(format!("node {} reported nothing about its machine", node.name));
         }
-        all.push(RunEvidence { place, system: entry.system(), record, evidence });
+        all.push(RunEvidence { place, record, evidence });
     }
     all
 }

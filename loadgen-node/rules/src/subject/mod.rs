@@ -58,9 +58,6 @@ pub(crate) struct Subject<'t> {
     /// Paths of the descriptions of systems without results.
     pub(crate) idle_systems: Vec<String>,
     pub(crate) results: Vec<ResultEntry<'t>>,
-    /// Documents about the machines, generated from the runs when a rule first needs them: the name
-    /// and the text of each.
-    pub(crate) generated_documents: OnceCell<Vec<(&'static str, String)>>,
     /// True if the whole tree is checked, and this is its first submitter.
     pub(crate) is_first: bool,
     /// Other submissions or runs, whose networking must be the same as this subject's (N37); `None`

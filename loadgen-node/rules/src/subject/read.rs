@@ -141,7 +141,6 @@ pub(super) fn single_run(run: RunFiles, table: &Table, option: Option<RoundName>
         systems: Vec::new(),
         idle_systems: Vec::new(),
         results,
-        generated_documents: OnceCell::new(),
         is_first: false,
         against: None,
     }
@@ -205,7 +204,6 @@ fn submission<'t>(
         systems,
         idle_systems,
         results,
-        generated_documents: OnceCell::new(),
         is_first: false,
         against: None,
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{RunFiles, Subject, System};
 use crate::{
-    facts::{interfaces::Interfaces as _, machines::LOADGEN, rate::bits_per_second},
+    facts::{interfaces::Interfaces as _, machines::LOADGEN},
     record::RunResult,
 };
 
@@ -19,15 +19,6 @@ pub(crate) struct DescribedCable {
     pub(crate) ends: [(String, String); 2],
     /// Description of the cable: the medium, the rate and other properties.
     pub(crate) text: String,
-}
-
-impl DescribedCable {
-    /// Returns the medium, which precedes the rate in the description.
-    pub(crate) fn media(&self) -> Option<&str> {
-        let rate = self.text.split(", ").find(|part| bits_per_second(part).is_some())?;
-        let (media, _) = self.text.split_once(rate)?;
-        Some(media.trim_end_matches(", ")).filter(|media| !media.is_empty())
-    }
 }
 
 /// Parses all links; `None` if the text is not such a list.
@@ -89,7 +80,6 @@ mod tests {
         let links = links(text).unwrap();
         assert_eq!(links.len(), 2);
         assert_eq!(links[0].text, "copper DAC, 100 Gb/s, 2 m");
-        assert_eq!(links[0].media(), Some("copper DAC"));
         assert_eq!(links[1].ends[1], ("node-a".into(), "eth0".into()));
         for text in ["", "QDL <--> [Switch] <--> SUT", "a:1 <-> b", "a:1 <-> :2"] {
             assert_eq!(super::links(text), None, "{text}");

@@ -56,6 +56,8 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
     }
     for (_, run) in subject.runs() {
         let throughput = [N27].into_iter().filter(|_| run.kind.is_submitted());
+        // These documents cannot be drafted again.
+        let drafted = [N23, N28].into_iter().filter(|_| in_tree);
         let no_record = || UnusableFile { rule: in_tree.then_some(N35), why: NO_RECORD.into() };
         let record = match &run.record {
             None if is_foreign => None,
@@ -63,7 +65,7 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
             Some(record) => record.as_ref().err().cloned(),
         };
         if let Some(record) = record {
-            let rules = BY_RECORD.into_iter().chain(throughput.clone());
+            let rules = BY_RECORD.into_iter().chain(drafted.clone()).chain(throughput.clone());
             report_unusable(&record, subject, rules, &run.record_place, found);
         }
         let Some(logs) = &run.logs else { continue };
@@ -74,7 +76,8 @@ pub(crate) fn judge(subject: &Subject, found: &mut AllFindings) {
         };
         match (&logs.detail, &logs.summary) {
             (Err(detail), summary) => {
-                let rules = BY_DETAIL.into_iter().chain(throughput).chain(tests);
+                let drafted = drafted.filter(|_| run.kind.is_submitted());
+                let rules = BY_DETAIL.into_iter().chain(throughput).chain(tests).chain(drafted);
                 report_unusable(detail, subject, rules, &place(DETAIL), found);
                 if let Err(summary) = summary {
                     report_unusable(summary, subject, [], &place(SUMMARY), found);

@@ -1,19 +1,13 @@
 //! Edits whose findings have one cause, which is reported once.
 
-use netdiv_rules::{
-    GroupedFinding, Outcome,
-    Rule::*,
-    book::Table,
-    check::{Options, check},
-    testing::lines,
-};
+use netdiv_rules::{GroupedFinding, Outcome, Rule::*, testing::lines};
 
-use super::{FILES, coded_edits, edits, tree::EditableTree};
+use super::{FILES, coded_edits, edits, report, tree::EditableTree};
 
 /// Returns the report's lines about findings of this outcome in an edited tree, without N37 and
 /// N38, which are about other submissions and other rules.
 fn told(tree: &EditableTree, outcome: Outcome) -> Vec<String> {
-    let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
+    let report = report(tree);
     let of_outcome = |f: &&GroupedFinding| f.outcome == outcome && ![N37, N38].contains(&f.rule);
     lines(report.findings().filter(of_outcome), "")
 }
@@ -48,7 +42,7 @@ fn what_cannot_be_judged_is_said_with_its_cause() {
     let unknown = told(&tree, Outcome::CannotTell);
     assert_eq!(unknown.len(), 1, "{unknown:?}");
     let want = format!(
-        "N24, N25, N26, N27, N29, N30: {record}: cannot be judged, because this is missing"
+        "N24, N25, N26, N27, N28, N29, N30: {record}: cannot be judged, because this is missing"
     );
     assert!(unknown[0].ends_with(&want), "{unknown:?}");
 }

@@ -74,8 +74,7 @@ type Values = BTreeMap<String, Value>;
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(super) enum Change {
-    /// Changes the record of a run, such as `Server/accuracy`, and the parts that `submission`
-    /// copies from it.
+    /// Changes the record of a run, such as `Server/accuracy`.
     Record {
         record: String,
         #[serde(default)]
@@ -83,7 +82,7 @@ pub(super) enum Change {
         #[serde(default)]
         remove: Vec<String>,
     },
-    /// Changes all records whose path contains a text, and the documentation of the machines.
+    /// Changes all records whose path contains a text.
     Records {
         records: String,
         #[serde(default)]

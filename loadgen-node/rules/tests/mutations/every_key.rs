@@ -1,6 +1,5 @@
 //! Edits every compared key of the evidence, the system description and the measurements file
-//! separately, adapts the hashes and the documents generated from runs, and leaves everything else
-//! as it was.
+//! separately, drafts the other documents again, and leaves everything else as it was.
 
 use std::collections::BTreeSet;
 

@@ -28,7 +28,6 @@ mod documents;
 mod every_key;
 mod harmless_edits;
 mod machines;
-mod regenerate;
 mod tree;
 
 use std::{collections::BTreeSet, env, fs};
@@ -79,9 +78,8 @@ fn edits(text: &str) -> Vec<Edit> {
 }
 
 fn report(tree: &EditableTree) -> Report {
-    let checked = || check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
-    let report = checked();
-    if regenerate::write_again(tree, &report) { checked() } else { report }
+    tree.draft_again();
+    check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap()
 }
 
 fn broken(report: &Report) -> BTreeSet<String> {
@@ -210,9 +208,7 @@ fn machines_that_nothing_tells_apart_leave_n4_open() {
             edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
         });
         let report = report(&tree);
-        // The system's description still describes the other machines.
-        let of_description = BTreeSet::from(["N36", "N38"].map(String::from));
-        assert!(broken(&report).is_subset(&of_description), "{name}: {}", report.text());
+        assert!(!report.failed(), "{name}: {}", report.text());
         assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
     }
 }
@@ -371,9 +367,6 @@ fn for_an_audit_the_networking_must_be_the_same() {
             node.interfaces[0].model = Some("E810-C".into());
         }
     });
-    other.field("nic_sut", serde_json::json!("E810-C"));
-    other.field("host_network_card_count", serde_json::json!("1 x BCM5720, 1 x E810-C"));
-    // The documents are regenerated, too.
-    report(&other);
+    other.draft_again();
     assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));
 }

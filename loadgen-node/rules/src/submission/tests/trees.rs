@@ -66,6 +66,8 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
         for path in tree::documents::ALL.map(|name| home.document(name)) {
             assert!(tree.contains_key(&path), "{path}");
         }
+        let settings = text(&tree, &home.document(tree::documents::SETTINGS));
+        assert!(!settings.contains("/performance"), "a path of this machine: {settings}");
         let why_open = home.document(tree::documents::WHY_OPEN);
         assert_eq!(tree.contains_key(&why_open), division == "open");
         keep(&tree, &format!("{round}-{division}-{name}"));
@@ -111,10 +113,11 @@ fn a_closed_system_needs_no_drawing_no_digests_and_no_machine_of_its_own() {
         assert!(tree.contains_key(&home.document(tree::documents::ARCHITECTURE)));
         assert!(!tree.contains_key(&home.document(tree::documents::DIAGRAM)));
         keep(&tree, &format!("{round}-closed-{name}"));
-        // The description must agree with the runs, as in every division.
+        // The runs determine the description, as in every division.
         change_settings(folder.path(), "system_name =", "number_of_nodes = \"72\"\nsystem_name =");
         let refused = build_in(folder.path(), false).unwrap_err().join("\n");
-        assert!(refused.contains("number_of_nodes is 72, and the runs have 2"), "{refused}");
+        let want = "[system] number_of_nodes is `72`, and the runs and links have `2`";
+        assert!(refused.contains(want), "{refused}");
     }
 }
 

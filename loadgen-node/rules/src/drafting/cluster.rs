@@ -54,16 +54,6 @@ impl Cluster {
         Self { machines }
     }
 
-    /// Like [`Cluster::of`], but lists a machine that several nodes share only once, under the
-    /// names of all these nodes.
-    pub(crate) fn by_machine(run: &RunResult) -> Self {
-        let evidence = run.evidence.clone().unwrap_or_default();
-        let nodes = evidence.nodes_by_machine().into_iter();
-        let nodes = nodes.map(|(names, machine)| NamedMachine { name: names.join(", "), machine });
-        let loadgen = NamedMachine { name: LOADGEN.into(), machine: evidence.loadgen_node.clone() };
-        Self { machines: std::iter::once(loadgen).chain(nodes).collect() }
-    }
-
     pub(crate) fn loadgen(&self) -> &[NamedMachine] {
         &self.machines[..1]
     }

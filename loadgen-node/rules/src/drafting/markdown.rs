@@ -1,9 +1,5 @@
 //! Markdown of netdiv's documents: tables and code blocks.
 
-use std::mem;
-
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-
 /// Formats a table. A cell may contain any text.
 pub(crate) fn table<const N: usize>(
     head: [&str; N],
@@ -19,43 +15,9 @@ pub(crate) fn table<const N: usize>(
     text
 }
 
-/// A row of a table in a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TableRow {
-    /// Header row of the table.
-    pub(crate) head: Vec<String>,
-    pub(crate) cells: Vec<String>,
-}
-
-/// Returns the rows of all tables in a document.
-pub(crate) fn rows(text: &str) -> Vec<TableRow> {
-    let (mut rows, mut head, mut cells) = (Vec::new(), Vec::new(), Vec::new());
-    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
-        match event {
-            Event::Start(Tag::TableCell) => cells.push(cell(&text[range])),
-            Event::End(TagEnd::TableHead) => head = mem::take(&mut cells),
-            Event::End(TagEnd::TableRow) => {
-                rows.push(TableRow { head: head.clone(), cells: mem::take(&mut cells) });
-            }
-            _ => {}
-        }
-    }
-    rows
-}
-
-/// Returns the original text of a cell that [`table`] wrote, on one line.
-fn cell(written: &str) -> String {
-    let mut text = String::new();
-    let mut letters = written.chars();
-    while let Some(letter) = letters.next() {
-        text.extend(if letter == '\\' { letters.next() } else { Some(letter) });
-    }
-    on_one_line(&text)
-}
-
 /// Replaces line breaks and repeated white space by single spaces.
 pub(crate) fn on_one_line(text: &str) -> String {
-    text.replace("<br>", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Formats a code block.
@@ -82,9 +44,6 @@ mod tests {
     fn cells_and_blocks_hold_any_text() {
         let table = table(["a", "b"], [["1|2".into(), "x\ny".into()]]);
         assert_eq!(table, "| a | b |\n| --- | --- |\n| 1\\|2 | x<br>y |\n");
-        let [head, cells] =
-            [["a", "b"], ["1|2", "x y"]].map(|cells| cells.map(String::from).to_vec());
-        assert_eq!(rows(&table), [TableRow { head, cells }]);
         assert_eq!(block("toml", "a\n"), "```toml\na\n```\n");
         assert_eq!(block("", "````"), "`````\n````\n`````\n");
     }

@@ -3,27 +3,16 @@
 
 use serde_json::Value;
 
-use super::markdown::{block, known, table};
-use crate::{book::Test, record::RunResult};
+use super::{
+    markdown::{block, known, table},
+    results::RecordedResult,
+};
+use crate::record::RunResult;
 
-/// Label of a run with digests in the README.
-pub const DIGESTS: &str = "digests of all samples";
-
-/// Returns the label of a compliance test's run in the README.
-pub fn of_test(test: Test) -> String {
-    format!("{test}, with its audit.config")
-}
-
-/// Generates the text about a result from the records of its runs: `result` is the performance run,
-/// `accuracy` the accuracy run. `others` are the run with digests and the runs of compliance tests
-/// in the order of their names, each with its label. `name` is the benchmark and the scenario.
-pub fn text(
-    name: &str,
-    result: &RunResult,
-    accuracy: &RunResult,
-    others: &[(String, &RunResult)],
-) -> String {
-    let mut text = format!("# {name}\n\n");
+/// Generates the text about a result.
+pub(super) fn reproduction(recorded: &RecordedResult<'_>) -> String {
+    let (result, accuracy) = (recorded.performance, recorded.accuracy);
+    let mut text = format!("# {}\n\n", recorded.name);
     for metric in result.metric.iter().chain(&result.token_metric) {
         text += &format!("{}: {} {}. ", metric.name, metric.value, metric.unit);
     }
@@ -66,8 +55,12 @@ pub fn text(
         }
     }
     text += "\n## The runs\n\nOn the LoadGen node, with the `user.conf` beside this file:\n\n";
+    let others = recorded.others.iter().map(|(test, run)| {
+        let what = test.map(|test| format!("{test}, with its audit.config"));
+        (what.unwrap_or_else(|| "digests of all samples".into()), *run)
+    });
     let both = [("performance".to_owned(), result), ("accuracy".into(), accuracy)];
-    for (what, run) in both.iter().chain(others) {
+    for (what, run) in both.into_iter().chain(others) {
         text += &format!("{what}:\n\n{}\n", block("sh", &command(run)));
     }
     text

@@ -1,0 +1,120 @@
+//! Files that `submission.toml` names, copied into the tree.
+
+use std::path::Path;
+
+use netdiv_node_common::{resources::text, words::is_todo};
+
+use super::{
+    folder::{FileTree, is_folder_name},
+    make_user_conf::user_conf,
+    problems::Problems,
+    results::LoadedResult,
+    submission_toml::SubmissionSettings,
+};
+use crate::{
+    Division,
+    input::files,
+    placeholder::is_placeholder,
+    tree::{SubmitterFolder, documents},
+};
+
+/// A tree in progress, with the folder that contains the named files.
+pub(super) struct NamedFiles<'a> {
+    /// Folder of `submission.toml`.
+    pub(super) base: &'a Path,
+    pub(super) home: &'a SubmitterFolder,
+    pub(super) tree: &'a mut FileTree,
+    pub(super) problems: &'a mut Problems,
+}
+
+impl NamedFiles<'_> {
+    /// Reads a file that the setting `key` names. Adds a fault if the file is empty or cannot be
+    /// read.
+    pub(super) fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
+        if path.to_str().is_some_and(is_todo) {
+            return None;
+        }
+        let why = match files::read(&self.base.join(path)) {
+            Ok(bytes) if !bytes.trim_ascii().is_empty() => return Some(bytes),
+            Ok(_) => "the file is empty".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.problems.fault_in(path.display(), format!("{key}: {why}"));
+        None
+    }
+
+    /// Reads the text of a file that the setting `key` names. Adds a fault if the file cannot be
+    /// read or is not text.
+    fn file(&mut self, key: &str, path: &Path) -> Option<String> {
+        let text = text::decode(self.bytes(key, path)?);
+        let fault = |why| self.problems.fault_in(path.display(), format!("{key}: {why}"));
+        text.map_err(fault).ok()
+    }
+
+    /// Copies the documents that the settings name, and changes their paths to those in the tree.
+    /// The text of a README replaces its path.
+    pub(super) fn documents(&mut self, settings: &mut SubmissionSettings) {
+        match &mut settings.calibration {
+            Some(path) => {
+                if let Some(text) = self.file("calibration", path) {
+                    let place = self.home.document(documents::CALIBRATION);
+                    self.tree.insert(place, text.into_bytes());
+                    *path = documents::CALIBRATION.into();
+                }
+            }
+            None if settings.division == Some(Division::Open) => {}
+            None => self.problems.fault(
+                "write calibration: a Markdown file that describes the calibration of quantization (section 2.3), or \
+                 states that nothing was quantized",
+            ),
+        }
+        if let Some(path) = &mut settings.architecture.measurement
+            && is_path(path.trim())
+            && !is_placeholder(path)
+        {
+            self.measurement(path);
+        }
+        for result in &mut settings.results {
+            if let Some(readme) = result.readme.as_mut().filter(|readme| is_path(readme.trim())) {
+                *readme = self.file("readme", Path::new(readme.trim())).unwrap_or_default();
+            }
+        }
+    }
+
+    /// Copies a measurement of the bandwidth, and changes its path to that in the tree.
+    fn measurement(&mut self, path: &mut String) {
+        let from = Path::new(path.trim());
+        let Some(text) = self.file("[architecture] measurement", from) else { return };
+        let name = from.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        if !is_folder_name(&name) {
+            let text = format!("[architecture] measurement {path}: rename the file");
+            self.problems.fault(text);
+        }
+        let to = format!("evidence/{name}");
+        self.tree.insert(self.home.document(&to), text.into_bytes());
+        *path = to;
+    }
+
+    /// Copies all files of a result's runs.
+    pub(super) fn runs(
+        &mut self,
+        result: &LoadedResult<'_>,
+        settings: &SubmissionSettings,
+        system: &str,
+    ) {
+        let place = result.place(self.home, system);
+        result.put(&place, self.tree);
+        if let Some(folder) = &result.settings.power {
+            self.power(result, &place, folder, settings);
+        }
+        match user_conf(self.base, &result.performance, result.model()) {
+            Ok(conf) => drop(self.tree.insert(place.user_conf(), conf.into_bytes())),
+            Err(why) => self.problems.fault_in(result.performance.name.clone(), why),
+        }
+    }
+}
+
+/// Returns true if a text is the path of a file: it has no white space.
+pub(super) fn is_path(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
+}
