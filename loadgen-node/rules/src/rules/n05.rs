@@ -1,7 +1,5 @@
 //! N5: a permitted fabric leads from the QDL to the SUT (rules, section 6.2.2).
 
-use std::collections::BTreeSet;
-
 use super::separation::judge_run;
 use crate::{
     Outcome, Rule,

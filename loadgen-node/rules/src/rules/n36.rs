@@ -26,7 +26,6 @@ const WHOLE: [&str; 3] = ["number_of_nodes", "accelerators_per_node", "host_proc
 const SUITES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    description::compare(subject, Rule::N36, found);
     let text = "the fields of systems/*.json";
     let Some(tree) = found.tree(subject, text) else { return };
     if subject.systems.is_empty() && subject.idle_systems.is_empty() {
