@@ -351,7 +351,8 @@ fn starts_once_it_is_filled(file: &Path) {
     assert!(text.contains(&format!("url = [\"{url}\"]")), "{text}");
     fs::write(file, text.replace("TODO-", "").replace(url, &engine.url)).expect("a writable file");
     fs::write(folder.join("model.toml"), MODEL).expect("a writable path");
-    let node = SutNode::try_start_in(folder, "127.0.0.1:0", &["--config", "node.toml", "--name", "a"]);
+    let node =
+        SutNode::try_start_in(folder, "127.0.0.1:0", &["--config", "node.toml", "--name", "a"]);
     node.unwrap_or_else(|log| panic!("{log}"));
     fs::write(file, text).expect("a writable file");
 }

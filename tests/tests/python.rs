@@ -191,7 +191,10 @@ fn faults_of_the_file_are_named_with_file_and_line() {
                 + "    max_lengths = {'n': 4}\n    def infer(self, batch): return batch['a'].astype('uint8')",
             "line 5: AttributeError: 'list' object",
         ),
-        (tokens("x = 1"), "line 4: generate returned None; expected ids: write `yield` for each id"),
+        (
+            tokens("x = 1"),
+            "line 4: generate returned None; expected ids: write `yield` for each id",
+        ),
         (
             of_class(&format!("name = 'a\\nb'\n    {infer}")),
             "it contains `a\\nb`, which is not a short plain text",

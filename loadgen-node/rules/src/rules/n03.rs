@@ -1,8 +1,6 @@
 //! N3: an unaltered LoadGen that the round accepts wrote every log (rules, section 5.1).
 
-use super::{
-    versions::{find_conflicting_values, version_mismatch},
-};
+use super::versions::{find_conflicting_values, version_mismatch};
 use crate::{
     book::{BuiltLoadGen, Sources},
     facts::machines::non_empty,

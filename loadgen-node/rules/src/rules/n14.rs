@@ -1,9 +1,6 @@
 //! N14: `Name()` makes a round trip over the network (rules, section 6.2.1).
 
-use crate::{
-    subject::{Findings, PlaceJudgement, RunFiles, Subject},
-};
-
+use crate::subject::{Findings, PlaceJudgement, RunFiles, Subject};
 
 /// Minimum duration of `Name()`, in nanoseconds. Every implementation without a round trip took
 /// less, and every one with a round trip took more.

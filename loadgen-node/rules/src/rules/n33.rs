@@ -13,7 +13,6 @@ use crate::{
     subject::{Findings, JudgedDivision, PlaceJudgement, RunFiles, Subject, list_first},
 };
 
-
 /// Maximum number of characters of a value in a finding.
 const LONGEST_VALUE: usize = 60;
 
